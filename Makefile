@@ -1,0 +1,64 @@
+# The commands of this project: `make` lists them. CONTRIBUTING.md says what each of them holds you to.
+#   make setup PYTHON=python3.13           chooses the interpreter
+#   make serve PETSTORE_PORT=9000          settings pass through
+#   make test-fast ARGS='-k quota'         so do arguments for pytest
+#   make lock UPGRADE=--upgrade            takes the newest of everything
+
+export PYTHON
+UV ?= uv
+BIN := .venv/bin
+DEVELOP = @tools/environment develop
+JOBS ?= 2
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+	$(UPGRADE) --custom-compile-command 'make lock'
+
+MAKEFLAGS += --no-print-directory
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+.PHONY: help setup serve test test-fast check format bench lock clean
+
+help: ## This list
+	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+##@ Use it
+setup: ## Make the environment in .venv from the hashed lock file
+	@tools/environment serve
+
+serve: setup ## Serve on 127.0.0.1:8080, with a database and a key made at the first start
+	@exec $(BIN)/petstore serve
+
+##@ Work on it
+test: ## Run the whole suite; at least 95 % of all branches must be covered
+	$(DEVELOP)
+	@$(PYTEST) --cov --cov-report=term:skip-covered
+
+test-fast: ## Run everything but the slow tests and those with real processes
+	$(DEVELOP)
+	@$(PYTEST) -m 'not e2e and not slow'
+
+check: ## Formatting, lint, types and the rules of the architecture
+	$(DEVELOP)
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/python -m pytest -q tests/architecture
+
+format: ## Format the code, and mend what lint can mend
+	$(DEVELOP)
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: ## Measure; benchmarks/README.md says how to read the numbers
+	$(DEVELOP)
+	@$(BIN)/python -m benchmarks
+
+##@ Look after it
+lock: ## Renew both lock files from pyproject.toml (needs uv)
+	@$(COMPILE) --group build --output-file requirements.lock
+	@$(COMPILE) --group build --group dev --constraints requirements.lock --output-file requirements-dev.lock
+
+clean: ## Remove what was made here, except the database
+	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov
+	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
