@@ -1,0 +1,39 @@
+"""Who a client is on the network: the peer, or, behind trusted proxies, the hop that they saw."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+Networks = tuple[IPv4Network | IPv6Network, ...]
+
+
+@lru_cache(maxsize=4_096)
+def parse_address(text: str) -> IPv4Address | IPv6Address | None:
+    """An address, IPv4 where it is one in IPv6's clothes; None when the text is none."""
+    try:
+        parsed = ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is not None:
+        return parsed.ipv4_mapped
+    return parsed
+
+
+def is_within(text: str, networks: Networks) -> bool:
+    """Whether the text is an address in one of the networks."""
+    address = parse_address(text)
+    return address is not None and any(address in network for network in networks)
+
+
+def client_address(peer: str, forwarded_for: str, trusted: Networks) -> str:
+    """The peer unless it is trusted; then the right-most hop of X-Forwarded-For that is not.
+
+    The left end of that header is whatever the client wrote, so it is never believed by itself.
+    """
+    address = peer
+    for hop in reversed(forwarded_for.split(",")):
+        if not is_within(address, trusted) or parse_address(hop.strip()) is None:
+            break
+        address = hop.strip()
+    return address

@@ -1,0 +1,113 @@
+"""The /v1 application: gate -> handler -> reply, one place where an error becomes a body, one for headers.
+
+The order of the steps is the documented precedence, so that every request has one answer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from typing import Protocol
+
+from petstore.api.cors import Cors
+from petstore.api.gate import Gate
+from petstore.api.head import Receive, Request, Scope, Send
+from petstore.api.pets import PetOperations
+from petstore.api.replies import Reply, complete, error_reply
+from petstore.api.routes import Operation, Route, Router
+from petstore.clock import Clock
+from petstore.errors import InternalError, MethodNotAllowed, NotFound, PetstoreError, Unavailable
+from petstore.quota import Decision
+
+PREFIX = "/v1"
+
+
+class Observer(Protocol):
+    """Told of every answer, after it was sent; must cost next to nothing."""
+
+    def answered(
+        self, request: Request, operation: str, status: int, seconds: float, decision: Decision
+    ) -> None: ...
+
+    def failed(self, request: Request, operation: str, error: Exception, *, expected: bool) -> None:
+        """A foreseen failure of the store became a 503, or something unexpected a 500."""
+        ...
+
+
+def build_router(pets: PetOperations) -> Router:
+    """The table of operations."""
+    return Router(
+        PREFIX,
+        [
+            Route(
+                "/pets",
+                {
+                    "GET": Operation("listPets", pets.list_pets),
+                    "POST": Operation("createPet", pets.create_pet),
+                },
+            ),
+            Route(
+                "/pets/{petId}",
+                {"GET": Operation("getPet", pets.get_pet, True, pets.get_pet_headers)},
+            ),
+        ],
+    )
+
+
+class ApiApp:
+    """A plain ASGI application for every path under /v1."""
+
+    def __init__(self, *, router: Router, gate: Gate, cors: Cors, clock: Clock, observer: Observer) -> None:
+        self.router = router
+        self._gate = gate
+        self._cors = cors
+        self._clock = clock
+        self._observer = observer
+        self._id_prefix = secrets.token_hex(6).encode("ascii")
+        self._ids = itertools.count(1)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = self._clock.monotonic()
+        request = Request(scope, receive)
+        request.request_id = request.inbound_request_id() or b"%s-%x" % (self._id_prefix, next(self._ids))
+        route = self.router.find(request.path)
+        operation = route.operation(request.method) if route is not None else None
+        name = operation.name if operation is not None else "none"
+        try:
+            reply = await self._answer(request, route, operation)
+        except PetstoreError as error:
+            if isinstance(error, Unavailable):
+                self._observer.failed(request, name, error, expected=True)
+            reply = error_reply(error, credential_sent=request.credential_sent)
+        except Exception as error:
+            self._observer.failed(request, name, error, expected=False)
+            reply = error_reply(
+                InternalError("Something went wrong on our side; tell us the X-Request-Id of this answer.")
+            )
+        if operation is not None and operation.standing_headers is not None:
+            reply.headers += operation.standing_headers(request)
+        decision = request.decision or self._gate.describe(request)
+        await self._send(request, reply, decision, send)
+        self._observer.answered(request, name, reply.status, self._clock.monotonic() - began, decision)
+
+    async def _answer(self, request: Request, route: Route | None, operation: Operation | None) -> Reply:
+        """The precedence: head, Host, authentication, ban or quota, route, method; then the handler's."""
+        request.check_head()
+        if request.method == "OPTIONS" and route is not None:
+            allow = route.allow
+            return Reply(
+                204, None, [(b"allow", allow.encode("ascii")), *self._cors.preflight_headers(request, allow)]
+            )
+        await self._gate.admit(request, deprecated=operation is not None and operation.deprecated)
+        if route is None:
+            raise NotFound("There is no such path under /v1; the interface is described at /docs.")
+        if operation is None:
+            allow = route.allow
+            raise MethodNotAllowed(f"This path takes {allow}.", allow)
+        return await operation.handler(request)
+
+    async def _send(self, request: Request, reply: Reply, decision: Decision, send: Send) -> None:
+        headers = complete(reply, decision, request.request_id) + self._cors.headers(request)
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        body = reply.body if reply.body is not None and request.method != "HEAD" else b""
+        await send({"type": "http.response.body", "body": body})

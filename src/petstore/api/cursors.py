@@ -1,0 +1,39 @@
+"""The opaque position in a walk: the last identifier seen, bound to the filter of the walk.
+
+16 characters of URL-safe base64: 8 bytes of identifier, 4 bytes of CRC-32. It guards against mistakes;
+it is no secret, since whoever may walk may start anywhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+import zlib
+
+from petstore.errors import InvalidParameter
+from petstore.pets import PageQuery
+
+_FORM = re.compile(r"[A-Za-z0-9_-]{16}", re.ASCII)
+_LAYOUT = struct.Struct(">qI")
+
+
+def _checksum(after_id: int, query: PageQuery) -> int:
+    ids = ",".join(map(str, query.ids)) if query.ids is not None else "*"
+    return zlib.crc32(f"{after_id}|{query.status or '*'}|{ids}".encode("ascii"))
+
+
+def write(after_id: int, query: PageQuery) -> str:
+    """The cursor behind `after_id` in the walk of this filter."""
+    return base64.urlsafe_b64encode(_LAYOUT.pack(after_id, _checksum(after_id, query))).decode("ascii")
+
+
+def read(cursor: str, query: PageQuery) -> int:
+    """The identifier in a cursor. Raises InvalidParameter unless it was made for this filter."""
+    if _FORM.fullmatch(cursor) is not None:
+        after_id, checksum = _LAYOUT.unpack(base64.urlsafe_b64decode(cursor))
+        if after_id > 0 and checksum == _checksum(after_id, query):
+            return int(after_id)
+    raise InvalidParameter(
+        "cursor: not one that was given for this filter; follow the Link header, or start without a cursor."
+    )

@@ -1,0 +1,48 @@
+"""The end of GET /pets/{petId}: its headers until the removal date, and where to go instead.
+
+Specification, Versioning: deprecated, removal on 5 December 2030.
+"""
+
+from __future__ import annotations
+
+from email.utils import formatdate
+
+from petstore.errors import Gone
+
+# The release of 1.0.0, 2026-11-21T00:00:00Z; RFC 9745 wants the moment, not the document.
+DEPRECATED_AT = 1_795_219_200
+# Thu, 05 Dec 2030 00:00:00 GMT: published, so it may be postponed and never brought forward.
+PUBLISHED_REMOVAL_AT = 1_922_659_200
+
+
+class Deprecation:
+    """What getPet says about itself. `removal_at` is a Unix time in seconds."""
+
+    def __init__(self, removal_at: int, reference_base: str, documentation: str) -> None:
+        self.removal_at = removal_at
+        self._base = reference_base
+        self._documentation = documentation
+        self._fixed = [
+            (b"deprecation", b"@%d" % DEPRECATED_AT),
+            (b"sunset", formatdate(removal_at, usegmt=True).encode("ascii")),
+        ]
+
+    def is_removed(self, now_ms: int) -> bool:
+        """Whether the removal date has come."""
+        return now_ms >= self.removal_at * 1_000
+
+    def successor(self, pet_id: int | None) -> str:
+        """The reference that replaces GET /pets/{petId}."""
+        return f"{self._base}/pets" if pet_id is None else f"{self._base}/pets?id={pet_id}"
+
+    def headers(self, pet_id: int | None) -> list[tuple[bytes, bytes]]:
+        """Deprecation (RFC 9745), Sunset (RFC 8594) and Link (RFC 8288)."""
+        link = (
+            f'<{self._documentation}>; rel="deprecation"; type="text/html", '
+            f'<{self.successor(pet_id)}>; rel="successor-version"'
+        )
+        return [*self._fixed, (b"link", link.encode("ascii"))]
+
+    def gone(self, pet_id: int | None) -> Gone:
+        """The answer from the removal date on."""
+        return Gone(f"GET /pets/{{petId}} was removed; use GET {self.successor(pet_id)} instead.")

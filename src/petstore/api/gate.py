@@ -1,0 +1,134 @@
+"""The gate before everything under /v1: bearer -> key -> Decision.
+
+It wraps all of /v1; exempting something from it is a visible act in app.py. A refusal costs a client's
+address, not an account: without a valid key there is no account.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from petstore.addresses import Networks
+from petstore.api.head import Request
+from petstore.clock import Clock
+from petstore.errors import KeyBanned, RateLimited, Unauthorized
+from petstore.keys import Grant, KeyRepository, digest, is_wellformed
+from petstore.quota import Decision, Limiter
+from petstore.usage import UsageMeter
+from petstore.versions import VersionSource
+
+_KEPT_GRANTS_MAX = 100_000
+
+_ONE_MESSAGE = "The API key is missing or invalid; send it as 'Authorization: Bearer <API_KEY>'."
+
+
+class AddressQuota(Protocol):
+    """Failed authentications by client address."""
+
+    def charge(self, address: str) -> Decision: ...
+
+    def peek(self, address: str) -> Decision: ...
+
+
+class Gate:
+    """Decides whether a request may pass; keeps grants for as long as the keyring's version stands."""
+
+    def __init__(
+        self,
+        *,
+        keys: KeyRepository,
+        versions: VersionSource,
+        limiter: Limiter,
+        addresses: AddressQuota,
+        meter: UsageMeter,
+        clock: Clock,
+        trusted_proxies: Networks = (),
+    ) -> None:
+        self._keys = keys
+        self._versions = versions
+        self._limiter = limiter
+        self._addresses = addresses
+        self._meter = meter
+        self._clock = clock
+        self._trusted = trusted_proxies
+        self._kept: dict[bytes, Grant] = {}
+        self._kept_version = -1
+
+    async def admit(self, request: Request, *, deprecated: bool) -> None:
+        """Let an authenticated request pass at the cost of one, and note the Decision on it.
+
+        Raises Unauthorized, RateLimited and KeyBanned; StoreUnavailable from the store.
+        """
+        grant = await self._authenticate(request)
+        request.grant = grant
+        decision = request.decision = await self._limiter.take(grant)
+        self._meter.count(
+            grant.account_id, grant.key_id, decision.now_ms, allowed=decision.allowed, deprecated=deprecated
+        )
+        if not decision.allowed:
+            raise _refusal(decision)
+
+    def describe(self, request: Request) -> Decision:
+        """The address's window, for an answer that was given before authentication."""
+        return self._addresses.peek(request.client_address(self._trusted))
+
+    async def _authenticate(self, request: Request) -> Grant:
+        value = request.headers.get(b"authorization")
+        if value is None:
+            raise self._failed(request, _ONE_MESSAGE)
+        request.credential_sent = True
+        if request.is_repeated(b"authorization") or value[:7].lower() != b"bearer ":
+            raise self._failed(request, _ONE_MESSAGE)
+        grant = await self._find(value[7:].strip(b" "))
+        if grant is None:
+            raise self._failed(request, _ONE_MESSAGE)
+        if grant.revoked_at_ms is not None:
+            raise self._failed(request, "This API key was revoked; use another one.")
+        if grant.expires_at_ms is not None and grant.expires_at_ms <= self._clock.now_ms():
+            raise self._failed(request, "This API key has expired; use its successor or ask for a new one.")
+        return grant
+
+    async def _find(self, token: bytes) -> Grant | None:
+        version = self._versions.current().keyring
+        if version != self._kept_version:
+            self._kept.clear()
+            self._kept_version = version
+        # The digest first, whatever the token: the work says nothing about how close a guess was.
+        key_digest = digest(token)
+        grant = self._kept.get(key_digest)
+        if grant is not None:
+            return grant
+        if not token.isascii() or not is_wellformed(token.decode("ascii")):
+            return None
+        grant = await self._keys.find_grant(key_digest)
+        if grant is not None and version == self._kept_version:
+            if len(self._kept) >= _KEPT_GRANTS_MAX:
+                self._kept.clear()
+            self._kept[key_digest] = grant
+        return grant
+
+    def _failed(self, request: Request, message: str) -> Exception:
+        """401, or 429 once the client's address has failed too often."""
+        decision = request.decision = self._addresses.charge(request.client_address(self._trusted))
+        if decision.allowed:
+            return Unauthorized(message)
+        return RateLimited(
+            "Too many requests without a valid API key came from this address; "
+            f"try again in {decision.retry_after_seconds} s.",
+            retry_after_seconds=decision.retry_after_seconds,
+        )
+
+
+def _refusal(decision: Decision) -> Exception:
+    seconds = decision.retry_after_seconds
+    if decision.banned:
+        return KeyBanned(
+            "This API key is banned for a while, since it went on after many 429 answers; "
+            f"try again in {seconds} s and back off exponentially.",
+            retry_after_seconds=seconds,
+        )
+    window = decision.binding
+    return RateLimited(
+        f"The limit of {window.limit} requests per {window.name} is used up; try again in {seconds} s.",
+        retry_after_seconds=seconds,
+    )

@@ -1,0 +1,30 @@
+"""Pages kept as bytes for as long as no animal has changed: never stale, no timer, bounded."""
+
+from __future__ import annotations
+
+_BYTES_MAX = 32 * 1024 * 1024
+_OVERHEAD_BYTES = 300
+
+Kept = tuple[bytes, bytes]
+
+
+class KeptPages:
+    """Rendered body and Link by query string, all of one version of the catalogue."""
+
+    def __init__(self) -> None:
+        self._pages: dict[bytes, Kept] = {}
+        self._version = -1
+        self._bytes = 0
+
+    def find(self, query: bytes, version: int) -> Kept | None:
+        """The page of this query, if it was kept while the catalogue had this version."""
+        return self._pages.get(query) if version == self._version else None
+
+    def keep(self, query: bytes, version: int, page: Kept) -> None:
+        """Keep a page that was read after the version was; forget those of other versions."""
+        if version != self._version or self._bytes > _BYTES_MAX:
+            self._pages.clear()
+            self._bytes = 0
+            self._version = version
+        self._pages[query] = page
+        self._bytes += len(query) + len(page[0]) + len(page[1]) + _OVERHEAD_BYTES

@@ -1,0 +1,97 @@
+"""The operations on animals: listPets, createPet, getPet. Each reads, asks the repository and answers."""
+
+from __future__ import annotations
+
+from petstore.api import bodies, cursors, requests
+from petstore.api.deprecation import Deprecation
+from petstore.api.head import Request
+from petstore.api.kept import KeptPages
+from petstore.api.replies import Reply, pet_body, pets_body
+from petstore.clock import Clock
+from petstore.errors import NotFound
+from petstore.pets import Idempotency, PageQuery, PetRepository
+from petstore.versions import VersionSource
+
+
+class PetOperations:
+    """Handlers by the specification's operation names."""
+
+    def __init__(
+        self,
+        *,
+        pets: PetRepository,
+        versions: VersionSource,
+        clock: Clock,
+        deprecation: Deprecation,
+        reference_base: str,
+        body_timeout_seconds: float,
+    ) -> None:
+        self._pets = pets
+        self._versions = versions
+        self._clock = clock
+        self._deprecation = deprecation
+        self._base = reference_base
+        self._body_timeout_seconds = body_timeout_seconds
+        self._kept = KeptPages()
+
+    async def list_pets(self, request: Request) -> Reply:
+        """GET /pets: a page in ascending order of id, its neighbours in `Link`."""
+        version = self._versions.current().catalogue
+        kept = self._kept.find(request.query, version)
+        if kept is None:
+            query = requests.read_page_query(request.query)
+            page = await self._pets.page(query)
+            kept = (pets_body(page.pets), self._links(query, page.pets[-1].id if page.has_more else None))
+            self._kept.keep(request.query, version, kept)
+        body, links = kept
+        return Reply(200, body, [(b"link", links)])
+
+    async def create_pet(self, request: Request) -> Reply:
+        """POST /pets: 201 once the animal is durable."""
+        bodies.check_body_headers(request)
+        key = requests.read_idempotency_key(request)
+        body = await bodies.read_body(request.receive, self._body_timeout_seconds)
+        new = bodies.read_new_pet(body)
+        assert request.grant is not None
+        idempotency = None if key is None else Idempotency(request.grant.account_id, key)
+        created = await self._pets.add(new, idempotency)
+        headers = [(b"location", self._location(created.pet.id).encode("ascii"))]
+        if created.replayed:
+            headers.append((b"idempotency-replayed", b"true"))
+        return Reply(201, pet_body(created.pet), headers)
+
+    async def get_pet(self, request: Request) -> Reply:
+        """GET /pets/{petId}, deprecated; its headers are set by the pipeline on every answer."""
+        pet_id = pet_id_of(request)
+        if self._deprecation.is_removed(self._clock.now_ms()):
+            raise self._deprecation.gone(pet_id)
+        pet = None if pet_id is None else await self._pets.get(pet_id)
+        if pet is None:
+            raise NotFound("There is no such animal.")
+        return Reply(200, pet_body(pet))
+
+    def get_pet_headers(self, request: Request) -> list[tuple[bytes, bytes]]:
+        """What every answer of getPet says about its deprecation."""
+        return self._deprecation.headers(pet_id_of(request))
+
+    def _location(self, pet_id: int) -> str:
+        if self._deprecation.is_removed(self._clock.now_ms()):
+            return self._deprecation.successor(pet_id)
+        return f"{self._base}/pets/{pet_id}"
+
+    def _links(self, query: PageQuery, next_after: int | None) -> bytes:
+        """RFC 8288: `next` with every filter kept when there is more, `first` always."""
+        parameters = [f"limit={query.limit}"]
+        if query.status is not None:
+            parameters.append(f"status={query.status}")
+        parameters += [f"id={pet_id}" for pet_id in query.ids or ()]
+        target = f"{self._base}/pets?{'&'.join(parameters)}"
+        first = f'<{target}>; rel="first"'
+        if next_after is None:
+            return first.encode("ascii")
+        return f'<{target}&cursor={cursors.write(next_after, query)}>; rel="next", {first}'.encode("ascii")
+
+
+def pet_id_of(request: Request) -> int | None:
+    """The identifier in the path, or None when it is not a canonical one."""
+    return requests.read_pet_id(request.path.rpartition(b"/")[2])

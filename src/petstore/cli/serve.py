@@ -1,0 +1,95 @@
+"""`petstore serve`: checks what can be checked before the start, then hands over to the HTTP server."""
+
+from __future__ import annotations
+
+import socket
+from functools import partial
+
+import click
+from granian import Granian
+from granian.constants import HTTPModes, Interfaces, Loops
+from granian.http import HTTP1Settings
+
+from petstore import bootstrap
+from petstore.asgi import Application
+from petstore.cli.running import with_store
+from petstore.config import Settings
+from petstore.errors import Conflict
+from petstore.plans import FREE
+from petstore.storage import Store
+
+_HEADER_TIMEOUT_MS = 10_000
+# Larger than the application's own limit on the head, so that it can answer 431 with an Error body.
+_HEAD_BUFFER_BYTES = 64 * 1024
+_BACKLOG = 2_048
+_CONNECTIONS_MAX = 16_384
+_STOP_SECONDS = 10
+
+
+@click.command()
+@click.pass_obj
+def serve(settings: Settings) -> None:
+    """Run the service until it is told to stop (Ctrl+C or SIGTERM).
+
+    Creates and migrates the database when needed. On the first start, and only on a loopback address, it
+    issues a key on the Free plan for an account "local" and prints it once.
+    """
+    _check_port_is_free(settings)
+    lock = bootstrap.lock_for_serving(settings)
+    with_store(settings, partial(_welcome, settings))
+    server = Granian(
+        "petstore.asgi",
+        address=settings.host,
+        port=settings.port,
+        interface=Interfaces.ASGI,
+        loop=Loops.uvloop,
+        http=HTTPModes.http1,
+        websockets=False,
+        backlog=_BACKLOG,
+        backpressure=_CONNECTIONS_MAX,
+        http1_settings=HTTP1Settings(
+            header_read_timeout=_HEADER_TIMEOUT_MS, max_buffer_size=_HEAD_BUFFER_BYTES
+        ),
+        log_enabled=False,
+        respawn_failed_workers=True,
+        workers_kill_timeout=_STOP_SECONDS,
+    )
+    try:
+        server.serve(target_loader=partial(Application, settings), wrap_loader=False)
+    finally:
+        lock.close()
+
+
+async def _welcome(settings: Settings, store: Store) -> None:
+    """Tell where the service listens; on a first start on loopback, with a key that works."""
+    base = settings.base_url or f"http://{_url_host(settings.host)}:{settings.port}/v1"
+    say = partial(click.echo, err=True)
+    say(f"Pet Store Service at {base}, reference at {base.removesuffix('/v1')}/docs")
+    if not await store.is_empty():
+        return
+    if not settings.is_loopback:
+        say("No account yet: petstore accounts add NAME --plan free, then petstore keys issue NAME")
+        return
+    await store.keys.add_account("local", FREE)
+    issued = await store.keys.issue("local", settings.environment, label="first start")
+    say("\nFirst start: here is a key on the Free plan for the account 'local'. It is shown only now.\n")
+    say(f"  {issued.secret}\n\nTry it:\n")
+    say(f"  curl -i -H 'Authorization: Bearer {issued.secret}' {base}/pets\n")
+
+
+def _url_host(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _check_port_is_free(settings: Settings) -> None:
+    """The HTTP server would share a taken port in silence, and two services would answer by turns."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.host, settings.port))
+        except OSError as error:
+            raise Conflict(
+                f"Can't listen on {settings.host}:{settings.port}: {error.strerror or error}."
+                " Stop what uses it, or set PETSTORE_HOST and PETSTORE_PORT."
+            ) from error

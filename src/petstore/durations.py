@@ -1,0 +1,24 @@
+"""Durations as people write them: `500ms`, `10s`, `5m`, `24h`, `30d`."""
+
+from __future__ import annotations
+
+import re
+
+_FORM = re.compile(r"([1-9][0-9]{0,8})(ms|s|m|h|d)", re.ASCII)
+_MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def parse_duration(text: str) -> int:
+    """Milliseconds. Raises ValueError, with what is understood."""
+    match = _FORM.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a duration; write a whole number and ms, s, m, h or d, as in 30d")
+    return int(match[1]) * _MILLISECONDS[match[2]]
+
+
+def format_duration(milliseconds: int) -> str:
+    """The shortest form that `parse_duration` reads back."""
+    for unit, size in reversed(_MILLISECONDS.items()):
+        if milliseconds % size == 0:
+            return f"{milliseconds // size}{unit}"
+    raise AssertionError("every whole number is a multiple of one")

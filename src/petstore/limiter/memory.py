@@ -1,0 +1,64 @@
+"""The limiter of a single process: records in two dictionaries, decided by quota.py.
+
+No locks: every call is made on the event loop and none suspends. Durability is the ledger's affair.
+"""
+
+from __future__ import annotations
+
+import copy
+
+from petstore.clock import Clock
+from petstore.keys import Grant
+from petstore.quota import BanPolicy, Decision, KeyStanding, LimiterState, decide
+from petstore.usage import DAY_MS, MINUTE_MS, AccountWindows
+
+
+class MemoryLimiter:
+    """Implements quota.Limiter for everything that one process serves."""
+
+    def __init__(self, clock: Clock, policy: BanPolicy, state: LimiterState | None = None) -> None:
+        self._clock = clock
+        self._policy = policy
+        self._windows = state.windows if state else {}
+        self._standings = state.standings if state else {}
+        self._changed_accounts: set[int] = set()
+        self._changed_keys: set[int] = set()
+        self._swept_day = clock.now_ms() // DAY_MS
+
+    async def take(self, grant: Grant) -> Decision:
+        used = self._windows.get(grant.account_id)
+        if used is None:
+            used = self._windows[grant.account_id] = AccountWindows()
+        standing = self._standings.get(grant.key_id)
+        if standing is None:
+            standing = self._standings[grant.key_id] = KeyStanding()
+        decision = decide(used, standing, grant, self._policy, self._clock.now_ms())
+        if decision.allowed:
+            self._changed_accounts.add(grant.account_id)
+        else:
+            self._changed_keys.add(grant.key_id)
+        return decision
+
+    def drain(self) -> LimiterState:
+        changed = LimiterState(
+            {account: copy.copy(self._windows[account]) for account in self._changed_accounts},
+            {key: copy.copy(self._standings[key]) for key in self._changed_keys},
+        )
+        self._changed_accounts.clear()
+        self._changed_keys.clear()
+        self._sweep(self._clock.now_ms())
+        return changed
+
+    def _sweep(self, now_ms: int) -> None:
+        """Once a day, forget what can't matter any more, so that memory follows the active accounts."""
+        day = now_ms // DAY_MS
+        if day == self._swept_day:
+            return
+        self._swept_day = day
+        for account, used in list(self._windows.items()):
+            if used.day < day and now_ms - used.minute_opened_ms >= MINUTE_MS:
+                del self._windows[account]
+        for key, standing in list(self._standings.items()):
+            quiet_ms = now_ms - max(standing.first_refused_ms, standing.banned_until_ms)
+            if quiet_ms >= self._policy.forgiven_after_ms + DAY_MS:
+                del self._standings[key]

@@ -1,0 +1,1 @@
+"""What operators watch: health, metrics, logs, and the journal that keeps counters over a restart."""

@@ -1,0 +1,71 @@
+"""/healthz, /readyz and /metrics for operators: details only for the configured networks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from petstore.addresses import Networks, client_address, is_within
+from petstore.errors import NotFound, StoreUnavailable
+from petstore.ops.metrics import Metrics
+
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Endpoints:
+    """The three endpoints. `probe` raises StoreUnavailable when the store does not answer."""
+
+    def __init__(
+        self,
+        *,
+        probe: Callable[[], Awaitable[None]],
+        metrics: Metrics,
+        networks: Networks,
+        trusted_proxies: Networks,
+    ) -> None:
+        self._probe = probe
+        self._metrics = metrics
+        self._networks = networks
+        self._trusted = trusted_proxies
+        self.draining = False
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/healthz", self.healthz),
+            Route("/readyz", self.readyz),
+            Route("/metrics", self.metrics),
+        ]
+
+    async def healthz(self, _request: Request) -> Response:
+        """The process runs and its event loop turns. Says nothing about the store."""
+        return JSONResponse({"status": "ok"})
+
+    async def readyz(self, request: Request) -> Response:
+        """Whether to send traffic here: 200 or 503."""
+        checks = {"store": "ok", "accepting": "no, shutting down" if self.draining else "ok"}
+        try:
+            await self._probe()
+        except StoreUnavailable as error:
+            checks["store"] = error.message
+        ready = all(result == "ok" for result in checks.values())
+        body: dict[str, object] = {"status": "ready" if ready else "not ready"}
+        if self._is_operator(request):
+            body["checks"] = checks
+        return JSONResponse(body, status_code=200 if ready else 503)
+
+    async def metrics(self, request: Request) -> Response:
+        """Prometheus' text format."""
+        if not self._is_operator(request):
+            raise NotFound("Metrics are shown to the networks in PETSTORE_OPS_NETWORKS only.")
+        return Response(self._metrics.render(), media_type=METRICS_TYPE)
+
+    def _is_operator(self, request: Request) -> bool:
+        """A proxy that nobody vouches for may speak for anybody, even from here: it is shown nothing."""
+        peer = request.client.host if request.client else "unknown"
+        forwarded_for = ",".join(request.headers.getlist("x-forwarded-for"))
+        if forwarded_for and not is_within(peer, self._trusted):
+            return False
+        return is_within(client_address(peer, forwarded_for, self._trusted), self._networks)

@@ -1,0 +1,66 @@
+"""Writes counters and usage to the ledger about once a second, and exactly at a clean stop.
+
+After a kill at most about one second of counts is lost. Also drives the store's purge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from petstore.clock import Clock
+from petstore.errors import StoreUnavailable
+from petstore.quota import Ledger, Limiter, LimiterState
+from petstore.usage import UsageChanges, UsageMeter
+
+INTERVAL_SECONDS = 1.0
+_PURGE_EVERY_MS = 60_000
+
+_log = structlog.get_logger("petstore.journal")
+
+
+class Journal:
+    """Collects what changed and saves it; what could not be saved is kept for the next time."""
+
+    def __init__(
+        self,
+        *,
+        limiter: Limiter,
+        meter: UsageMeter,
+        ledger: Ledger,
+        purge: Callable[[int], Awaitable[None]],
+        clock: Clock,
+    ) -> None:
+        self._limiter = limiter
+        self._meter = meter
+        self._ledger = ledger
+        self._purge = purge
+        self._clock = clock
+        self._state = LimiterState()
+        self._usage = UsageChanges()
+        self._purged_ms = clock.now_ms()
+
+    async def save(self) -> None:
+        """Write everything that is not yet in the ledger. Raises StoreUnavailable and keeps it then."""
+        self._state.update(self._limiter.drain())
+        self._usage.add(self._meter.drain())
+        state, usage = self._state, self._usage
+        if not (state.windows or state.standings or usage.daily):
+            return
+        await self._ledger.save(state, usage)
+        self._state, self._usage = LimiterState(), UsageChanges()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await asyncio.sleep(INTERVAL_SECONDS)
+            try:
+                await self.save()
+                now_ms = self._clock.now_ms()
+                if abs(now_ms - self._purged_ms) >= _PURGE_EVERY_MS:
+                    self._purged_ms = now_ms
+                    await self._purge(now_ms)
+            except StoreUnavailable as error:
+                _log.warning("counters not saved yet", reason=error.message)

@@ -1,0 +1,57 @@
+"""Turns every answer into a count and, when switched on, a line of the access log."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import structlog
+
+from petstore.keys import Grant
+from petstore.ops.logs import AccessEntry, AccessLog
+from petstore.ops.metrics import Metrics
+from petstore.quota import Decision
+
+_log = structlog.get_logger("petstore.api")
+
+
+class Answered(Protocol):
+    """What is read of a request; the rest of it is none of this package's business."""
+
+    request_id: bytes
+    grant: Grant | None
+
+
+class ApiObserver:
+    """Implements api.app.Observer."""
+
+    def __init__(self, metrics: Metrics, access_log: AccessLog | None) -> None:
+        self._metrics = metrics
+        self._access_log = access_log
+
+    def answered(
+        self, request: Answered, operation: str, status: int, seconds: float, decision: Decision
+    ) -> None:
+        self._metrics.answered(operation, status, seconds)
+        if status == 429:
+            window = "ban" if decision.banned else decision.binding.name
+            self._metrics.refused(window, ban_began=decision.ban_began)
+        if self._access_log is not None:
+            grant = request.grant
+            self._access_log.record(
+                AccessEntry(
+                    decision.now_ms,
+                    request.request_id.decode("ascii"),
+                    None if grant is None else grant.account_id,
+                    None if grant is None else grant.key_id,
+                    operation,
+                    status,
+                    round(seconds * 1_000, 3),
+                )
+            )
+
+    def failed(self, request: Answered, operation: str, error: Exception, *, expected: bool) -> None:
+        request_id = request.request_id.decode("ascii")
+        if expected:
+            _log.warning("store unavailable", request_id=request_id, operation=operation, reason=str(error))
+        else:
+            _log.error("unexpected error", request_id=request_id, operation=operation, exc_info=error)

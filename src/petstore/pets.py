@@ -1,0 +1,149 @@
+"""Animals: their shape, their states and transitions, and what a store of animals can do.
+
+No JSON, no HTTP and no SQL here: how a body is read is api/requests.py's affair.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Protocol
+
+import msgspec
+
+from petstore.errors import Conflict
+
+INT64_MIN = -(2**63)
+INT64_MAX = 2**63 - 1
+NAME_MAX_CHARACTERS = 255
+PAGE_LIMIT_MAX = 100
+PAGE_LIMIT_DEFAULT = 20
+IDS_MAX = 100
+
+# At least one character that is not white space, and no control character: U+0000-U+001F, U+007F.
+# No pattern on the struct: msgspec would search it in a language of its own; see `name_fault`.
+Int64 = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
+
+
+class PetStatus(StrEnum):
+    """Availability of an animal (specification, Resources)."""
+
+    AVAILABLE = "available"
+    PENDING = "pending"
+    SOLD = "sold"
+
+
+# From -> to (specification, States: "Transitions: not shown"; our answer is in docs/specification-gaps.md).
+# Same to same is a no-op and not listed.
+TRANSITIONS: dict[PetStatus, frozenset[PetStatus]] = {
+    PetStatus.AVAILABLE: frozenset({PetStatus.PENDING, PetStatus.SOLD}),
+    PetStatus.PENDING: frozenset({PetStatus.AVAILABLE, PetStatus.SOLD}),
+    PetStatus.SOLD: frozenset({PetStatus.AVAILABLE}),
+}
+
+
+class NewPet(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """An animal to add (specification, NewPet). `category_id` is any int64."""
+
+    name: str
+    category_id: Int64
+    status: PetStatus = PetStatus.AVAILABLE
+
+
+class Pet(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """An animal of the store (specification, Pet). `id` is positive, assigned once and never reused."""
+
+    id: int
+    name: str
+    category_id: int
+    status: PetStatus
+
+
+def check_transition(pet_id: int, before: PetStatus, after: PetStatus) -> None:
+    """Raise Conflict unless an animal may go from `before` to `after`."""
+    if before is not after and after not in TRANSITIONS[before]:
+        allowed = ", ".join(sorted(TRANSITIONS[before]))
+        raise Conflict(f"Animal {pet_id} is {before}: it can become {allowed}, not {after}.")
+
+
+def name_fault(name: str) -> str | None:
+    """What is wrong with an animal's name, as a phrase for the message; None when nothing is."""
+    if not 1 <= len(name) <= NAME_MAX_CHARACTERS:
+        return f"expected 1 to {NAME_MAX_CHARACTERS} characters, got {len(name)}"
+    if name.isspace():
+        return "expected at least one character that is not white space"
+    if any(character < " " or character == "\x7f" for character in name):
+        return "control characters (U+0000 to U+001F, U+007F) are not allowed"
+    if any("\ud800" <= character <= "\udfff" for character in name):
+        return "lone surrogates are not allowed"
+    return None
+
+
+class PageQuery(msgspec.Struct, frozen=True):
+    """Which animals to list: ascending by id, at most `limit`, those after `after_id`.
+
+    `ids` (None: no such filter) and `status` combine.
+    """
+
+    limit: int = PAGE_LIMIT_DEFAULT
+    status: PetStatus | None = None
+    ids: tuple[int, ...] | None = None
+    after_id: int = 0
+
+
+class Page(msgspec.Struct, frozen=True):
+    """One page of a walk; `has_more` tells whether an animal stood behind it when it was read."""
+
+    pets: list[Pet]
+    has_more: bool
+
+
+class Idempotency(msgspec.Struct, frozen=True):
+    """A client's `Idempotency-Key`, which is the account's own name for one creation."""
+
+    account_id: int
+    key: str
+
+
+class Created(msgspec.Struct, frozen=True):
+    """The outcome of an addition; `replayed` when the same key had created the animal before."""
+
+    pet: Pet
+    replayed: bool
+
+
+class PetRepository(Protocol):
+    """Animals in a store. Each method is one transaction and may raise StoreUnavailable."""
+
+    async def page(self, query: PageQuery) -> Page:
+        """The animals that match, in ascending order of id."""
+        ...
+
+    async def get(self, pet_id: int) -> Pet | None:
+        """One animal, or None."""
+        ...
+
+    async def add(self, new: NewPet, idempotency: Idempotency | None = None) -> Created:
+        """Add an animal; it is durable when this returns.
+
+        Raises IdempotencyKeyInUse while the same key is being carried out, IdempotencyKeyReused when it
+        created another animal within the last 24 hours.
+        """
+        ...
+
+    async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
+        """Change an animal's status and keep who did it. Raises NotFound and Conflict."""
+        ...
+
+    async def history(self, pet_id: int) -> list[StatusChange]:
+        """Every change of an animal's status, oldest first."""
+        ...
+
+
+class StatusChange(msgspec.Struct, frozen=True):
+    """One kept change of status: when, by whom, from, to."""
+
+    pet_id: int
+    at_ms: int
+    actor: str
+    before: PetStatus
+    after: PetStatus

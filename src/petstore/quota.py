@@ -1,0 +1,274 @@
+"""Rate limits as arithmetic: two fixed windows taken together or not at all, and the ladder of bans.
+
+Numbers and a time go in, a Decision comes out. Who keeps the records between two calls is limiter/'s
+affair, how a Decision looks in headers is api/replies.py's. Specification: Limits, rules 1 to 5.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from petstore.keys import Grant
+from petstore.usage import DAY_MS, MINUTE_MS, AccountWindows, UsageChanges
+
+SECOND_MS = 1_000
+DAY_SECONDS = 86_400
+
+
+class Window(msgspec.Struct, frozen=True, gc=False):
+    """One window as a client sees it. `reset_at` is the Unix time, in seconds, at which it starts anew."""
+
+    name: str
+    limit: int
+    seconds: int
+    remaining: int
+    reset_at: int
+
+
+class Decision(msgspec.Struct, frozen=True, gc=False):
+    """Whether a request may pass, with everything that a client is told about it.
+
+    `retry_after_seconds` is 0 when it may. `banned` tells a ban from a used-up window, `ban_began` the one
+    refusal that began it.
+    """
+
+    allowed: bool
+    windows: tuple[Window, ...]
+    now_ms: int
+    retry_after_seconds: int = 0
+    banned: bool = False
+    ban_began: bool = False
+
+    @property
+    def binding(self) -> Window:
+        """The window that stops the client first: least remaining, on a tie the later reset."""
+        first, *others = self.windows
+        for other in others:
+            if (other.remaining, -other.reset_at) < (first.remaining, -first.reset_at):
+                first = other
+        return first
+
+
+class KeyStanding(msgspec.Struct):
+    """How a key has behaved: its refusals on the way to a ban, its last ban, its step on the ladder.
+
+    `refused_reset_at` names the window whose first 429 was at `first_refused_ms`. `pardoned_ms` is the
+    operator's last pardon that was already applied.
+    """
+
+    refused_reset_at: int = 0
+    first_refused_ms: int = 0
+    strikes: int = 0
+    strikes_opened_ms: int = 0
+    level: int = 0
+    banned_from_ms: int = 0
+    banned_until_ms: int = 0
+    pardoned_ms: int = 0
+
+
+class BanPolicy(msgspec.Struct, frozen=True):
+    """The numbers of the ban rule; durations are one for each step of the ladder."""
+
+    minimum_rejections: int = 60
+    window_ms: int = 300_000
+    grace_ms: int = 2_000
+    durations_ms: tuple[int, ...] = (60_000, 300_000, 900_000, 3_600_000)
+    forgiven_after_ms: int = DAY_MS
+
+
+def ceil_seconds(milliseconds: int) -> int:
+    """Milliseconds as whole seconds, rounded up."""
+    return -(-milliseconds // SECOND_MS)
+
+
+def _roll(used: AccountWindows, now_ms: int) -> None:
+    """Open new windows where the old ones are over.
+
+    When the clock stepped back, a window keeps its count and is anchored anew, so that a reset is never
+    further away than the window is long.
+    """
+    age_ms = now_ms - used.minute_opened_ms
+    if not 0 <= age_ms < MINUTE_MS:
+        used.minute_opened_ms = now_ms - now_ms % SECOND_MS
+        if age_ms >= MINUTE_MS:
+            used.minute_used = 0
+    day = now_ms // DAY_MS
+    if day != used.day:
+        if day > used.day:
+            used.day_used = 0
+        used.day = day
+
+
+def _windows(used: AccountWindows, grant: Grant) -> tuple[Window, Window]:
+    """Both windows as they stand; a lowered limit leaves nothing, never less."""
+    return (
+        Window(
+            "minute",
+            grant.per_minute,
+            60,
+            max(0, grant.per_minute - used.minute_used),
+            used.minute_opened_ms // SECOND_MS + 60,
+        ),
+        Window(
+            "day",
+            grant.per_day,
+            DAY_SECONDS,
+            max(0, grant.per_day - used.day_used),
+            (used.day + 1) * DAY_SECONDS,
+        ),
+    )
+
+
+def _banned(grant: Grant, standing: KeyStanding, now_ms: int, *, began: bool = False) -> Decision:
+    """A ban closes both windows until its end."""
+    reset_at = standing.banned_until_ms // SECOND_MS
+    windows = (
+        Window("minute", grant.per_minute, 60, 0, reset_at),
+        Window("day", grant.per_day, DAY_SECONDS, 0, reset_at),
+    )
+    retry_after = max(1, ceil_seconds(standing.banned_until_ms - now_ms))
+    return Decision(False, windows, now_ms, retry_after, banned=True, ban_began=began)
+
+
+def _count_refusal(
+    standing: KeyStanding, grant: Grant, policy: BanPolicy, reset_at: int, now_ms: int
+) -> bool:
+    """Count a refusal towards a ban; True when it begins one.
+
+    The first 429 of a window, and those within the grace after it, were in flight: they do not count.
+    """
+    if standing.refused_reset_at != reset_at:
+        standing.refused_reset_at = reset_at
+        standing.first_refused_ms = now_ms
+        return False
+    if now_ms - standing.first_refused_ms <= policy.grace_ms:
+        return False
+    if not 0 <= now_ms - standing.strikes_opened_ms < policy.window_ms:
+        standing.strikes_opened_ms = now_ms
+        standing.strikes = 0
+    standing.strikes += 1
+    if standing.strikes <= max(policy.minimum_rejections, grant.per_minute):
+        return False
+    if now_ms - standing.banned_until_ms >= policy.forgiven_after_ms:
+        standing.level = 0
+    duration_ms = policy.durations_ms[min(standing.level, len(policy.durations_ms) - 1)]
+    standing.level += 1
+    standing.strikes = 0
+    standing.strikes_opened_ms = 0
+    standing.banned_from_ms = now_ms
+    standing.banned_until_ms = ceil_seconds(now_ms + duration_ms) * SECOND_MS
+    return True
+
+
+def _apply_pardon(standing: KeyStanding, grant: Grant) -> None:
+    """Forget everything that led to bans before the operator's pardon."""
+    standing.refused_reset_at = standing.first_refused_ms = 0
+    standing.strikes = standing.strikes_opened_ms = standing.level = 0
+    standing.banned_from_ms = standing.banned_until_ms = 0
+    standing.pardoned_ms = grant.pardoned_at_ms
+
+
+def _is_banned(standing: KeyStanding, now_ms: int) -> bool:
+    """Whether a ban stands. When the clock stepped back behind its beginning, it is moved along."""
+    if now_ms >= standing.banned_until_ms:
+        return False
+    if now_ms < standing.banned_from_ms:
+        length_ms = standing.banned_until_ms - standing.banned_from_ms
+        standing.banned_from_ms = now_ms
+        standing.banned_until_ms = ceil_seconds(now_ms + length_ms) * SECOND_MS
+    return True
+
+
+def view(used: AccountWindows, grant: Grant, now_ms: int) -> tuple[Window, Window]:
+    """Both windows as the account's next request would find them; takes nothing."""
+    rolled = AccountWindows(used.minute_opened_ms, used.minute_used, used.day, used.day_used)
+    _roll(rolled, now_ms)
+    if rolled.minute_used == 0:
+        rolled.minute_opened_ms = now_ms - now_ms % SECOND_MS
+    return _windows(rolled, grant)
+
+
+def decide(
+    used: AccountWindows, standing: KeyStanding, grant: Grant, policy: BanPolicy, now_ms: int
+) -> Decision:
+    """Take one request from both windows, or from neither, and count a refusal towards a ban.
+
+    Changes the two records. A refused request consumes nothing; during a ban refusals neither extend it
+    nor count.
+    """
+    if grant.pardoned_at_ms > standing.pardoned_ms:
+        _apply_pardon(standing, grant)
+    if standing.banned_until_ms and _is_banned(standing, now_ms):
+        return _banned(grant, standing, now_ms)
+    _roll(used, now_ms)
+    if used.minute_used < grant.per_minute and used.day_used < grant.per_day:
+        used.minute_used += 1
+        used.day_used += 1
+        return Decision(True, _windows(used, grant), now_ms)
+    refused = Decision(False, _windows(used, grant), now_ms)
+    reset_at = refused.binding.reset_at
+    if _count_refusal(standing, grant, policy, reset_at, now_ms):
+        return _banned(grant, standing, now_ms, began=True)
+    retry_after = max(1, ceil_seconds(reset_at * SECOND_MS - now_ms))
+    return Decision(False, refused.windows, now_ms, retry_after)
+
+
+class AddressBucket(msgspec.Struct):
+    """Failed authentications of one client address in its 60-second window."""
+
+    opened_ms: int = -MINUTE_MS
+    used: int = 0
+
+
+def decide_address(bucket: AddressBucket, limit: int, now_ms: int, *, charge: bool) -> Decision:
+    """Take one failed authentication from an address's window, or (`charge` off) only look at it."""
+    age_ms = now_ms - bucket.opened_ms
+    if not 0 <= age_ms < MINUTE_MS:
+        bucket.opened_ms = now_ms - now_ms % SECOND_MS
+        if age_ms >= MINUTE_MS:
+            bucket.used = 0
+    allowed = bucket.used < limit
+    if charge and allowed:
+        bucket.used += 1
+    reset_at = bucket.opened_ms // SECOND_MS + 60
+    window = Window("address", limit, 60, limit - bucket.used, reset_at)
+    retry_after = 0 if allowed else max(1, ceil_seconds(reset_at * SECOND_MS - now_ms))
+    return Decision(allowed, (window,), now_ms, retry_after)
+
+
+class LimiterState(msgspec.Struct):
+    """Windows by account and standings by key: what has to survive a restart, absolute values."""
+
+    windows: dict[int, AccountWindows] = msgspec.field(default_factory=dict)
+    standings: dict[int, KeyStanding] = msgspec.field(default_factory=dict)
+
+    def update(self, later: LimiterState) -> None:
+        """Take over what changed later."""
+        self.windows.update(later.windows)
+        self.standings.update(later.standings)
+
+
+class Limiter(Protocol):
+    """Counters shared by everything that serves an account."""
+
+    async def take(self, grant: Grant) -> Decision:
+        """One request of this key: both windows or neither. Never raises for an outage."""
+        ...
+
+    def drain(self) -> LimiterState:
+        """What changed since the last call, for the ledger."""
+        ...
+
+
+class Ledger(Protocol):
+    """Where counters survive a restart: written in batches, read at the start. May raise StoreUnavailable."""
+
+    async def load(self, now_ms: int) -> LimiterState:
+        """Everything that can still matter at `now_ms`."""
+        ...
+
+    async def save(self, state: LimiterState, usage: UsageChanges) -> None:
+        """Keep absolute values of the state and add the usage, in one transaction."""
+        ...

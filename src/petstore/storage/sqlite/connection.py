@@ -1,0 +1,92 @@
+"""Connections to the file, its schema, and the translation of the driver's errors. No business here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import apsw
+
+from petstore.errors import StoreUnavailable
+from petstore.storage import migrations
+
+_MIGRATIONS_PACKAGE = "petstore.storage.sqlite.migrations"
+_READ_CACHE_KIB = 16_384
+_MMAP_BYTES = 1 << 30
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn the driver's errors into the store's; other errors pass unchanged."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise translate(error) from error
+
+
+def translate(error: Exception) -> Exception:
+    """The store's error for one of the driver's, without the driver's text, which may quote data."""
+    if not isinstance(error, apsw.Error):
+        return error
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        return StoreUnavailable("The store is busy with other writes; try again shortly.")
+    kind = {
+        apsw.FullError: "the disk, or the range of identifiers, is full",
+        apsw.ReadOnlyError: "the database is read-only",
+        apsw.CantOpenError: "the database can't be opened",
+        apsw.CorruptError: "the database is damaged; restore a backup",
+        apsw.NotADBError: "the file is not a database",
+        apsw.IOError: "reading or writing the disk failed",
+    }.get(type(error), "it could not carry out the operation")
+    return StoreUnavailable(f"The store failed: {kind}.")
+
+
+def open_writer(path: str, busy_timeout_ms: int) -> apsw.Connection:
+    """The connection that may write. Every commit is on the disk before it returns (synchronous=FULL)."""
+    with translated():
+        connection = apsw.Connection(path)
+        connection.set_busy_timeout(busy_timeout_ms)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+
+def open_reader(path: str, busy_timeout_ms: int) -> apsw.Connection:
+    """The connection for reads, which can't write."""
+    with translated():
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+        connection.set_busy_timeout(busy_timeout_ms)
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute(f"PRAGMA cache_size = -{_READ_CACHE_KIB}")
+        connection.execute(f"PRAGMA mmap_size = {_MMAP_BYTES}")
+        return connection
+
+
+def schema_version(connection: apsw.Connection) -> int:
+    """The number of the last migration that ran."""
+    version: int = connection.execute("PRAGMA user_version").get
+    return version
+
+
+def migrate(path: str, busy_timeout_ms: int) -> list[str]:
+    """Bring the file's schema up to date, one transaction for each step; the names of the steps that ran.
+
+    Creates the file when there is none. Raises ConfigurationError for a schema that is too new.
+    """
+    known = migrations.load(_MIGRATIONS_PACKAGE)
+    connection = open_writer(path, busy_timeout_ms)
+    ran = []
+    try:
+        with translated():
+            while todo := migrations.pending(known, schema_version(connection)):
+                step = todo[0]
+                connection.execute("BEGIN IMMEDIATE")
+                if schema_version(connection) == step.number - 1:  # else another process was quicker
+                    connection.execute(step.sql)
+                    connection.execute(f"PRAGMA user_version = {step.number}")
+                    ran.append(f"{step.number:04}_{step.name}")
+                connection.execute("COMMIT")
+    finally:
+        connection.close()
+    return ran

@@ -1,0 +1,158 @@
+"""Animals in SQLite. Every query is bounded by an index and by a page's length."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import apsw
+import msgspec
+
+from petstore.clock import Clock
+from petstore.errors import IdempotencyKeyInUse, IdempotencyKeyReused, NotFound
+from petstore.pets import (
+    Created,
+    Idempotency,
+    NewPet,
+    Page,
+    PageQuery,
+    Pet,
+    PetStatus,
+    StatusChange,
+    check_transition,
+)
+from petstore.storage.sqlite.connection import translated
+from petstore.storage.sqlite.writer import Writer
+
+IDEMPOTENCY_KEPT_MS = 86_400_000
+
+_COLUMNS = "id, name, category_id, status"
+_PAGE = f"SELECT {_COLUMNS} FROM pets WHERE id > ? ORDER BY id LIMIT ?"
+_PAGE_BY_STATUS = f"SELECT {_COLUMNS} FROM pets WHERE status = ? AND id > ? ORDER BY id LIMIT ?"
+_ONE = f"SELECT {_COLUMNS} FROM pets WHERE id = ?"
+_ADD = "INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)"
+
+# A look-up here costs a fifth of a call of the enumeration.
+_STATUSES = {status.value: status for status in PetStatus}
+
+
+def _pets(rows: Iterable[tuple[Any, ...]]) -> list[Pet]:
+    statuses = _STATUSES
+    return [Pet(row[0], row[1], row[2], statuses[row[3]]) for row in rows]
+
+
+def _fingerprint(new: NewPet) -> bytes:
+    """What makes two requests with one Idempotency-Key the same: the animal, not the bytes."""
+    return hashlib.sha256(msgspec.json.encode(new)).digest()
+
+
+class SqlitePets:
+    """Implements pets.PetRepository."""
+
+    def __init__(self, reader: apsw.Connection, writer: Writer, clock: Clock) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._clock = clock
+        self._in_flight: set[Idempotency] = set()
+
+    async def page(self, query: PageQuery) -> Page:
+        fetch = query.limit + 1
+        with translated():
+            if query.ids is not None:
+                rows = self._rows_by_id(query, fetch)
+            elif query.status is None:
+                rows = self._reader.execute(_PAGE, (query.after_id, fetch)).fetchall()
+            else:
+                rows = self._reader.execute(
+                    _PAGE_BY_STATUS, (query.status.value, query.after_id, fetch)
+                ).fetchall()
+        return Page(_pets(rows[: query.limit]), len(rows) == fetch)
+
+    def _rows_by_id(self, query: PageQuery, fetch: int) -> list[tuple[Any, ...]]:
+        assert query.ids is not None
+        places = ", ".join("?" * len(query.ids))
+        condition, bindings = "", list[object](query.ids)
+        if query.status is not None:
+            # The plus keeps the index by status out of it: the identifiers are the narrower way in.
+            condition = "AND +status = ? "
+            bindings.append(query.status.value)
+        sql = f"SELECT {_COLUMNS} FROM pets WHERE id IN ({places}) {condition}AND id > ? ORDER BY id LIMIT ?"
+        return self._reader.execute(sql, (*bindings, query.after_id, fetch)).fetchall()
+
+    async def get(self, pet_id: int) -> Pet | None:
+        with translated():
+            row = self._reader.execute(_ONE, (pet_id,)).fetchone()
+        return _pets([row])[0] if row else None
+
+    async def add(self, new: NewPet, idempotency: Idempotency | None = None) -> Created:
+        if idempotency is None:
+            return await self._writer.submit(lambda connection: Created(_insert(connection, new), False))
+        if idempotency in self._in_flight:
+            raise IdempotencyKeyInUse("A request with this Idempotency-Key is still being carried out.")
+        self._in_flight.add(idempotency)
+        try:
+            now_ms = self._clock.now_ms()
+            return await self._writer.submit(
+                lambda connection: _insert_once(connection, new, idempotency, now_ms)
+            )
+        finally:
+            self._in_flight.discard(idempotency)
+
+    async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
+        now_ms = self._clock.now_ms()
+
+        def change(connection: apsw.Connection) -> Pet:
+            row = connection.execute(_ONE, (pet_id,)).fetchone()
+            if row is None:
+                raise NotFound(f"There is no animal {pet_id}.")
+            pet = _pets([row])[0]
+            check_transition(pet_id, pet.status, status)
+            if pet.status is not status:
+                connection.execute("UPDATE pets SET status = ? WHERE id = ?", (status.value, pet_id))
+                connection.execute(
+                    "INSERT INTO pet_status_changes (pet_id, at_ms, actor, from_status, to_status)"
+                    " VALUES (?, ?, ?, ?, ?)",
+                    (pet_id, now_ms, actor, pet.status.value, status.value),
+                )
+            return msgspec.structs.replace(pet, status=status)
+
+        return await self._writer.submit(change)
+
+    async def history(self, pet_id: int) -> list[StatusChange]:
+        with translated():
+            rows: list[tuple[Any, ...]] = self._reader.execute(
+                "SELECT pet_id, at_ms, actor, from_status, to_status FROM pet_status_changes"
+                " WHERE pet_id = ? ORDER BY id",
+                (pet_id,),
+            ).fetchall()
+        return [StatusChange(row[0], row[1], row[2], _STATUSES[row[3]], _STATUSES[row[4]]) for row in rows]
+
+
+def _insert(connection: apsw.Connection, new: NewPet) -> Pet:
+    connection.execute(_ADD, (new.name, new.category_id, new.status.value))
+    return Pet(connection.last_insert_rowid(), new.name, new.category_id, new.status)
+
+
+def _insert_once(connection: apsw.Connection, new: NewPet, idempotency: Idempotency, now_ms: int) -> Created:
+    """Add the animal unless this key did so within the last 24 hours: same transaction as the animal."""
+    row = connection.execute(
+        "SELECT fingerprint, pet_id FROM idempotency_keys"
+        " WHERE account_id = ? AND key = ? AND created_at_ms > ?",
+        (idempotency.account_id, idempotency.key, now_ms - IDEMPOTENCY_KEPT_MS),
+    ).fetchone()
+    fingerprint = _fingerprint(new)
+    if row is not None:
+        if row[0] != fingerprint:
+            raise IdempotencyKeyReused(
+                "This Idempotency-Key was used within the last 24 hours for another animal;"
+                " use a new key for a new request."
+            )
+        # As it was answered then, not as the animal is now: the same request gets the same answer.
+        return Created(Pet(row[1], new.name, new.category_id, new.status), True)
+    pet = _insert(connection, new)
+    connection.execute(
+        "INSERT OR REPLACE INTO idempotency_keys VALUES (?, ?, ?, ?, ?)",
+        (idempotency.account_id, idempotency.key, fingerprint, pet.id, now_ms),
+    )
+    return Created(pet, False)

@@ -1,0 +1,67 @@
+"""The SQLite store: its two connections joined with the repositories that use them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import apsw
+
+from petstore.clock import Clock
+from petstore.keys import KeyRepository
+from petstore.pets import PetRepository
+from petstore.quota import Ledger
+from petstore.storage.observer import StoreObserver
+from petstore.storage.sqlite.accounts import SqliteKeys
+from petstore.storage.sqlite.connection import migrate, open_reader, open_writer, translated
+from petstore.storage.sqlite.pets import IDEMPOTENCY_KEPT_MS, SqlitePets
+from petstore.storage.sqlite.usage import SqliteLedger, SqliteUsage
+from petstore.storage.sqlite.versions import SqliteVersions
+from petstore.storage.sqlite.writer import Writer
+from petstore.usage import UsageRepository
+from petstore.versions import VersionSource
+
+_PURGE_MAX = 1_000
+
+
+class SqliteStore:
+    """Implements storage.Store for the file at `path`, which it creates and migrates when needed."""
+
+    def __init__(
+        self,
+        path: str,
+        clock: Clock,
+        write_queue: int,
+        busy_timeout_ms: int,
+        observer: StoreObserver | None = None,
+    ) -> None:
+        migrate(path, busy_timeout_ms)
+        self._reader = open_reader(path, busy_timeout_ms)
+        self._writer = Writer(open_writer(path, busy_timeout_ms), clock, write_queue, observer)
+        self.pets: PetRepository = SqlitePets(self._reader, self._writer, clock)
+        self.keys: KeyRepository = SqliteKeys(self._reader, self._writer, clock)
+        self.usage: UsageRepository = SqliteUsage(self._reader)
+        self.ledger: Ledger = SqliteLedger(self._reader, self._writer)
+        self.versions: VersionSource = SqliteVersions(self._reader)
+
+    async def probe(self) -> None:
+        with translated():
+            self._reader.execute("SELECT 1 FROM versions").fetchone()
+
+    async def is_empty(self) -> bool:
+        with translated():
+            return self._reader.execute("SELECT 1 FROM accounts LIMIT 1").fetchone() is None
+
+    async def purge(self, now_ms: int) -> None:
+        def delete(connection: apsw.Connection) -> None:
+            connection.execute(
+                "DELETE FROM idempotency_keys WHERE (account_id, key) IN"
+                " (SELECT account_id, key FROM idempotency_keys WHERE created_at_ms <= ? LIMIT ?)",
+                (now_ms - IDEMPOTENCY_KEPT_MS, _PURGE_MAX),
+            )
+
+        await self._writer.submit(delete)
+
+    async def close(self) -> None:
+        await self._writer.close()
+        await asyncio.sleep(0)  # answers of the last group are callbacks that are due now
+        self._reader.close()

@@ -1,0 +1,115 @@
+"""Counters and usage in SQLite: the ledger that the limiter survives by, and the reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import apsw
+
+from petstore.quota import KeyStanding, LimiterState
+from petstore.storage.sqlite.connection import translated
+from petstore.storage.sqlite.writer import Writer
+from petstore.usage import DAY_MS, AccountWindows, DailyUsage, KeyBan, UsageChanges, UsageReport
+
+
+class SqliteLedger:
+    """Implements quota.Ledger."""
+
+    def __init__(self, reader: apsw.Connection, writer: Writer) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def load(self, now_ms: int) -> LimiterState:
+        # A day back and any day ahead: the machine's clock may have been set while the service was down.
+        oldest_day = now_ms // DAY_MS - 1
+        with translated():
+            windows = self._reader.execute(
+                "SELECT account_id, minute_opened_ms, minute_used, day, day_used FROM account_windows"
+                " WHERE day >= ?",
+                (oldest_day,),
+            )
+            standings = self._reader.execute(
+                "SELECT key_id, refused_reset_at, first_refused_ms, strikes, strikes_opened_ms, level,"
+                " banned_from_ms, banned_until_ms, pardoned_ms FROM key_standings"
+            )
+            return LimiterState(
+                {row[0]: AccountWindows(*row[1:]) for row in windows},
+                {row[0]: KeyStanding(*row[1:]) for row in standings},
+            )
+
+    async def save(self, state: LimiterState, usage: UsageChanges) -> None:
+        def write(connection: apsw.Connection) -> None:
+            _save_state(connection, state)
+            _add_usage(connection, usage)
+
+        await self._writer.submit(write)
+
+
+def _save_state(connection: apsw.Connection, state: LimiterState) -> None:
+    connection.executemany(
+        "INSERT OR REPLACE INTO account_windows VALUES (?, ?, ?, ?, ?)",
+        (
+            (account, used.minute_opened_ms, used.minute_used, used.day, used.day_used)
+            for account, used in state.windows.items()
+        ),
+    )
+    connection.executemany(
+        "INSERT OR REPLACE INTO key_standings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (
+                key,
+                standing.refused_reset_at,
+                standing.first_refused_ms,
+                standing.strikes,
+                standing.strikes_opened_ms,
+                standing.level,
+                standing.banned_from_ms,
+                standing.banned_until_ms,
+                standing.pardoned_ms,
+            )
+            for key, standing in state.standings.items()
+        ),
+    )
+
+
+def _add_usage(connection: apsw.Connection, usage: UsageChanges) -> None:
+    connection.executemany(
+        "INSERT INTO usage_days VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+        " requests = requests + excluded.requests, refused = refused + excluded.refused,"
+        " deprecated = deprecated + excluded.deprecated",
+        (
+            (account, day, counts.requests, counts.refused, counts.deprecated)
+            for (account, day), counts in usage.daily.items()
+        ),
+    )
+    connection.executemany(
+        "INSERT OR REPLACE INTO key_activity VALUES (?, ?)", iter(usage.last_used_ms.items())
+    )
+
+
+class SqliteUsage:
+    """Implements usage.UsageRepository."""
+
+    def __init__(self, reader: apsw.Connection) -> None:
+        self._reader = reader
+
+    async def report(self, account_id: int, now_ms: int, days: int = 30) -> UsageReport:
+        with translated():
+            row: tuple[Any, ...] | None = self._reader.execute(
+                "SELECT minute_opened_ms, minute_used, day, day_used FROM account_windows"
+                " WHERE account_id = ?",
+                (account_id,),
+            ).fetchone()
+            bans: list[tuple[Any, ...]] = self._reader.execute(
+                "SELECT k.id, k.display, s.level, s.banned_until_ms FROM api_keys k"
+                " JOIN key_standings s ON s.key_id = k.id"
+                " WHERE k.account_id = ? AND s.banned_until_ms > ? ORDER BY k.id",
+                (account_id, now_ms),
+            ).fetchall()
+            daily: list[tuple[Any, ...]] = self._reader.execute(
+                "SELECT day, requests, refused, deprecated FROM usage_days"
+                " WHERE account_id = ? AND day > ? ORDER BY day DESC",
+                (account_id, now_ms // DAY_MS - days),
+            ).fetchall()
+        used = AccountWindows(*row) if row else AccountWindows()
+        return UsageReport(used, [KeyBan(*ban) for ban in bans], [DailyUsage(*day) for day in daily])

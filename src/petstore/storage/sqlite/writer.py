@@ -1,0 +1,160 @@
+"""All writes: one thread, one connection, a bounded queue, committed in groups.
+
+Whatever waits is one transaction with a savepoint for each job; every waiter is answered after the
+commit, which is on the disk by then. What a job does is the repositories' affair.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+import apsw
+
+from petstore.clock import Clock
+from petstore.errors import StoreUnavailable
+from petstore.storage.observer import StoreObserver
+from petstore.storage.sqlite.connection import translate, translated
+
+_GROUP_MAX = 256
+_T = TypeVar("_T")
+
+Job = Callable[[apsw.Connection], Any]
+
+
+class _Ticket:
+    """A job on its way, and who waits for it."""
+
+    __slots__ = ("error", "future", "job", "result")
+
+    def __init__(self, job: Job, future: asyncio.Future[Any]) -> None:
+        self.job = job
+        self.future = future
+        self.result: Any = None
+        self.error: Exception | None = None
+
+
+class Writer:
+    """Owns the writing connection from `start` until `close`."""
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        clock: Clock,
+        capacity: int,
+        observer: StoreObserver | None = None,
+    ) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._capacity = capacity
+        self._observer = observer
+        self._waiting = 0
+        self._closed = False
+        self._queue: SimpleQueue[_Ticket | None] = SimpleQueue()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._run, name="petstore-writer", daemon=True)
+
+    async def submit(self, job: Callable[[apsw.Connection], _T]) -> _T:
+        """Carry out `job` inside a transaction; its result is durable when this returns.
+
+        Raises what the job raises (then nothing of it is kept) and StoreUnavailable.
+        """
+        if self._closed:
+            raise StoreUnavailable("The service is shutting down; nothing was stored.")
+        if self._waiting >= self._capacity:
+            raise StoreUnavailable("Too many writes are waiting; nothing was stored, try again shortly.")
+        loop = asyncio.get_running_loop()
+        if self._loop is None:
+            self._loop = loop
+            self._thread.start()
+        future: asyncio.Future[_T] = loop.create_future()
+        self._waiting += 1
+        self._queue.put(_Ticket(job, future))
+        # Shielded: a client that goes away must not undo the accounting of what is on its way.
+        return await asyncio.shield(future)
+
+    async def close(self) -> None:
+        """Carry out what was accepted, end the thread and close the connection."""
+        self._closed = True
+        if self._loop is not None:
+            self._queue.put(None)
+            await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+        self._connection.close()
+
+    def _run(self) -> None:
+        while (ticket := self._queue.get()) is not None:
+            group = [ticket]
+            last = False
+            while len(group) < _GROUP_MAX:
+                try:
+                    another = self._queue.get_nowait()
+                except Empty:
+                    break
+                if another is None:
+                    last = True
+                    break
+                group.append(another)
+            self._carry_out(group)
+            assert self._loop is not None
+            self._loop.call_soon_threadsafe(self._answer, group)
+            if last:
+                return
+
+    def _carry_out(self, group: list[_Ticket]) -> None:
+        """One transaction for the whole group; on failure every ticket carries the error."""
+        began = self._clock.monotonic()
+        connection = self._connection
+        committing = False
+        try:
+            with translated():
+                connection.execute("BEGIN IMMEDIATE")
+                for ticket in group:
+                    self._perform(ticket)
+                committing = True
+                connection.execute("COMMIT")
+        except Exception as error:
+            failure = error
+            if committing and not isinstance(error.__cause__, apsw.BusyError):
+                failure = StoreUnavailable(
+                    "Whether this write was kept is unknown; retry with the same Idempotency-Key."
+                )
+                failure.__cause__ = error
+            self._abandon(group, failure)
+            return
+        if self._observer is not None:
+            self._observer.committed(len(group), self._clock.monotonic() - began)
+
+    def _perform(self, ticket: _Ticket) -> None:
+        connection = self._connection
+        connection.execute("SAVEPOINT job")
+        try:
+            ticket.result = ticket.job(connection)
+        except Exception as error:
+            if not connection.in_transaction:  # SQLite gave up the whole transaction: disk full, I/O error
+                raise
+            connection.execute("ROLLBACK TO job")
+            ticket.error = translate(error)
+        connection.execute("RELEASE job")
+
+    def _abandon(self, group: list[_Ticket], failure: Exception) -> None:
+        """Nothing of the group is kept: roll back and answer everyone so."""
+        if self._connection.in_transaction:
+            with contextlib.suppress(apsw.Error):  # rolled back by itself; the next BEGIN tells if not
+                self._connection.execute("ROLLBACK")
+        for ticket in group:
+            ticket.error = ticket.error or failure
+
+    def _answer(self, group: list[_Ticket]) -> None:
+        """Runs on the event loop."""
+        self._waiting -= len(group)
+        for ticket in group:
+            if ticket.future.done():
+                continue
+            if ticket.error is not None:
+                ticket.future.set_exception(ticket.error)
+            else:
+                ticket.future.set_result(ticket.result)

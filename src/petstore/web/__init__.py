@@ -1,0 +1,1 @@
+"""Pages for people and documents for programs, outside /v1: start page, API reference, OpenAPI document."""
