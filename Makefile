@@ -55,7 +55,8 @@ bench: ## Measure; benchmarks/README.md says how to read the numbers
 	@$(BIN)/python -m benchmarks
 
 ##@ Look after it
-lock: ## Renew both lock files from pyproject.toml (needs uv)
+lock: ## Write both lock files anew from pyproject.toml (needs uv)
+	@command -v $(UV) >/dev/null || { echo 'make lock needs uv: .venv/bin/pip install uv, then make lock UV=.venv/bin/uv' >&2; exit 1; }
 	@$(COMPILE) --group build --output-file requirements.lock
 	@$(COMPILE) --group build --group dev --constraints requirements.lock --output-file requirements-dev.lock
 
