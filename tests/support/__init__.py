@@ -1,0 +1,1 @@
+"""What tests share: a steered clock, the production service in process, and a client without manners."""

@@ -1,0 +1,162 @@
+"""The production service in process: the same `bootstrap.build`, a real SQLite file, real keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from petstore import config
+from petstore.asgi import Application
+from petstore.plans import resolve_plan
+from tests.support.clock import ManualClock
+
+Pairs = Sequence[tuple[str, str]]
+
+
+class Answer:
+    """What came back: status, headers as sent (names in lower case, repeated ones kept), body."""
+
+    def __init__(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+        self.status = status
+        self.raw_headers = [(name.decode("ascii"), value.decode("ascii")) for name, value in headers]
+        self.headers = dict(self.raw_headers)
+        self.body = body
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def code(self) -> str:
+        """The Error's code."""
+        return str(self.json()["code"])
+
+    @property
+    def links(self) -> dict[str, str]:
+        """Link references by relation."""
+        found = {}
+        for part in self.headers.get("link", "").split(", <"):
+            reference, _, parameters = part.lstrip("<").partition(">")
+            relation = parameters.partition('rel="')[2].partition('"')[0]
+            if relation:
+                found[relation] = reference
+        return found
+
+
+async def call(
+    application: Any,
+    method: str,
+    target: str | bytes,
+    headers: Pairs = (),
+    body: bytes | Sequence[dict[str, Any]] = b"",
+    client: str = "127.0.0.1",
+) -> Answer:
+    """One request, exactly as given: nothing is normalised, escaped or added but a Host header.
+
+    Give `("host", ...)` yourself to say something about Host; `("host", None)` sends none. A sequence as
+    body is the list of ASGI messages that the application receives.
+    """
+    raw = target.encode("utf-8") if isinstance(target, str) else target
+    path, _, query = raw.partition(b"?")
+    pairs = [(name.lower(), value) for name, value in headers]
+    if not any(name == "host" for name, _ in pairs):
+        pairs.insert(0, ("host", "testserver"))
+    encoded = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in pairs if v is not None]
+    messages = list(body) if not isinstance(body, bytes) else [{"type": "http.request", "body": body}]
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return messages.pop(0) if messages else {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path.decode("latin-1"),
+        "raw_path": path,
+        "query_string": query,
+        "root_path": "",
+        "headers": encoded,
+        "client": (client, 50_000),
+        "server": ("testserver", 80),
+    }
+    await application(scope, receive, send)
+    content = b"".join(message.get("body", b"") for message in sent[1:])
+    return Answer(sent[0]["status"], list(sent[0]["headers"]), content)
+
+
+class Shop:
+    """A running service with one account of a large quota, and a client for its key."""
+
+    def __init__(self, application: Application, clock: ManualClock, path: Path) -> None:
+        self.application = application
+        self.clock = clock
+        self.path = path
+        self.key = ""
+        self.key_id = 0
+
+    @property
+    def store(self) -> Any:
+        return self.application.service.store
+
+    async def open_account(
+        self, name: str, plan: str = "free", per_minute: int | None = None, per_day: int | None = None
+    ) -> tuple[str, int]:
+        """A new account with one key: (key, key id)."""
+        await self.store.keys.add_account(name, resolve_plan(plan, per_minute, per_day))
+        issued = await self.store.keys.issue(name, "test")
+        return issued.secret, issued.record.id
+
+    async def call(
+        self,
+        method: str,
+        target: str | bytes,
+        headers: Pairs = (),
+        body: bytes | Sequence[dict[str, Any]] = b"",
+        client: str = "127.0.0.1",
+    ) -> Answer:
+        """One request without a key."""
+        return await call(self.application, method, target, headers, body, client)
+
+    async def ask(
+        self, method: str, target: str | bytes, headers: Pairs = (), *, key: str | None = None
+    ) -> Answer:
+        """One request with a key (the shop's own unless given)."""
+        return await self.call(method, target, [("authorization", f"Bearer {key or self.key}"), *headers])
+
+    async def post(
+        self, document: object, headers: Pairs = (), *, key: str | None = None, body: bytes | None = None
+    ) -> Answer:
+        """POST /v1/pets with a JSON document (or raw `body`)."""
+        content = json.dumps(document).encode() if body is None else body
+        sent = [("authorization", f"Bearer {key or self.key}"), ("content-type", "application/json"), *headers]
+        return await self.call("POST", "/v1/pets", sent, content)
+
+    async def restart(self) -> None:
+        """A clean stop and a start on the same file."""
+        await self.application.stop()
+        await self.application.start()
+
+
+@asynccontextmanager
+async def open_shop(folder: Path, clock: ManualClock | None = None, **settings: str) -> AsyncIterator[Shop]:
+    """Settings are given by their name in lower case, as text."""
+    clock = clock or ManualClock()
+    path = folder / "petstore.db"
+    environment = {"PETSTORE_DATABASE_URL": f"sqlite:///{path}", "PETSTORE_ACCESS_LOG": "off"}
+    environment |= {f"PETSTORE_{name.upper()}": text for name, text in settings.items()}
+    application = Application(config.load(environment), clock)
+    await application.start()
+    try:
+        shop = Shop(application, clock, path)
+        shop.key, shop.key_id = await shop.open_account("tests", "enterprise", 1_000_000, 10_000_000)
+        yield shop
+    finally:
+        await application.stop()
