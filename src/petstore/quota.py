@@ -185,8 +185,6 @@ def view(used: AccountWindows, grant: Grant, now_ms: int) -> tuple[Window, Windo
     """Both windows as the account's next request would find them; takes nothing."""
     rolled = AccountWindows(used.minute_opened_ms, used.minute_used, used.day, used.day_used)
     _roll(rolled, now_ms)
-    if rolled.minute_used == 0:
-        rolled.minute_opened_ms = now_ms - now_ms % SECOND_MS
     return _windows(rolled, grant)
 
 
