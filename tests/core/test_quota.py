@@ -1,0 +1,399 @@
+"""The arithmetic of the two windows: tables with the sum beside each row, then properties for any history."""
+
+from __future__ import annotations
+
+import copy
+from math import ceil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from petstore.keys import Grant
+from petstore.quota import (
+    AddressBucket,
+    BanPolicy,
+    Decision,
+    KeyStanding,
+    LimiterState,
+    Window,
+    ceil_seconds,
+    decide,
+    decide_address,
+    view,
+)
+from petstore.usage import DAY_MS, AccountWindows
+
+# 2027-01-15 08:00:30 UTC, half way through a minute of the wall clock: windows do not follow it.
+NOON = 1_800_000_030_000
+DAY_RESET = (NOON // DAY_MS + 1) * 86_400
+
+
+class Key:
+    """One key with its records, and a clock that each call moves to a moment after NOON."""
+
+    def __init__(self, per_minute: int = 60, per_day: int = 1_000, policy: BanPolicy | None = None) -> None:
+        self.grant = Grant(key_id=1, account_id=1, per_minute=per_minute, per_day=per_day)
+        self.used = AccountWindows()
+        self.standing = KeyStanding()
+        self.policy = policy or BanPolicy()
+
+    def take(self, seconds: float = 0, times: int = 1) -> Decision:
+        """The last of some requests at `seconds` after NOON."""
+        now_ms = NOON + round(seconds * 1_000)
+        for _ in range(times):
+            decision = decide(self.used, self.standing, self.grant, self.policy, now_ms)
+        return decision
+
+    def with_plan(self, per_minute: int, per_day: int) -> None:
+        self.grant = Grant(key_id=1, account_id=1, per_minute=per_minute, per_day=per_day)
+
+
+def offsets(decision: Decision) -> tuple[int, int]:
+    """When each window resets, in seconds after NOON."""
+    minute, day = decision.windows
+    return minute.reset_at - NOON // 1_000, day.reset_at - NOON // 1_000
+
+
+class TestTables:
+    """Rows that a person can check."""
+
+    @pytest.mark.parametrize(
+        ("at", "left", "reset"),
+        [
+            # (moments of the requests, minute's remaining after the last, its reset after NOON)
+            ((0,), 59, 60),  # 60 - 1; 0 + 60
+            ((0, 0, 0), 57, 60),  # 60 - 3
+            ((0, 30), 58, 60),  # 60 - 2; the reset does not move
+            ((0, 59.999), 58, 60),  # still the same window
+            ((0, 60), 59, 120),  # the window is over at its reset exactly; 60 + 60
+            ((0, 300), 59, 360),  # a pause; 300 + 60
+            ((0.999,), 59, 60),  # opens at the whole second in which the first request falls
+            ((0.999, 59.999), 58, 60),
+            ((0.999, 60), 59, 120),
+            ((0, 61.5), 59, 121),  # opens at 61
+        ],
+    )
+    def test_the_minute_window_opens_with_the_first_request_and_lasts_60_s(
+        self, at: tuple[float, ...], left: int, reset: int
+    ) -> None:
+        """Limits, rule: the minute window is the account's own, not the wall clock's."""
+        key = Key()
+        decision = [key.take(moment) for moment in at][-1]
+        assert (decision.allowed, decision.windows[0].remaining) == (True, left)
+        assert offsets(decision)[0] == reset
+
+    def test_the_day_is_the_utc_calendar_day(self) -> None:
+        """The last millisecond of a day and the first of the next are two windows."""
+        key = Key()
+        last = DAY_RESET - NOON / 1_000
+        assert key.take(last - 0.001).windows[1] == Window("day", 1_000, 86_400, 999, DAY_RESET)
+        assert key.take(last).windows[1] == Window("day", 1_000, 86_400, 999, DAY_RESET + 86_400)
+
+    @pytest.mark.parametrize(
+        ("per_minute", "per_day", "taken", "binding"),
+        [
+            # (limits, requests before the look, name of the window that binds)
+            (60, 1_000, 1, "minute"),  # 59 < 999
+            (60, 1_000, 60, "minute"),  # 0 < 940
+            (60, 30, 1, "day"),  # 29 < 59
+            (60, 30, 30, "day"),  # 0 < 30
+            (60, 60, 1, "day"),  # 59 = 59: the later reset
+            (60, 60, 60, "day"),  # 0 = 0: the later reset
+        ],
+    )
+    def test_the_binding_window_has_the_least_remaining_and_on_a_tie_the_later_reset(
+        self, per_minute: int, per_day: int, taken: int, binding: str
+    ) -> None:
+        """What X-RateLimit-* report."""
+        assert Key(per_minute, per_day).take(times=taken).binding.name == binding
+
+    def test_on_a_tie_shortly_before_midnight_the_minute_is_the_later_one(self) -> None:
+        """Both are used up 10 s before midnight: waiting for the day alone would not help."""
+        key = Key(5, 5)
+        refused = key.take(DAY_RESET - NOON / 1_000 - 10, times=6)
+        assert not refused.allowed
+        assert (refused.binding.name, refused.retry_after_seconds) == ("minute", 60)
+
+    @pytest.mark.parametrize(
+        ("at", "retry_after"),
+        [
+            # the window resets at 60: (moment of the refusal, ceil(60 - moment))
+            (0, 60),
+            (0.001, 60),  # ceil(59.999)
+            (1, 59),
+            (58.5, 2),  # ceil(1.5)
+            (59, 1),
+            (59.001, 1),  # ceil(0.999)
+            (59.999, 1),  # ceil(0.001): never 0
+        ],
+    )
+    def test_retry_after_is_the_seconds_to_the_reset_rounded_up(self, at: float, retry_after: int) -> None:
+        """Retry-After = max(1, ceil(reset - now)), and a retry at that second succeeds."""
+        key = Key()
+        key.take(times=60)
+        refused = key.take(at)
+        assert (refused.allowed, refused.retry_after_seconds) == (False, retry_after)
+        assert (refused.binding.remaining, refused.banned) == (0, False)
+        assert key.take(at + retry_after).allowed
+
+    def test_a_refusal_by_the_minute_takes_nothing_from_the_day(self) -> None:
+        """Together or not at all: 60 passed and 5 refused leave 940 of the day."""
+        key = Key()
+        refused = key.take(times=65)
+        assert [window.remaining for window in refused.windows] == [0, 940]
+
+    def test_a_refusal_by_the_day_takes_nothing_from_the_minute(self) -> None:
+        """Together or not at all: 10 passed and 5 refused leave 50 of the minute."""
+        key = Key(60, 10)
+        refused = key.take(times=15)
+        assert [window.remaining for window in refused.windows] == [50, 0]
+        assert refused.retry_after_seconds == DAY_RESET - NOON // 1_000
+
+    @pytest.mark.parametrize(("milliseconds", "seconds"), [(0, 0), (1, 1), (999, 1), (1_000, 1), (1_001, 2)])
+    def test_ceil_seconds(self, milliseconds: int, seconds: int) -> None:
+        """Rounded up, also one below: -1 ms is 0 s away."""
+        assert ceil_seconds(milliseconds) == seconds
+        assert ceil_seconds(-1) == 0
+
+
+class TestPlanChanges:
+    """A plan change acts on the next request; what is used stays used."""
+
+    def test_a_lowered_plan_leaves_nothing_and_never_less(self) -> None:
+        """50 used, then a limit of 20: remaining 0, refused until the reset."""
+        key = Key()
+        key.take(times=50)
+        key.with_plan(20, 500)
+        refused = key.take(30)
+        assert (refused.allowed, refused.binding) == (False, Window("minute", 20, 60, 0, NOON // 1_000 + 60))
+        assert key.take(60).allowed
+
+    def test_a_lowered_day_is_used_up_at_once(self) -> None:
+        """50 used, then 40 a day: the day binds."""
+        key = Key()
+        key.take(times=50)
+        key.with_plan(60, 40)
+        assert key.take(1).binding == Window("day", 40, 86_400, 0, DAY_RESET)
+
+    def test_a_raised_plan_counts_what_is_used(self) -> None:
+        """60 used and refused, then 300 a minute: 300 - 61 are left after the next request."""
+        key = Key()
+        assert not key.take(times=61).allowed
+        key.with_plan(300, 10_000)
+        raised = key.take(1)
+        assert (raised.allowed, raised.windows[0].remaining, raised.windows[1].remaining) == (
+            True,
+            300 - 61,
+            10_000 - 61,
+        )
+
+
+class TestClockSteps:
+    """The machine's clock may be set; a reset is never further away than the window is long."""
+
+    @pytest.mark.parametrize("back", [0.001, 1, 30, 59, 3_600])
+    def test_a_step_back_keeps_the_minutes_count_and_anchors_it_anew(self, back: float) -> None:
+        """10 used, clock back: 49 left after the next, and the reset within 60 s of the new time."""
+        key = Key()
+        key.take(times=10)
+        after = key.take(-back)
+        assert after.windows[0].remaining == 49
+        assert 0 < after.windows[0].reset_at * 1_000 - (NOON - back * 1_000) <= 60_000
+
+    def test_a_step_back_within_the_window_changes_nothing(self) -> None:
+        """30 s into the window, back to its first second: same window, same reset."""
+        key = Key()
+        key.take(0)
+        key.take(30)
+        decision = key.take(0.5)
+        assert (decision.windows[0].remaining, offsets(decision)[0]) == (57, 60)
+
+    def test_a_step_back_of_a_day_keeps_the_days_count(self) -> None:
+        """7 used today; yesterday, after the step, 992 are left, until that day's end."""
+        key = Key()
+        key.take(times=7)
+        decision = key.take(-86_400)
+        assert decision.windows[1] == Window("day", 1_000, 86_400, 992, DAY_RESET - 86_400)
+
+    def test_forward_and_back_does_not_refund(self) -> None:
+        """An hour forward for 5 requests and back: the new window's 5 stay counted."""
+        key = Key()
+        key.take(times=20)
+        key.take(3_600, times=5)
+        decision = key.take(10)
+        assert decision.windows[0].remaining == 60 - 5 - 1
+        assert decision.windows[1].remaining == 1_000 - 20 - 5 - 1
+        assert offsets(decision)[0] == 70
+
+    def test_forward_a_day_and_back_keeps_the_new_days_count(self) -> None:
+        """The day after is entered with 3 requests; back today these 3 stay counted."""
+        key = Key()
+        key.take(times=20)
+        key.take(86_400, times=3)
+        assert key.take(0).windows[1] == Window("day", 1_000, 86_400, 1_000 - 3 - 1, DAY_RESET)
+
+    def test_a_refused_client_is_not_locked_out_by_a_step_back(self) -> None:
+        """Used up, clock back by a day: at most 60 s later the minute is free again."""
+        key = Key()
+        key.take(times=60)
+        refused = key.take(-86_400)
+        assert (refused.allowed, refused.retry_after_seconds) == (False, 60)
+        assert key.take(-86_400 + 60).allowed
+
+
+class TestView:
+    """What a report shows of windows, without taking anything."""
+
+    def test_an_untouched_account_has_everything(self) -> None:
+        """A minute that would open now, and today."""
+        fresh = view(AccountWindows(), Key().grant, NOON + 500)
+        assert fresh == (
+            Window("minute", 60, 60, 60, NOON // 1_000 + 60),
+            Window("day", 1_000, 86_400, 1_000, DAY_RESET),
+        )
+
+    @given(
+        before=st.lists(st.integers(0, 100_000), max_size=12),
+        then=st.integers(-100_000, 200_000),
+        per_minute=st.integers(1, 5),
+        per_day=st.integers(1, 8),
+    )
+    @settings(max_examples=150, deadline=None)
+    def test_it_shows_what_the_next_request_finds(
+        self, before: list[int], then: int, per_minute: int, per_day: int
+    ) -> None:
+        """The next Decision has the same resets, and one less in each window when it passes."""
+        key = Key(per_minute, per_day, BanPolicy(minimum_rejections=10**6))
+        moment = 0.0
+        for gap in before:
+            moment += gap / 1_000
+            key.take(moment)
+        moment += then / 1_000
+        kept = copy.copy(key.used)
+        seen = view(key.used, key.grant, NOON + round(moment * 1_000))
+        assert key.used == kept
+        decision = key.take(moment)
+        assert [w.remaining - decision.allowed for w in seen] == [w.remaining for w in decision.windows]
+        assert [w.reset_at for w in seen] == [w.reset_at for w in decision.windows]
+
+
+# (milliseconds to the next request, may be negative where clocks step)
+_gaps = st.one_of(st.integers(0, 3_000), st.integers(20_000, 70_000), st.sampled_from((1_000, 60_000)))
+_steps = st.one_of(_gaps, _gaps, st.sampled_from((-30_000, -DAY_MS, DAY_MS, -1, -61_000, 3_600_000)))
+_limits = st.tuples(st.integers(1, 6), st.integers(1, 20))
+
+
+class TestProperties:
+    """For any history of one account."""
+
+    @given(limits=_limits, gaps=st.lists(_gaps, max_size=60))
+    @settings(max_examples=200, deadline=None)
+    def test_within_a_window_remaining_falls_by_one_and_the_reset_stands(
+        self, limits: tuple[int, int], gaps: list[int]
+    ) -> None:
+        """I10: Remaining never rises, Reset is constant, in the future and within the window's length."""
+        key = Key(*limits, BanPolicy(minimum_rejections=10**6))
+        now_ms = NOON
+        last: dict[str, Window] = {}
+        for gap in gaps:
+            now_ms += gap
+            decision = decide(key.used, key.standing, key.grant, key.policy, now_ms)
+            for window in decision.windows:
+                assert 0 < window.reset_at * 1_000 - now_ms <= window.seconds * 1_000
+                before = last.get(window.name)
+                if before is not None and now_ms < before.reset_at * 1_000:
+                    assert window.reset_at == before.reset_at
+                    assert window.remaining == before.remaining - decision.allowed
+                else:
+                    assert window.remaining == window.limit - decision.allowed
+                last[window.name] = window
+
+    @given(limits=_limits, gaps=st.lists(_gaps, max_size=60))
+    @settings(max_examples=200, deadline=None)
+    def test_a_retry_after_retry_after_succeeds(self, limits: tuple[int, int], gaps: list[int]) -> None:
+        """I10: Retry-After = ceil(reset - now) >= 1, and neither earlier nor later is needed."""
+        key = Key(*limits, BanPolicy(minimum_rejections=10**6))
+        now_ms = NOON
+        for gap in gaps:
+            now_ms += gap
+            decision = decide(key.used, key.standing, key.grant, key.policy, now_ms)
+            if decision.allowed:
+                assert decision.retry_after_seconds == 0
+                continue
+            until_ms = decision.binding.reset_at * 1_000 - now_ms
+            assert decision.retry_after_seconds == ceil(until_ms / 1_000) >= 1
+            for wait_ms, passes in ((until_ms, True), (until_ms - 1, False)):
+                records = copy.copy(key.used), copy.copy(key.standing)
+                again = decide(*records, key.grant, key.policy, now_ms + wait_ms)
+                assert again.allowed is passes
+
+    @given(
+        events=st.lists(st.tuples(_steps, st.integers(1, 5), st.none() | _limits), max_size=60),
+    )
+    @settings(max_examples=300, deadline=None)
+    def test_never_more_than_the_limit_and_never_fewer(
+        self, events: list[tuple[int, int, tuple[int, int] | None]]
+    ) -> None:
+        """I7, with clock steps and plan changes: between two resets that clients were told, never more is
+        admitted than the limit in force, and a refusal has one of the limits used up."""
+        key = Key(3, 8, BanPolicy(minimum_rejections=10**6))
+        now_ms = NOON
+        told: dict[str, int] = {}
+        admitted = {"minute": 0, "day": 0}
+        for step, times, plan in events:
+            now_ms += step
+            if plan is not None:
+                key.with_plan(*plan)
+            for _ in range(times):
+                decision = decide(key.used, key.standing, key.grant, key.policy, now_ms)
+                for window in decision.windows:
+                    if now_ms >= told.get(window.name, 0):
+                        admitted[window.name] = 0
+                    told[window.name] = window.reset_at * 1_000
+                    admitted[window.name] += decision.allowed
+                used_up = [w.name for w in decision.windows if admitted[w.name] >= w.limit]
+                if decision.allowed:
+                    assert all(admitted[w.name] <= w.limit for w in decision.windows)
+                else:
+                    assert decision.binding.name in used_up
+
+
+class TestAddressBucket:
+    """Failed authentications of one address: a fixed window of 60 s."""
+
+    def test_it_counts_to_its_limit_and_then_refuses_until_the_reset(self) -> None:
+        """3 a minute: 3 pass, the 4th waits for the rest of the window."""
+        bucket = AddressBucket()
+        left = [decide_address(bucket, 3, NOON, charge=True).binding.remaining for _ in range(3)]
+        refused = decide_address(bucket, 3, NOON + 20_500, charge=True)
+        assert left == [2, 1, 0]
+        assert (refused.allowed, refused.retry_after_seconds) == (False, 40)  # ceil(60 - 20.5)
+        assert refused.binding == Window("address", 3, 60, 0, NOON // 1_000 + 60)
+        assert decide_address(bucket, 3, NOON + 60_000, charge=True).binding.remaining == 2
+
+    def test_looking_costs_nothing(self) -> None:
+        """A peek leaves the count as it is, also at the limit."""
+        bucket = AddressBucket()
+        decide_address(bucket, 1, NOON, charge=True)
+        for _ in range(3):
+            seen = decide_address(bucket, 1, NOON, charge=False)
+            assert (seen.allowed, seen.binding.remaining) == (False, 0)
+        assert bucket.used == 1
+
+    def test_a_clock_set_back_keeps_the_count(self) -> None:
+        """The window is anchored anew, so that nobody waits longer than a minute."""
+        bucket = AddressBucket()
+        decide_address(bucket, 2, NOON, charge=True)
+        decide_address(bucket, 2, NOON - DAY_MS, charge=True)
+        refused = decide_address(bucket, 2, NOON - DAY_MS, charge=True)
+        assert (refused.allowed, refused.retry_after_seconds) == (False, 60)
+
+
+def test_a_state_takes_over_what_changed_later() -> None:
+    """Absolute values: the later one replaces the earlier one, others stay."""
+    first, later = AccountWindows(1, 1, 1, 1), AccountWindows(2, 2, 2, 2)
+    state = LimiterState({1: first, 2: first}, {1: KeyStanding(strikes=1)})
+    state.update(LimiterState({2: later}, {3: KeyStanding(strikes=3)}))
+    assert state.windows == {1: first, 2: later}
+    assert {key: standing.strikes for key, standing in state.standings.items()} == {1: 1, 3: 3}

@@ -1,0 +1,45 @@
+"""quota.decide against the model of the documented rules, for any history (invariant I8)."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hypothesis import example, given, settings
+
+from petstore.keys import Grant
+from petstore.quota import Decision, KeyStanding, decide
+from petstore.usage import AccountWindows
+from tests.support.clock import ManualClock
+from tests.support.histories import POLICY, Event, Move, Pardon, Take, compare, histories
+
+
+class PureLimiter:
+    """The arithmetic with the simplest records around it."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
+        self._windows: dict[int, AccountWindows] = {}
+        self._standings: dict[int, KeyStanding] = {}
+
+    async def take(self, grant: Grant) -> Decision:
+        used = self._windows.setdefault(grant.account_id, AccountWindows())
+        standing = self._standings.setdefault(grant.key_id, KeyStanding())
+        return decide(used, standing, grant, POLICY, self._clock.now_ms())
+
+    async def restart(self) -> None:
+        """Nothing: that is the point."""
+
+
+_BAN = [Take(1, 4), Move(2_001), Take(1, 4)]
+
+
+@given(histories())
+@example([*_BAN, Move(-30_000), Take(1, 2), Move(31_000), Take(1, 1)])
+@example([*_BAN, Pardon(1), Take(1, 4), Take(2, 1)])
+@example([*_BAN, Move(60_000), *_BAN, Move(300_000), *_BAN, Move(900_000), *_BAN])
+@settings(max_examples=300, deadline=None)
+def test_the_arithmetic_decides_as_the_rules_say(events: list[Event]) -> None:
+    """Requests, plan changes, pardons and clock steps in any order: every Decision is the model's."""
+    clock = ManualClock()
+    limiter = PureLimiter(clock)
+    asyncio.run(compare(events, clock, limiter.take, limiter.restart))

@@ -1,0 +1,249 @@
+"""Histories for limiters: events as Hypothesis draws them, and a model that says what must come out.
+
+The model is written from the documented rules, in another manner than quota.py, so that every limiter (the
+pure arithmetic, memory, and later ones) can be compared with it, event by event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from math import ceil
+
+from hypothesis import strategies as st
+
+from petstore.keys import Grant
+from petstore.quota import BanPolicy, Decision
+from tests.support.clock import ManualClock
+
+# Small numbers, so that short histories reach every limit, ban and step of the ladder.
+POLICY = BanPolicy(
+    minimum_rejections=3,
+    window_ms=300_000,
+    grace_ms=2_000,
+    durations_ms=(60_000, 300_000, 900_000),
+    forgiven_after_ms=86_400_000,
+)
+ACCOUNT_OF_KEY = {1: 1, 2: 1, 3: 2}  # the first two keys share an account
+
+
+@dataclass(frozen=True)
+class Take:
+    """Requests with one key, at the same moment."""
+
+    key: int
+    times: int
+
+
+@dataclass(frozen=True)
+class Move:
+    """The clock moves, forward or (negative) back."""
+
+    milliseconds: int
+
+
+@dataclass(frozen=True)
+class SetPlan:
+    """An account's limits change."""
+
+    account: int
+    per_minute: int
+    per_day: int
+
+
+@dataclass(frozen=True)
+class Pardon:
+    """The operator lifts a key's ban."""
+
+    key: int
+
+
+@dataclass(frozen=True)
+class Restart:
+    """A clean stop and a start."""
+
+
+Event = Take | Move | SetPlan | Pardon | Restart
+
+_keys = st.sampled_from(sorted(ACCOUNT_OF_KEY))
+_takes = st.builds(Take, _keys, st.integers(1, 12))
+_waits = st.builds(
+    Move,
+    st.one_of(
+        st.integers(0, 2_500),
+        st.integers(55_000, 65_000),
+        st.sampled_from((1, 999, 1_000, 2_000, 2_001, 60_000, 300_000, 900_000, 3_600_000, 86_400_000)),
+    ),
+)
+# Together never more than a day, since what is older than yesterday may be forgotten.
+_steps_back = st.builds(Move, st.sampled_from((-1, -1_000, -30_000, -61_000)))
+_plans = st.builds(SetPlan, st.sampled_from((1, 2)), st.integers(1, 6), st.integers(1, 15))
+_others = st.one_of(_plans, st.builds(Pardon, _keys), st.just(Restart()))
+_events = st.one_of(_takes, _takes, _takes, _waits, _waits, _steps_back, _others)
+
+
+@st.composite
+def histories(draw: st.DrawFn, size: int = 40) -> list[Event]:
+    """Events in an order that a service could meet; at most once the clock goes back by most of a day."""
+    events: list[Event] = draw(st.lists(_events, max_size=size))
+    if draw(st.booleans()):
+        events.insert(draw(st.integers(0, len(events))), Move(-82_800_000))
+    return events
+
+
+@dataclass
+class _Account:
+    per_minute: int = 3
+    per_day: int = 10
+    minute_began: int | None = None  # in whole seconds
+    in_minute: int = 0
+    day: int | None = None
+    in_day: int = 0
+
+
+@dataclass
+class _Key:
+    pardoned_at: int = 0
+    told_reset: int | None = None
+    first_told: int = 0
+    counted: list[int] = field(default_factory=list)
+    level: int = 0
+    ban_began: int = 0
+    ban_ends: int = 0  # a whole second, in milliseconds
+
+
+class Model:
+    """What the documented rules say; one instance is the whole world, restarts do not touch it."""
+
+    def __init__(self, policy: BanPolicy) -> None:
+        self.policy = policy
+        self.accounts = {account: _Account() for account in set(ACCOUNT_OF_KEY.values())}
+        self.keys = {key: _Key() for key in ACCOUNT_OF_KEY}
+
+    def grant(self, key: int) -> Grant:
+        """The grant that the store would hold for a key."""
+        account = self.accounts[ACCOUNT_OF_KEY[key]]
+        return Grant(
+            key_id=key,
+            account_id=ACCOUNT_OF_KEY[key],
+            per_minute=account.per_minute,
+            per_day=account.per_day,
+            pardoned_at_ms=self.keys[key].pardoned_at,
+        )
+
+    def pardon(self, key: int, now: int) -> None:
+        """Nothing that happened before is held against the key."""
+        self.keys[key] = _Key(pardoned_at=max(now, self.keys[key].pardoned_at + 1))
+
+    def take(self, key: int, now: int) -> dict[str, object]:
+        """What one request is told."""
+        standing, account = self.keys[key], self.accounts[ACCOUNT_OF_KEY[key]]
+        if now < standing.ban_ends:
+            if now < standing.ban_began:  # the clock went back behind the ban's beginning
+                length = standing.ban_ends - standing.ban_began
+                standing.ban_began, standing.ban_ends = now, ceil((now + length) / 1000) * 1000
+            return self._told_of_ban(standing, account, now, began=False)
+        self._open_windows(account, now)
+        allowed = account.in_minute < account.per_minute and account.in_day < account.per_day
+        if allowed:
+            account.in_minute += 1
+            account.in_day += 1
+        assert account.minute_began is not None
+        assert account.day is not None
+        minute = (max(account.per_minute - account.in_minute, 0), account.minute_began + 60)
+        day = (max(account.per_day - account.in_day, 0), (account.day + 1) * 86_400)
+        reset = min((minute, day), key=lambda window: (window[0], -window[1]))[1]
+        if not allowed and self._leads_to_ban(standing, account, reset, now):
+            return self._told_of_ban(standing, account, now, began=True)
+        retry_after = 0 if allowed else max(1, ceil((reset * 1000 - now) / 1000))
+        return _told(allowed, minute, day, retry_after, reset)
+
+    def _open_windows(self, account: _Account, now: int) -> None:
+        second, day = now // 1000, now // 86_400_000
+        if account.minute_began is None or second >= account.minute_began + 60:
+            account.minute_began, account.in_minute = second, 0
+        elif now < account.minute_began * 1000:  # set back: the count stays, the window is anchored anew
+            account.minute_began = second
+        if account.day is None or day > account.day:
+            account.day, account.in_day = day, 0
+        account.day = day
+
+    def _leads_to_ban(self, standing: _Key, account: _Account, reset: int, now: int) -> bool:
+        if standing.told_reset != reset:  # the first 429 of this window
+            standing.told_reset, standing.first_told = reset, now
+            return False
+        if now <= standing.first_told + self.policy.grace_ms:
+            return False
+        counted = standing.counted
+        if counted and not counted[0] <= now < counted[0] + self.policy.window_ms:
+            counted.clear()
+        counted.append(min(counted[0], now) if counted else now)
+        if len(counted) <= max(self.policy.minimum_rejections, account.per_minute):
+            return False
+        if now >= standing.ban_ends + self.policy.forgiven_after_ms:
+            standing.level = 0
+        lengths = self.policy.durations_ms
+        length = lengths[standing.level] if standing.level < len(lengths) else lengths[-1]
+        standing.level += 1
+        counted.clear()
+        standing.ban_began, standing.ban_ends = now, ceil((now + length) / 1000) * 1000
+        return True
+
+    def _told_of_ban(self, standing: _Key, account: _Account, now: int, *, began: bool) -> dict[str, object]:
+        reset = standing.ban_ends // 1000
+        told = _told(False, (0, reset), (0, reset), max(1, ceil((standing.ban_ends - now) / 1000)), reset)
+        return told | {"banned": True, "ban_began": began}
+
+
+def _told(
+    allowed: bool, minute: tuple[int, int], day: tuple[int, int], retry_after: int, reset: int
+) -> dict[str, object]:
+    return {
+        "allowed": allowed,
+        "minute": minute,
+        "day": day,
+        "retry_after": retry_after,
+        "reset": reset,
+        "banned": False,
+        "ban_began": False,
+    }
+
+
+def as_told(decision: Decision) -> dict[str, object]:
+    """A Decision in the model's words."""
+    minute, day = decision.windows
+    assert (minute.name, minute.seconds, day.name, day.seconds) == ("minute", 60, "day", 86_400)
+    return {
+        "allowed": decision.allowed,
+        "minute": (minute.remaining, minute.reset_at),
+        "day": (day.remaining, day.reset_at),
+        "retry_after": decision.retry_after_seconds,
+        "reset": decision.binding.reset_at,
+        "banned": decision.banned,
+        "ban_began": decision.ban_began,
+    }
+
+
+async def compare(
+    events: list[Event],
+    clock: ManualClock,
+    take: Callable[[Grant], Awaitable[Decision]],
+    restart: Callable[[], Awaitable[None]],
+) -> None:
+    """Let a limiter and the model go through the same events; they must say the same each time."""
+    model = Model(POLICY)
+    for event in events:
+        match event:
+            case Take(key, times):
+                for _ in range(times):
+                    expected = model.take(key, clock.now_ms())
+                    assert as_told(await take(model.grant(key))) == expected
+            case Move(milliseconds):
+                clock.ms += milliseconds
+            case SetPlan(account, per_minute, per_day):
+                model.accounts[account].per_minute = per_minute
+                model.accounts[account].per_day = per_day
+            case Pardon(key):
+                model.pardon(key, clock.now_ms())
+            case Restart():
+                await restart()
