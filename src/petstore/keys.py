@@ -47,8 +47,8 @@ class ApiKey(msgspec.Struct, frozen=True):
     last_used_at_ms: int | None = None
 
     def state(self, now_ms: int) -> str:
-        """`active`, `expired` or `revoked`."""
-        if self.revoked_at_ms is not None and self.revoked_at_ms <= now_ms:
+        """`active`, `expired` or `revoked`; a revocation stands even when the clock is set back behind it."""
+        if self.revoked_at_ms is not None:
             return "revoked"
         if self.expires_at_ms is not None and self.expires_at_ms <= now_ms:
             return "expired"
