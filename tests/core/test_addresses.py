@@ -1,0 +1,67 @@
+"""Who a client is on the network; nobody can choose that by a header."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+
+import pytest
+
+from petstore.addresses import client_address, is_within, parse_address
+
+TRUSTED = (ip_network("10.0.0.0/8"), ip_network("2001:db8::/32"))
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded_for", "client"),
+    [
+        ("203.0.113.9", "", "203.0.113.9"),
+        ("203.0.113.9", "198.51.100.1", "203.0.113.9"),  # an untrusted peer is itself, whatever it says
+        ("10.0.0.1", "", "10.0.0.1"),
+        ("10.0.0.1", "198.51.100.1", "198.51.100.1"),
+        ("10.0.0.1", "1.2.3.4, 198.51.100.1", "198.51.100.1"),  # the right-most untrusted hop
+        ("10.0.0.1", "1.2.3.4,198.51.100.1 , 10.0.0.2", "198.51.100.1"),
+        ("10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"),  # all trusted: the left-most of them
+        ("10.0.0.1", "1.2.3.4, nonsense, 10.0.0.2", "10.0.0.2"),  # nothing beyond a hop that is no address
+        ("10.0.0.1", "nonsense", "10.0.0.1"),
+        ("10.0.0.1", ",,", "10.0.0.1"),
+        ("::ffff:10.0.0.1", "198.51.100.1", "198.51.100.1"),  # IPv4 in IPv6's clothes
+        ("10.0.0.1", "2001:db9::7", "2001:db9::7"),
+        ("2001:db8::1", "2001:db9::7", "2001:db9::7"),
+        ("unknown", "198.51.100.1", "unknown"),
+    ],
+)
+def test_the_client_is_the_right_most_hop_that_is_not_trusted(
+    peer: str, forwarded_for: str, client: str
+) -> None:
+    """The left end of X-Forwarded-For is whatever the client wrote."""
+    assert client_address(peer, forwarded_for, TRUSTED) == client
+
+
+def test_without_trusted_proxies_the_header_means_nothing() -> None:
+    """The default."""
+    assert client_address("10.0.0.1", "198.51.100.1", ()) == "10.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("text", "inside"),
+    [
+        ("10.255.0.1", True),
+        ("11.0.0.1", False),
+        ("::ffff:10.1.1.1", True),
+        ("2001:db8::1", True),
+        ("nonsense", False),
+        ("", False),
+        ("10.0.0.1:80", False),
+        ("010.0.0.1", False),
+    ],
+)
+def test_an_address_is_in_a_network_or_it_is_no_address(text: str, inside: bool) -> None:
+    """Text that is no address is in no network."""
+    assert is_within(text, TRUSTED) is inside
+
+
+def test_addresses_are_read_as_what_they_are() -> None:
+    """IPv4 in IPv6's clothes is IPv4."""
+    assert str(parse_address("::ffff:192.0.2.1")) == "192.0.2.1"
+    assert str(parse_address("2001:0db8::0001")) == "2001:db8::1"
+    assert parse_address("localhost") is None

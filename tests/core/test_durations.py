@@ -1,0 +1,78 @@
+"""Durations as people write them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from petstore.durations import format_duration, parse_duration
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"),
+    [
+        ("1ms", 1),
+        ("500ms", 500),
+        ("10s", 10_000),
+        ("5m", 300_000),
+        ("24h", 86_400_000),
+        ("30d", 2_592_000_000),
+        (" 5m ", 300_000),
+        ("999999999ms", 999_999_999),
+    ],
+)
+def test_what_is_understood(text: str, milliseconds: int) -> None:
+    """A whole number and a unit; white space around it does not matter."""
+    assert parse_duration(text) == milliseconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "5",
+        "m",
+        "0s",
+        "05m",
+        "-5m",
+        "+5m",
+        "1.5h",
+        "1e3s",
+        "5M",
+        "5 m",
+        "5min",
+        "1h30m",
+        "\uff15m",
+        "1_0s",
+        "9" * 10 + "s",
+    ],
+)
+def test_what_is_not(text: str) -> None:
+    """Said with what would be: no fractions, signs, leading zeros, other units or sums."""
+    with pytest.raises(ValueError, match="write a whole number and ms, s, m, h or d, as in 30d"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (1, "1ms"),
+        (1_500, "1500ms"),
+        (60_000, "1m"),
+        (90_000, "90s"),
+        (86_400_000, "1d"),
+        (129_600_000, "36h"),
+    ],
+)
+def test_the_shortest_form_is_shown(milliseconds: int, text: str) -> None:
+    """The largest unit that divides it."""
+    assert format_duration(milliseconds) == text
+
+
+@given(st.integers(1, 999_999_999), st.sampled_from(("ms", "s", "m", "h", "d")))
+@settings(max_examples=200, deadline=None)
+def test_what_is_shown_is_read_back(number: int, unit: str) -> None:
+    """Round trip, for every duration that can be written."""
+    milliseconds = parse_duration(f"{number}{unit}")
+    assert parse_duration(format_duration(milliseconds)) == milliseconds

@@ -1,0 +1,154 @@
+"""The key's format, checksum, digest and display; account names and labels; a key's state."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import string
+import zlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from petstore.errors import Conflict
+from petstore.keys import (
+    KEY_PATTERN,
+    LABEL_MAX_CHARACTERS,
+    ApiKey,
+    check_account_name,
+    check_label,
+    digest,
+    display,
+    is_wellformed,
+    mint,
+)
+
+BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
+# Written by hand once, so that a change of the format shows: 32 characters, then CRC-32 in base 62.
+EXAMPLE = "pets_live_" + "0123456789ABCDEFGHIJKLMNOPQRSTUV"
+
+
+def checksum(text: str) -> str:
+    """Six base-62 digits of CRC-32, by another way than the program's."""
+    number, digits = zlib.crc32(text.encode()), ""
+    while number:
+        digits = BASE62[number % 62] + digits
+        number //= 62
+    return digits.rjust(6, "0")
+
+
+class TestFormat:
+    """`pets_live_` or `pets_test_`, 32 random characters, 6 of checksum."""
+
+    @pytest.mark.parametrize("environment", ["live", "test"])
+    def test_a_minted_key_has_the_published_form(self, environment: str) -> None:
+        """48 characters that the pattern for secret scanners finds, in any text."""
+        key = mint(environment)
+        assert re.fullmatch(rf"pets_{environment}_[0-9A-Za-z]{{38}}", key)
+        found = KEY_PATTERN.search(f"x = '{key}';")
+        assert found is not None
+        assert found[0] == key
+        assert is_wellformed(key)
+
+    def test_the_checksum_covers_everything_before_it(self) -> None:
+        """CRC-32 over prefix and random part, most significant digit first, padded with zeros."""
+        assert is_wellformed(EXAMPLE + checksum(EXAMPLE))
+        key = mint("live")
+        assert key[-6:] == checksum(key[:-6])
+
+    def test_no_two_keys_are_alike(self) -> None:
+        """A thousand, all different, all characters in use."""
+        keys = {mint("test") for _ in range(1_000)}
+        assert len(keys) == 1_000
+        assert {character for key in keys for character in key[10:42]} == set(BASE62)
+
+    @given(place=st.integers(10, 47), other=st.sampled_from(BASE62))
+    @settings(max_examples=200, deadline=None)
+    def test_one_wrong_character_is_found(self, place: int, other: str) -> None:
+        """A typing error never reaches the database."""
+        key = EXAMPLE + checksum(EXAMPLE)
+        typed = key[:place] + other + key[place + 1 :]
+        assert is_wellformed(typed) is (typed == key)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "pets_live_",
+            EXAMPLE + checksum(EXAMPLE) + "0",
+            (EXAMPLE + checksum(EXAMPLE))[:-1],
+            EXAMPLE.replace("live", "prod") + checksum(EXAMPLE.replace("live", "prod")),
+            (EXAMPLE + checksum(EXAMPLE)).upper(),
+            EXAMPLE + checksum(EXAMPLE) + "\n",
+            " " + EXAMPLE + checksum(EXAMPLE),
+            "pets_test_" + (EXAMPLE + checksum(EXAMPLE))[10:],
+            (EXAMPLE + checksum(EXAMPLE)).replace("0123", "01\uff123"),
+        ],
+    )
+    def test_other_texts_are_not_keys(self, text: str) -> None:
+        """Too short, too long, another prefix or case, white space, digits that are not ASCII."""
+        assert not is_wellformed(text)
+
+
+class TestDigestAndDisplay:
+    """What is kept of a key."""
+
+    def test_the_digest_is_sha_256(self) -> None:
+        """Of any bytes, since the work must not say how close a guess was."""
+        for token in (b"", b"abc", b"\xff\x00", mint("live").encode()):
+            assert digest(token) == hashlib.sha256(token).digest()
+
+    @pytest.mark.parametrize("environment", ["live", "test"])
+    def test_the_display_shows_the_prefix_and_the_last_four_characters(self, environment: str) -> None:
+        """Enough to recognise a key, useless to present."""
+        key = mint(environment)
+        assert display(key) == f"pets_{environment}_…{key[-4:]}"
+
+
+class TestState:
+    """active, expired or revoked, as of a moment."""
+
+    @pytest.mark.parametrize(
+        ("expires", "revoked", "now", "state"),
+        [
+            (None, None, 0, "active"),
+            (1_000, None, 999, "active"),
+            (1_000, None, 1_000, "expired"),  # at its end exactly
+            (None, 500, 500, "revoked"),
+            (None, 500, 499, "revoked"),  # the clock was set back: a revocation stays one
+            (400, 500, 600, "revoked"),  # the stronger word of the two
+        ],
+    )
+    def test_a_keys_state(self, expires: int | None, revoked: int | None, now: int, state: str) -> None:
+        """Expiry is a moment that comes, revocation is for ever."""
+        key = ApiKey(1, 1, "", "pets_live_…abcd", 0, expires, revoked)
+        assert key.state(now) == state
+
+
+class TestNames:
+    """Account names are safe in a shell, a path and a log, and never look like an id."""
+
+    @pytest.mark.parametrize("name", ["a", "A.b-c_1", "1a", "a1", "-", ".", "x" * 64, "1.0"])
+    def test_a_good_name(self, name: str) -> None:
+        """1 to 64 letters, digits, dots, dashes and underscores."""
+        check_account_name(name)
+
+    @pytest.mark.parametrize(
+        "name", ["", "1", "007", "x" * 65, "a b", "a\n", "ä", "a/b", "\uff11", "a'b", "\x00", "é", "1\n"]
+    )
+    def test_a_bad_name_is_refused_with_what_to_write(self, name: str) -> None:
+        """Empty, digits alone, too long, other characters, a trailing line end."""
+        with pytest.raises(Conflict, match="use 1 to 64 letters"):
+            check_account_name(name)
+
+    @pytest.mark.parametrize("label", ["", "x", "CI für die Kasse", "x" * LABEL_MAX_CHARACTERS])
+    def test_a_good_label(self, label: str) -> None:
+        """Printable, at most 100 characters, none at all."""
+        check_label(label)
+
+    @pytest.mark.parametrize("label", ["x" * (LABEL_MAX_CHARACTERS + 1), "a\nb", "\x1b[31m", "\u202e"])
+    def test_a_bad_label_is_refused(self, label: str) -> None:
+        """Too long, or able to play tricks on a terminal."""
+        with pytest.raises(Conflict, match="100 printable"):
+            check_label(label)

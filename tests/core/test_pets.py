@@ -1,0 +1,102 @@
+"""Animals: their names, their states, and how they look on the wire."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from petstore.errors import Conflict
+from petstore.pets import INT64_MAX, INT64_MIN, NewPet, Pet, PetStatus, check_transition, name_fault
+
+AVAILABLE, PENDING, SOLD = PetStatus.AVAILABLE, PetStatus.PENDING, PetStatus.SOLD
+
+
+class TestNames:
+    """1 to 255 characters, one at least that is not white space, no control characters, no surrogates."""
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "x",
+            "x" * 255,
+            "🐕" * 255,
+            " Rex",
+            "Rex ",
+            "\u00a0x",
+            "<b>",
+            "'; DROP TABLE pets; --",
+            "\x80",
+            "\u202e",
+        ],
+    )
+    def test_a_good_name(self, name: str) -> None:
+        """Characters are counted, not bytes; nothing is trimmed or normalised."""
+        assert name_fault(name) is None
+
+    @pytest.mark.parametrize(
+        ("name", "fault"),
+        [
+            ("", "expected 1 to 255 characters, got 0"),
+            ("x" * 256, "expected 1 to 255 characters, got 256"),
+            (" ", "not white space"),
+            ("\u00a0\u2003", "not white space"),
+            ("a\x00b", "control characters"),
+            ("a\nb", "control characters"),
+            ("\x1f x", "control characters"),
+            ("x\x7f", "control characters"),
+            ("\ud800", "lone surrogates"),
+            ("x\udfff", "lone surrogates"),
+        ],
+    )
+    def test_a_bad_name(self, name: str, fault: str) -> None:
+        """The phrase says what is wrong with it."""
+        assert fault in str(name_fault(name))
+
+
+class TestTransitions:
+    """One table in the code; same to same is a no-op."""
+
+    @pytest.mark.parametrize(
+        ("before", "after", "allowed"),
+        [
+            (AVAILABLE, AVAILABLE, True),
+            (AVAILABLE, PENDING, True),
+            (AVAILABLE, SOLD, True),
+            (PENDING, AVAILABLE, True),
+            (PENDING, PENDING, True),
+            (PENDING, SOLD, True),
+            (SOLD, AVAILABLE, True),  # a return
+            (SOLD, PENDING, False),
+            (SOLD, SOLD, True),
+        ],
+    )
+    def test_all_nine_pairs(self, before: PetStatus, after: PetStatus, allowed: bool) -> None:
+        """Only sold -> pending is refused."""
+        if allowed:
+            check_transition(7, before, after)
+        else:
+            with pytest.raises(Conflict) as refused:
+                check_transition(7, before, after)
+            assert refused.value.message == "Animal 7 is sold: it can become available, not pending."
+
+
+class TestWire:
+    """The JSON of an animal."""
+
+    def test_a_pet_has_the_specifications_members(self) -> None:
+        """id, name, categoryId, status: no more, no fewer; an int64 digit for digit."""
+        pet = Pet(1, "Rex", INT64_MIN, SOLD)
+        assert msgspec.json.encode(pet) == (
+            b'{"id":1,"name":"Rex","categoryId":-9223372036854775808,"status":"sold"}'
+        )
+
+    def test_a_new_pet_is_available_unless_it_says_otherwise(self) -> None:
+        """The default of `status`."""
+        new = msgspec.json.decode(b'{"name":"Rex","categoryId":1}', type=NewPet)
+        assert new == NewPet("Rex", 1, AVAILABLE)
+
+    @pytest.mark.parametrize("value", [INT64_MAX + 1, INT64_MIN - 1])
+    def test_a_category_is_an_int64(self, value: int) -> None:
+        """Nothing beyond it is taken."""
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.json.decode(b'{"name":"Rex","categoryId":%d}' % value, type=NewPet)

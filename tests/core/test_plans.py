@@ -1,0 +1,57 @@
+"""The specification's plans, and every way in which numbers for one are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from petstore.errors import Conflict
+from petstore.plans import PLAN_NAMES, QUOTA_MAX, Plan, resolve_plan
+
+
+@pytest.mark.parametrize(
+    ("name", "per_minute", "per_day"),
+    [("free", 60, 1_000), ("pro", 300, 10_000), ("business", 1_000, 100_000)],
+)
+def test_a_standard_plan_has_the_published_numbers(name: str, per_minute: int, per_day: int) -> None:
+    """The table "Rate limits by plan" of the specification."""
+    assert resolve_plan(name) == Plan(name, per_minute, per_day)
+
+
+@pytest.mark.parametrize(("per_minute", "per_day"), [(1, 1), (5_000, 2_000_000), (QUOTA_MAX, QUOTA_MAX)])
+def test_enterprise_takes_the_agreed_numbers(per_minute: int, per_day: int) -> None:
+    """From one request to a thousand million."""
+    assert resolve_plan("enterprise", per_minute, per_day) == Plan("enterprise", per_minute, per_day)
+
+
+def test_there_are_four_plans() -> None:
+    """In the order of the specification."""
+    assert PLAN_NAMES == ("free", "pro", "business", "enterprise")
+
+
+@pytest.mark.parametrize(
+    ("name", "per_minute", "per_day", "message"),
+    [
+        ("gold", None, None, "There is no plan 'gold'; the plans are free, pro, business, enterprise"),
+        ("Free", None, None, "no plan 'Free'"),
+        ("", None, None, "no plan ''"),
+        ("gold", 1, 1, "no plan"),
+        ("free", 60, None, "fixed limits"),
+        ("free", None, 1_000, "fixed limits"),
+        ("pro", 300, 10_000, "fixed limits"),
+        ("business", 0, 0, "fixed limits"),
+        ("enterprise", None, None, "needs both agreed numbers"),
+        ("enterprise", 5, None, "needs both"),
+        ("enterprise", None, 5, "needs both"),
+        ("enterprise", 0, 5, "per minute must be from 1 to 1,000,000,000, not 0"),
+        ("enterprise", 5, 0, "per day must be from 1"),
+        ("enterprise", -1, 5, "not -1"),
+        ("enterprise", QUOTA_MAX + 1, 5, "per minute must be"),
+        ("enterprise", 5, QUOTA_MAX + 1, "per day must be"),
+    ],
+)
+def test_a_refusal_says_what_to_do(
+    name: str, per_minute: int | None, per_day: int | None, message: str
+) -> None:
+    """Unknown plans, numbers that do not belong, are missing or out of bounds."""
+    with pytest.raises(Conflict, match=message):
+        resolve_plan(name, per_minute, per_day)
