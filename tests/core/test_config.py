@@ -1,0 +1,312 @@
+"""Settings: every row of the table with good and bad values, where they come from, what contradicts."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from petstore import config
+from petstore.errors import ConfigurationError
+
+LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+PUBLISHED = datetime(2030, 12, 5, tzinfo=UTC)
+
+# name: (value of the default, [(text, value) that are taken], [(text, part of the message) that are not])
+Row = tuple[Any, list[tuple[str, Any]], list[tuple[str, str]]]
+ROWS: dict[str, Row] = {
+    "database_url": (
+        "sqlite:///petstore.db",
+        [("sqlite:////var/lib/petstore.db", "sqlite:////var/lib/petstore.db")],
+        [],  # what it names is the store's affair
+    ),
+    "host": (
+        "127.0.0.1",
+        [("0.0.0.0", "0.0.0.0"), ("::1", "::1"), ("localhost", "localhost")],
+        [("", "such as 127.0.0.1"), ("a b", "such as"), ("[::1]", "such as"), ("1.2.3.4/8", "such as")],
+    ),
+    "port": (
+        8080,
+        [("1", 1), ("65535", 65_535)],
+        [(text, "from 1 to 65535") for text in ("0", "65536", "-1", "+1", "1.0", "", "http", "8_0", "\uff18")],
+    ),
+    "base_url": (
+        "",
+        [(url, url) for url in ("https://api.example.com/v1", "http://127.0.0.1:8080/shop/v1")],
+        [
+            ("https://api.example.com", "ends with /v1"),
+            ("https://api.example.com/v1/", "ends with /v1"),
+            ("ftp://api.example.com/v1", "ends with /v1"),
+            ("https:///v1", "ends with /v1"),
+            ("/v1", "ends with /v1"),
+            ("https://api.example.com/v1?a=b", "without user, query"),
+            ("https://api.example.com/v1#a", "without user, query"),
+            ("https://me:secret@api.example.com/v1", "without user"),
+            ("https://büro.example/v1", "in ASCII"),
+            ('https://a"b/v1', "in ASCII"),
+            ("https://[/v1", "Invalid IPv6 URL"),
+        ],
+    ),
+    "staging_base_url": (
+        "",
+        [("https://staging.example.com/v1", "https://staging.example.com/v1")],
+        [("https://staging.example.com", "ends with /v1")],
+    ),
+    "environment": ("live", [("test", "test")], [("prod", "one of live, test"), ("", "one of live, test")]),
+    "access_log": (True, [("on", True), ("off", False)], [("yes", "one of on, off"), ("", "one of on, off")]),
+    "log_format": (
+        "auto",
+        [("json", "json"), ("text", "text")],
+        [("xml", "one of auto, json, text"), ("JSON", "one of")],
+    ),
+    "log_level": (
+        "info",
+        [(level, level) for level in ("debug", "warning", "error")],
+        [("verbose", "one of debug, info, warning, error"), ("INFO", "one of")],
+    ),
+    "trusted_proxies": (
+        (),
+        [("10.0.0.0/8, 2001:db8::/32", (ip_network("10.0.0.0/8"), ip_network("2001:db8::/32")))],
+        [
+            ("*", "would trust everybody"),
+            ("0.0.0.0/0", "would trust everybody"),
+            ("::/0", "would trust everybody"),
+            ("10.0.0.1/8", "host bits set"),
+            ("proxy.example", "does not appear to be"),
+        ],
+    ),
+    "ops_networks": (
+        LOOPBACK,
+        [("10.1.2.3", (ip_network("10.1.2.3/32"),)), ("", ())],
+        [("*", "would trust everybody"), ("ops", "does not appear to be")],
+    ),
+    "cors_origins": (
+        (),
+        [
+            ("https://a.example, http://localhost:3000", ("https://a.example", "http://localhost:3000")),
+            ("https://[::1]:8443", ("https://[::1]:8443",)),
+        ],
+        [(text, "is not an origin") for text in ("*", "null", "a.example", "https://a.example/", "ftp://a")],
+    ),
+    "address_per_minute": (600, [("1", 1), ("1000000000", 10**9)], [("0", "from 1"), ("1e3", "from 1")]),
+    "ban_minimum_rejections": (60, [("1", 1)], [("0", "from 1"), ("-5", "from 1"), ("9" * 19, "from 1")]),
+    "ban_window": (300_000, [("10m", 600_000)], [("5", "is not a duration"), ("0s", "is not a duration")]),
+    "ban_grace": (2_000, [("500ms", 500)], [("2", "is not a duration"), ("-2s", "is not a duration")]),
+    "ban_durations": (
+        (60_000, 300_000, 900_000, 3_600_000),
+        [("1m", (60_000,)), ("1s,1s, 2s", (1_000, 1_000, 2_000))],
+        [
+            ("", "at least one"),
+            (" , ", "at least one"),
+            ("1m;2m", "not a duration"),
+            ("5m,1m", "at least as long"),
+        ],
+    ),
+    "ban_forgiven_after": (86_400_000, [("7d", 604_800_000)], [("never", "is not a duration")]),
+    "removal_date": (
+        PUBLISHED,
+        [("2031-06-30", datetime(2031, 6, 30, tzinfo=UTC)), ("2030-12-05", PUBLISHED)],
+        [
+            ("2030-12-04", "never brought forward"),
+            ("2030-13-01", "a date such as"),
+            ("2031-02-29", "a date such as"),
+            ("tomorrow", "a date such as"),
+            ("", "a date such as"),
+        ],
+    ),
+    "body_timeout": (
+        10_000,
+        [("250ms", 250), ("1h", 3_600_000)],
+        [("61m", "at most 1h"), ("10", "duration")],
+    ),
+    "write_queue": (1_024, [("1", 1), ("1000000", 10**6)], [("0", "from 1"), ("1000001", "from 1")]),
+    "busy_timeout": (
+        5_000,
+        [("1ms", 1)],
+        [("2h", "at most 1h"), ("999999999d", "at most 1h"), ("x", "duration")],
+    ),
+    "key_rotation_overlap": (86_400_000, [("1h", 3_600_000)], [("0", "is not a duration")]),
+}
+
+GOOD = [(name, text, value) for name, (_, good, _) in ROWS.items() for text, value in good]
+BAD = [(name, text, message) for name, (_, _, bad) in ROWS.items() for text, message in bad]
+
+
+def load(**settings: str) -> config.Settings:
+    return config.load({f"PETSTORE_{name.upper()}": text for name, text in settings.items()})
+
+
+class TestTable:
+    """One row for each setting, here as there."""
+
+    def test_every_setting_has_a_row_here(self) -> None:
+        """A new setting needs its good and bad values; `ROWS` above is where they go."""
+        assert list(ROWS) == [setting.name for setting in config.TABLE]
+        assert set(ROWS) == set(config.Settings.__struct_fields__)
+
+    @pytest.mark.parametrize("name", ROWS)
+    def test_its_default(self, name: str) -> None:
+        """What is in force where nothing is set."""
+        assert getattr(config.load({}), name) == ROWS[name][0]
+
+    @pytest.mark.parametrize(("name", "text", "value"), GOOD)
+    def test_a_value_that_is_taken(self, name: str, text: str, value: object) -> None:
+        """From the environment, parsed."""
+        assert getattr(load(**{name: text}), name) == value
+
+    @pytest.mark.parametrize(("name", "text", "message"), BAD)
+    def test_a_value_that_is_not(self, name: str, text: str, message: str) -> None:
+        """One line that names the variable and says what is expected."""
+        with pytest.raises(ConfigurationError, match=re.escape(message)) as refused:
+            load(**{name: text})
+        assert f"PETSTORE_{name.upper()}" in str(refused.value)
+        assert "\n" not in str(refused.value)
+
+    def test_each_row_says_what_it_is_for(self) -> None:
+        """The summary stands in `petstore config` and in the documentation."""
+        for setting in config.TABLE:
+            assert setting.summary.endswith("."), setting.name
+            assert setting.variable == f"PETSTORE_{setting.name.upper()}"
+
+
+class TestNames:
+    """A setting with a typing error in its name must not be ignored."""
+
+    def test_an_unknown_variable_is_refused(self) -> None:
+        """All of them are named."""
+        with pytest.raises(ConfigurationError, match="PETSTORE_HOTS, PETSTORE_PROT: no such setting"):
+            config.load({"PETSTORE_PROT": "80", "PETSTORE_HOTS": "a"})
+
+    def test_names_are_exact(self) -> None:
+        """Lower case is another name."""
+        with pytest.raises(ConfigurationError, match="PETSTORE_port"):
+            config.load({"PETSTORE_port": "80"})
+
+    def test_an_unknown_name_in_the_file_is_refused(self, tmp_path: Path) -> None:
+        """With the file's name."""
+        file = tmp_path / "settings.toml"
+        file.write_text("prot = 80\nhost = '::1'\n")
+        with pytest.raises(ConfigurationError, match=r"settings\.toml: no such setting: prot"):
+            load(config=str(file))
+
+    def test_only_a_secret_can_be_read_from_a_file_of_its_own(self, tmp_path: Path) -> None:
+        """PETSTORE_PORT_FILE is no setting."""
+        file = tmp_path / "port"
+        file.write_text("80")
+        with pytest.raises(ConfigurationError, match="PETSTORE_PORT_FILE: no such setting"):
+            load(port_file=str(file))
+
+    def test_the_environment_is_read_by_prefix(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Other programs' variables are none of our business."""
+        monkeypatch.setenv("PETSTORE_PORT", "9000")
+        monkeypatch.setenv("PORT", "9001")
+        assert config.read_environment()["PETSTORE_PORT"] == "9000"
+        assert "PORT" not in config.read_environment()
+        assert config.load().port == 9_000
+
+
+class TestFile:
+    """A TOML file with lower-case names, named by PETSTORE_CONFIG."""
+
+    def test_default_then_file_then_environment(self, tmp_path: Path) -> None:
+        """The environment wins over the file, the file over the default."""
+        file = tmp_path / "settings.toml"
+        file.write_text("port = 9000\nhost = '::1'\n")
+        settings = load(config=str(file), port="9001")
+        assert (settings.port, settings.host, settings.environment) == (9_001, "::1", "live")
+
+    def test_values_are_written_as_toml_has_them(self, tmp_path: Path) -> None:
+        """Integers, booleans, dates, and lists where the variable takes commas."""
+        file = tmp_path / "settings.toml"
+        file.write_text(
+            "port = 9000\naccess_log = false\nremoval_date = 2031-01-01\n"
+            "ban_durations = ['1m', '2m']\ntrusted_proxies = ['10.0.0.0/8']\n"
+        )
+        settings = load(config=str(file))
+        assert settings.port == 9_000
+        assert settings.access_log is False
+        assert settings.removal_date == datetime(2031, 1, 1, tzinfo=UTC)
+        assert settings.ban_durations == (60_000, 120_000)
+        assert settings.trusted_proxies == (ip_network("10.0.0.0/8"),)
+
+    @pytest.mark.parametrize("content", [b"port = ", b"\xff", b"port = 1\nport = 2\n"])
+    def test_a_file_that_is_not_toml_is_refused(self, tmp_path: Path, content: bytes) -> None:
+        """With the reason."""
+        file = tmp_path / "settings.toml"
+        file.write_bytes(content)
+        with pytest.raises(ConfigurationError, match="can't be read"):
+            load(config=str(file))
+
+    def test_a_missing_file_is_refused(self, tmp_path: Path) -> None:
+        """Nobody starts with defaults by accident."""
+        with pytest.raises(ConfigurationError, match="No such file"):
+            load(config=str(tmp_path / "absent.toml"))
+
+    def test_a_bad_value_in_the_file_is_refused(self, tmp_path: Path) -> None:
+        """Just as in the environment."""
+        file = tmp_path / "settings.toml"
+        file.write_text("port = 8080.5\n")
+        with pytest.raises(ConfigurationError, match="from 1 to 65535"):
+            load(config=str(file))
+
+    def test_no_file_is_named_by_an_empty_variable(self) -> None:
+        """PETSTORE_CONFIG="" is as if it were not set."""
+        assert load(config="").port == 8_080
+
+
+class TestSecrets:
+    """The database's URL may carry a password, so it can come from a file."""
+
+    def test_it_is_read_from_its_file(self, tmp_path: Path) -> None:
+        """White space at the end of the file does not belong to it."""
+        file = tmp_path / "url"
+        file.write_text("sqlite:////srv/petstore.db\n")
+        assert load(database_url_file=str(file)).database_url == "sqlite:////srv/petstore.db"
+
+    def test_its_file_wins_over_the_toml_file(self, tmp_path: Path) -> None:
+        """It stands in the environment, after all."""
+        (tmp_path / "url").write_text("sqlite:///b.db")
+        (tmp_path / "settings.toml").write_text("database_url = 'sqlite:///a.db'")
+        settings = load(config=str(tmp_path / "settings.toml"), database_url_file=str(tmp_path / "url"))
+        assert settings.database_url == "sqlite:///b.db"
+
+    def test_both_at_once_contradict(self, tmp_path: Path) -> None:
+        """Which one was meant nobody can know."""
+        with pytest.raises(ConfigurationError, match="contradict; set one"):
+            load(database_url="sqlite:///a.db", database_url_file=str(tmp_path / "url"))
+
+    def test_a_missing_file_is_refused(self, tmp_path: Path) -> None:
+        """Never an empty secret."""
+        with pytest.raises(ConfigurationError, match="PETSTORE_DATABASE_URL_FILE"):
+            load(database_url_file=str(tmp_path / "absent"))
+
+
+class TestTogether:
+    """Settings that are fine alone and wrong together."""
+
+    @pytest.mark.parametrize(("grace", "window"), [("5m", "5m"), ("10m", "5m"), ("1s", "1s")])
+    def test_the_grace_is_shorter_than_the_window(self, grace: str, window: str) -> None:
+        """Else nothing would ever be counted."""
+        with pytest.raises(ConfigurationError, match="PETSTORE_BAN_GRACE must be shorter"):
+            load(ban_grace=grace, ban_window=window)
+
+    @pytest.mark.parametrize(
+        ("host", "loopback"),
+        [
+            ("127.0.0.1", True),
+            ("127.8.8.8", True),
+            ("::1", True),
+            ("localhost", True),
+            ("0.0.0.0", False),
+            ("::", False),
+            ("192.168.0.1", False),
+            ("localhost.example", False),
+        ],
+    )
+    def test_whether_only_this_machine_can_reach_it(self, host: str, loopback: bool) -> None:
+        """What decides whether a first start issues a key."""
+        assert load(host=host).is_loopback is loopback
