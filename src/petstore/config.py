@@ -66,12 +66,19 @@ def _origins(text: str) -> tuple[str, ...]:
     return _list(text)
 
 
+def _host(text: str) -> str:
+    # An empty one would listen on every address of the machine.
+    if re.fullmatch(r"[A-Za-z0-9.:_-]+", text, re.ASCII) is None:
+        raise ValueError("expected an address such as 127.0.0.1, ::1 or 0.0.0.0")
+    return text
+
+
 def _base_url(text: str) -> str:
     parts = urlsplit(text)
     if text and (parts.scheme not in ("http", "https") or not parts.netloc or not parts.path.endswith("/v1")):
         raise ValueError("expected a URL that ends with /v1, such as https://api.example.com/v1")
-    if parts.query or parts.fragment or re.search(r'[\s<>"]', text):
-        raise ValueError("expected a URL without query or fragment")
+    if parts.query or parts.fragment or "@" in text or re.search(r'[^!-~]|[<>"]', text):
+        raise ValueError("expected a URL in ASCII without user, query or fragment")
     return text
 
 
@@ -80,6 +87,16 @@ def _date(text: str) -> datetime:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError:
         raise ValueError("expected a date such as 2030-12-05") from None
+
+
+def _duration_to(longest: str) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        milliseconds = parse_duration(text)
+        if milliseconds > parse_duration(longest):
+            raise ValueError(f"expected at most {longest}")
+        return milliseconds
+
+    return parse
 
 
 def _durations(text: str) -> tuple[int, ...]:
@@ -105,7 +122,7 @@ class Setting(msgspec.Struct, frozen=True):
 
 TABLE = (
     Setting("database_url", "sqlite:///petstore.db", str, "Where the data is.", secret=True),
-    Setting("host", "127.0.0.1", str, "Address to listen on."),
+    Setting("host", "127.0.0.1", _host, "Address to listen on."),
     Setting("port", "8080", _integer(1, 65_535), "Port to listen on."),
     Setting("base_url", "", _base_url, "Public base address, ending with /v1. Empty: references are paths."),
     Setting("staging_base_url", "", _base_url, "A second server in the OpenAPI document."),
@@ -134,9 +151,9 @@ TABLE = (
     Setting(
         "removal_date", "2030-12-05", _date, "End of GET /pets/{petId}; later than published, never earlier."
     ),
-    Setting("body_timeout", "10s", parse_duration, "Deadline for a whole request body."),
+    Setting("body_timeout", "10s", _duration_to("1h"), "Deadline for a whole request body."),
     Setting("write_queue", "1024", _integer(1, 1_000_000), "Writes that may wait; more are answered 503."),
-    Setting("busy_timeout", "5s", parse_duration, "How long to wait for another process's write."),
+    Setting("busy_timeout", "5s", _duration_to("1h"), "How long to wait for another process's write."),
     Setting("key_rotation_overlap", "24h", parse_duration, "How long a rotated key goes on working."),
 )
 
@@ -226,6 +243,8 @@ def _check_together(settings: Settings) -> None:
         raise ConfigurationError(
             "PETSTORE_REMOVAL_DATE: the published date, 2030-12-05, may be postponed, never brought forward."
         )
+    if any(network.prefixlen == 0 for network in settings.trusted_proxies):
+        raise ConfigurationError("PETSTORE_TRUSTED_PROXIES: a network with /0 would trust everybody.")
     if list(settings.ban_durations) != sorted(settings.ban_durations):
         raise ConfigurationError(
             "PETSTORE_BAN_DURATIONS: each ban must last at least as long as the one before."
