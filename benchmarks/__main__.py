@@ -1,0 +1,52 @@
+"""`python -m benchmarks`: runs the groups of rows one after another and publishes them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+
+from benchmarks.interleaved import Plan
+from benchmarks.load.closed import uses_wrk
+from benchmarks.report import Row, publish
+from benchmarks.rows import costs, growth, reads, writes
+
+
+def _groups(full: bool) -> dict[str, Callable[[Plan], list[Row]]]:
+    return {
+        "read": reads.measure,
+        "write": writes.measure,
+        "growth": lambda plan: growth.measure_animals(plan, full=full),
+        "keys": growth.measure_keys,
+        "log": costs.measure_log,
+        "resources": costs.measure_resources,
+    }
+
+
+def main() -> None:
+    """Reads the arguments."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("groups", nargs="*", help=f"which groups: {', '.join(_groups(False))} (default: all)")
+    parser.add_argument("--seconds", type=float, default=4.0, help="length of one turn (default 4)")
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each measurement (default 5)")
+    parser.add_argument("--full", action="store_true", help="also 10,000,000 animals (a GiB of disk)")
+    parser.add_argument("--keep", action="store_true", help="append the table to benchmarks/RESULTS.md")
+    arguments = parser.parse_args()
+    groups = _groups(arguments.full)
+    unknown = set(arguments.groups) - set(groups)
+    if unknown:
+        parser.error(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(groups)}")
+    print(
+        "load by wrk"
+        if uses_wrk()
+        else "load by the bundled generator (apt-get install wrk for the better one)"
+    )
+    rows: list[Row] = []
+    for name in arguments.groups or groups:
+        print(f"measuring {name} …", flush=True)
+        rows += groups[name](Plan(arguments.seconds, arguments.rounds))
+    publish(rows, "python -m benchmarks " + " ".join(sys.argv[1:]), keep=arguments.keep)
+
+
+if __name__ == "__main__":
+    main()

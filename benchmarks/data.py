@@ -1,0 +1,70 @@
+"""Databases to measure on: animals, accounts and keys in any number, made once and kept in a cache folder."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from pathlib import Path
+
+import apsw
+
+from petstore.clock import SystemClock
+from petstore.keys import digest, display, mint
+from petstore.plans import QUOTA_MAX, resolve_plan
+from petstore.storage import StoreOptions, open_storage
+
+CACHE = Path(__file__).parent / ".cache"
+_PETS = """
+WITH RECURSIVE counter(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counter WHERE n < ?)
+INSERT INTO pets (name, category_id, status)
+SELECT 'Pet number ' || n, n % 97, CASE n % 10 WHEN 8 THEN 'pending' WHEN 9 THEN 'sold' ELSE 'available' END
+FROM counter
+"""
+
+
+async def _create(path: Path, per_minute: int) -> str:
+    store = open_storage(f"sqlite:///{path}", SystemClock(), StoreOptions())
+    try:
+        await store.keys.add_account("bench", resolve_plan("enterprise", per_minute, QUOTA_MAX))
+        return (await store.keys.issue("bench", "test")).secret
+    finally:
+        await store.close()
+
+
+def database(animals: int, keys: int = 1, per_minute: int = QUOTA_MAX) -> tuple[Path, list[str]]:
+    """A migrated database with so many animals (80 % available) and keys; its path and the keys."""
+    folder = CACHE / f"{animals}-{keys}-{per_minute}"
+    path, listing = folder / "petstore.db", folder / "keys.txt"
+    if listing.exists():
+        return path, listing.read_text(encoding="ascii").split()
+    folder.mkdir(parents=True, exist_ok=True)
+    for leftover in folder.iterdir():
+        leftover.unlink()
+    texts = [asyncio.run(_create(path, per_minute))]
+    connection = apsw.Connection(str(path))
+    connection.execute("PRAGMA synchronous = OFF")
+    triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    connection.execute("BEGIN")
+    for name, _ in triggers:
+        connection.execute(f"DROP TRIGGER {name}")
+    if animals:
+        connection.execute(_PETS, (animals,))
+    texts += [mint("test") for _ in range(keys - 1)]
+    connection.executemany(
+        "INSERT INTO api_keys (account_id, digest, label, display, created_at_ms) VALUES (1, ?, '', ?, 0)",
+        ((digest(text.encode()), display(text)) for text in texts[1:]),
+    )
+    for _, sql in triggers:
+        connection.execute(sql)
+    connection.execute("COMMIT")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    listing.write_text("\n".join(texts), encoding="ascii")
+    return path, texts
+
+
+def copy_of(path: Path, folder: Path) -> Path:
+    """A copy that a measurement may write to."""
+    target = folder / f"{secrets.token_hex(4)}.db"
+    target.write_bytes(path.read_bytes())
+    return target

@@ -1,0 +1,1 @@
+"""Load generators: wrk where it is installed, else a bundled one; and an open-loop one for latency."""

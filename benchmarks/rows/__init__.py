@@ -1,0 +1,1 @@
+"""The groups of rows: each module measures one question and returns its rows."""

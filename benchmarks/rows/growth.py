@@ -1,0 +1,74 @@
+"""What growth costs: animals from a thousand to ten millions, first and last page, many keys."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from benchmarks import servers
+from benchmarks.data import database
+from benchmarks.interleaved import Plan, medians
+from benchmarks.load.closed import Load, run
+from benchmarks.report import Row
+from petstore.api import cursors
+from petstore.pets import PageQuery, PetStatus
+
+SIZES = (1_000, 100_000, 1_000_000)
+FULL_SIZES = (*SIZES, 10_000_000)
+KEYS = (1, 1_000, 100_000)
+LIST = "/v1/pets?limit=20&status=available"
+_PAGES = 200_000
+
+
+def _pages(animals: int, key: str, *, last: bool) -> tuple[str, ...]:
+    """Pages near the beginning or the end. An unknown parameter makes each query string another one, so that
+    none is answered from a kept page and the store is asked every time."""
+    chosen = random.Random(animals)
+    window = range(1, 900) if not last else range(animals - 900, animals - 30)
+    query = PageQuery(20, PetStatus.AVAILABLE)
+    return tuple(
+        f"{LIST}&cursor={cursors.write(chosen.choice(window), query)}&n={number} {key}"
+        for number in range(_PAGES)
+    )
+
+
+def measure_animals(plan: Plan, *, full: bool) -> list[Row]:
+    """The page queries by size; the ratio is to the first page of 1,000 animals."""
+    sizes = FULL_SIZES if full else SIZES
+    with ExitStack() as stack:
+        measurements = {}
+        for animals in sizes:
+            path, (key, *_) = database(animals)
+            shop = stack.enter_context(servers.petstore(f"animals-{animals}", path))
+            for place in ("first", "last"):
+                load = Load(_pages(animals, key, last=place == "last"))
+                measurements[f"{place} page of {animals:,}"] = _measurement(load, shop.port, plan.seconds)
+        taken = medians(measurements, plan)
+    base = taken["first page of 1,000"]
+    return [
+        Row("growth", name, value, "requests/s", value / base, "first page of 1,000", ">= 0.9")
+        for name, value in taken.items()
+    ]
+
+
+def measure_keys(plan: Plan) -> list[Row]:
+    """Requests by so many keys in turn, all of them known to the server before it is measured."""
+    with ExitStack() as stack:
+        measurements = {}
+        for count in KEYS:
+            path, keys = database(1_000, count)
+            shop = stack.enter_context(servers.petstore(f"keys-{count}", path))
+            load = Load(tuple(f"{LIST} {key}" for key in keys) * (1 if count > 1 else 2))
+            measurements[f"{count:,} keys"] = _measurement(load, shop.port, plan.seconds)
+            run(load, shop.port, 3 + 2 * (count > 10_000))
+        taken = medians(measurements, plan)
+    base = taken["1 keys"]
+    return [
+        Row("keys", name, value, "requests/s", value / base, "1 keys", ">= 0.95")
+        for name, value in taken.items()
+    ]
+
+
+def _measurement(load: Load, port: int, seconds: float) -> Callable[[], float]:
+    return lambda: run(load, port, seconds).per_second
