@@ -30,25 +30,18 @@ class Window(msgspec.Struct, frozen=True, gc=False):
 class Decision(msgspec.Struct, frozen=True, gc=False):
     """Whether a request may pass, with everything that a client is told about it.
 
+    `binding` is the window that stops the client first: least remaining, on a tie the later reset.
     `retry_after_seconds` is 0 when it may. `banned` tells a ban from a used-up window, `ban_began` the one
     refusal that began it.
     """
 
     allowed: bool
     windows: tuple[Window, ...]
+    binding: Window
     now_ms: int
     retry_after_seconds: int = 0
     banned: bool = False
     ban_began: bool = False
-
-    @property
-    def binding(self) -> Window:
-        """The window that stops the client first: least remaining, on a tie the later reset."""
-        first, *others = self.windows
-        for other in others:
-            if (other.remaining, -other.reset_at) < (first.remaining, -first.reset_at):
-                first = other
-        return first
 
 
 class KeyStanding(msgspec.Struct):
@@ -121,15 +114,20 @@ def _windows(used: AccountWindows, grant: Grant) -> tuple[Window, Window]:
     )
 
 
+def _binding(minute: Window, day: Window) -> Window:
+    """Least remaining, on a tie the later reset."""
+    if minute.remaining != day.remaining:
+        return minute if minute.remaining < day.remaining else day
+    return minute if minute.reset_at > day.reset_at else day
+
+
 def _banned(grant: Grant, standing: KeyStanding, now_ms: int, *, began: bool = False) -> Decision:
     """A ban closes both windows until its end."""
     reset_at = standing.banned_until_ms // SECOND_MS
-    windows = (
-        Window("minute", grant.per_minute, 60, 0, reset_at),
-        Window("day", grant.per_day, DAY_SECONDS, 0, reset_at),
-    )
+    minute = Window("minute", grant.per_minute, 60, 0, reset_at)
+    day = Window("day", grant.per_day, DAY_SECONDS, 0, reset_at)
     retry_after = max(1, ceil_seconds(standing.banned_until_ms - now_ms))
-    return Decision(False, windows, now_ms, retry_after, banned=True, ban_began=began)
+    return Decision(False, (minute, day), minute, now_ms, retry_after, banned=True, ban_began=began)
 
 
 def _count_refusal(
@@ -204,13 +202,14 @@ def decide(
     if used.minute_used < grant.per_minute and used.day_used < grant.per_day:
         used.minute_used += 1
         used.day_used += 1
-        return Decision(True, _windows(used, grant), now_ms)
-    refused = Decision(False, _windows(used, grant), now_ms)
-    reset_at = refused.binding.reset_at
-    if _count_refusal(standing, grant, policy, reset_at, now_ms):
+        windows = _windows(used, grant)
+        return Decision(True, windows, _binding(*windows), now_ms)
+    windows = _windows(used, grant)
+    binding = _binding(*windows)
+    if _count_refusal(standing, grant, policy, binding.reset_at, now_ms):
         return _banned(grant, standing, now_ms, began=True)
-    retry_after = max(1, ceil_seconds(reset_at * SECOND_MS - now_ms))
-    return Decision(False, refused.windows, now_ms, retry_after)
+    retry_after = max(1, ceil_seconds(binding.reset_at * SECOND_MS - now_ms))
+    return Decision(False, windows, binding, now_ms, retry_after)
 
 
 class AddressBucket(msgspec.Struct):
@@ -233,7 +232,7 @@ def decide_address(bucket: AddressBucket, limit: int, now_ms: int, *, charge: bo
     reset_at = bucket.opened_ms // SECOND_MS + 60
     window = Window("address", limit, 60, limit - bucket.used, reset_at)
     retry_after = 0 if allowed else max(1, ceil_seconds(reset_at * SECOND_MS - now_ms))
-    return Decision(allowed, (window,), now_ms, retry_after)
+    return Decision(allowed, (window,), window, now_ms, retry_after)
 
 
 class LimiterState(msgspec.Struct):

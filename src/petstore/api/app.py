@@ -87,7 +87,11 @@ class ApiApp:
         if operation is not None and operation.standing_headers is not None:
             reply.headers += operation.standing_headers(request)
         decision = request.decision or self._gate.describe(request)
-        await self._send(request, reply, decision, send)
+        headers = complete(reply, decision, request.request_id)
+        headers += self._cors.headers(request)
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        body = reply.body if reply.body is not None and request.method != "HEAD" else b""
+        await send({"type": "http.response.body", "body": body})
         self._observer.answered(request, name, reply.status, self._clock.monotonic() - began, decision)
 
     async def _answer(self, request: Request, route: Route | None, operation: Operation | None) -> Reply:
@@ -105,9 +109,3 @@ class ApiApp:
             allow = route.allow
             raise MethodNotAllowed(f"This path takes {allow}.", allow)
         return await operation.handler(request)
-
-    async def _send(self, request: Request, reply: Reply, decision: Decision, send: Send) -> None:
-        headers = complete(reply, decision, request.request_id) + self._cors.headers(request)
-        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-        body = reply.body if reply.body is not None and request.method != "HEAD" else b""
-        await send({"type": "http.response.body", "body": body})

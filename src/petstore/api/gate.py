@@ -59,7 +59,14 @@ class Gate:
 
         Raises Unauthorized, RateLimited and KeyBanned; StoreUnavailable from the store.
         """
-        grant = await self._authenticate(request)
+        token = self._token(request)
+        self._forget_outdated()
+        # The digest first, whatever the token: the work says nothing about how close a guess was.
+        key_digest = digest(token)
+        grant = self._kept.get(key_digest)
+        if grant is None:
+            grant = await self._look_up(request, token, key_digest)
+        self._check_term(request, grant)
         request.grant = grant
         decision = request.decision = await self._limiter.take(grant)
         self._meter.count(
@@ -72,40 +79,42 @@ class Gate:
         """The address's window, for an answer that was given before authentication."""
         return self._addresses.peek(request.client_address(self._trusted))
 
-    async def _authenticate(self, request: Request) -> Grant:
+    def _token(self, request: Request) -> bytes:
+        """What follows `Bearer` in the one Authorization header."""
         value = request.headers.get(b"authorization")
         if value is None:
             raise self._failed(request, _ONE_MESSAGE)
         request.credential_sent = True
         if request.is_repeated(b"authorization") or value[:7].lower() != b"bearer ":
             raise self._failed(request, _ONE_MESSAGE)
-        grant = await self._find(value[7:].strip(b" "))
-        if grant is None:
-            raise self._failed(request, _ONE_MESSAGE)
-        if grant.revoked_at_ms is not None:
-            raise self._failed(request, "This API key was revoked; use another one.")
-        if grant.expires_at_ms is not None and grant.expires_at_ms <= self._clock.now_ms():
-            raise self._failed(request, "This API key has expired; use its successor or ask for a new one.")
-        return grant
+        return value[7:].strip(b" ")
 
-    async def _find(self, token: bytes) -> Grant | None:
+    def _forget_outdated(self) -> None:
+        """Keep grants only while no account and no key has changed."""
         version = self._versions.current().keyring
         if version != self._kept_version:
             self._kept.clear()
             self._kept_version = version
-        # The digest first, whatever the token: the work says nothing about how close a guess was.
-        key_digest = digest(token)
-        grant = self._kept.get(key_digest)
-        if grant is not None:
-            return grant
-        if not token.isascii() or not is_wellformed(token.decode("ascii")):
-            return None
-        grant = await self._keys.find_grant(key_digest)
-        if grant is not None and version == self._kept_version:
+
+    async def _look_up(self, request: Request, token: bytes, key_digest: bytes) -> Grant:
+        version = self._kept_version
+        grant = None
+        if token.isascii() and is_wellformed(token.decode("ascii")):
+            grant = await self._keys.find_grant(key_digest)
+        if grant is None:
+            raise self._failed(request, _ONE_MESSAGE)
+        if version == self._kept_version:
             if len(self._kept) >= _KEPT_GRANTS_MAX:
                 self._kept.clear()
             self._kept[key_digest] = grant
         return grant
+
+    def _check_term(self, request: Request, grant: Grant) -> None:
+        """Revoked and expired keys are told apart only here, after the digest matched."""
+        if grant.revoked_at_ms is not None:
+            raise self._failed(request, "This API key was revoked; use another one.")
+        if grant.expires_at_ms is not None and grant.expires_at_ms <= self._clock.now_ms():
+            raise self._failed(request, "This API key has expired; use its successor or ask for a new one.")
 
     def _failed(self, request: Request, message: str) -> Exception:
         """401, or 429 once the client's address has failed too often."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import lru_cache
 from typing import Any
 
 from petstore.addresses import Networks, client_address
@@ -38,6 +39,12 @@ _READ = frozenset(
 # RFC 9110, 7.2 and RFC 3986, 3.2.2: a name, an IPv4 address or an IPv6 literal, and a port.
 _HOST = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?")
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
+
+
+@lru_cache(maxsize=1_024)
+def _is_host(value: bytes) -> bool:
+    """Whether a Host header could name this service; clients send the same one again and again."""
+    return _HOST.fullmatch(value) is not None
 
 
 class Request:
@@ -108,7 +115,7 @@ class Request:
         if self.size > HEAD_MAX_BYTES:
             raise HeadersTooLarge(f"The request head is larger than {HEAD_MAX_BYTES} bytes.")
         host = self.headers.get(b"host")
-        if host is None or b"host" in self.repeated or _HOST.fullmatch(host) is None:
+        if host is None or b"host" in self.repeated or not _is_host(host):
             raise InvalidHeader("Host: send exactly one, with the name and port of this service.")
 
     def client_address(self, trusted: Networks) -> str:

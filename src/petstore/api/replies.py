@@ -58,34 +58,47 @@ def error_reply(error: PetstoreError, *, credential_sent: bool = False) -> Reply
 
 
 @lru_cache(maxsize=1_024)
-def _policy(quotas: tuple[tuple[str, int, int], ...]) -> bytes:
-    """RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers): each window's quota and length."""
-    return ", ".join(f'"{name}";q={limit};w={seconds}' for name, limit, seconds in quotas).encode("ascii")
+def _account_policy(per_minute: int, per_day: int) -> bytes:
+    """RateLimit-Policy of an account: each window's quota and length in seconds."""
+    return b'"minute";q=%d;w=60, "day";q=%d;w=86400' % (per_minute, per_day)
 
 
 def limit_headers(decision: Decision) -> list[Header]:
-    """Both dialects: `X-RateLimit-*` for the binding window, the IETF pair for every window."""
-    binding = decision.binding
-    now_ms = decision.now_ms
-    rest = ", ".join(
-        [
-            f'"{window.name}";r={window.remaining};t={ceil_seconds(window.reset_at * 1_000 - now_ms)}'
-            for window in decision.windows
-        ]
-    )
-    quotas = tuple([(window.name, window.limit, window.seconds) for window in decision.windows])
+    """Both dialects: `X-RateLimit-*` for the binding window, the IETF pair for every window.
+
+    The pair: draft-ietf-httpapi-ratelimit-headers, `t` in seconds from now.
+    """
+    binding, now_ms = decision.binding, decision.now_ms
+    if len(decision.windows) == 2:
+        minute, day = decision.windows
+        policy = _account_policy(minute.limit, day.limit)
+        left = b'"minute";r=%d;t=%d, "day";r=%d;t=%d' % (
+            minute.remaining,
+            ceil_seconds(minute.reset_at * 1_000 - now_ms),
+            day.remaining,
+            ceil_seconds(day.reset_at * 1_000 - now_ms),
+        )
+    else:
+        policy = b'"address";q=%d;w=60' % binding.limit
+        left = b'"address";r=%d;t=%d' % (
+            binding.remaining,
+            ceil_seconds(binding.reset_at * 1_000 - now_ms),
+        )
     return [
         (b"x-ratelimit-limit", b"%d" % binding.limit),
         (b"x-ratelimit-remaining", b"%d" % binding.remaining),
         (b"x-ratelimit-reset", b"%d" % binding.reset_at),
-        (b"ratelimit-policy", _policy(quotas)),
-        (b"ratelimit", rest.encode("ascii")),
+        (b"ratelimit-policy", policy),
+        (b"ratelimit", left),
     ]
 
 
 def complete(reply: Reply, decision: Decision, request_id: bytes) -> list[Header]:
     """All headers of a response under /v1."""
-    headers = [*_ALWAYS, (b"x-request-id", request_id), *limit_headers(decision), *reply.headers]
+    headers = limit_headers(decision)
+    headers += reply.headers
+    headers += _ALWAYS
+    headers.append((b"x-request-id", request_id))
     if reply.body is not None:
         headers.append(_JSON)
         headers.append((b"content-length", b"%d" % len(reply.body)))
