@@ -103,7 +103,8 @@ class SqliteUsage:
             bans: list[tuple[Any, ...]] = self._reader.execute(
                 "SELECT k.id, k.display, s.level, s.banned_until_ms FROM api_keys k"
                 " JOIN key_standings s ON s.key_id = k.id"
-                " WHERE k.account_id = ? AND s.banned_until_ms > ? ORDER BY k.id",
+                " WHERE k.account_id = ? AND s.banned_until_ms > ? AND s.pardoned_ms >= k.pardoned_at_ms"
+                " ORDER BY k.id",
                 (account_id, now_ms),
             ).fetchall()
             daily: list[tuple[Any, ...]] = self._reader.execute(
