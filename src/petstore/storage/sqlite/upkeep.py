@@ -10,7 +10,7 @@ from typing import IO
 import apsw
 import msgspec
 
-from petstore.errors import Conflict, NotFound
+from petstore.errors import Conflict, NotFound, StoreUnavailable
 from petstore.storage import migrations
 from petstore.storage.sqlite import connection as database
 
@@ -36,6 +36,16 @@ def check(path: str, busy_timeout_ms: int) -> CheckReport:
     """Read every page and index of the file and say what is wrong. Safe beside a running server."""
     if not Path(path).exists():
         raise NotFound(f"There is no database {path}; `petstore db migrate` creates it.")
+    try:
+        return _check(path, busy_timeout_ms)
+    except StoreUnavailable as error:
+        if not isinstance(error.__cause__, apsw.CorruptError | apsw.NotADBError):
+            raise
+        # Too damaged to be read at all: that is what a check is asked for, not an outage.
+        return CheckReport(0, 0, 0, 0, [error.message.removeprefix("The store failed: ").rstrip(".")])
+
+
+def _check(path: str, busy_timeout_ms: int) -> CheckReport:
     reader = database.open_reader(path, busy_timeout_ms)
     try:
         with database.translated():
