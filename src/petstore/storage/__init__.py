@@ -58,8 +58,8 @@ def sqlite_path(url: str) -> str:
     path = url[len(prefix) :]
     if not url.startswith(prefix) or not path or "?" in path:
         raise ConfigurationError(
-            f"PETSTORE_DATABASE_URL: {url!r} is not understood; write sqlite:///petstore.db for a file in the"
-            " working directory or sqlite:////var/lib/petstore/petstore.db for an absolute path."
+            "PETSTORE_DATABASE_URL is not understood; write sqlite:///petstore.db for a file in the working"
+            " directory or sqlite:////var/lib/petstore/petstore.db for an absolute path."
         )
     return path
 
