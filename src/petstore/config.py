@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -199,25 +199,33 @@ def read_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
 
 
-def texts(environment: Mapping[str, str]) -> dict[str, str]:
+class Origin(msgspec.Struct, frozen=True):
+    """A setting's text in force and where it comes from: `default`, a file, or a variable."""
+
+    text: str
+    source: str
+
+
+def texts(environment: Mapping[str, str]) -> dict[str, Origin]:
     """Each setting's text in force: the default, then the TOML file, then the environment.
 
     Raises ConfigurationError for names that are not in the table.
     """
-    values = {setting.name: setting.default for setting in TABLE}
+    values = {setting.name: Origin(setting.default, "default") for setting in TABLE}
     rest = dict(environment)
     path = rest.pop(PREFIX + "CONFIG", "")
     if path:
-        values.update(_read_file(Path(path), values))
+        read = _read_file(Path(path), values)
+        values.update({name: Origin(text, path) for name, text in read.items()})
     for setting in TABLE:
         if setting.variable in rest:
-            values[setting.name] = rest.pop(setting.variable)
+            values[setting.name] = Origin(rest.pop(setting.variable), setting.variable)
         if setting.secret and (named := rest.pop(f"{setting.variable}_FILE", "")):
             if setting.variable in environment:
                 raise ConfigurationError(
                     f"{setting.variable} and {setting.variable}_FILE contradict; set one."
                 )
-            values[setting.name] = _read_secret(Path(named), setting)
+            values[setting.name] = Origin(_read_secret(Path(named), setting), named)
     if rest:
         unknown = ", ".join(sorted(rest))
         raise ConfigurationError(f"{unknown}: no such setting; `petstore config` lists them all.")
@@ -229,10 +237,11 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     values = texts(read_environment() if environment is None else environment)
     parsed = {}
     for setting in TABLE:
+        text = values[setting.name].text
         try:
-            parsed[setting.name] = setting.parse(values[setting.name])
+            parsed[setting.name] = setting.parse(text)
         except ValueError as error:
-            raise ConfigurationError(f"{setting.variable}={values[setting.name]!r}: {error}.") from None
+            raise ConfigurationError(f"{setting.variable}={text!r}: {error}.") from None
     settings = Settings(**parsed)
     _check_together(settings)
     return settings
@@ -253,7 +262,7 @@ def _check_together(settings: Settings) -> None:
         raise ConfigurationError("PETSTORE_BAN_GRACE must be shorter than PETSTORE_BAN_WINDOW.")
 
 
-def _read_file(path: Path, known: Mapping[str, str]) -> dict[str, str]:
+def _read_file(path: Path, known: Collection[str]) -> dict[str, str]:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -1,31 +1,53 @@
-"""The root of the command line: reads the settings once, joins the families, turns errors into exit codes."""
+"""The root of the command line: the table of commands. Each family is loaded when it is used."""
 
 from __future__ import annotations
 
-import sys
-
 import click
 
-from petstore import __version__, config
-from petstore.cli.running import explain
-from petstore.cli.serve import serve
-from petstore.errors import ConfigurationError, PetstoreError
+from petstore import __version__
+from petstore.cli.groups import Root, examples
+
+COMMANDS = {
+    "serve": "petstore.cli.serve:serve",
+    "accounts": "petstore.cli.accounts:accounts",
+    "keys": "petstore.cli.keys:keys",
+    "usage": "petstore.cli.usage:usage",
+    "pets": "petstore.cli.pets:pets",
+    "db": "petstore.cli.db:db",
+    "config": "petstore.cli.config:show_config",
+    "openapi": "petstore.cli.openapi:openapi",
+    "completion": "petstore.cli.completion:completion",
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="petstore")
+@click.group(
+    cls=Root,
+    table=COMMANDS,
+    name="petstore",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=examples(
+        "petstore serve                            # the service on 127.0.0.1:8080",
+        "petstore accounts add shop --plan pro     # a customer",
+        "petstore keys issue shop                  # a key for its program",
+        "petstore keys --help                      # what else can be done with keys",
+    ),
+)
+@click.version_option(__version__, prog_name="petstore", message="%(prog)s %(version)s")
 @click.pass_context
 def petstore(context: click.Context) -> None:
-    """The pet store service and everything that its operators and staff do with it."""
-    context.obj = config.load()
+    """The pet store service, and everything that its operators and staff do with it.
 
+    Every command works beside a running server and takes effect on its next request. Settings are
+    environment variables that begin with PETSTORE_; `petstore config` shows them.
 
-petstore.add_command(serve)
+    Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 75 the store is busy or unavailable (try
+    again), 78 a setting is wrong.
+    """
+    from petstore.cli.running import Session
+
+    context.ensure_object(Session)
 
 
 def main() -> None:
     """The console script."""
-    try:
-        petstore()
-    except (ConfigurationError, PetstoreError) as error:
-        sys.exit(explain(error))
+    petstore()

@@ -1,43 +1,59 @@
-"""How a command reaches the store, and what its errors become: one line and an exit code."""
+"""What a command works with: the settings, read once and only when needed, and the store."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from petstore import bootstrap
-from petstore.clock import SystemClock
-from petstore.config import Settings
-from petstore.errors import ConfigurationError, PetstoreError, Unavailable
-from petstore.storage import Store
+from petstore.clock import Clock, SystemClock
+from petstore.errors import NotFound
 
-EXIT_REFUSED = 1
-EXIT_UNAVAILABLE = 75  # EX_TEMPFAIL
-EXIT_CONFIGURATION = 78  # EX_CONFIG
+if TYPE_CHECKING:
+    from petstore.bootstrap import Store
+    from petstore.config import Settings
 
 _T = TypeVar("_T")
 
 
-def with_store(settings: Settings, work: Callable[[Store], Awaitable[_T]]) -> _T:
-    """Open the store, do the work, close the store."""
+class Session:
+    """One run of the program. Help and completion never ask for the settings: broken ones can't stop them."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.clock = clock or SystemClock()
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings in force. Raises ConfigurationError."""
+        from petstore import config
+
+        return config.load()
+
+
+def with_store(session: Session, work: Callable[[Store], Awaitable[_T]], *, create: bool = False) -> _T:
+    """Open the store, do the work, close the store; safe beside a running server.
+
+    Raises NotFound when there is no database, unless the command may `create` one, which it then says.
+    """
+    from petstore import bootstrap
+
+    path = bootstrap.database_path(session.settings)
+    if not path.exists():
+        if not create:
+            raise NotFound(
+                f"There is no database {path}; `petstore db migrate` makes one, and so does `petstore serve`."
+                " If there should be one, check PETSTORE_DATABASE_URL and the working directory."
+            )
+        click.echo(f"Making the database {path}.", err=True)
 
     async def run() -> _T:
-        store = bootstrap.open_store(settings, SystemClock())
+        store = bootstrap.open_store(session.settings, session.clock)
         try:
             return await work(store)
         finally:
             await store.close()
 
     return asyncio.run(run())
-
-
-def explain(error: Exception) -> int:
-    """Print an error as one line on standard error and give the exit code."""
-    message = error.message if isinstance(error, PetstoreError) else str(error)
-    click.echo(f"petstore: {message}", err=True)
-    if isinstance(error, ConfigurationError):
-        return EXIT_CONFIGURATION
-    return EXIT_UNAVAILABLE if isinstance(error, Unavailable) else EXIT_REFUSED

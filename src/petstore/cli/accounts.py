@@ -1,0 +1,158 @@
+"""`petstore accounts`: customers and their plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from petstore.cli.groups import Family, examples
+from petstore.cli.output import iso_time, json_option, say, text_time, write_fields, write_json, write_table
+from petstore.cli.running import Session, with_store
+from petstore.cli.values import ACCOUNT, WholeNumber, checked
+from petstore.errors import Conflict
+from petstore.keys import Account, check_account_name
+from petstore.plans import PLAN_NAMES, QUOTA_MAX, Plan, resolve_plan
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_QUOTA = WholeNumber(1, QUOTA_MAX)
+
+
+@click.group(cls=Family)
+def accounts() -> None:
+    """Customers, and the plan that each of them has.
+
+    An account holds a plan, and all its keys share the plan's limits. ACCOUNT is always a name or an id.
+    """
+
+
+def _plan_options(command: _Command) -> _Command:
+    for option in (
+        click.option("--per-day", type=_QUOTA, metavar="N", help="Requests on a UTC day; enterprise only."),
+        click.option("--per-minute", type=_QUOTA, metavar="N", help="Requests a minute; enterprise only."),
+        click.option("--plan", required=True, type=click.Choice(PLAN_NAMES), help="The plan, by its name."),
+    ):
+        command = option(command)
+    return command
+
+
+def _read_plan(name: str, per_minute: int | None, per_day: int | None) -> Plan:
+    try:
+        return resolve_plan(name, per_minute, per_day)
+    except Conflict as error:
+        raise click.UsageError(error.message, click.get_current_context()) from None
+
+
+@accounts.command(
+    "add",
+    epilog=examples(
+        "petstore accounts add shop --plan free",
+        "petstore accounts add zoo --plan enterprise --per-minute 5000 --per-day 2000000",
+    ),
+)
+@click.argument("name", callback=checked(check_account_name))
+@_plan_options
+@json_option
+@click.pass_obj
+def add_account(
+    session: Session, name: str, plan: str, per_minute: int | None, per_day: int | None, as_json: bool
+) -> None:
+    """Add a customer.
+
+    NAME is 1 to 64 letters, digits, dots, dashes or underscores, not digits alone. The enterprise plan takes
+    the two numbers that were agreed. Makes the database when there is none yet.
+    """
+    chosen = _read_plan(plan, per_minute, per_day)
+    added = with_store(session, lambda store: store.keys.add_account(name, chosen), create=True)
+    _write_account(added, as_json)
+    if not as_json:
+        say(f"Next: petstore keys issue {added.name}")
+
+
+@accounts.command("list", epilog=examples("petstore accounts list"))
+@json_option
+@click.pass_obj
+def list_accounts(session: Session, as_json: bool) -> None:
+    """List all customers, in the order of their ids."""
+    found = with_store(session, lambda store: store.keys.accounts())
+    if as_json:
+        write_json([account_json(account) for account in found])
+        return
+    if not found:
+        say("There are no accounts yet: petstore accounts add NAME --plan free")
+        return
+    write_table(
+        ("ID", "NAME", "PLAN", "PER MINUTE", "PER DAY", "CREATED"),
+        [
+            (
+                account.id,
+                account.name,
+                account.plan.name,
+                account.plan.per_minute,
+                account.plan.per_day,
+                text_time(account.created_at_ms),
+            )
+            for account in found
+        ],
+    )
+
+
+@accounts.command("show", epilog=examples("petstore accounts show shop", "petstore accounts show 2 --json"))
+@click.argument("account", type=ACCOUNT)
+@json_option
+@click.pass_obj
+def show_account(session: Session, account: str, as_json: bool) -> None:
+    """Show one customer.
+
+    What it has used is shown by `petstore usage`, its keys by `petstore keys list`.
+    """
+    _write_account(with_store(session, lambda store: store.keys.account(account)), as_json)
+
+
+@accounts.command(
+    "set-plan",
+    epilog=examples(
+        "petstore accounts set-plan shop --plan business",
+        "petstore accounts set-plan zoo --plan enterprise --per-minute 9000 --per-day 4000000",
+    ),
+)
+@click.argument("account", type=ACCOUNT)
+@_plan_options
+@json_option
+@click.pass_obj
+def set_plan(
+    session: Session, account: str, plan: str, per_minute: int | None, per_day: int | None, as_json: bool
+) -> None:
+    """Give a customer another plan.
+
+    Acts on the account's next request. What was used in the running minute and day stays used.
+    """
+    chosen = _read_plan(plan, per_minute, per_day)
+    _write_account(with_store(session, lambda store: store.keys.set_plan(account, chosen)), as_json)
+
+
+def account_json(account: Account) -> dict[str, object]:
+    """An account for programs."""
+    return {
+        "id": account.id,
+        "name": account.name,
+        "plan": account.plan.name,
+        "perMinute": account.plan.per_minute,
+        "perDay": account.plan.per_day,
+        "createdAt": iso_time(account.created_at_ms),
+    }
+
+
+def _write_account(account: Account, as_json: bool) -> None:
+    if as_json:
+        write_json(account_json(account))
+        return
+    plan = account.plan
+    write_fields(
+        {
+            "account": f"{account.name} (id {account.id})",
+            "plan": f"{plan.name}: {plan.per_minute:,} a minute, {plan.per_day:,} a day",
+            "created": text_time(account.created_at_ms),
+        }
+    )

@@ -1,0 +1,131 @@
+"""`petstore db`: the schema, the soundness and the copies of the database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from petstore.cli.groups import EXIT_REFUSED, Family, examples
+from petstore.cli.output import json_option, say, write_fields, write_json
+from petstore.cli.running import Session
+
+if TYPE_CHECKING:
+    from petstore.bootstrap import CheckReport
+
+
+@click.group(cls=Family)
+def db() -> None:
+    """The database: create, check, back up and restore it.
+
+    Which database it is, PETSTORE_DATABASE_URL says.
+    """
+
+
+@db.command("migrate", epilog=examples("petstore db migrate"))
+@json_option
+@click.pass_obj
+def migrate(session: Session, as_json: bool) -> None:
+    """Bring the database's schema up to date.
+
+    Makes the database when there is none. `petstore serve` does the same when it starts. Forward only: make
+    a backup before an upgrade.
+    """
+    from petstore import bootstrap
+
+    ran = bootstrap.migrate_database(session.settings)
+    if as_json:
+        write_json({"database": str(bootstrap.database_path(session.settings)), "applied": ran})
+        return
+    for step in ran:
+        click.echo(f"applied {step}")
+    if not ran:
+        click.echo("The schema is up to date.")
+
+
+@db.command("check", epilog=examples("petstore db check"))
+@json_option
+@click.pass_obj
+def check(session: Session, as_json: bool) -> None:
+    """Read all of the database and say whether it is sound.
+
+    Exit code 1 when it is not. Safe beside a running server. Takes a while when the database is large,
+    since it reads every page.
+    """
+    from petstore import bootstrap
+
+    report = bootstrap.check_database(session.settings)
+    _write_report(report, as_json)
+    if report.problems:
+        if not as_json:
+            say("petstore: The database is damaged; restore a backup: petstore db restore FILE.")
+        raise click.exceptions.Exit(EXIT_REFUSED)
+
+
+@db.command("backup", epilog=examples('petstore db backup "petstore-$(date +%F).db"'))
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@json_option
+@click.pass_obj
+def backup(session: Session, file: Path, as_json: bool) -> None:
+    """Copy the database to FILE, and check the copy.
+
+    Safe beside a running server. FILE must not exist yet. It appears whole or not at all, and is a database
+    of its own.
+    """
+    from petstore import bootstrap
+
+    if not file.absolute().parent.is_dir():
+        raise click.UsageError(
+            f"There is no directory {file.absolute().parent}.", click.get_current_context()
+        )
+    report = bootstrap.back_up_database(session.settings, file)
+    _write_report(report, as_json)
+    if not as_json:
+        say(f"Written to {file}.")
+
+
+@db.command("restore", epilog=examples("petstore db restore petstore-2026-11-21.db"))
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@json_option
+@click.pass_obj
+def restore(session: Session, file: Path, as_json: bool) -> None:
+    """Put the backup FILE in the database's place.
+
+    Stop the server first: it is refused while one runs on the database, and when the backup is damaged. The
+    database that was there is kept beside it, with .before-restore at the end of its name.
+    """
+    from petstore import bootstrap
+
+    path = bootstrap.database_path(session.settings)
+    had_one = path.exists()
+    report = bootstrap.restore_database(session.settings, file)
+    _write_report(report, as_json)
+    if not as_json:
+        kept = f" What was there is kept as {path}.before-restore." if had_one else ""
+        say(f"Restored {path}.{kept}")
+
+
+def _write_report(report: CheckReport, as_json: bool) -> None:
+    if as_json:
+        write_json(
+            {
+                "schemaVersion": report.schema_version,
+                "pets": report.pets,
+                "accounts": report.accounts,
+                "keys": report.keys,
+                "problems": report.problems,
+            }
+        )
+        return
+    write_fields(
+        {
+            "schema version": report.schema_version,
+            "animals": report.pets,
+            "accounts": report.accounts,
+            "keys": report.keys,
+            "sound": "no" if report.problems else "yes",
+        }
+    )
+    for problem in report.problems:
+        click.echo(f"problem: {problem}")

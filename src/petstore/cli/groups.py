@@ -1,0 +1,119 @@
+"""What every group of commands has in common: help without a command, loading on use, errors as one line.
+
+Which commands there are is main.py's affair.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+from click.exceptions import NoSuchCommand
+
+EXIT_REFUSED = 1
+EXIT_USAGE = 2
+EXIT_UNAVAILABLE = 75  # EX_TEMPFAIL
+EXIT_CONFIGURATION = 78  # EX_CONFIG
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell has it
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help: lines that work as they stand, not wrapped."""
+    title = "Example:" if len(lines) == 1 else "Examples:"
+    return "\n".join(["\b", title, *(f"  {line}" for line in lines)])
+
+
+class Family(click.Group):
+    """A group that shows its help when no command is given, and its commands in the order of their table."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+class Root(Family):
+    """The program: loads a family when it is asked for, and turns every error into one line and an exit code.
+
+    `table` names, for each command, the module and the object, as in `petstore.cli.keys:keys`.
+    """
+
+    def __init__(self, *args: Any, table: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._table:
+            return None
+        module, _, name = self._table[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except NoSuchCommand as error:
+            raise NoSuchCommand(error.command_name, possibilities=self._table, ctx=ctx) from None
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = "petstore",
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the program and exit; with `standalone_mode` off, do as click does."""
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        try:
+            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        except Exception as error:
+            code = explain(error)
+        sys.exit(code)
+
+
+def explain(error: Exception) -> int:
+    """Print an error as one line on standard error, and give the exit code. Raises what nobody foresaw."""
+    from petstore.errors import ConfigurationError, PetstoreError, Unavailable
+
+    if isinstance(error, click.Abort):
+        return EXIT_INTERRUPTED
+    if isinstance(error, click.UsageError):
+        _complain(f"{error.format_message().rstrip('.')}.{_hint(error)}")
+        return EXIT_USAGE
+    if isinstance(error, click.ClickException):
+        _complain(error.format_message())
+        return EXIT_REFUSED
+    if isinstance(error, ConfigurationError):
+        _complain(str(error))
+        return EXIT_CONFIGURATION
+    if isinstance(error, PetstoreError):
+        _complain(error.message)
+        return EXIT_UNAVAILABLE if isinstance(error, Unavailable) else EXIT_REFUSED
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        _complain(f"{where}{error.strerror or error}.")
+        return EXIT_REFUSED
+    raise error
+
+
+def _hint(error: click.UsageError) -> str:
+    return f" Try '{error.ctx.command_path} --help'." if error.ctx is not None else ""
+
+
+def _complain(message: str) -> None:
+    """Whatever it quotes, an error is one line."""
+    click.echo(f"petstore: {' '.join(message.split())}", err=True)

@@ -1,0 +1,203 @@
+"""`petstore keys`: issue, list, rotate, revoke and unban. `keys check` is in check.py."""
+
+from __future__ import annotations
+
+import click
+
+from petstore.cli.check import check_key
+from petstore.cli.groups import Family, examples
+from petstore.cli.output import (
+    iso_time,
+    json_option,
+    printable,
+    say,
+    text_time,
+    write_fields,
+    write_json,
+    write_table,
+)
+from petstore.cli.running import Session, with_store
+from petstore.cli.values import ACCOUNT, ID, Duration, checked
+from petstore.durations import format_duration
+from petstore.keys import ApiKey, IssuedKey, check_label
+
+
+@click.group(cls=Family)
+def keys() -> None:
+    """The keys of customers' programs.
+
+    A key is shown once, when it is issued. Only its digest is kept, so nobody can look it up afterwards.
+    KEY_ID is the number that `petstore keys list` shows, never the key itself.
+    """
+
+
+@keys.command(
+    "issue",
+    epilog=examples(
+        "petstore keys issue shop",
+        'petstore keys issue shop --label "web site" --expires 90d',
+        "petstore keys issue shop > shop.key      # the file holds the key and nothing else",
+    ),
+)
+@click.argument("account", type=ACCOUNT)
+@click.option(
+    "--label", default="", callback=checked(check_label), metavar="TEXT", help="What the key is for."
+)
+@click.option("--expires", type=Duration(), metavar="DURATION", help="How long it works, such as 90d.")
+@json_option
+@click.pass_obj
+def issue_key(session: Session, account: str, label: str, expires: int | None, as_json: bool) -> None:
+    """Issue a key and print it, this once.
+
+    Standard output holds the key alone; everything else is said on standard error. Without --expires the
+    key works until it is revoked.
+    """
+    settings = session.settings
+    expires_at_ms = None if expires is None else session.clock.now_ms() + expires
+    issued = with_store(
+        session,
+        lambda store: store.keys.issue(
+            account, settings.environment, label=label, expires_at_ms=expires_at_ms
+        ),
+    )
+    _hand_over(session, issued, as_json, f"Key {issued.record.id} for account {account!r}")
+
+
+@keys.command("list", epilog=examples("petstore keys list shop", "petstore keys list shop --json"))
+@click.argument("account", type=ACCOUNT)
+@json_option
+@click.pass_obj
+def list_keys(session: Session, account: str, as_json: bool) -> None:
+    """List an account's keys.
+
+    Shows the beginning and the last four characters of each: the rest is not kept. A running server writes
+    the last use about once a second.
+    """
+    found = with_store(session, lambda store: store.keys.keys(account))
+    now_ms = session.clock.now_ms()
+    if as_json:
+        write_json([key_json(key, now_ms) for key in found])
+        return
+    if not found:
+        say(f"The account has no keys yet: petstore keys issue {account}")
+        return
+    write_table(
+        ("ID", "KEY", "LABEL", "STATE", "CREATED", "EXPIRES", "LAST USED"),
+        [
+            (
+                key.id,
+                key.display,
+                key.label,
+                key.state(now_ms),
+                text_time(key.created_at_ms),
+                text_time(key.expires_at_ms),
+                text_time(key.last_used_at_ms),
+            )
+            for key in found
+        ],
+    )
+
+
+@keys.command(
+    "rotate",
+    epilog=examples(
+        "petstore keys rotate 3",
+        "petstore keys rotate 3 --overlap 7d",
+        "petstore keys rotate 3 --overlap 0       # the old key ends at once",
+    ),
+)
+@click.argument("key_id", type=ID)
+@click.option(
+    "--overlap",
+    type=Duration(zero=True),
+    metavar="DURATION",
+    help="How long the old key goes on working. Default: PETSTORE_KEY_ROTATION_OVERLAP (24h).",
+)
+@json_option
+@click.pass_obj
+def rotate_key(session: Session, key_id: int, overlap: int | None, as_json: bool) -> None:
+    """Replace a key by a new one, and print that.
+
+    The new key has the same account and label; the old one goes on working for the overlap. Standard output
+    holds the new key alone. A key that has leaked should be revoked instead.
+    """
+    settings = session.settings
+    overlap_ms = settings.key_rotation_overlap if overlap is None else overlap
+    issued = with_store(session, lambda store: store.keys.rotate(key_id, settings.environment, overlap_ms))
+    lasts = f"for {format_duration(overlap_ms)} at most" if overlap_ms else "no longer"
+    _hand_over(session, issued, as_json, f"Key {issued.record.id} replaces key {key_id}, which works {lasts}")
+
+
+@keys.command("revoke", epilog=examples("petstore keys revoke 3"))
+@click.argument("key_id", type=ID)
+@json_option
+@click.pass_obj
+def revoke_key(session: Session, key_id: int, as_json: bool) -> None:
+    """End a key for good; its next request is refused.
+
+    There is no way back: issue a new key instead. Revoking a revoked key changes nothing.
+    """
+    _write_key(session, with_store(session, lambda store: store.keys.revoke(key_id)), as_json)
+
+
+@keys.command("unban", epilog=examples("petstore keys unban 3"))
+@click.argument("key_id", type=ID)
+@json_option
+@click.pass_obj
+def unban_key(session: Session, key_id: int, as_json: bool) -> None:
+    """Lift a key's ban, and forget what led to it.
+
+    Acts on its next request. `petstore usage ACCOUNT` shows which keys are banned. Unbanning a key without
+    a ban clears its strikes.
+    """
+    _write_key(session, with_store(session, lambda store: store.keys.pardon(key_id)), as_json)
+
+
+keys.add_command(check_key)
+
+
+def key_json(key: ApiKey, now_ms: int) -> dict[str, object]:
+    """A key for programs; never its text."""
+    return {
+        "id": key.id,
+        "display": key.display,
+        "label": key.label,
+        "state": key.state(now_ms),
+        "createdAt": iso_time(key.created_at_ms),
+        "expiresAt": iso_time(key.expires_at_ms),
+        "lastUsedAt": iso_time(key.last_used_at_ms),
+    }
+
+
+def _hand_over(session: Session, issued: IssuedKey, as_json: bool, what: str) -> None:
+    """The only place that shows a key's text."""
+    key = issued.record
+    if as_json:
+        write_json({"key": issued.secret, **key_json(key, session.clock.now_ms())})
+        return
+    label = f", label {printable(key.label)!r}" if key.label else ""
+    ends = f", expires {text_time(key.expires_at_ms)}" if key.expires_at_ms is not None else ""
+    say(f"{what}{label}{ends}. It is shown only now:")
+    try:
+        click.echo(issued.secret)
+    except OSError as error:
+        raise click.ClickException(
+            f"Key {key.id} was issued but could not be printed ({error.strerror}), so nobody has it:"
+            f" petstore keys revoke {key.id}, then issue another."
+        ) from error
+
+
+def _write_key(session: Session, key: ApiKey, as_json: bool) -> None:
+    now_ms = session.clock.now_ms()
+    if as_json:
+        write_json(key_json(key, now_ms))
+        return
+    write_fields(
+        {
+            "key": f"{key.id} ({key.display})",
+            "label": key.label or "-",
+            "state": key.state(now_ms),
+            "expires": text_time(key.expires_at_ms),
+            "last used": text_time(key.last_used_at_ms),
+        }
+    )

@@ -1,0 +1,117 @@
+"""What commands print: JSON for programs, tables for people, times in UTC. Colour only on a terminal.
+
+`rich` is imported only there; a pipe gets plain, aligned text.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST_MS = 253_402_300_799_999  # the last millisecond of the year 9999, where the calendar of Python ends
+_STYLES = {
+    "active": "green",
+    "available": "green",
+    "pending": "yellow",
+    "expired": "yellow",
+    "revoked": "red",
+    "banned": "red",
+    "sold": "dim",
+}
+
+
+def json_option(command: _Command) -> _Command:
+    """Adds `--json`, as the argument `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(command)
+
+
+def write_json(value: object) -> None:
+    """A result for programs, in UTF-8 whatever the terminal's encoding is."""
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+
+
+def say(text: str) -> None:
+    """A remark for people, on standard error, so that standard output holds the result alone."""
+    click.echo(text, err=True)
+
+
+def iso_time(ms: int | None) -> str | None:
+    """A moment for programs: ISO 8601 in UTC with milliseconds, such as 2026-11-21T08:30:00.000Z."""
+    if ms is None:
+        return None
+    moment = _EPOCH + timedelta(milliseconds=min(ms, _LATEST_MS))
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def text_time(ms: int | None, never: str = "-") -> str:
+    """A moment for people: seconds are exact enough, and it says that it is UTC."""
+    iso = iso_time(ms)
+    return never if iso is None else f"{iso[:10]} {iso[11:19]}Z"
+
+
+def iso_day(day: int) -> str:
+    """A UTC day, counted from the epoch, such as 2026-11-21."""
+    return (_EPOCH + timedelta(days=day)).date().isoformat()
+
+
+def printable(text: str) -> str:
+    """Text from outside, harmless on a terminal: what is not printable is shown as an escape."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
+
+
+def write_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Rows under their headings; numbers stand to the right."""
+    numeric = [bool(rows) and all(isinstance(row[at], int) for row in rows) for at in range(len(columns))]
+    cells = [[printable(str(cell)) for cell in row] for row in rows]
+    if not (sys.stdout.isatty() and _write_styled(columns, cells, numeric)):
+        _write_plain(columns, cells, numeric)
+
+
+def write_fields(fields: Mapping[str, object]) -> None:
+    """One thing, a line for each of its properties."""
+    width = max(map(len, fields))
+    for name, value in fields.items():
+        click.echo(f"{name:<{width}}  {printable(str(value))}")
+
+
+def _write_plain(columns: Sequence[str], cells: list[list[str]], numeric: list[bool]) -> None:
+    lines = [list(columns), *cells]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(columns))]
+
+    def aligned(line: list[str]) -> str:
+        padded = (
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(line, widths, numeric, strict=True)
+        )
+        return "  ".join(padded).rstrip()
+
+    click.echo("\n".join(map(aligned, lines)))
+
+
+def _write_styled(columns: Sequence[str], cells: list[list[str]], numeric: list[bool]) -> bool:
+    """False when the person wants no colour (NO_COLOR, a dumb terminal): nothing is written then."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    if console.no_color or console.color_system is None:
+        return False
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, right in zip(columns, numeric, strict=True):
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    for line in cells:
+        table.add_row(*(Text(cell, _STYLES.get(cell, "")) for cell in line))
+    console.print(table)
+    return True

@@ -1,0 +1,182 @@
+"""`petstore pets`: what staff do with the animals, with the same rules as the interface."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from typing import TYPE_CHECKING
+
+import click
+
+from petstore.cli.groups import Family, examples
+from petstore.cli.output import (
+    iso_time,
+    json_option,
+    printable,
+    say,
+    text_time,
+    write_json,
+    write_table,
+)
+from petstore.cli.running import Session, with_store
+from petstore.cli.values import ID, INT64, WholeNumber, checked_pet_name
+from petstore.errors import NotFound
+from petstore.pets import PAGE_LIMIT_DEFAULT, NewPet, PageQuery, Pet, PetStatus, StatusChange
+
+if TYPE_CHECKING:
+    from petstore.bootstrap import Store
+
+_LIST_MAX = 10_000
+_STATUS = click.Choice([status.value for status in PetStatus])
+
+
+@click.group(cls=Family)
+def pets() -> None:
+    """The animals of the store: list, add, sell."""
+
+
+@pets.command(
+    "list",
+    epilog=examples(
+        "petstore pets list --status available",
+        "petstore pets list --limit 100 --after 100      # the next hundred",
+    ),
+)
+@click.option("--status", type=_STATUS, help="Only animals in this state.")
+@click.option(
+    "--limit",
+    type=WholeNumber(1, _LIST_MAX),
+    default=PAGE_LIMIT_DEFAULT,
+    show_default=True,
+    metavar="N",
+    help=f"At most so many, up to {_LIST_MAX:,}.",
+)
+@click.option("--after", type=ID, metavar="ID", help="Only animals with a greater id.")
+@json_option
+@click.pass_obj
+def list_pets(session: Session, status: str | None, limit: int, after: int | None, as_json: bool) -> None:
+    """List animals in the order of their ids.
+
+    When there are more, standard error says how to go on.
+    """
+    query = PageQuery(limit, PetStatus(status) if status else None, after_id=after or 0)
+    page = with_store(session, lambda store: store.pets.page(query))
+    if as_json:
+        write_json(page.pets)
+    elif page.pets:
+        _write_pets(page.pets)
+    else:
+        say("No animals match.")
+    if page.has_more:
+        say(f"There are more: add --after {page.pets[-1].id}")
+
+
+@pets.command(
+    "add",
+    epilog=examples(
+        "petstore pets add Rex --category 1",
+        'petstore pets add "Lady Luna" --category 2 --status pending',
+    ),
+)
+@click.argument("name", callback=checked_pet_name)
+@click.option("--category", required=True, type=INT64, metavar="N", help="Its category: any int64.")
+@click.option(
+    "--status",
+    type=_STATUS,
+    default=PetStatus.AVAILABLE.value,
+    show_default=True,
+    help="Its state from the start.",
+)
+@json_option
+@click.pass_obj
+def add_pet(session: Session, name: str, category: int, status: str, as_json: bool) -> None:
+    """Add an animal.
+
+    NAME is 1 to 255 characters, kept exactly as given. Put `--` before a name that begins with a dash. Makes
+    the database when there is none yet.
+    """
+    new = NewPet(name, category, PetStatus(status))
+    created = with_store(session, lambda store: store.pets.add(new), create=True)
+    _write_pet(created.pet, as_json)
+
+
+@pets.command(
+    "set-status",
+    epilog=examples("petstore pets set-status 7 pending", "petstore pets set-status 7 sold"),
+)
+@click.argument("pet_id", type=ID, metavar="ID")
+@click.argument("status", type=_STATUS)
+@json_option
+@click.pass_obj
+def set_status(session: Session, pet_id: int, status: str, as_json: bool) -> None:
+    """Change an animal's state, and keep who did it.
+
+    \b
+    available -> pending, sold
+    pending   -> available, sold
+    sold      -> available (a return)
+
+    The state that it has already changes nothing.
+    """
+    actor = f"cli:{_user_name()}"
+    pet = with_store(session, lambda store: store.pets.set_status(pet_id, PetStatus(status), actor))
+    _write_pet(pet, as_json)
+
+
+@pets.command("history", epilog=examples("petstore pets history 7"))
+@click.argument("pet_id", type=ID, metavar="ID")
+@json_option
+@click.pass_obj
+def show_history(session: Session, pet_id: int, as_json: bool) -> None:
+    """Show every change of an animal's state.
+
+    When, by whom, from and to; the oldest first."""
+
+    async def read(store: Store) -> list[StatusChange]:
+        if await store.pets.get(pet_id) is None:
+            raise NotFound(f"There is no animal {pet_id}; `petstore pets list` shows them.")
+        return await store.pets.history(pet_id)
+
+    changes = with_store(session, read)
+    if as_json:
+        write_json(
+            [
+                {
+                    "petId": change.pet_id,
+                    "at": iso_time(change.at_ms),
+                    "actor": change.actor,
+                    "from": change.before,
+                    "to": change.after,
+                }
+                for change in changes
+            ]
+        )
+    elif changes:
+        write_table(
+            ("AT", "BY", "FROM", "TO"),
+            [(text_time(change.at_ms), change.actor, change.before, change.after) for change in changes],
+        )
+    else:
+        say(f"Animal {pet_id} has the state that it was added with.")
+
+
+def _user_name() -> str:
+    """Who runs the program, as the operating system knows it; variables such as USER can say anything."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # containers run under ids without a name
+        return f"uid-{os.getuid()}"
+
+
+def _write_pet(pet: Pet, as_json: bool) -> None:
+    if as_json:
+        write_json(pet)
+    else:
+        click.echo(f"{pet.id}  {printable(pet.name)}  category {pet.category_id}  {pet.status}")
+
+
+def _write_pets(found: list[Pet]) -> None:
+    write_table(
+        ("ID", "NAME", "CATEGORY", "STATUS"),
+        [(pet.id, pet.name, pet.category_id, pet.status.value) for pet in found],
+    )
