@@ -64,3 +64,6 @@ class Journal:
                     await self._purge(now_ms)
             except StoreUnavailable as error:
                 _log.warning("counters not saved yet", reason=error.message)
+            except Exception as error:
+                # The next round tries again: nothing may end the saving while the service goes on.
+                _log.error("counters not saved yet", exc_info=error)

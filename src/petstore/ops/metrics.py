@@ -35,6 +35,11 @@ class Histogram:
         self.counts[bisect_left(self.bounds, seconds)] += 1
         self.total += seconds
 
+    def add(self, other: Histogram) -> None:
+        """Take another one of the same bounds in."""
+        self.counts = [mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
+        self.total += other.total
+
     def buckets(self) -> list[tuple[str, float]]:
         """Cumulative, as Prometheus wants them."""
         cumulative, seen = [], 0
@@ -48,8 +53,7 @@ class Metrics(Collector):
     """Everything counted by one process."""
 
     def __init__(self) -> None:
-        self._requests: dict[tuple[str, int], int] = {}
-        self._latency: dict[str, Histogram] = {}
+        self._answers: dict[tuple[str, int], Histogram] = {}
         self._refusals: dict[str, int] = {"minute": 0, "day": 0, "ban": 0, "address": 0}
         self._bans = 0
         self._commits = Histogram(_COMMIT_BOUNDS)
@@ -59,12 +63,11 @@ class Metrics(Collector):
 
     def answered(self, operation: str, status: int, seconds: float) -> None:
         """One answer under /v1."""
-        place = (operation, status)
-        self._requests[place] = self._requests.get(place, 0) + 1
-        latency = self._latency.get(operation)
-        if latency is None:
-            latency = self._latency[operation] = Histogram(_LATENCY_BOUNDS)
-        latency.observe(seconds)
+        answers = self._answers.get((operation, status))
+        if answers is None:
+            answers = self._answers[operation, status] = Histogram(_LATENCY_BOUNDS)
+        answers.counts[bisect_left(_LATENCY_BOUNDS, seconds)] += 1
+        answers.total += seconds
 
     def refused(self, window: str, *, ban_began: bool) -> None:
         """One 429, by the window that was used up, or `ban`."""
@@ -84,15 +87,17 @@ class Metrics(Collector):
         requests = CounterMetricFamily(
             "petstore_requests", "Answers by operation and status.", labels=["operation", "status"]
         )
-        for (operation, status), count in list(self._requests.items()):
-            requests.add_metric([operation, str(status)], count)
+        latencies: dict[str, Histogram] = {}
+        for (operation, status), answers in list(self._answers.items()):
+            requests.add_metric([operation, str(status)], sum(answers.counts))
+            latencies.setdefault(operation, Histogram(_LATENCY_BOUNDS)).add(answers)
         yield requests
         latency = HistogramMetricFamily(
             "petstore_request_seconds",
             "Time from the request's head to the end of its answer.",
             labels=["operation"],
         )
-        for operation, histogram in list(self._latency.items()):
+        for operation, histogram in latencies.items():
             latency.add_metric([operation], histogram.buckets(), histogram.total)
         yield latency
         refusals = CounterMetricFamily("petstore_refusals", "429 answers by window.", labels=["window"])

@@ -59,9 +59,10 @@ CREATE TABLE idempotency_keys (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at_ms);
 
--- Written in batches about once a second; apart from accounts and api_keys, so that no version moves.
+-- Written in batches about once a second; apart from accounts and api_keys, so that no version moves, and
+-- without foreign keys, so that no batch fails for an account that somebody deleted by hand.
 CREATE TABLE account_windows (
-    account_id       INTEGER PRIMARY KEY REFERENCES accounts (id),
+    account_id       INTEGER PRIMARY KEY,
     minute_opened_ms INTEGER NOT NULL,
     minute_used      INTEGER NOT NULL,
     day              INTEGER NOT NULL,
@@ -69,7 +70,7 @@ CREATE TABLE account_windows (
 ) STRICT;
 
 CREATE TABLE key_standings (
-    key_id            INTEGER PRIMARY KEY REFERENCES api_keys (id),
+    key_id            INTEGER PRIMARY KEY,
     refused_reset_at  INTEGER NOT NULL,
     first_refused_ms  INTEGER NOT NULL,
     strikes           INTEGER NOT NULL,
@@ -81,12 +82,12 @@ CREATE TABLE key_standings (
 ) STRICT;
 
 CREATE TABLE key_activity (
-    key_id          INTEGER PRIMARY KEY REFERENCES api_keys (id),
+    key_id          INTEGER PRIMARY KEY,
     last_used_at_ms INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE usage_days (
-    account_id INTEGER NOT NULL REFERENCES accounts (id),
+    account_id INTEGER NOT NULL,
     day        INTEGER NOT NULL,
     requests   INTEGER NOT NULL,
     refused    INTEGER NOT NULL,
