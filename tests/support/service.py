@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -87,6 +88,7 @@ async def call(
         "client": (client, 50_000),
         "server": ("testserver", 80),
     }
+    await asyncio.sleep(0)  # as from a socket: a request begins in a turn of the event loop of its own
     await application(scope, receive, send)
     content = b"".join(message.get("body", b"") for message in sent[1:])
     return Answer(sent[0]["status"], list(sent[0]["headers"]), content)
