@@ -1,0 +1,93 @@
+"""The OpenAPI document as a judge of answers: which statuses, headers and bodies an operation may answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import Any
+
+import jsonschema_rs
+
+from petstore.api.openapi import OpenApiDocument
+
+# Said by the protocol or by the browser's rules, not by the operation.
+_UNDECLARED = {"content-type", "content-length", "vary"}
+_PET = re.compile(rb"/v1/pets/[^/]+")
+
+
+@lru_cache(maxsize=1)
+def document() -> dict[str, Any]:
+    """The document as it is served with default settings."""
+    return OpenApiDocument([{"url": "/v1"}]).read()
+
+
+def resolve(node: dict[str, Any]) -> dict[str, Any]:
+    """What a reference inside the document refers to."""
+    while "$ref" in node:
+        found: Any = document()
+        for step in node["$ref"].removeprefix("#/").split("/"):
+            found = found[step.replace("~1", "/").replace("~0", "~")]
+        node = found
+    return node
+
+
+def template_of(path: bytes) -> str | None:
+    """The template in the document that a raw path belongs to."""
+    if path == b"/v1/pets":
+        return "/pets"
+    return "/pets/{petId}" if _PET.fullmatch(path) else None
+
+
+def response_of(path: bytes, method: str, status: int) -> dict[str, Any] | None:
+    """What the document says about an answer; None where it describes no such operation.
+
+    Fails when the document describes the operation but not the status.
+    """
+    template = template_of(path)
+    if template is None:
+        return None
+    operation = document()["paths"][template].get(
+        {"GET": "get", "HEAD": "get", "POST": "post"}.get(method, "")
+    )
+    if operation is None:
+        return resolve({"$ref": "#/components/responses/MethodNotAllowed"}) if status == 405 else None
+    responses = operation["responses"]
+    assert str(status) in responses, (
+        f"{method} {template} answered {status}, which the document does not know"
+    )
+    return resolve(responses[str(status)])
+
+
+@lru_cache(maxsize=1_000)
+def _validator(schema: str) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(
+        {**json.loads(schema), "components": document()["components"]}, validate_formats=True
+    )
+
+
+def _validate(schema: dict[str, Any], value: Any, where: str) -> None:
+    errors = [error.message for error in _validator(json.dumps(schema)).iter_errors(value)]
+    assert not errors, f"{where}: {value!r} is not what the document says: {errors}"
+
+
+def check_headers(response: dict[str, Any], headers: dict[str, str]) -> None:
+    """Every declared header that must be there is there, as declared, and none is there undeclared."""
+    declared = {name.lower(): resolve(header) for name, header in response.get("headers", {}).items()}
+    for name, header in declared.items():
+        if name not in headers:
+            assert not header.get("required"), f"{name} is missing"
+            continue
+        schema = resolve(header["schema"])
+        value: object = headers[name]
+        if schema.get("type") == "integer":
+            assert re.fullmatch("0|[1-9][0-9]*", headers[name]), f"{name}: {value!r} is no plain integer"
+            value = int(headers[name])
+        _validate(schema, value, name)
+    sent = {name for name in headers if not name.startswith("access-control-")}
+    assert sent <= set(declared) | _UNDECLARED, f"undeclared: {sent - set(declared) - _UNDECLARED}"
+
+
+def check_body(response: dict[str, Any], body: Any, where: str) -> None:
+    """The body is what the document declares for `application/json`."""
+    _validate(response["content"]["application/json"]["schema"], body, where)

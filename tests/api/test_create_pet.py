@@ -1,0 +1,198 @@
+"""POST /pets: what is stored and answered. Bodies that are refused are test_hostile_bodies.py's."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.api.checks import CheckedShop, open_checked
+from tests.support.clock import ManualClock
+
+REMOVAL = 1_922_659_200
+
+
+class TestCreatePet201:
+    """An animal that was added."""
+
+    async def test_the_answer_is_the_animal_with_its_identifier(self, shop: CheckedShop) -> None:
+        """Every member of the Pet, as bytes, in the documented order; and where it is."""
+        answer = await shop.post({"categoryId": 9, "name": "Rex"})
+        assert answer.status == 201
+        assert answer.body == b'{"id":1,"name":"Rex","categoryId":9,"status":"available"}'
+        assert answer.headers["location"] == "/v1/pets/1"
+        assert "idempotency-replayed" not in answer.headers
+
+    @pytest.mark.parametrize("status", ["available", "pending", "sold"])
+    async def test_any_status_may_be_the_first(self, shop: CheckedShop, status: str) -> None:
+        """A new animal may be created in any state."""
+        answer = await shop.post({"name": "Rex", "categoryId": 1, "status": status})
+        assert answer.json()["status"] == status
+
+    @pytest.mark.parametrize(
+        "number", [0, 1, -1, 2**31, 2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 10**18]
+    )
+    async def test_category_comes_back_digit_for_digit(self, shop: CheckedShop, number: int) -> None:
+        """Any int64, in the 201, in the list and after a restart."""
+        created = await shop.post({"name": "Rex", "categoryId": number})
+        assert f'"categoryId":{number},'.encode() in created.body
+        await shop.restart()
+        assert f'"categoryId":{number},'.encode() in (await shop.ask("GET", "/v1/pets")).body
+
+    async def test_minus_zero_is_zero(self, shop: CheckedShop) -> None:
+        """`-0` is an integer literal of JSON, and it is 0."""
+        answer = await shop.post(None, body=b'{"name":"Rex","categoryId":-0}')
+        assert (answer.status, answer.json()["categoryId"]) == (201, 0)
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "a",
+            "n" * 255,
+            "😀" * 255,
+            "é",
+            "e\u0301",
+            "ﬁ",
+            " padded ",
+            "\u00a0x\u00a0",
+            "\u200b",
+            "\ufeffRex",
+            "\u202eRex",
+            "\U0010ffff",
+            "\ufffe\uffff",
+            "\x80\x9f",
+            "x\u2028y\u2029z",
+            "'; DROP TABLE pets; --",
+            "<script>alert(1)</script>",
+            "${jndi:ldap://x}",
+            "../../etc/passwd",
+            "%s%n%00",
+            '"\\/',
+            "null",
+            '"name"',
+            '{"categoryId":1}',
+            "=cmd|' /C calc'!A0",
+            "رِكس",
+        ],
+    )
+    async def test_a_name_is_kept_exactly(self, shop: CheckedShop, name: str) -> None:
+        """Stored and returned as it was sent: not trimmed, not normalised, not interpreted."""
+        created = await shop.post({"name": name, "categoryId": 1})
+        assert (created.status, created.json()["name"]) == (201, name)
+        await shop.restart()
+        assert (await shop.ask("GET", "/v1/pets?id=1")).json()[0]["name"] == name
+        assert shop.pets() == [(1, name, 1, "available")]
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b' \t\r\n{ "name" : "Rex" ,\n"categoryId":1 } \n',
+            rb'{"n\u0061me":"Rex","c\u0061tegoryId":1}',
+            rb'{"name":"\u0052\u0065x","categoryId":1,"status":"av\u0061ilable"}',
+            b'{"status":"available","categoryId":1,"name":"Rex"}',
+        ],
+        ids=["spaces", "escaped member", "escaped value", "any order"],
+    )
+    async def test_json_may_be_written_in_any_way(self, shop: CheckedShop, body: bytes) -> None:
+        """White space, escapes and order are JSON's freedom."""
+        answer = await shop.post(None, body=body)
+        assert answer.json() == {"id": 1, "name": "Rex", "categoryId": 1, "status": "available"}
+
+    async def test_an_escaped_pair_of_surrogates_is_its_character(self, shop: CheckedShop) -> None:
+        """Two escapes make one character beyond the first plane."""
+        answer = await shop.post(None, body=rb'{"name":"\ud83d\ude00","categoryId":1}')
+        assert answer.json()["name"] == "😀"
+
+    async def test_identifiers_are_one_two_three_and_never_used_again(self, shop: CheckedShop) -> None:
+        """Also when the newest animal was removed and the service restarted."""
+        assert [(await shop.post({"name": "n", "categoryId": 1})).json()["id"] for _ in range(3)] == [1, 2, 3]
+        await shop.store._writer.submit(
+            lambda connection: connection.execute("DELETE FROM pets WHERE id = 3")
+        )
+        await shop.restart()
+        assert (await shop.post({"name": "n", "categoryId": 1})).json()["id"] == 4
+
+    async def test_refused_bodies_use_up_no_identifier(self, shop: CheckedShop) -> None:
+        """The next animal's identifier follows the last one's."""
+        await shop.post({"name": "n", "categoryId": 1})
+        for _ in range(3):
+            assert (await shop.post({"name": ""})).status == 400
+        assert (await shop.post({"name": "n", "categoryId": 1})).json()["id"] == 2
+
+    async def test_query_parameters_are_ignored(self, shop: CheckedShop) -> None:
+        """POST takes none."""
+        headers = [("authorization", f"Bearer {shop.key}"), ("content-type", "application/json")]
+        answer = await shop.call("POST", "/v1/pets?limit=0&id=x", headers, b'{"name":"n","categoryId":1}')
+        assert answer.status == 201
+
+    @pytest.mark.parametrize(
+        "media_type",
+        [
+            "application/json",
+            "APPLICATION/JSON",
+            "application/json;charset=utf-8",
+            "application/json; charset=UTF-8",
+            'application/json ; charset="utf-8"',
+            "application/json;",
+        ],
+    )
+    async def test_media_types(self, shop: CheckedShop, media_type: str) -> None:
+        """JSON, with or without the only charset that it can have."""
+        headers = [("authorization", f"Bearer {shop.key}"), ("content-type", media_type)]
+        assert (await shop.call("POST", "/v1/pets", headers, b'{"name":"n","categoryId":1}')).status == 201
+
+    async def test_identity_is_no_encoding(self, shop: CheckedShop) -> None:
+        """Content-Encoding: identity says nothing."""
+        answer = await shop.post({"name": "n", "categoryId": 1}, [("content-encoding", "Identity")])
+        assert answer.status == 201
+
+    async def test_the_body_may_come_in_pieces(self, shop: CheckedShop) -> None:
+        """A body is complete only after the final message, wherever it is cut, empty pieces included."""
+        body = '{"name":"Ré😀","categoryId":1}'.encode()
+        headers = [("authorization", f"Bearer {shop.key}"), ("content-type", "application/json")]
+        for cut in range(len(body) + 1):
+            pieces = [body[:cut], b"", body[cut:]]
+            messages = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
+            answer = await shop.call("POST", "/v1/pets", headers, [*messages, {"type": "http.request"}])
+            assert (answer.status, answer.json()["name"]) == (201, "Ré😀")
+
+
+class TestLocation:
+    """Where an animal can be read, before and after the removal of getPet."""
+
+    async def test_until_the_removal_it_is_the_path(self, shop: CheckedShop) -> None:
+        """The last second of the deprecated operation."""
+        shop.clock.set_seconds(REMOVAL - 1)
+        answer = await shop.post({"name": "n", "categoryId": 1})
+        assert answer.headers["location"] == "/v1/pets/1"
+        assert (await shop.ask("GET", answer.headers["location"])).json() == answer.json()
+
+    async def test_from_the_removal_on_it_is_the_list_of_one(self, shop: CheckedShop) -> None:
+        """A reference that goes on working."""
+        shop.clock.set_seconds(REMOVAL)
+        answer = await shop.post({"name": "n", "categoryId": 1})
+        assert answer.headers["location"] == "/v1/pets?id=1"
+        assert (await shop.ask("GET", answer.headers["location"])).json() == [answer.json()]
+
+
+class TestReferences:
+    """Location and Link are absolute paths, or addresses below the configured base."""
+
+    async def test_with_a_base_address(self, tmp_path, clock: ManualClock) -> None:
+        """PETSTORE_BASE_URL stands before every reference."""
+        async with open_checked(tmp_path, clock, base_url="https://api.example.com/shop/v1") as shop:
+            created = await shop.post({"name": "n", "categoryId": 1})
+            assert created.headers["location"] == "https://api.example.com/shop/v1/pets/1"
+            await shop.post({"name": "n", "categoryId": 1})
+            page = await shop.ask("GET", "/v1/pets?limit=1")
+            assert page.links["first"] == "https://api.example.com/shop/v1/pets?limit=1"
+            assert page.links["next"].startswith("https://api.example.com/shop/v1/pets?limit=1&cursor=")
+            one = await shop.ask("GET", "/v1/pets/1")
+            assert one.links == {
+                "deprecation": "https://api.example.com/shop/docs/deprecation",
+                "successor-version": "https://api.example.com/shop/v1/pets?id=1",
+            }
+
+    async def test_the_host_header_is_never_reflected(self, shop: CheckedShop) -> None:
+        """A foreign Host reaches no reference."""
+        answer = await shop.post({"name": "n", "categoryId": 1}, [("host", "evil.example")])
+        assert answer.headers["location"] == "/v1/pets/1"
+        assert "evil" not in str(answer.raw_headers)

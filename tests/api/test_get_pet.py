@@ -1,0 +1,187 @@
+"""GET /pets/{petId}: the animal, its identifiers, and the deprecation until and after the removal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.api.checks import CheckedShop, open_checked
+from tests.support.clock import ManualClock
+from tests.support.service import Answer
+
+REMOVAL = 1_922_659_200
+MAX = 2**63 - 1
+
+
+def check_kit(answer: Answer, successor: str, sunset: str = "Thu, 05 Dec 2030 00:00:00 GMT") -> None:
+    """The whole deprecation kit, exactly."""
+    assert answer.headers["deprecation"] == "@1795219200"
+    assert answer.headers["sunset"] == sunset
+    assert answer.headers["link"] == (
+        f'</docs/deprecation>; rel="deprecation"; type="text/html", <{successor}>; rel="successor-version"'
+    )
+
+
+class TestGetPet200:
+    """An animal by its path."""
+
+    async def test_the_animal(self, shop: CheckedShop) -> None:
+        """The same bytes as in the 201."""
+        created = await shop.post({"name": "Réx", "categoryId": 2**63 - 1, "status": "sold"})
+        answer = await shop.ask("GET", "/v1/pets/1")
+        assert (answer.status, answer.body) == (200, created.body)
+        check_kit(answer, "/v1/pets?id=1")
+
+    async def test_head(self, shop: CheckedShop) -> None:
+        """The same headers, no body."""
+        await shop.post({"name": "Rex", "categoryId": 1})
+        whole = await shop.ask("GET", "/v1/pets/1")
+        head = await shop.ask("HEAD", "/v1/pets/1")
+        assert (head.status, head.body) == (200, b"")
+        assert head.headers["content-length"] == str(len(whole.body))
+        check_kit(head, "/v1/pets?id=1")
+
+    @pytest.mark.parametrize("query", ["", "?", "?limit=0", "?id=2", "?%ff"])
+    async def test_the_query_is_ignored(self, shop: CheckedShop, query: str) -> None:
+        """The operation has no query parameters."""
+        await shop.post({"name": "Rex", "categoryId": 1})
+        assert (await shop.ask("GET", f"/v1/pets/1{query}")).json()["id"] == 1
+
+
+_IDENTIFIERS = [
+    "0", "-1", "+1", "01", "1.0", "abc", "9223372036854775808", "18446744073709551617", "9" * 400, "1e0",
+    "0x1", "1_0", "1 ", " 1", "%31", "%201", "1%20", "1%0A", "1%00", "%2B1", "%EF%BC%91", "\uff11",
+    "\u0661", "null", "NaN", "-0", "--1", "1-", "1,2", "1;a=b", "*", "1'", "1%27%20OR%201=1", "..", ".",
+    "%2e%2e", "1%2F", "{petId}", "\U0001d7cf", "²", "true",
+]  # fmt: skip
+
+
+class TestGetPet404:
+    """No such animal, or an identifier that can name none."""
+
+    @pytest.mark.parametrize("identifier", ["2", "1000", str(2**53 + 1), str(MAX)])
+    async def test_unknown(self, shop: CheckedShop, identifier: str) -> None:
+        """A canonical identifier of no animal."""
+        await shop.post({"name": "Rex", "categoryId": 1})
+        answer = await shop.ask("GET", f"/v1/pets/{identifier}")
+        assert (answer.status, answer.code) == (404, "not_found")
+        check_kit(answer, f"/v1/pets?id={identifier}")
+
+    @pytest.mark.parametrize("identifier", _IDENTIFIERS)
+    async def test_not_canonical(self, shop: CheckedShop, identifier: str) -> None:
+        """Only a positive int64 in plain decimal digits names an animal; the successor is then the list."""
+        await shop.post({"name": "Rex", "categoryId": 1})
+        before = shop.fingerprint()
+        answer = await shop.ask("GET", f"/v1/pets/{identifier}")
+        assert (answer.status, answer.code) == (404, "not_found")
+        check_kit(answer, "/v1/pets")
+        assert shop.fingerprint() == before
+
+    async def test_raw_bytes(self, shop: CheckedShop) -> None:
+        """Bytes that are no text."""
+        answer = await shop.ask("GET", b"/v1/pets/\xff\xfe\x00")
+        assert (answer.status, answer.code) == (404, "not_found")
+
+    async def test_head(self, shop: CheckedShop) -> None:
+        """HEAD of nothing is 404 with the kit."""
+        answer = await shop.ask("HEAD", "/v1/pets/5")
+        assert answer.status == 404
+        check_kit(answer, "/v1/pets?id=5")
+
+
+class TestDeprecationKit:
+    """Every response of the operation carries it, whatever its status."""
+
+    @pytest.mark.parametrize("method", ["GET", "HEAD"])
+    async def test_on_401(self, shop: CheckedShop, method: str) -> None:
+        """Without a key."""
+        answer = await shop.call(method, "/v1/pets/7")
+        assert answer.status == 401
+        check_kit(answer, "/v1/pets?id=7")
+
+    @pytest.mark.parametrize("method", ["GET", "HEAD"])
+    async def test_on_429(self, shop: CheckedShop, method: str) -> None:
+        """Past the limit."""
+        key, _ = await shop.open_account("small", "enterprise", 1, 1)
+        await shop.ask("GET", "/v1/pets", key=key)
+        answer = await shop.ask(method, "/v1/pets/7", key=key)
+        assert answer.status == 429
+        check_kit(answer, "/v1/pets?id=7")
+
+    async def test_on_400_414_and_431(self, shop: CheckedShop) -> None:
+        """Also on what is refused before authentication."""
+        long = await shop.ask("GET", "/v1/pets/7?" + "x" * 9_000)
+        large = await shop.ask("GET", "/v1/pets/7", [("x-large", "x" * 17_000)])
+        host = await shop.ask("GET", "/v1/pets/7", [("host", "a b")])
+        assert [long.status, large.status, host.status] == [414, 431, 400]
+        for answer in (long, large, host):
+            check_kit(answer, "/v1/pets?id=7")
+
+    async def test_not_on_other_operations(self, shop: CheckedShop) -> None:
+        """Neither the list nor a method that the path does not have is deprecated."""
+        answers = [
+            await shop.ask("GET", "/v1/pets"),
+            await shop.post({"name": "n", "categoryId": 1}),
+            await shop.ask("GET", "/v1/nothing"),
+            await shop.ask("DELETE", "/v1/pets/7"),
+            await shop.ask("OPTIONS", "/v1/pets/7"),
+        ]
+        assert not any({"deprecation", "sunset"} & set(answer.headers) for answer in answers)
+
+
+class TestGetPet410:
+    """From 5 December 2030, 00:00:00 UTC on."""
+
+    async def test_one_second_before_it_still_answers(self, shop: CheckedShop) -> None:
+        """The last second belongs to the operation, to the millisecond."""
+        await shop.post({"name": "n", "categoryId": 1})
+        shop.clock.set_seconds(REMOVAL - 1)
+        assert (await shop.ask("GET", "/v1/pets/1")).status == 200
+        shop.clock.ms = REMOVAL * 1_000 - 1
+        assert (await shop.ask("GET", "/v1/pets/1")).status == 200
+
+    async def test_at_the_moment_it_is_gone(self, shop: CheckedShop) -> None:
+        """410 `gone`, with where to go, for GET and HEAD."""
+        await shop.post({"name": "n", "categoryId": 1})
+        shop.clock.set_seconds(REMOVAL)
+        answer = await shop.ask("GET", "/v1/pets/1")
+        assert (answer.status, answer.code) == (410, "gone")
+        assert "/v1/pets?id=1" in answer.json()["message"]
+        check_kit(answer, "/v1/pets?id=1")
+        assert (await shop.ask("GET", answer.links["successor-version"])).json()[0]["id"] == 1
+        assert (await shop.ask("HEAD", "/v1/pets/1")).status == 410
+
+    @pytest.mark.parametrize("identifier", ["99", "abc", "0"])
+    async def test_whatever_the_identifier(self, shop: CheckedShop, identifier: str) -> None:
+        """The removal is looked at before the animal."""
+        shop.clock.set_seconds(REMOVAL + 86_400 * 365)
+        assert (await shop.ask("GET", f"/v1/pets/{identifier}")).code == "gone"
+
+    async def test_after_authentication_and_limits(self, shop: CheckedShop) -> None:
+        """Without a key it is still 401, past the limit 429; 410 costs one like any answer."""
+        shop.clock.set_seconds(REMOVAL)
+        key, _ = await shop.open_account("small", "enterprise", 1, 1)
+        assert (await shop.call("GET", "/v1/pets/1")).status == 401
+        assert (await shop.ask("GET", "/v1/pets/1", key=key)).headers["x-ratelimit-remaining"] == "0"
+        assert (await shop.ask("GET", "/v1/pets/1", key=key)).status == 429
+
+    async def test_the_rest_of_the_interface_goes_on(self, shop: CheckedShop) -> None:
+        """List and creation are not touched."""
+        shop.clock.set_seconds(REMOVAL)
+        assert (await shop.post({"name": "n", "categoryId": 1})).status == 201
+        assert (await shop.ask("GET", "/v1/pets")).status == 200
+
+    async def test_the_operator_may_postpone(self, tmp_path: Path, clock: ManualClock) -> None:
+        """A later date moves Sunset, the end and Location together."""
+        async with open_checked(tmp_path, clock, removal_date="2031-06-01") as shop:
+            clock.set_seconds(REMOVAL)
+            created = await shop.post({"name": "n", "categoryId": 1})
+            assert created.headers["location"] == "/v1/pets/1"
+            answer = await shop.ask("GET", "/v1/pets/1")
+            assert answer.status == 200
+            check_kit(answer, "/v1/pets?id=1", "Sun, 01 Jun 2031 00:00:00 GMT")
+            clock.set_seconds(1_938_038_399)
+            assert (await shop.ask("GET", "/v1/pets/1")).status == 200
+            clock.set_seconds(1_938_038_400)
+            assert (await shop.ask("GET", "/v1/pets/1")).status == 410

@@ -1,0 +1,261 @@
+"""Idempotency-Key on POST /pets: adding an animal once, however often it is asked for (I6)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.api.checks import CheckedShop, outsider, settle
+
+REX = {"name": "Rex", "categoryId": 1}
+DAY_SECONDS = 86_400
+
+
+async def post(shop: CheckedShop, document: object, key: str, account: str | None = None):
+    return await shop.post(document, [("idempotency-key", key)], key=account)
+
+
+@asynccontextmanager
+async def held(shop: CheckedShop) -> AsyncIterator[None]:
+    """While somebody else holds the write lock, what is written waits."""
+    with outsider(shop.path) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+
+
+class TestReplay201:
+    """The same key and the same animal."""
+
+    async def test_the_same_answer_again(self, shop: CheckedShop) -> None:
+        """The same 201, body and Location, marked as a replay; one animal."""
+        first = await post(shop, REX, "k")
+        again = await post(shop, REX, "k")
+        assert (first.status, again.status) == (201, 201)
+        assert again.body == first.body
+        assert again.headers["location"] == first.headers["location"]
+        assert "idempotency-replayed" not in first.headers
+        assert again.headers["idempotency-replayed"] == "true"
+        assert len(shop.pets()) == 1
+
+    async def test_quoted_is_bare(self, shop: CheckedShop) -> None:
+        """Quotes around a key are not part of it, in either order."""
+        await post(shop, REX, '"a b"'.replace(" ", "-"))
+        assert (await post(shop, REX, "a-b")).headers["idempotency-replayed"] == "true"
+        await post(shop, REX, "c")
+        assert (await post(shop, REX, '"c"')).headers["idempotency-replayed"] == "true"
+        assert len(shop.pets()) == 2
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b'{"categoryId":1,"name":"Rex"}',
+            b'\n{ "name":"Rex", "categoryId":1 }',
+            b'{"name":"R\\u0065x","categoryId":1}',
+            b'{"name":"Rex","categoryId":1,"status":"available"}',
+        ],
+        ids=["order", "spaces", "escapes", "default said"],
+    )
+    async def test_what_counts_is_the_animal(self, shop: CheckedShop, body: bytes) -> None:
+        """Not the bytes of the body."""
+        await post(shop, REX, "k")
+        again = await shop.post(None, [("idempotency-key", "k")], body=body)
+        assert (again.status, again.headers.get("idempotency-replayed")) == (201, "true")
+
+    async def test_as_it_was_answered_then(self, shop: CheckedShop) -> None:
+        """A status that has changed since does not change the replayed answer."""
+        first = await post(shop, REX, "k")
+        with outsider(shop.path) as connection:
+            connection.execute("UPDATE pets SET status = 'sold' WHERE id = 1")
+        assert (await post(shop, REX, "k")).body == first.body
+
+    async def test_after_a_restart(self, shop: CheckedShop) -> None:
+        """The key is stored with the animal."""
+        await post(shop, REX, "k")
+        await shop.restart()
+        assert (await post(shop, REX, "k")).headers["idempotency-replayed"] == "true"
+
+    async def test_location_follows_the_removal_date(self, shop: CheckedShop) -> None:
+        """A replay after the removal refers to what works then."""
+        shop.clock.set_seconds(1_922_659_200 - 60)
+        await post(shop, REX, "k")
+        shop.clock.advance(60)
+        assert (await post(shop, REX, "k")).headers["location"] == "/v1/pets?id=1"
+
+    async def test_any_key_of_the_account(self, shop: CheckedShop) -> None:
+        """The scope is the account, not the API key."""
+        issued = await shop.store.keys.issue("tests", "test")
+        await post(shop, REX, "k")
+        again = await post(shop, REX, "k", issued.secret)
+        assert again.headers["idempotency-replayed"] == "true"
+
+    async def test_accounts_do_not_share_keys(self, shop: CheckedShop) -> None:
+        """Another account's key of the same name is another key."""
+        other, _ = await shop.open_account("other", "pro")
+        await post(shop, REX, "k")
+        answer = await post(shop, REX, "k", other)
+        assert (answer.json()["id"], answer.headers.get("idempotency-replayed")) == (2, None)
+
+    async def test_keys_are_case_sensitive(self, shop: CheckedShop) -> None:
+        """`k` and `K` are two keys."""
+        assert [(await post(shop, REX, key)).json()["id"] for key in ("k", "K")] == [1, 2]
+
+    async def test_without_a_key_every_request_adds(self, shop: CheckedShop) -> None:
+        """The header is optional."""
+        assert [(await shop.post(REX)).json()["id"] for _ in range(2)] == [1, 2]
+
+    @pytest.mark.parametrize(
+        "key", ["x", "k" * 255, '"' + "k" * 255 + '"', "!#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", '"', 'a"b', '"a']
+    )
+    async def test_forms(self, shop: CheckedShop, key: str) -> None:
+        """1 to 255 visible ASCII characters, bare or in quotes."""
+        assert (await post(shop, REX, key)).status == 201
+        assert (await post(shop, REX, key)).headers["idempotency-replayed"] == "true"
+
+    async def test_kept_for_24_hours(self, shop: CheckedShop) -> None:
+        """One millisecond before it is a replay, at 24 hours the key is free."""
+        await post(shop, REX, "k")
+        shop.clock.ms += DAY_SECONDS * 1_000 - 1
+        assert (await post(shop, REX, "k")).headers["idempotency-replayed"] == "true"
+        shop.clock.ms += 1
+        answer = await post(shop, {"name": "Mia", "categoryId": 2}, "k")
+        assert (answer.status, answer.json()["id"]) == (201, 2)
+        assert (await post(shop, {"name": "Mia", "categoryId": 2}, "k")).headers[
+            "idempotency-replayed"
+        ] == "true"
+
+    async def test_a_refused_request_does_not_use_up_its_key(self, shop: CheckedShop) -> None:
+        """After 400 the same key works with the mended animal."""
+        assert (await post(shop, {"name": ""}, "k")).status == 400
+        assert (await post(shop, REX, "k")).status == 201
+
+    async def test_fifty_at_once_add_one_animal(self, shop: CheckedShop) -> None:
+        """A race of 50: one is added, the others are its replay or told to wait."""
+        answers = await asyncio.gather(*(post(shop, REX, "k") for _ in range(50)))
+        assert {answer.status for answer in answers} <= {201, 409}
+        assert {answer.code for answer in answers if answer.status == 409} <= {"idempotency_key_in_use"}
+        assert sum(answer.status == 201 for answer in answers) >= 1
+        assert len(shop.pets()) == 1
+
+
+class TestReused422:
+    """The same key and another animal."""
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"name": "rex", "categoryId": 1},
+            {"name": "Rex", "categoryId": 2},
+            {"name": "Rex", "categoryId": 1, "status": "sold"},
+            {"name": "Rex ", "categoryId": 1},
+        ],
+        ids=["name", "category", "status", "space"],
+    )
+    async def test_another_animal(self, shop: CheckedShop, other: dict[str, object]) -> None:
+        """Nothing is added, and the first animal's key goes on working."""
+        await post(shop, REX, "k")
+        before = shop.fingerprint()
+        answer = await post(shop, other, "k")
+        assert (answer.status, answer.code) == (422, "idempotency_key_reused")
+        assert shop.fingerprint() == before
+        assert (await post(shop, REX, "k")).status == 201
+
+    async def test_a_malformed_body_is_400_first(self, shop: CheckedShop) -> None:
+        """The history of the key is looked at after the animal was read."""
+        await post(shop, REX, "k")
+        assert (await post(shop, {"name": "x"}, "k")).code == "invalid_body"
+
+
+class TestInUse409:
+    """The same key while the first request is still being carried out."""
+
+    async def test_in_flight(self, shop: CheckedShop) -> None:
+        """Told to come back in a second, whatever the animal; the first one is not disturbed."""
+        async with held(shop):
+            first = asyncio.create_task(post(shop, REX, "k"))
+            await settle()
+            second = await post(shop, REX, "k")
+            third = await post(shop, {"name": "Mia", "categoryId": 2}, "k")
+            assert not first.done()
+        assert [(a.status, a.code, a.headers["retry-after"]) for a in (second, third)] == [
+            (409, "idempotency_key_in_use", "1")
+        ] * 2
+        assert (await first).status == 201
+        assert (await post(shop, REX, "k")).headers["idempotency-replayed"] == "true"
+        assert len(shop.pets()) == 1
+
+    async def test_other_keys_and_accounts_are_not_in_use(self, shop: CheckedShop) -> None:
+        """Only the account's own key of that name waits."""
+        other, _ = await shop.open_account("other", "pro")
+        async with held(shop):
+            tasks = [
+                asyncio.create_task(post(shop, REX, "k")),
+                asyncio.create_task(post(shop, REX, "l")),
+                asyncio.create_task(post(shop, REX, "k", other)),
+                asyncio.create_task(shop.post(REX)),
+            ]
+            await settle()
+            assert not any(task.done() for task in tasks)
+        assert [(await task).status for task in tasks] == [201] * 4
+        assert len(shop.pets()) == 4
+
+    async def test_a_failed_write_frees_the_key(self, shop: CheckedShop, tmp_path) -> None:
+        """After a 503 the key is neither in use nor used."""
+        await shop.store._writer.submit(lambda connection: connection.set_busy_timeout(20))
+        async with held(shop):
+            assert (await post(shop, REX, "k")).status == 503
+        answer = await post(shop, REX, "k")
+        assert (answer.status, answer.headers.get("idempotency-replayed")) == (201, None)
+
+
+class TestMalformed400:
+    """An Idempotency-Key that is none."""
+
+    @pytest.mark.parametrize(
+        "key",
+        [
+            "",
+            '""',
+            "a b",
+            " ",
+            "k" * 256,
+            '"' + "k" * 256 + '"',
+            "é",
+            "\x7f",
+            "a\tb",
+            "\x00",
+            "😀".encode().decode("latin-1"),
+        ],
+        ids=[
+            "empty",
+            "empty quotes",
+            "space",
+            "blank",
+            "256",
+            "256 quoted",
+            "latin-1",
+            "DEL",
+            "tab",
+            "NUL",
+            "utf-8",
+        ],
+    )
+    async def test_malformed(self, shop: CheckedShop, key: str) -> None:
+        """1 to 255 visible ASCII characters and nothing else."""
+        before = shop.fingerprint()
+        answer = await post(shop, REX, key)
+        assert (answer.status, answer.code) == (400, "invalid_header")
+        assert answer.json()["message"].startswith("Idempotency-Key: ")
+        assert shop.fingerprint() == before
+
+    async def test_doubled(self, shop: CheckedShop) -> None:
+        """Two headers, even of one value."""
+        answer = await shop.post(REX, [("idempotency-key", "k"), ("idempotency-key", "k")])
+        assert (answer.status, answer.code) == (400, "invalid_header")
+
+    async def test_ignored_elsewhere(self, shop: CheckedShop) -> None:
+        """GET does not read it."""
+        assert (await shop.ask("GET", "/v1/pets", [("idempotency-key", "")])).status == 200

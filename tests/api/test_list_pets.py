@@ -1,0 +1,216 @@
+"""GET /pets: the array, its filters and the values that its parameters take. Walks are test_paging.py's."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.api.checks import CheckedShop
+
+MAX = 2**63 - 1
+
+
+async def stock(shop: CheckedShop, count: int) -> None:
+    """Animals 1 to `count`: available, pending, sold in turn."""
+    for number in range(count):
+        status = ("available", "pending", "sold")[number % 3]
+        added = await shop.post({"name": f"n{number + 1}", "categoryId": number, "status": status})
+        assert added.status == 201
+
+
+async def ids(shop: CheckedShop, query: str) -> list[int]:
+    answer = await shop.ask("GET", f"/v1/pets?{query}")
+    assert answer.status == 200
+    return [pet["id"] for pet in answer.json()]
+
+
+class TestListPets200:
+    """What a list holds."""
+
+    async def test_an_empty_store_is_an_empty_array(self, shop: CheckedShop) -> None:
+        """No animals: `[]`, with a first page to refer to and no next."""
+        answer = await shop.ask("GET", "/v1/pets")
+        assert (answer.status, answer.body) == (200, b"[]")
+        assert answer.links == {"first": "/v1/pets?limit=20"}
+
+    async def test_the_body_is_a_bare_array_of_whole_animals(self, shop: CheckedShop) -> None:
+        """Each element is a Pet with all four members, nothing around it."""
+        await shop.post({"name": "Rex", "categoryId": -5})
+        answer = await shop.ask("GET", "/v1/pets")
+        assert answer.json() == [{"id": 1, "name": "Rex", "categoryId": -5, "status": "available"}]
+
+    async def test_twenty_by_default_in_ascending_order(self, shop: CheckedShop) -> None:
+        """Without limit a page holds the 20 lowest identifiers, ascending."""
+        await stock(shop, 22)
+        assert await ids(shop, "") == list(range(1, 21))
+
+    @pytest.mark.parametrize("limit", [1, 2, 99, 100])
+    async def test_limit_bounds_the_page(self, shop: CheckedShop, limit: int) -> None:
+        """limit from 1 to 100 is the most that a page holds."""
+        await stock(shop, 101)
+        assert await ids(shop, f"limit={limit}") == list(range(1, limit + 1))
+
+    @pytest.mark.parametrize(
+        ("status", "expected"), [("available", [1, 4, 7]), ("pending", [2, 5]), ("sold", [3, 6])]
+    )
+    async def test_status_filters(self, shop: CheckedShop, status: str, expected: list[int]) -> None:
+        """Only animals with that status, in ascending order."""
+        await stock(shop, 7)
+        assert await ids(shop, f"status={status}") == expected
+
+    async def test_id_reads_one_animal(self, shop: CheckedShop) -> None:
+        """The replacement of the deprecated operation: an array of one."""
+        await stock(shop, 3)
+        answer = await shop.ask("GET", "/v1/pets?id=2")
+        assert answer.json() == [{"id": 2, "name": "n2", "categoryId": 1, "status": "pending"}]
+        assert answer.links == {"first": "/v1/pets?limit=20&id=2"}
+
+    async def test_id_reads_a_batch_in_ascending_order(self, shop: CheckedShop) -> None:
+        """Repeated id: a batch, ascending, each animal once however often it was named."""
+        await stock(shop, 9)
+        assert await ids(shop, "id=7&id=2&id=2&id=9") == [2, 7, 9]
+
+    async def test_unknown_identifiers_are_absent(self, shop: CheckedShop) -> None:
+        """An identifier of no animal is no error."""
+        await stock(shop, 2)
+        assert await ids(shop, f"id=5&id=1&id={MAX}") == [1]
+        assert await ids(shop, "id=5") == []
+
+    async def test_id_combines_with_status(self, shop: CheckedShop) -> None:
+        """An animal must satisfy every filter."""
+        await stock(shop, 7)
+        assert await ids(shop, "id=1&id=2&id=4&status=available") == [1, 4]
+
+    async def test_a_hundred_identifiers_are_taken(self, shop: CheckedShop) -> None:
+        """At most 100 values of id, and limit bounds the page as ever."""
+        await stock(shop, 101)
+        query = "&".join(f"id={number}" for number in range(2, 102))
+        assert await ids(shop, f"limit=100&{query}") == list(range(2, 102))
+        assert await ids(shop, query) == list(range(2, 22))
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "unknown=1",
+            "Limit=0",
+            "LIMIT=abc",
+            "statuses=x",
+            "limit%5B%5D=3",
+            "offset=7&page=2",
+            "&&&",
+            "=",
+            "=5",
+            "%ff=%ff",
+            "q=%F0%9F%98%80",
+            "%00=1",
+        ],
+    )
+    async def test_unknown_parameters_are_ignored(self, shop: CheckedShop, query: str) -> None:
+        """A parameter that the operation does not have changes nothing."""
+        await stock(shop, 3)
+        assert await ids(shop, query) == [1, 2, 3]
+
+    @pytest.mark.parametrize("query", ["limit=%32", "l%69mit=2", "limit=2&", "limit=2&x", "x&limit=2"])
+    async def test_percent_encoding_is_transparent(self, shop: CheckedShop, query: str) -> None:
+        """An encoded character is the character, in names and values."""
+        await stock(shop, 3)
+        assert await ids(shop, query) == [1, 2]
+
+    async def test_a_key_in_the_query_changes_nothing_for_a_key_in_the_header(
+        self, shop: CheckedShop
+    ) -> None:
+        """api_key is an unknown parameter like any other."""
+        assert await ids(shop, "api_key=x&access_token=y") == []
+
+    async def test_accept_is_not_enforced(self, shop: CheckedShop) -> None:
+        """JSON, whatever the client says that it takes."""
+        answer = await shop.ask("GET", "/v1/pets", [("accept", "application/xml;q=1, */*;q=0")])
+        assert answer.status == 200
+
+    async def test_nothing_is_answered_with_304(self, shop: CheckedShop) -> None:
+        """Conditional requests are answered in full: there are no validators."""
+        headers = [("if-none-match", "*"), ("if-modified-since", "Thu, 01 Jan 2099 00:00:00 GMT")]
+        answer = await shop.ask("GET", "/v1/pets", headers)
+        assert answer.status == 200
+        assert "etag" not in answer.headers
+
+    async def test_a_range_is_not_honoured(self, shop: CheckedShop) -> None:
+        """The whole page, always."""
+        answer = await shop.ask("GET", "/v1/pets", [("range", "bytes=0-0")])
+        assert (answer.status, answer.body) == (200, b"[]")
+
+    async def test_a_body_is_ignored(self, shop: CheckedShop) -> None:
+        """A body on GET has no meaning and is not read."""
+        headers = [("authorization", f"Bearer {shop.key}"), ("content-type", "text/plain")]
+        answer = await shop.call("GET", "/v1/pets", headers, b"\x00" * 70_000)
+        assert answer.status == 200
+
+
+_INTEGER = "limit: expected an integer from 1 to 100"
+_LIMITS = [
+    "0", "101", "-1", "", "abc", "1.0", "+5", "%2B5", "05", "1_0", "%EF%BC%95", "%D9%A5", "1e1", "0x10",
+    "%205", "5%20", "5%0A", "5%00", "1000", "9999999999999999999999", "null", "true", "NaN", "5;6", "5,6",
+    "%", "%zz", "%FF", "1'%20OR%20'1'='1",
+]  # fmt: skip
+_STATUSES = [
+    "", "AVAILABLE", "Available", "available%20", "%20available", "available%00", "availabl",
+    "sold,pending", "0", "null", "*", "%FF", "avail\u0430ble", "sold%0D%0AX-Evil:%201",
+    "'; DROP TABLE pets; --",
+]  # fmt: skip
+_IDS = [
+    "", "0", "-1", "%2B1", "01", "1.0", "abc", "9223372036854775808", "99999999999999999999", "1,2", "%201",
+    "1_0", "%EF%BC%91", "1e0", "0x1", "null", "1%00", "%FF",
+]  # fmt: skip
+
+
+class TestListPets400:
+    """Values that a parameter does not take: the message names the parameter and what it takes."""
+
+    async def _refused(self, shop: CheckedShop, query: str, fragment: str) -> None:
+        before = shop.fingerprint()
+        answer = await shop.ask("GET", f"/v1/pets?{query}")
+        assert (answer.status, answer.code) == (400, "invalid_parameter")
+        assert fragment in answer.json()["message"]
+        assert "link" not in answer.headers
+        assert shop.fingerprint() == before
+
+    @pytest.mark.parametrize("value", _LIMITS)
+    async def test_limit(self, shop: CheckedShop, value: str) -> None:
+        """Plain decimal digits from 1 to 100 and nothing else."""
+        await self._refused(shop, f"limit={value}", _INTEGER)
+
+    async def test_limit_without_a_value(self, shop: CheckedShop) -> None:
+        """`?limit` is an empty value."""
+        await self._refused(shop, "limit", _INTEGER)
+
+    @pytest.mark.parametrize("value", _STATUSES)
+    async def test_status(self, shop: CheckedShop, value: str) -> None:
+        """Exactly one of the three words."""
+        await self._refused(shop, f"status={value}", "status: expected one of available, pending, sold")
+
+    @pytest.mark.parametrize("value", _IDS)
+    async def test_id(self, shop: CheckedShop, value: str) -> None:
+        """A positive int64 in plain decimal digits."""
+        await self._refused(shop, f"id=1&id={value}", "id: expected an integer from 1 to 9223372036854775807")
+
+    async def test_too_many_ids(self, shop: CheckedShop) -> None:
+        """More than 100 values of id, counted as they were sent."""
+        await self._refused(shop, "&".join(["id=1"] * 101), "id: at most 100 values, got 101")
+
+    @pytest.mark.parametrize(
+        ("name", "query"),
+        [
+            ("limit", "limit=5&limit=5"),
+            ("limit", "limit=5&x=1&l%69mit=6"),
+            ("status", "status=sold&status=sold"),
+            ("status", "status=sold&status=pending"),
+            ("cursor", "cursor=AAAAAAAAAAKsMSDc&cursor=AAAAAAAAAAKsMSDc"),
+        ],
+    )
+    async def test_repeated(self, shop: CheckedShop, name: str, query: str) -> None:
+        """limit, status and cursor stand at most once."""
+        await self._refused(shop, query, f"{name}: sent more than once")
+
+    async def test_the_first_fault_is_named(self, shop: CheckedShop) -> None:
+        """Of several faults the first in the query is the answer."""
+        await self._refused(shop, "status=x&limit=0", "status")
+        await self._refused(shop, "limit=0&status=x", "limit")

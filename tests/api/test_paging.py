@@ -1,0 +1,204 @@
+"""Walks over GET /pets by `Link`, while animals are added, and cursors that are not one's own (I4)."""
+
+from __future__ import annotations
+
+import base64
+import random
+import struct
+import zlib
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.api.checks import CheckedShop, outsider
+
+
+def fill(shop: CheckedShop, count: int) -> None:
+    """Animals straight into the file; the status goes round."""
+    with outsider(shop.path) as connection, connection:
+        connection.executemany(
+            "INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)",
+            ((f"n{n}", n, ("available", "pending", "sold")[n % 3]) for n in range(1, count + 1)),
+        )
+
+
+async def walk(shop: CheckedShop, target: str, between: object = None) -> list[list[int]]:
+    """The identifiers of every page, following rel=next until it is absent."""
+    pages = []
+    following: str | None = target
+    while following is not None:
+        answer = await shop.ask("GET", following)
+        assert answer.status == 200
+        pages.append([pet["id"] for pet in answer.json()])
+        following = answer.links.get("next")
+        if callable(between):
+            await between(len(pages))
+    return pages
+
+
+def flat(pages: list[list[int]]) -> list[int]:
+    return [pet_id for page in pages for pet_id in page]
+
+
+class TestWalk200:
+    """What a walk yields."""
+
+    @pytest.mark.parametrize("limit", [1, 2, 7, 49, 50, 51, 100])
+    async def test_complete(self, shop: CheckedShop, limit: int) -> None:
+        """Every animal exactly once, ascending, in pages of the asked size, whatever the size."""
+        fill(shop, 50)
+        pages = await walk(shop, f"/v1/pets?limit={limit}")
+        assert flat(pages) == list(range(1, 51))
+        assert all(len(page) == limit for page in pages[:-1])
+        assert len(pages) == max(1, -(-50 // limit))
+
+    @pytest.mark.parametrize("status", ["available", "pending", "sold"])
+    async def test_complete_with_a_filter(self, shop: CheckedShop, status: str) -> None:
+        """The filter is kept by every next."""
+        fill(shop, 50)
+        expected = [n for n in range(1, 51) if ("available", "pending", "sold")[n % 3] == status]
+        pages = await walk(shop, f"/v1/pets?status={status}&limit=4")
+        assert flat(pages) == expected
+
+    async def test_complete_with_identifiers(self, shop: CheckedShop) -> None:
+        """A batch that is larger than the page is walked like any list, with its filters."""
+        fill(shop, 50)
+        query = "&".join(f"id={n}" for n in range(40, 70))
+        pages = await walk(shop, f"/v1/pets?{query}&status=sold&limit=2")
+        assert flat(pages) == [41, 44, 47, 50]
+
+    async def test_first_is_always_there_and_next_only_when_there_is_more(self, shop: CheckedShop) -> None:
+        """An exact multiple of the page has no empty last page."""
+        fill(shop, 4)
+        first = await shop.ask("GET", "/v1/pets?limit=2&status=available&id=3&x=1")
+        assert first.links == {"first": "/v1/pets?limit=2&status=available&id=3"}
+        page = await shop.ask("GET", "/v1/pets?limit=2")
+        assert list(page.links) == ["next", "first"]
+        last = await shop.ask("GET", page.links["next"])
+        assert [pet["id"] for pet in last.json()] == [3, 4]
+        assert last.links == {"first": "/v1/pets?limit=2"}
+
+    async def test_next_keeps_every_filter(self, shop: CheckedShop) -> None:
+        """limit, status and id as they were, and an opaque cursor of 16 characters."""
+        fill(shop, 12)
+        answer = await shop.ask("GET", "/v1/pets?status=sold&limit=1&id=8&id=2")
+        query = parse_qs(urlsplit(answer.links["next"]).query)
+        cursor = query.pop("cursor")
+        assert query == {"limit": ["1"], "status": ["sold"], "id": ["2", "8"]}
+        assert len(cursor[0]) == 16
+
+    async def test_limit_may_change_within_a_walk(self, shop: CheckedShop) -> None:
+        """A cursor is bound to the filter, not to the page's size."""
+        fill(shop, 30)
+        page = await shop.ask("GET", "/v1/pets?limit=5")
+        target = page.links["next"].replace("limit=5", "limit=100")
+        rest = await shop.ask("GET", target)
+        assert [pet["id"] for pet in rest.json()] == list(range(6, 31))
+        assert (await shop.ask("GET", target.replace("limit=100&", ""))).status == 200
+
+    @pytest.mark.parametrize("query", ["limit=3", "limit=3&status=available"])
+    async def test_while_animals_are_added(self, shop: CheckedShop, query: str) -> None:
+        """Animals that were there before the walk exactly once, newer ones at most once, ascending."""
+        fill(shop, 30)
+        wanted = await self._ids(shop, "status=available" if "status" in query else "")
+
+        async def add(page: int) -> None:
+            if page < 12:
+                assert (await shop.post({"name": f"late {page}", "categoryId": 0})).status == 201
+
+        found = flat(await walk(shop, f"/v1/pets?{query}", add))
+        assert found == sorted(set(found))
+        assert found[: len(wanted)] == wanted
+        assert len(found) > len(wanted)
+
+    async def test_while_animals_leave_the_filter(self, shop: CheckedShop) -> None:
+        """The status is looked at when each page is read; no other animal is skipped or doubled."""
+        fill(shop, 30)
+
+        async def sell(page: int) -> None:
+            with outsider(shop.path) as connection:
+                connection.execute("UPDATE pets SET status = 'sold' WHERE id = ?", (6 * page,))
+
+        # Available are 3, 6, 9 … 30, and each page sells the animal that would have come next.
+        found = flat(await walk(shop, "/v1/pets?status=available&limit=1", sell))
+        assert found == [3, 9, 15, 21, 27]
+
+    async def test_while_animals_are_removed(self, shop: CheckedShop) -> None:
+        """The animal at the cursor may be gone: the walk goes on behind its identifier."""
+        fill(shop, 10)
+
+        async def remove(page: int) -> None:
+            with outsider(shop.path) as connection:
+                connection.execute("DELETE FROM pets WHERE id = ?", (2 * page,))
+
+        assert flat(await walk(shop, "/v1/pets?limit=2", remove)) == list(range(1, 11))
+
+    async def test_a_cursor_survives_a_restart(self, shop: CheckedShop) -> None:
+        """A cursor does not expire and is no memory of the process."""
+        fill(shop, 5)
+        page = await shop.ask("GET", "/v1/pets?limit=2")
+        await shop.restart()
+        shop.clock.advance(400 * 86_400)
+        rest = await shop.ask("GET", page.links["next"])
+        assert [pet["id"] for pet in rest.json()] == [3, 4]
+
+    async def test_a_walk_ends_on_an_empty_page_when_the_rest_was_removed(self, shop: CheckedShop) -> None:
+        """next was promised when the page was read; an empty page without next ends the walk."""
+        fill(shop, 4)
+        page = await shop.ask("GET", "/v1/pets?limit=2")
+        with outsider(shop.path) as connection:
+            connection.execute("DELETE FROM pets WHERE id > 2")
+        rest = await shop.ask("GET", page.links["next"])
+        assert rest.json() == []
+        assert "next" not in rest.links
+
+    async def _ids(self, shop: CheckedShop, query: str) -> list[int]:
+        return flat(await walk(shop, f"/v1/pets?limit=100&{query}"))
+
+
+def forged(after_id: int, checksum: int = 0) -> str:
+    return base64.urlsafe_b64encode(struct.pack(">qI", after_id, checksum)).decode()
+
+
+_GARBAGE = [
+    "", "x", "AAAAAAAAAAAAAAAA", "AAAAAAAAAAKsMSD", "AAAAAAAAAAKsMSDcc", "AAAAAAAAAAKsMSD=",
+    "AAAAAAAAAAKsMSD%0A", "AAAAAAAAAAK%2BMSDc", "AAAAAAAAAAK/MSDc", "%F0%9F%98%80" * 4, "................",
+    "1", "-1", "null", "%00" * 16, forged(1), forged(-1), forged(2**63 - 1), forged(2),
+    forged(0, zlib.crc32(b"0|*|*")), forged(-1, zlib.crc32(b"-1|*|*")), "\uff21AAAAAAAAAAAAAAA",
+    "A" * 4_000,
+]  # fmt: skip
+
+
+class TestCursor400:
+    """A cursor that the service did not make, or made for another filter."""
+
+    async def _refused(self, shop: CheckedShop, query: str) -> None:
+        answer = await shop.ask("GET", f"/v1/pets?{query}")
+        assert (answer.status, answer.code) == (400, "invalid_parameter")
+        assert answer.json()["message"].startswith("cursor: ")
+
+    @pytest.mark.parametrize("cursor", _GARBAGE)
+    async def test_garbage(self, shop: CheckedShop, cursor: str) -> None:
+        """Nothing that looks like a cursor passes without the checksum of its filter."""
+        fill(shop, 3)
+        await self._refused(shop, f"cursor={cursor}")
+
+    @pytest.mark.parametrize(
+        "other", ["", "status=sold", "status=available&id=1", "id=1", "id=2&id=3", "status=pending&limit=1"]
+    )
+    async def test_of_another_filter(self, shop: CheckedShop, other: str) -> None:
+        """A cursor is good for the filter that it was made for, and for no other."""
+        fill(shop, 30)
+        page = await shop.ask("GET", "/v1/pets?limit=1&status=available")
+        cursor = parse_qs(urlsplit(page.links["next"]).query)["cursor"][0]
+        await self._refused(shop, f"{other}&cursor={cursor}")
+
+    async def test_every_altered_character_is_found(self, shop: CheckedShop) -> None:
+        """One wrong character anywhere is refused."""
+        fill(shop, 3)
+        page = await shop.ask("GET", "/v1/pets?limit=1")
+        cursor = parse_qs(urlsplit(page.links["next"]).query)["cursor"][0]
+        choice = random.Random(7)
+        for place in range(16):
+            other = choice.choice([c for c in "ABCXYZabcxyz059-_" if c != cursor[place]])
+            await self._refused(shop, f"limit=1&cursor={cursor[:place]}{other}{cursor[place + 1 :]}")

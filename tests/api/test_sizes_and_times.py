@@ -1,0 +1,237 @@
+"""The application's own limits: target, head, body, the body's deadline; and connections that end early."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.checks import CheckedShop, open_checked
+from tests.support.clock import ManualClock
+
+KIB = 1_024
+GOOD = b'{"name":"Rex","categoryId":1}'
+
+
+def padded(size: int) -> bytes:
+    """A good animal with white space up to a size."""
+    return GOOD + b" " * (size - len(GOOD))
+
+
+def pieces(body: bytes, size: int) -> list[dict[str, Any]]:
+    """A body as a server hands it on: pieces, then an empty end."""
+    cut = [body[at : at + size] for at in range(0, len(body), size)]
+    return [
+        *({"type": "http.request", "body": piece, "more_body": True} for piece in cut),
+        {"type": "http.request"},
+    ]
+
+
+def headers(shop: CheckedShop, *more: tuple[str, str]) -> list[tuple[str, str]]:
+    return [("authorization", f"Bearer {shop.key}"), ("content-type", "application/json"), *more]
+
+
+class TestBodySize:
+    """64 KiB, declared or not, in one piece or many."""
+
+    @pytest.mark.parametrize("declared", [True, False])
+    @pytest.mark.parametrize("piece", [7, 1_000, 64 * KIB, 100 * KIB])
+    async def test_exactly_at_the_limit(self, shop: CheckedShop, declared: bool, piece: int) -> None:
+        """65,536 bytes are read."""
+        body = padded(64 * KIB)
+        length = [("content-length", str(len(body)))] if declared else [("transfer-encoding", "chunked")]
+        answer = await shop.call("POST", "/v1/pets", headers(shop, *length), pieces(body, piece))
+        assert answer.status == 201
+
+    @pytest.mark.parametrize("declared", [True, False])
+    @pytest.mark.parametrize("piece", [1_000, 64 * KIB, 100 * KIB])
+    async def test_one_byte_over(self, shop: CheckedShop, declared: bool, piece: int) -> None:
+        """65,537 bytes are not, although they would be a good animal."""
+        body = padded(64 * KIB + 1)
+        length = [("content-length", str(len(body)))] if declared else []
+        before = shop.fingerprint()
+        answer = await shop.call("POST", "/v1/pets", headers(shop, *length), pieces(body, piece))
+        assert (answer.status, answer.code) == (413, "payload_too_large")
+        assert shop.fingerprint() == before
+
+    @pytest.mark.parametrize("length", ["65537", "100000000", "9" * 20, "00000000000000065537"])
+    async def test_declared_too_large_is_refused_unread(self, shop: CheckedShop, length: str) -> None:
+        """Before a byte of it is asked for."""
+        answer = await shop.call("POST", "/v1/pets", headers(shop, ("content-length", length)), [])
+        assert (answer.status, answer.code) == (413, "payload_too_large")
+
+    @pytest.mark.parametrize(
+        "length", ["-1", "+1", "1.0", "0x10", "", " ", "a", "1_0", "1,1", "\xb2", "9" * 21, "1 1"]
+    )
+    async def test_a_length_that_is_none(self, shop: CheckedShop, length: str) -> None:
+        """A Content-Length that is no number of bytes is a malformed header."""
+        answer = await shop.call("POST", "/v1/pets", headers(shop, ("content-length", length)), GOOD)
+        assert (answer.status, answer.code) == (400, "invalid_header")
+
+    async def test_what_was_declared_small_and_came_large(self, shop: CheckedShop) -> None:
+        """The bytes count, not the declaration."""
+        answer = await shop.call("POST", "/v1/pets", headers(shop, ("content-length", "10")), padded(70_000))
+        assert answer.status == 413
+
+    async def test_an_endless_body_is_cut(self, shop: CheckedShop) -> None:
+        """Reading ends with the byte that is too many, not with the body."""
+        messages = [{"type": "http.request", "body": b" " * KIB, "more_body": True}] * 65
+        answer = await shop.stall("POST", "/v1/pets", headers(shop), [m["body"] for m in messages])
+        assert answer.status == 413
+
+
+class TestTarget:
+    """8 KiB of path and query."""
+
+    async def test_exactly_at_the_limit(self, shop: CheckedShop) -> None:
+        """8,192 bytes are looked at."""
+        path = "/v1/pets"
+        assert (await shop.ask("GET", f"{path}?{'x' * (8 * KIB - len(path))}")).status == 200
+        long = "/v1/pets/" + "1" * (8 * KIB - 9)
+        assert (await shop.ask("GET", long)).status == 404
+
+    async def test_one_byte_over(self, shop: CheckedShop) -> None:
+        """8,193 bytes are 414, in the query and in the path."""
+        path = "/v1/pets"
+        for target in (f"{path}?{'x' * (8 * KIB - len(path) + 1)}", "/v1/pets/" + "1" * (8 * KIB - 8)):
+            answer = await shop.ask("GET", target)
+            assert (answer.status, answer.code) == (414, "uri_too_long")
+
+    async def test_a_batch_of_100_identifiers_fits(self, shop: CheckedShop) -> None:
+        """The longest identifiers, with cursor and filter."""
+        query = "&".join(f"id={2**63 - 1 - n}" for n in range(100))
+        assert (await shop.ask("GET", f"/v1/pets?limit=100&status=available&{query}")).status == 200
+
+
+class TestHead:
+    """16 KiB of request line and headers."""
+
+    @staticmethod
+    def filler(shop: CheckedShop, size: int) -> list[tuple[str, str]]:
+        """A header that brings the head to a size, counted as it stands on the wire."""
+        sent = [("host", "testserver"), ("authorization", f"Bearer {shop.key}"), ("x-filler", "")]
+        head = len("/v1/pets") + sum(len(name) + len(value) + 4 for name, value in sent)
+        return [("x-filler", "x" * (size - head))]
+
+    async def test_exactly_at_the_limit(self, shop: CheckedShop) -> None:
+        """16,384 bytes are read."""
+        assert (await shop.ask("GET", "/v1/pets", self.filler(shop, 16 * KIB))).status == 200
+
+    async def test_one_byte_over(self, shop: CheckedShop) -> None:
+        """16,385 bytes are 431."""
+        answer = await shop.ask("GET", "/v1/pets", self.filler(shop, 16 * KIB + 1))
+        assert (answer.status, answer.code) == (431, "headers_too_large")
+
+    async def test_many_small_headers(self, shop: CheckedShop) -> None:
+        """Lines count with their separators."""
+        assert (await shop.ask("GET", "/v1/pets", [("a", "")] * 4_000)).status == 431
+
+    async def test_an_overlong_key_is_not_a_key(self, shop: CheckedShop) -> None:
+        """Within the head's limit it is 401, beyond it 431."""
+        assert (await shop.ask("GET", "/v1/pets", key="pets_live_" + "x" * 10_000)).status == 401
+        assert (await shop.ask("GET", "/v1/pets", key="pets_live_" + "x" * 17_000)).status == 431
+
+
+class TestHost400:
+    """Host stands once, and names a host."""
+
+    @pytest.mark.parametrize(
+        "host", ["testserver", "shop.example:8080", "127.0.0.1:80", "[::1]", "[::1]:8080", "a:"]
+    )
+    async def test_accepted(self, shop: CheckedShop, host: str) -> None:
+        """Names, IPv4 addresses and IPv6 literals, with or without a port."""
+        assert (await shop.ask("GET", "/v1/pets", [("host", host)])).status == 200
+
+    @pytest.mark.parametrize(
+        "host",
+        [
+            "",
+            " ",
+            "a b",
+            "a/b",
+            "a@b",
+            "http://a",
+            "a:b",
+            "a:123456",
+            "::1",
+            "[::1",
+            "a\x00",
+            "é",
+            "a,b c",
+            "a?b",
+            "a#b",
+            "<a>",
+            "a\\b",
+            '"',
+        ],
+    )
+    async def test_refused(self, shop: CheckedShop, host: str) -> None:
+        """Anything else is malformed."""
+        answer = await shop.ask("GET", "/v1/pets", [("host", host)])
+        assert (answer.status, answer.code) == (400, "invalid_header")
+        assert answer.json()["message"].startswith("Host: ")
+
+    async def test_missing_and_doubled(self, shop: CheckedShop) -> None:
+        """None, or two of them, even alike."""
+        for given in ([("host", None)], [("host", "a"), ("host", "a")], [("host", "a"), ("host", "b")]):
+            answer = await shop.ask("GET", "/v1/pets", given)
+            assert (answer.status, answer.code) == (400, "invalid_header")
+
+
+class TestDeadline408:
+    """The whole body within the deadline."""
+
+    @pytest.fixture
+    async def hasty(self, tmp_path: Path, clock: ManualClock):
+        """A shop that waits 50 milliseconds."""
+        async with open_checked(tmp_path, clock, body_timeout="50ms") as shop:
+            yield shop
+
+    @pytest.mark.parametrize("sent", [[], [b""], [b"{"], [GOOD], [GOOD[:5], GOOD[5:]]])
+    async def test_a_body_that_stops(self, hasty: CheckedShop, sent: list[bytes]) -> None:
+        """Also when everything but the end has come: nothing is stored."""
+        before = hasty.fingerprint()
+        answer = await hasty.stall("POST", "/v1/pets", headers(hasty), sent)
+        assert (answer.status, answer.code) == (408, "request_timeout")
+        assert "0.05 seconds" in answer.json()["message"]
+        assert hasty.fingerprint() == before
+
+    async def test_it_is_one_deadline_for_all_pieces(self, hasty: CheckedShop) -> None:
+        """A byte now and then does not buy time."""
+        answer = await hasty.stall("POST", "/v1/pets", headers(hasty), [b" "] * 1_000)
+        assert answer.status == 408
+
+    async def test_a_body_on_get_is_not_waited_for(self, hasty: CheckedShop) -> None:
+        """GET is answered at once."""
+        answer = await hasty.stall("GET", "/v1/pets", headers(hasty, ("content-length", "5")), [])
+        assert answer.status == 200
+
+    async def test_refusals_do_not_wait_for_the_body(self, hasty: CheckedShop) -> None:
+        """What is decided by the head is answered before the body comes."""
+        answer = await hasty.stall("POST", "/v1/pets", [("content-type", "application/json")], [])
+        assert answer.status == 401
+        answer = await hasty.stall("POST", "/v1/pets", headers(hasty, ("content-encoding", "gzip")), [])
+        assert answer.status == 415
+
+
+class TestDisconnect:
+    """A client that goes away in the middle of its body."""
+
+    @pytest.mark.parametrize("cut", range(0, len(GOOD) + 1, 4))
+    async def test_nothing_is_stored(self, shop: CheckedShop, cut: int) -> None:
+        """Wherever it stops, also when all bytes have come and only the end has not."""
+        before = shop.fingerprint()
+        messages = [
+            {"type": "http.request", "body": GOOD[:cut], "more_body": True},
+            {"type": "http.disconnect"},
+        ]
+        answer = await shop.call("POST", "/v1/pets", headers(shop), messages)
+        assert (answer.status, answer.code) == (400, "invalid_body")
+        assert shop.fingerprint() == before
+
+    async def test_at_once(self, shop: CheckedShop) -> None:
+        """Before the first byte."""
+        answer = await shop.call("POST", "/v1/pets", headers(shop), [{"type": "http.disconnect"}])
+        assert answer.status == 400
+        assert shop.pets() == []
