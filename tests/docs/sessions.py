@@ -1,0 +1,74 @@
+"""Sessions in documents: the commands of fenced `console` blocks and what they are said to print.
+
+A command begins with `$ ` and goes on with `> `. A line `...` stands for any number of lines; of an HTTP
+response the status, the headers shown (in any order) and the body have to be there. What differs from run
+to run (keys, moments, seconds) is compared by its form only.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
+_HEADER = re.compile(r"[a-z][a-z-]*: ")
+_VOLATILE = (
+    (re.compile(r"pets_(live|test)_[0-9A-Za-z]+"), r"pets_\1_KEY"),
+    (re.compile(r"pets_(live|test)_…\S{4}"), r"pets_\1_…LAST"),
+    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ"), "TIME"),
+    (re.compile(r"^(x-ratelimit-reset): \d{10}$"), r"\1: UNIX"),
+    (re.compile(r"^(retry-after): \d+$"), r"\1: SECONDS"),
+    (re.compile(r"try again in \d+ s"), "try again in SECONDS s"),
+    (re.compile(r";t=\d+"), ";t=SECONDS"),
+    (re.compile(r"cursor=[\w-]+"), "cursor=CURSOR"),
+    (re.compile(r"\s+"), " "),
+)
+
+
+@dataclass
+class Step:
+    """One command and the lines that are said to follow."""
+
+    command: str
+    expected: list[str] = field(default_factory=list)
+
+
+def steps(document: str) -> list[Step]:
+    """Every command of a document, in order."""
+    found: list[Step] = []
+    for block in _BLOCK.findall(document):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append(Step(line[2:]))
+            elif line.startswith("> ") and not found[-1].expected:
+                found[-1].command += "\n" + line[2:]
+            else:
+                found[-1].expected.append(line)
+    return found
+
+
+def plain(line: str) -> str:
+    """A line without what differs from run to run."""
+    for pattern, replacement in _VOLATILE:
+        line = pattern.sub(replacement, line)
+    return line.strip()
+
+
+def matches(expected: list[str], printed: list[str]) -> bool:
+    """Whether the lines that were printed are those expected, with `...` for any number of lines."""
+    if expected and expected[0].startswith("HTTP/1.1 "):
+        return _matches_response(expected, printed)
+    if not expected:
+        return not printed
+    if expected[0] == "...":
+        return any(matches(expected[1:], printed[at:]) for at in range(len(printed) + 1))
+    return bool(printed) and plain(expected[0]) == plain(printed[0]) and matches(expected[1:], printed[1:])
+
+
+def _matches_response(expected: list[str], printed: list[str]) -> bool:
+    status, *rest = [plain(line) for line in expected if line != "..."]
+    headers = {line for line in rest if _HEADER.match(line)}
+    body = [line for line in rest if line not in headers]
+    got = [plain(line) for line in printed]
+    end = got.index("") if "" in got else len(got)
+    return status == got[0] and headers <= set(got[1:end]) and body == got[end + 1 :]
