@@ -62,6 +62,8 @@ class SqliteStore:
         await self._writer.submit(delete)
 
     async def close(self) -> None:
-        await self._writer.close()
+        await self._writer.drain()
         await asyncio.sleep(0)  # answers of the last group are callbacks that are due now
         self._reader.close()
+        # Last the connection that may write: it moves the log into the file, which then is all there is.
+        self._writer.close()

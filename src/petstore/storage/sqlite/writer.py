@@ -39,7 +39,7 @@ class _Ticket:
 
 
 class Writer:
-    """Owns the writing connection from `start` until `close`."""
+    """Owns the writing connection from the first `submit` until `close`."""
 
     def __init__(
         self,
@@ -77,12 +77,15 @@ class Writer:
         # Shielded: a client that goes away must not undo the accounting of what is on its way.
         return await asyncio.shield(future)
 
-    async def close(self) -> None:
-        """Carry out what was accepted, end the thread and close the connection."""
+    async def drain(self) -> None:
+        """Take nothing more, carry out what was accepted and end the thread."""
         self._closed = True
         if self._loop is not None:
             self._queue.put(None)
             await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+
+    def close(self) -> None:
+        """Let go of the connection; after `drain`, and as the last one of the process."""
         self._connection.close()
 
     def _run(self) -> None:
