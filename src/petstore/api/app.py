@@ -11,7 +11,7 @@ from typing import Protocol
 
 from petstore.api.cors import Cors
 from petstore.api.gate import Gate
-from petstore.api.head import Receive, Request, Scope, Send
+from petstore.api.head import HeaderMemo, Receive, Request, Scope, Send
 from petstore.api.pets import PetOperations
 from petstore.api.replies import Reply, complete, error_reply
 from petstore.api.routes import Operation, Route, Router
@@ -63,13 +63,15 @@ class ApiApp:
         self._cors = cors
         self._clock = clock
         self._observer = observer
+        self._headers = HeaderMemo()
         self._id_prefix = secrets.token_hex(6).encode("ascii")
         self._ids = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = self._clock.monotonic()
-        request = Request(scope, receive)
-        request.request_id = request.inbound_request_id() or b"%s-%x" % (self._id_prefix, next(self._ids))
+        lines = self._headers.read(scope["headers"])
+        request_id = lines.request_id or b"%s-%x" % (self._id_prefix, next(self._ids))
+        request = Request(scope, receive, lines, request_id)
         route = self.router.find(request.path)
         operation = route.operation(request.method) if route is not None else None
         name = operation.name if operation is not None else "none"
@@ -78,7 +80,7 @@ class ApiApp:
         except PetstoreError as error:
             if isinstance(error, Unavailable):
                 self._observer.failed(request, name, error, expected=True)
-            reply = error_reply(error, credential_sent=request.credential_sent)
+            reply = error_reply(error, credential_sent=request.header(b"authorization") is not None)
         except Exception as error:
             self._observer.failed(request, name, error, expected=False)
             reply = error_reply(

@@ -36,16 +36,15 @@ _DECODER = msgspec.json.Decoder(NewPet)
 
 def check_body_headers(request: Request) -> None:
     """Declared size, then media type. Raises PayloadTooLarge and UnsupportedMediaType."""
-    headers = request.headers
-    length = headers.get(b"content-length")
+    length = request.header(b"content-length")
     if length is not None and (not length.isdigit() or len(length) > _INT64_DIGITS):
         raise InvalidHeader("Content-Length: expected the number of bytes of the body.")
     if length is not None and int(length) > BODY_MAX_BYTES:
         raise _too_large()
-    encoding = headers.get(b"content-encoding", b"identity")
+    encoding = request.header(b"content-encoding") or b"identity"
     if encoding.lower() != b"identity":
         raise UnsupportedMediaType("Send the body as it is, without a Content-Encoding.")
-    media_type = headers.get(b"content-type", b"")
+    media_type = request.header(b"content-type") or b""
     if request.is_repeated(b"content-type") or _MEDIA_TYPE.fullmatch(media_type) is None:
         raise UnsupportedMediaType(
             "Send the body as JSON in UTF-8, with the header 'Content-Type: application/json'."

@@ -24,7 +24,7 @@ class Cors:
         if not self._origins:
             return []
         vary: Header = (b"vary", b"Origin")
-        origin = request.headers.get(b"origin")
+        origin = request.header(b"origin")
         if origin not in self._origins:
             return [vary]
         return [
@@ -36,8 +36,8 @@ class Cors:
     def preflight_headers(self, request: Request, allow: str) -> list[Header]:
         """What a preflight asks for in addition; empty for any other OPTIONS request."""
         if (
-            request.headers.get(b"origin") not in self._origins
-            or b"access-control-request-method" not in request.headers
+            request.header(b"origin") not in self._origins
+            or request.header(b"access-control-request-method") is None
         ):
             return []
         return [

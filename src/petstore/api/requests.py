@@ -75,7 +75,7 @@ def _read_id_parameter(value: str) -> int:
 
 def read_idempotency_key(request: Request) -> str | None:
     """The client's Idempotency-Key, bare or in quotes. Raises InvalidHeader."""
-    value = request.headers.get(b"idempotency-key")
+    value = request.header(b"idempotency-key")
     if value is None:
         return None
     if len(value) > 1 and value[:1] == b'"' == value[-1:]:
