@@ -155,7 +155,9 @@ class SqliteKeys:
         def forget(connection: apsw.Connection) -> None:
             connection.execute("DELETE FROM key_standings WHERE key_id = ?", (key_id,))
 
-        return await self._mark(key_id, "UPDATE api_keys SET pardoned_at_ms = ? WHERE id = ?", forget)
+        # Always later than the one before, also when the clock was set back: that is how it is noticed.
+        sql = "UPDATE api_keys SET pardoned_at_ms = max(?, pardoned_at_ms + 1) WHERE id = ?"
+        return await self._mark(key_id, sql, forget)
 
     async def _mark(
         self, key_id: int, sql: str, also: Callable[[apsw.Connection], None] | None = None
