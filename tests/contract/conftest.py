@@ -1,0 +1,113 @@
+"""Fixtures of the contract: one body of tests for every backend.
+
+A further store is one more class here and one more id in STORES; a further limiter likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Protocol
+
+import apsw
+import pytest
+
+from petstore.keys import Grant
+from petstore.limiter.memory import MemoryLimiter
+from petstore.quota import BanPolicy, Decision
+from petstore.storage import Store, StoreOptions, open_storage
+from petstore.usage import UsageChanges
+from tests.support.clock import ManualClock
+
+
+class Backend(Protocol):
+    """A kind of store. Every store that it opens is on the same data, as several processes would be."""
+
+    def open(self, **options: int) -> Store:
+        """Another store on the same data; options as in StoreOptions."""
+        ...
+
+    def execute(self, sql: str) -> list[tuple[object, ...]]:
+        """What an outside program with a SQL shell does, in a transaction of its own."""
+        ...
+
+    async def close(self) -> None:
+        """Close all that was opened."""
+        ...
+
+
+class SqliteBackend:
+    """A file."""
+
+    def __init__(self, folder: Path, clock: ManualClock) -> None:
+        self.path = folder / "contract.db"
+        self._clock = clock
+        self._opened: list[Store] = []
+
+    def open(self, **options: int) -> Store:
+        store = open_storage(f"sqlite:///{self.path}", self._clock, StoreOptions(**options))
+        self._opened.append(store)
+        return store
+
+    def execute(self, sql: str) -> list[tuple[object, ...]]:
+        with apsw.Connection(str(self.path)) as connection:
+            rows = list(connection.execute(sql))
+        connection.close()
+        return rows
+
+    async def close(self) -> None:
+        for store in self._opened:
+            await store.close()
+
+
+STORES = {"sqlite": SqliteBackend}
+
+
+@pytest.fixture(params=sorted(STORES))
+async def backend(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock
+) -> AsyncIterator[Backend]:
+    opened = STORES[request.param](tmp_path, clock)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def store(backend: Backend) -> Store:
+    return backend.open()
+
+
+class LimiterBackend(Protocol):
+    """A kind of limiter, with its way through a restart."""
+
+    async def take(self, grant: Grant) -> Decision: ...
+
+    async def restart(self) -> None:
+        """A clean stop of the service and a start."""
+        ...
+
+
+class MemoryBackend:
+    """Memory, and a store's ledger that it survives by."""
+
+    def __init__(self, store: Store, clock: ManualClock, policy: BanPolicy) -> None:
+        self._store = store
+        self._clock = clock
+        self._policy = policy
+        self.limiter = MemoryLimiter(clock, policy)
+
+    async def take(self, grant: Grant) -> Decision:
+        return await self.limiter.take(grant)
+
+    async def restart(self) -> None:
+        await self._store.ledger.save(self.limiter.drain(), UsageChanges())
+        state = await self._store.ledger.load(self._clock.now_ms())
+        self.limiter = MemoryLimiter(self._clock, self._policy, state)
+
+
+LIMITERS = {"memory": MemoryBackend}
+
+
+@pytest.fixture(params=sorted(LIMITERS))
+def limiter_kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)

@@ -1,0 +1,252 @@
+"""What every store of accounts and keys does."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from petstore.errors import Conflict, NotFound
+from petstore.keys import Account, ApiKey, Grant, digest, is_wellformed
+from petstore.plans import FREE, PRO, Plan
+from petstore.quota import KeyStanding, LimiterState
+from petstore.storage import Store
+from petstore.usage import UsageChanges
+from tests.contract.conftest import Backend
+from tests.support.clock import ManualClock
+
+DAY_MS = 86_400_000
+
+
+def grant_of(store: Store, secret: str) -> asyncio.Task[Grant | None]:
+    return asyncio.ensure_future(store.keys.find_grant(digest(secret.encode())))
+
+
+class TestAccounts:
+    """Add, find, list, change the plan."""
+
+    async def test_an_account_is_found_by_name_and_by_id(self, store: Store, clock: ManualClock) -> None:
+        """Both references mean the same account."""
+        assert await store.is_empty()
+        added = await store.keys.add_account("shop", FREE)
+        assert added == Account(1, "shop", FREE, clock.now_ms())
+        assert await store.keys.account("shop") == await store.keys.account("1") == added
+        assert not await store.is_empty()
+
+    async def test_accounts_are_listed_in_the_order_of_their_ids(self, store: Store) -> None:
+        """All of them."""
+        for name in ("zebra", "ape", "cat"):
+            await store.keys.add_account(name, PRO)
+        assert [(a.id, a.name) for a in await store.keys.accounts()] == [(1, "zebra"), (2, "ape"), (3, "cat")]
+
+    async def test_a_name_is_taken_once(self, store: Store) -> None:
+        """Twenty at once: one is added, the others are told; names differ by case."""
+        results = await asyncio.gather(
+            *(store.keys.add_account("shop", FREE) for _ in range(20)), return_exceptions=True
+        )
+        assert sum(isinstance(result, Account) for result in results) == 1
+        refused = [result for result in results if isinstance(result, Conflict)]
+        assert len(refused) == 19
+        assert "account 'shop' already" in refused[0].message
+        await store.keys.add_account("Shop", FREE)
+
+    async def test_a_bad_name_never_reaches_the_store(self, store: Store) -> None:
+        """A Conflict, and nothing is added."""
+        with pytest.raises(Conflict):
+            await store.keys.add_account("17", FREE)
+        assert await store.is_empty()
+
+    @pytest.mark.parametrize(
+        "reference", ["nobody", "2", "0", "-1", "1.0", "01 ", "", "\uff19", "9" * 30, "a'b", "\x00"]
+    )
+    async def test_a_reference_to_nothing(self, store: Store, reference: str) -> None:
+        """NotFound from every method that takes one."""
+        await store.keys.add_account("shop", FREE)
+        for attempt in (
+            store.keys.account(reference),
+            store.keys.set_plan(reference, PRO),
+            store.keys.issue(reference, "test"),
+            store.keys.keys(reference),
+        ):
+            with pytest.raises(NotFound, match="petstore accounts list"):
+                await attempt
+
+    async def test_a_plan_change_is_on_the_next_grant(self, store: Store) -> None:
+        """Every key of the account has it."""
+        await store.keys.add_account("shop", FREE)
+        secret = (await store.keys.issue("shop", "live")).secret
+        plan = Plan("enterprise", 7, 70)
+        assert (await store.keys.set_plan("shop", plan)).plan == plan
+        grant = await grant_of(store, secret)
+        assert grant is not None
+        assert (grant.per_minute, grant.per_day) == (7, 70)
+        assert (await store.keys.account("1")).plan == plan
+
+
+class TestIssue:
+    """A key's text is handed out once; the store keeps its digest."""
+
+    @pytest.mark.parametrize("environment", ["live", "test"])
+    async def test_an_issued_key_opens_its_account(
+        self, store: Store, clock: ManualClock, environment: str
+    ) -> None:
+        """Record, display and grant belong together."""
+        await store.keys.add_account("shop", FREE)
+        issued = await store.keys.issue("shop", environment, label="till", expires_at_ms=clock.now_ms() + 5)
+        assert is_wellformed(issued.secret)
+        assert issued.secret.startswith(f"pets_{environment}_")
+        assert issued.record == ApiKey(
+            1, 1, "till", f"pets_{environment}_…{issued.secret[-4:]}", clock.now_ms(), clock.now_ms() + 5
+        )
+        assert await grant_of(store, issued.secret) == Grant(1, 1, 60, 1_000, clock.now_ms() + 5)
+        found = await store.keys.find_key(digest(issued.secret.encode()))
+        assert found == await store.keys.key(1) == issued.record
+
+    async def test_an_unknown_digest_opens_nothing(self, store: Store) -> None:
+        """Neither a grant nor a record."""
+        unknown = digest(b"pets_live_unknown")
+        assert await store.keys.find_grant(unknown) is None
+        assert await store.keys.find_key(unknown) is None
+
+    async def test_a_bad_label_is_refused(self, store: Store) -> None:
+        """Before anything is written."""
+        await store.keys.add_account("shop", FREE)
+        with pytest.raises(Conflict):
+            await store.keys.issue("shop", "test", label="a\nb")
+        assert await store.keys.keys("shop") == []
+
+    async def test_keys_are_listed_by_account_in_the_order_of_their_ids(self, store: Store) -> None:
+        """Those of others are not among them."""
+        for name in ("a", "b"):
+            await store.keys.add_account(name, FREE)
+        for reference in ("a", "b", "1", "2", "a"):
+            await store.keys.issue(reference, "test")
+        assert [key.id for key in await store.keys.keys("a")] == [1, 3, 5]
+        assert [key.id for key in await store.keys.keys("2")] == [2, 4]
+
+    async def test_no_key_stands_in_the_database(self, backend: Backend, store: Store) -> None:
+        """I18: not in a table, not in the file, not in its log."""
+        await store.keys.add_account("shop", FREE)
+        secrets = [(await store.keys.issue("shop", "live")).secret for _ in range(3)]
+        secrets.append((await store.keys.rotate(1, "live", 1_000)).secret)
+        rows = str(backend.execute("SELECT * FROM api_keys"))
+        for secret in secrets:
+            assert secret not in rows
+            assert secret[10:42] not in rows
+
+
+class TestRotate:
+    """A successor of the same account and label; the old key works on for the overlap."""
+
+    async def test_the_old_key_ends_with_the_overlap(self, store: Store, clock: ManualClock) -> None:
+        """Both are the account's."""
+        await store.keys.add_account("shop", FREE)
+        old = await store.keys.issue("shop", "live", label="till")
+        clock.advance(100)
+        new = await store.keys.rotate(old.record.id, "live", DAY_MS)
+        assert (new.record.account_id, new.record.label, new.record.expires_at_ms) == (1, "till", None)
+        assert new.secret != old.secret
+        kept = await store.keys.key(old.record.id)
+        assert kept.expires_at_ms == clock.now_ms() + DAY_MS
+        assert (kept.state(clock.now_ms()), kept.state(clock.now_ms() + DAY_MS)) == ("active", "expired")
+
+    async def test_an_earlier_end_stays(self, store: Store, clock: ManualClock) -> None:
+        """A rotation never prolongs the old key."""
+        await store.keys.add_account("shop", FREE)
+        ends_ms = clock.now_ms() + 1_000
+        await store.keys.issue("shop", "live", expires_at_ms=ends_ms)
+        await store.keys.rotate(1, "live", DAY_MS)
+        assert (await store.keys.key(1)).expires_at_ms == ends_ms
+
+    async def test_a_key_that_has_ended_is_not_rotated(self, store: Store, clock: ManualClock) -> None:
+        """Expired or revoked: a Conflict that says to issue a new one, and no new key."""
+        await store.keys.add_account("shop", FREE)
+        await store.keys.issue("shop", "live", expires_at_ms=clock.now_ms())
+        await store.keys.issue("shop", "live")
+        await store.keys.revoke(2)
+        for key_id, state in ((1, "expired"), (2, "revoked")):
+            with pytest.raises(Conflict, match=f"Key {key_id} is {state}; issue a new key"):
+                await store.keys.rotate(key_id, "live", DAY_MS)
+        assert len(await store.keys.keys("shop")) == 2
+
+
+class TestRevokeAndPardon:
+    """Marks on a key's record."""
+
+    async def test_a_revocation_is_on_the_next_grant_and_keeps_its_time(
+        self, store: Store, clock: ManualClock
+    ) -> None:
+        """A second one changes nothing."""
+        await store.keys.add_account("shop", FREE)
+        secret = (await store.keys.issue("shop", "live")).secret
+        first_ms = clock.now_ms()
+        assert (await store.keys.revoke(1)).revoked_at_ms == first_ms
+        clock.advance(10)
+        assert (await store.keys.revoke(1)).revoked_at_ms == first_ms
+        grant = await grant_of(store, secret)
+        assert grant is not None
+        assert grant.revoked_at_ms == first_ms
+
+    async def test_a_pardon_is_on_the_next_grant_and_clears_the_ledger(
+        self, store: Store, clock: ManualClock
+    ) -> None:
+        """The standing that was written is gone, those of other keys stay."""
+        await store.keys.add_account("shop", FREE)
+        secret = (await store.keys.issue("shop", "live")).secret
+        await store.keys.issue("shop", "live")
+        banned = KeyStanding(level=2, banned_from_ms=clock.now_ms(), banned_until_ms=clock.now_ms() + 9_000)
+        await store.ledger.save(LimiterState({}, {1: banned, 2: banned}), UsageChanges())
+        await store.keys.pardon(1)
+        grant = await grant_of(store, secret)
+        assert grant is not None
+        assert grant.pardoned_at_ms == clock.now_ms()
+        assert (await store.ledger.load(clock.now_ms())).standings == {2: banned}
+        assert [ban.key_id for ban in (await store.usage.report(1, clock.now_ms())).bans] == [2]
+
+    async def test_each_pardon_is_later_than_the_one_before(self, store: Store, clock: ManualClock) -> None:
+        """Also when the clock was set back: else the limiter would take it for one that it knows."""
+        await store.keys.add_account("shop", FREE)
+        secret = (await store.keys.issue("shop", "live")).secret
+        pardons = []
+        for step in (0, -86_400, 0):
+            clock.advance(step)
+            await store.keys.pardon(1)
+            grant = await grant_of(store, secret)
+            assert grant is not None
+            pardons.append(grant.pardoned_at_ms)
+        assert pardons == sorted(set(pardons))
+
+    async def test_a_ban_that_was_lifted_is_not_reported(self, store: Store, clock: ManualClock) -> None:
+        """A server writes its counters a moment after the pardon, the lifted ban among them."""
+        await store.keys.add_account("shop", FREE)
+        await store.keys.issue("shop", "live")
+        banned = KeyStanding(level=1, banned_from_ms=clock.now_ms(), banned_until_ms=clock.now_ms() + 60_000)
+        clock.advance(1)
+        await store.keys.pardon(1)
+        await store.ledger.save(LimiterState({}, {1: banned}), UsageChanges())
+        assert (await store.usage.report(1, clock.now_ms())).bans == []
+
+    async def test_there_is_no_such_key(self, store: Store) -> None:
+        """NotFound from every method that takes a key's id."""
+        for attempt in (
+            store.keys.key(9),
+            store.keys.rotate(9, "live", 1),
+            store.keys.revoke(9),
+            store.keys.pardon(9),
+        ):
+            with pytest.raises(NotFound, match="no key 9"):
+                await attempt
+
+
+class TestLastUse:
+    """Written in batches with the usage."""
+
+    async def test_it_is_on_the_record(self, store: Store, clock: ManualClock) -> None:
+        """None until the first batch; a later batch replaces it."""
+        await store.keys.add_account("shop", FREE)
+        await store.keys.issue("shop", "live")
+        assert (await store.keys.key(1)).last_used_at_ms is None
+        for at_ms in (clock.now_ms(), clock.now_ms() + 5):
+            await store.ledger.save(LimiterState(), UsageChanges({}, {1: at_ms}))
+            assert (await store.keys.key(1)).last_used_at_ms == at_ms
+        assert (await store.keys.keys("shop"))[0].last_used_at_ms == clock.now_ms() + 5

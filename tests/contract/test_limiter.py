@@ -1,0 +1,115 @@
+"""What every limiter does: it decides as the model says, for any history with restarts (I7, I8)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from petstore.keys import Grant
+from petstore.plans import resolve_plan
+from petstore.quota import BanPolicy
+from petstore.storage import Store, StoreOptions, open_storage
+from tests.contract.conftest import LIMITERS, LimiterBackend
+from tests.support.clock import ManualClock
+from tests.support.histories import ACCOUNT_OF_KEY, POLICY, Event, compare, histories
+
+
+async def store_with_the_histories_keys(path: Path, clock: ManualClock) -> Store:
+    """A store in which the accounts and keys of the histories exist, with their ids."""
+    store = open_storage(f"sqlite:///{path}", clock, StoreOptions())
+    for account in sorted(set(ACCOUNT_OF_KEY.values())):
+        await store.keys.add_account(f"account-{account}", resolve_plan("free"))
+    for account in ACCOUNT_OF_KEY.values():
+        await store.keys.issue(f"account-{account}", "test")
+    return store
+
+
+@pytest.fixture
+async def limiter(limiter_kind: str, store: Store, clock: ManualClock) -> LimiterBackend:
+    """With the default rule of bans, and two accounts in its store."""
+    for name in ("a", "b"):
+        await store.keys.add_account(name, resolve_plan("free"))
+        await store.keys.issue(name, "test")
+    return LIMITERS[limiter_kind](store, clock, BanPolicy())
+
+
+@given(events=histories())
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_it_decides_as_the_rules_say(limiter_kind: str, tmp_path: Path, events: list[Event]) -> None:
+    """I8: the same Decisions as the model's, with restarts through the ledger in between."""
+
+    path = tmp_path / f"{len(list(tmp_path.iterdir()))}.db"
+
+    async def run() -> None:
+        clock = ManualClock()
+        store = await store_with_the_histories_keys(path, clock)
+        try:
+            limiter = LIMITERS[limiter_kind](store, clock, POLICY)
+            await compare(events, clock, limiter.take, limiter.restart)
+        finally:
+            await store.close()
+
+    asyncio.run(run())
+
+
+class TestTake:
+    """One step takes both windows, or neither."""
+
+    async def test_refusal_consumes_no_window(self, limiter: LimiterBackend) -> None:
+        """5 refused by the minute leave the day at 940."""
+        grant = Grant(1, 1, 60, 1_000)
+        decisions = [await limiter.take(grant) for _ in range(65)]
+        assert [decision.allowed for decision in decisions] == [True] * 60 + [False] * 5
+        assert [window.remaining for window in decisions[-1].windows] == [0, 940]
+
+    async def test_two_keys_share_their_accounts_quota(self, limiter: LimiterBackend) -> None:
+        """More keys never mean more quota; another account has its own."""
+        for _ in range(30):
+            await limiter.take(Grant(1, 1, 60, 1_000))
+            await limiter.take(Grant(2, 1, 60, 1_000))
+        assert not (await limiter.take(Grant(1, 1, 60, 1_000))).allowed
+        assert not (await limiter.take(Grant(2, 1, 60, 1_000))).allowed
+        assert (await limiter.take(Grant(3, 2, 60, 1_000))).allowed
+
+    async def test_parallel_requests_are_admitted_to_the_limit_exactly(self, limiter: LimiterBackend) -> None:
+        """I7: 200 at once, 60 pass, each with a Remaining of its own."""
+        decisions = await asyncio.gather(*(limiter.take(Grant(1, 1, 60, 1_000)) for _ in range(200)))
+        left = [decision.windows[0].remaining for decision in decisions if decision.allowed]
+        assert sorted(left) == list(range(60))
+
+
+class TestRestart:
+    """Counters survive a clean stop exactly."""
+
+    async def test_windows_and_ban_survive(self, limiter: LimiterBackend, clock: ManualClock) -> None:
+        """Used up before, used up after; banned before, banned after, to the same end."""
+        grant = Grant(1, 1, 60, 1_000)
+        for _ in range(61):
+            await limiter.take(grant)
+        await limiter.restart()
+        refused = await limiter.take(grant)
+        assert (refused.allowed, refused.retry_after_seconds) == (False, 60)
+        clock.advance(3)
+        for _ in range(61):
+            banned = await limiter.take(grant)
+        assert banned.ban_began
+        await limiter.restart()
+        clock.advance(10)
+        again = await limiter.take(grant)
+        assert (again.banned, again.retry_after_seconds) == (True, 50)
+
+    async def test_a_restart_on_a_fresh_day_starts_a_fresh_day(
+        self, limiter: LimiterBackend, clock: ManualClock
+    ) -> None:
+        """Two days later everything is there again."""
+        grant = Grant(1, 1, 60, 1_000)
+        for _ in range(60):
+            await limiter.take(grant)
+        await limiter.restart()
+        clock.advance(2 * 86_400)
+        await limiter.restart()
+        decision = await limiter.take(grant)
+        assert [window.remaining for window in decision.windows] == [59, 999]

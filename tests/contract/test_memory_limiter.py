@@ -1,0 +1,104 @@
+"""What only the limiter in memory has: batches of changes, and forgetting what can't matter any more."""
+
+from __future__ import annotations
+
+import pytest
+
+from petstore.keys import Grant
+from petstore.limiter.addresses import AddressLimiter, bucket_name
+from petstore.limiter.memory import MemoryLimiter
+from petstore.quota import BanPolicy, KeyStanding, LimiterState
+from petstore.usage import AccountWindows
+from tests.support.clock import ManualClock
+
+FREE = Grant(1, 1, 60, 1_000)
+
+
+class TestDrain:
+    """What changed since the last batch."""
+
+    async def test_only_what_changed_and_only_once(self, clock: ManualClock) -> None:
+        """Accounts by what passed, keys by what was refused."""
+        limiter = MemoryLimiter(clock, BanPolicy())
+        assert limiter.drain() == LimiterState()
+        await limiter.take(FREE)
+        changed = limiter.drain()
+        assert (list(changed.windows), list(changed.standings)) == ([1], [])
+        assert limiter.drain() == LimiterState()
+        for _ in range(60):
+            await limiter.take(FREE)
+        assert list(limiter.drain().standings) == [1]
+
+    async def test_a_batch_does_not_change_after_it_was_taken(self, clock: ManualClock) -> None:
+        """It is on its way to the disk while the counting goes on."""
+        limiter = MemoryLimiter(clock, BanPolicy())
+        await limiter.take(FREE)
+        changed = limiter.drain()
+        await limiter.take(FREE)
+        assert changed.windows[1].minute_used == 1
+
+
+class TestForgetting:
+    """Memory follows the accounts that are active."""
+
+    async def test_records_are_forgotten_once_they_cannot_matter(self, clock: ManualClock) -> None:
+        """A window after its day, a standing a day after it would have been forgiven; not before."""
+        windows = {1: AccountWindows(clock.now_ms(), 5, clock.now_ms() // 86_400_000, 5)}
+        standings = {1: KeyStanding(level=1, banned_until_ms=clock.now_ms())}
+        limiter = MemoryLimiter(clock, BanPolicy(), LimiterState(windows, standings))
+        limiter.drain()
+        assert (list(windows), list(standings)) == ([1], [1])
+        clock.advance(86_400)
+        limiter.drain()
+        assert (list(windows), list(standings)) == ([], [1])
+        clock.advance(86_400)
+        limiter.drain()
+        assert list(standings) == []
+
+    async def test_a_window_that_reaches_over_midnight_is_kept(self, clock: ManualClock) -> None:
+        """The minute that began before midnight still counts after it."""
+        clock.set_seconds((clock.now_ms() // 86_400_000 + 1) * 86_400 - 1)
+        limiter = MemoryLimiter(clock, BanPolicy())
+        for _ in range(60):
+            await limiter.take(FREE)
+        clock.advance(2)
+        limiter.drain()
+        assert not (await limiter.take(FREE)).allowed
+
+
+class TestAddresses:
+    """Failed authentications by client address."""
+
+    def test_each_address_has_its_own_window(self, clock: ManualClock) -> None:
+        """One used up, the other not."""
+        limiter = AddressLimiter(clock, 2)
+        assert [limiter.charge("192.0.2.1").allowed for _ in range(3)] == [True, True, False]
+        assert limiter.charge("192.0.2.2").allowed
+        assert limiter.peek("192.0.2.1").binding.remaining == 0
+
+    def test_a_look_remembers_nothing(self, clock: ManualClock) -> None:
+        """An address that never failed has the whole window."""
+        limiter = AddressLimiter(clock, 2)
+        assert [limiter.peek("192.0.2.1").binding.remaining for _ in range(3)] == [2, 2, 2]
+
+    @pytest.mark.parametrize(
+        ("one", "other", "same"),
+        [
+            ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", True),  # one /64 is one subscriber
+            ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
+            ("::ffff:192.0.2.1", "192.0.2.1", True),
+            ("192.0.2.1", "192.0.2.2", False),
+            ("unknown", "a unix socket", True),
+        ],
+    )
+    def test_what_counts_as_one_address(self, one: str, other: str, same: bool) -> None:
+        """IPv4 by address, IPv6 by /64, everything else together."""
+        assert (bucket_name(one) == bucket_name(other)) is same
+
+    def test_the_number_of_remembered_addresses_is_bounded(self, clock: ManualClock) -> None:
+        """Past 100,000 the one that was seen first is forgotten."""
+        limiter = AddressLimiter(clock, 1)
+        for number in range(100_001):
+            limiter.charge(f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")
+        assert limiter.peek("10.0.0.0").allowed
+        assert not limiter.peek("10.0.0.1").allowed

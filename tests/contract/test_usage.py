@@ -1,0 +1,118 @@
+"""What every ledger keeps over a restart, and what every report shows."""
+
+from __future__ import annotations
+
+import pytest
+
+from petstore.plans import FREE
+from petstore.quota import KeyStanding, LimiterState
+from petstore.storage import Store
+from petstore.usage import AccountWindows, DailyUsage, KeyBan, UsageChanges
+from tests.contract.conftest import Backend
+from tests.support.clock import ManualClock
+
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+async def store(backend: Backend) -> Store:
+    """Two accounts with two keys each."""
+    opened = backend.open()
+    for name in ("a", "b"):
+        await opened.keys.add_account(name, FREE)
+        for _ in range(2):
+            await opened.keys.issue(name, "test")
+    return opened
+
+
+class TestLedger:
+    """Absolute values of the limiter's state; sums of the usage."""
+
+    async def test_nothing_was_saved(self, store: Store, clock: ManualClock) -> None:
+        """A first start finds an empty state."""
+        assert await store.ledger.load(clock.now_ms()) == LimiterState()
+
+    async def test_a_state_comes_back_as_it_was_saved(
+        self, backend: Backend, store: Store, clock: ManualClock
+    ) -> None:
+        """Every number, over a restart; what is saved later replaces it."""
+        now_ms, day = clock.now_ms(), clock.now_ms() // DAY_MS
+        state = LimiterState(
+            {1: AccountWindows(now_ms, 3, day, 30), 2: AccountWindows(now_ms - 5, 60, day, 1_000)},
+            {1: KeyStanding(1, 2, 3, 4, 5, 6, 7, 8), 4: KeyStanding(banned_until_ms=now_ms + 1)},
+        )
+        await store.ledger.save(state, UsageChanges())
+        await store.ledger.save(LimiterState({1: AccountWindows(now_ms, 4, day, 31)}, {}), UsageChanges())
+        await store.close()
+        state.windows[1] = AccountWindows(now_ms, 4, day, 31)
+        assert await backend.open().ledger.load(now_ms) == state
+
+    @pytest.mark.parametrize(
+        ("age_days", "kept"),
+        [(0, True), (1, True), (2, False), (-1, True), (-400, True)],
+    )
+    async def test_windows_older_than_yesterday_do_not_matter(
+        self, store: Store, clock: ManualClock, age_days: int, kept: bool
+    ) -> None:
+        """A day back, and any day ahead: the clock may be set while the service is down."""
+        used = AccountWindows(clock.now_ms(), 1, clock.now_ms() // DAY_MS - age_days, 1)
+        await store.ledger.save(LimiterState({1: used}, {}), UsageChanges())
+        loaded = (await store.ledger.load(clock.now_ms())).windows
+        assert loaded == ({1: used} if kept else {})
+
+    async def test_a_batch_is_one_transaction(self, store: Store, clock: ManualClock) -> None:
+        """A batch of which one line can't be written leaves nothing of itself behind."""
+        used = AccountWindows(clock.now_ms(), 1, clock.now_ms() // DAY_MS, 1)
+        usage = UsageChanges({(1, 7): DailyUsage(7, 5), (2, 7): DailyUsage(7, "many")}, {1: 5})  # type: ignore[arg-type]
+        with pytest.raises(Exception, match="could not carry out"):
+            await store.ledger.save(LimiterState({1: used}, {}), usage)
+        assert await store.ledger.load(clock.now_ms()) == LimiterState()
+        assert (await store.usage.report(1, clock.now_ms())).days == []
+
+
+class TestReport:
+    """An account's windows, bans and days, as last written."""
+
+    async def test_an_account_without_use(self, store: Store, clock: ManualClock) -> None:
+        """Empty windows, no bans, no days."""
+        report = await store.usage.report(1, clock.now_ms())
+        assert (report.windows, report.bans, report.days) == (AccountWindows(), [], [])
+
+    async def test_its_windows_as_written(self, store: Store, clock: ManualClock) -> None:
+        """Those of others do not show."""
+        mine, other = AccountWindows(1_000, 2, 3, 4), AccountWindows(5_000, 6, 7, 8)
+        await store.ledger.save(LimiterState({1: mine, 2: other}, {}), UsageChanges())
+        assert (await store.usage.report(1, clock.now_ms())).windows == mine
+
+    async def test_standing_bans_of_its_keys(self, store: Store, clock: ManualClock) -> None:
+        """Only those that last: not one that is over, not another account's."""
+        now_ms = clock.now_ms()
+        bans = {
+            1: KeyStanding(level=2, banned_from_ms=now_ms, banned_until_ms=now_ms + 1),
+            2: KeyStanding(level=1, banned_from_ms=now_ms - 9, banned_until_ms=now_ms),
+            3: KeyStanding(level=1, banned_from_ms=now_ms, banned_until_ms=now_ms + 1),
+        }
+        await store.ledger.save(LimiterState({}, bans), UsageChanges())
+        shown = (await store.keys.key(1)).display
+        assert (await store.usage.report(1, now_ms)).bans == [KeyBan(1, shown, 2, now_ms + 1)]
+
+    async def test_days_are_summed_and_listed_newest_first(self, store: Store, clock: ManualClock) -> None:
+        """Batches of the same day add up."""
+        today = clock.now_ms() // DAY_MS
+        for day, requests in ((today - 1, 5), (today, 1), (today, 2)):
+            usage = UsageChanges({(1, day): DailyUsage(day, requests, 10, 100)})
+            await store.ledger.save(LimiterState(), usage)
+        assert (await store.usage.report(1, clock.now_ms())).days == [
+            DailyUsage(today, 3, 20, 200),
+            DailyUsage(today - 1, 5, 10, 100),
+        ]
+
+    async def test_only_the_last_days(self, store: Store, clock: ManualClock) -> None:
+        """Today and the 29 days before it."""
+        today = clock.now_ms() // DAY_MS
+        daily = {(1, day): DailyUsage(day, 1) for day in range(today - 40, today + 1)}
+        await store.ledger.save(LimiterState(), UsageChanges(daily))
+        assert [d.day for d in (await store.usage.report(1, clock.now_ms())).days] == list(
+            range(today, today - 30, -1)
+        )
+        assert len((await store.usage.report(1, clock.now_ms(), days=2)).days) == 2
