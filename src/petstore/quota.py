@@ -76,22 +76,28 @@ def ceil_seconds(milliseconds: int) -> int:
     return -(-milliseconds // SECOND_MS)
 
 
-def _roll(used: AccountWindows, now_ms: int) -> None:
-    """Open new windows where the old ones are over.
-
-    When the clock stepped back, a window keeps its count and is anchored anew, so that a reset is never
-    further away than the window is long.
-    """
-    age_ms = now_ms - used.minute_opened_ms
-    if not 0 <= age_ms < MINUTE_MS:
+def _follow_clock(used: AccountWindows, standing: KeyStanding, now_ms: int) -> None:
+    """When the clock was set back, move what lies ahead of it: counts stay, and no end is further away
+    than a window or a ban is long."""
+    if now_ms < used.minute_opened_ms:
         used.minute_opened_ms = now_ms - now_ms % SECOND_MS
-        if age_ms >= MINUTE_MS:
-            used.minute_used = 0
+    if now_ms < used.day * DAY_MS:
+        used.day = now_ms // DAY_MS
+    if now_ms < standing.banned_from_ms:
+        length_ms = standing.banned_until_ms - standing.banned_from_ms
+        standing.banned_from_ms = now_ms
+        standing.banned_until_ms = ceil_seconds(now_ms + length_ms) * SECOND_MS
+
+
+def _roll(used: AccountWindows, now_ms: int) -> None:
+    """Open new windows where the old ones are over."""
+    if now_ms - used.minute_opened_ms >= MINUTE_MS:
+        used.minute_opened_ms = now_ms - now_ms % SECOND_MS
+        used.minute_used = 0
     day = now_ms // DAY_MS
-    if day != used.day:
-        if day > used.day:
-            used.day_used = 0
+    if day > used.day:
         used.day = day
+        used.day_used = 0
 
 
 def _windows(used: AccountWindows, grant: Grant) -> tuple[Window, Window]:
@@ -168,20 +174,10 @@ def _apply_pardon(standing: KeyStanding, grant: Grant) -> None:
     standing.pardoned_ms = grant.pardoned_at_ms
 
 
-def _is_banned(standing: KeyStanding, now_ms: int) -> bool:
-    """Whether a ban stands. When the clock stepped back behind its beginning, it is moved along."""
-    if now_ms >= standing.banned_until_ms:
-        return False
-    if now_ms < standing.banned_from_ms:
-        length_ms = standing.banned_until_ms - standing.banned_from_ms
-        standing.banned_from_ms = now_ms
-        standing.banned_until_ms = ceil_seconds(now_ms + length_ms) * SECOND_MS
-    return True
-
-
 def view(used: AccountWindows, grant: Grant, now_ms: int) -> tuple[Window, Window]:
     """Both windows as the account's next request would find them; takes nothing."""
     rolled = AccountWindows(used.minute_opened_ms, used.minute_used, used.day, used.day_used)
+    _follow_clock(rolled, KeyStanding(), now_ms)
     _roll(rolled, now_ms)
     return _windows(rolled, grant)
 
@@ -196,7 +192,8 @@ def decide(
     """
     if grant.pardoned_at_ms > standing.pardoned_ms:
         _apply_pardon(standing, grant)
-    if standing.banned_until_ms and _is_banned(standing, now_ms):
+    _follow_clock(used, standing, now_ms)
+    if now_ms < standing.banned_until_ms:
         return _banned(grant, standing, now_ms)
     _roll(used, now_ms)
     if used.minute_used < grant.per_minute and used.day_used < grant.per_day:
