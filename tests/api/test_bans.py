@@ -1,0 +1,291 @@
+"""Bans of keys that go on after many 429: when they begin, how long they last, what lifts them (I15)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.api.checks import CheckedShop, open_checked, outsider
+from tests.support.clock import ManualClock
+from tests.support.service import Answer
+
+
+async def ask(shop: CheckedShop, key: str) -> Answer:
+    return await shop.ask("GET", "/v1/pets", key=key)
+
+
+async def exhaust(shop: CheckedShop, key: str) -> None:
+    """Use up a minute of one request, meet the first 429, and let the grace pass."""
+    assert (await ask(shop, key)).status == 200
+    assert (await ask(shop, key)).code == "rate_limited"
+    shop.clock.ms += 2_001
+
+
+async def provoke(shop: CheckedShop, key: str) -> Answer:
+    """Go on until the ban begins: 60 counted refusals are forgiven, the next one is not."""
+    await exhaust(shop, key)
+    for _ in range(60):
+        assert (await ask(shop, key)).code == "rate_limited"
+    answer = await ask(shop, key)
+    assert answer.code == "key_banned"
+    return answer
+
+
+@pytest.fixture
+async def small(shop: CheckedShop) -> tuple[str, int]:
+    """A key whose account has one request a minute, and many a day."""
+    return await shop.open_account("small", "enterprise", 1, 100_000)
+
+
+class TestBegin:
+    """When a ban begins."""
+
+    async def test_after_more_than_sixty_counted(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+        """The 61st counted refusal is the ban's first answer: 429 `key_banned` for a minute."""
+        answer = await provoke(shop, small[0])
+        assert answer.status == 429
+        assert 60 <= int(answer.headers["retry-after"]) <= 61
+        reset = int(answer.headers["x-ratelimit-reset"])
+        assert reset * 1_000 - shop.clock.now_ms() <= 61_000
+        assert answer.headers["ratelimit"].count("r=0;") == 2
+
+    async def test_the_first_of_a_window_and_its_grace_do_not_count(
+        self, shop: CheckedShop, small: tuple[str, int]
+    ) -> None:
+        """Requests that were in flight: any number within two seconds, the last millisecond included."""
+        await ask(shop, small[0])
+        for _ in range(200):
+            assert (await ask(shop, small[0])).code == "rate_limited"
+        shop.clock.ms += 2_000
+        for _ in range(200):
+            assert (await ask(shop, small[0])).code == "rate_limited"
+        shop.clock.ms += 1
+        for _ in range(60):
+            assert (await ask(shop, small[0])).code == "rate_limited"
+        assert (await ask(shop, small[0])).code == "key_banned"
+
+    async def test_each_window_has_a_grace_of_its_own(
+        self, shop: CheckedShop, small: tuple[str, int]
+    ) -> None:
+        """What was counted stays counted over windows within five minutes."""
+        for _ in range(2):
+            await exhaust(shop, small[0])
+            for _ in range(30):
+                assert (await ask(shop, small[0])).code == "rate_limited"
+            shop.clock.advance(60)
+        await exhaust(shop, small[0])
+        assert (await ask(shop, small[0])).code == "key_banned"
+
+    async def test_five_minutes_later_they_are_forgotten(
+        self, shop: CheckedShop, small: tuple[str, int]
+    ) -> None:
+        """The window of strikes opens with the first counted refusal and lasts five minutes."""
+        await exhaust(shop, small[0])
+        for _ in range(60):
+            await ask(shop, small[0])
+        shop.clock.advance(300)
+        await exhaust(shop, small[0])
+        for _ in range(60):
+            assert (await ask(shop, small[0])).code == "rate_limited"
+        assert (await ask(shop, small[0])).code == "key_banned"
+
+    async def test_a_larger_plan_has_a_larger_threshold(self, shop: CheckedShop) -> None:
+        """More than the plan's limit per minute, where that is more than 60."""
+        key, _ = await shop.open_account("large", "enterprise", 100, 100_000)
+        for _ in range(100):
+            assert (await ask(shop, key)).status == 200
+        await ask(shop, key)
+        shop.clock.ms += 2_001
+        for _ in range(100):
+            assert (await ask(shop, key)).code == "rate_limited"
+        assert (await ask(shop, key)).code == "key_banned"
+
+    async def test_the_key_is_banned_and_not_the_account(
+        self, shop: CheckedShop, small: tuple[str, int]
+    ) -> None:
+        """Another key of the account is as free as the account's limits let it be."""
+        other = await shop.store.keys.issue("small", "test")
+        await provoke(shop, small[0])
+        assert (await ask(shop, other.secret)).code == "rate_limited"
+        shop.clock.advance(58)
+        assert (await ask(shop, other.secret)).status == 200
+        assert (await ask(shop, small[0])).code == "key_banned"
+
+    async def test_nobody_without_the_secret_can_cause_one(
+        self, shop: CheckedShop, small: tuple[str, int]
+    ) -> None:
+        """Failed authentications are no refusals of the key."""
+        await exhaust(shop, small[0])
+        for _ in range(100):
+            assert (await ask(shop, small[0][:-1] + "_")).status == 401
+        assert (await ask(shop, small[0])).code == "rate_limited"
+
+    async def test_a_client_that_obeys_is_never_banned(
+        self, shop: CheckedShop, small: tuple[str, int]
+    ) -> None:
+        """Hours of asking as soon as Retry-After is over, with a few in flight each time."""
+        for _ in range(300):
+            assert (await ask(shop, small[0])).status == 200
+            for _ in range(3):
+                answer = await ask(shop, small[0])
+                assert answer.code == "rate_limited"
+            shop.clock.advance(int(answer.headers["retry-after"]))
+
+    async def test_the_numbers_are_settings(self, tmp_path: Path, clock: ManualClock) -> None:
+        """Threshold, grace, window and ladder are the operator's."""
+        settings = {
+            "ban_minimum_rejections": "2",
+            "ban_grace": "100ms",
+            "ban_durations": "10s",
+            "ban_window": "1m",
+        }
+        async with open_checked(tmp_path, clock, **settings) as shop:
+            key, _ = await shop.open_account("a", "enterprise", 1, 99)
+            answers = [(await ask(shop, key)).status, (await ask(shop, key)).code]
+            clock.ms += 101
+            answers += [(await ask(shop, key)).code for _ in range(3)]
+            assert answers == [200, "rate_limited", "rate_limited", "rate_limited", "key_banned"]
+            assert (await ask(shop, key)).headers["retry-after"] in ("10", "11")
+
+
+class TestDuring:
+    """During a ban."""
+
+    async def test_requests_neither_extend_nor_count(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+        """The end stands, however often is asked; nothing is taken from the windows."""
+        first = await provoke(shop, small[0])
+        end = int(first.headers["x-ratelimit-reset"])
+        for _ in range(200):
+            answer = await ask(shop, small[0])
+            assert (answer.code, int(answer.headers["x-ratelimit-reset"])) == ("key_banned", end)
+            shop.clock.ms += 100
+        shop.clock.set_seconds(end)
+        answer = await ask(shop, small[0])
+        assert answer.status == 200
+        assert answer.headers["ratelimit"].startswith('"minute";r=0;t=60, "day";r=99998;')
+
+    async def test_it_ends_at_retry_after_to_the_second(
+        self, shop: CheckedShop, small: tuple[str, int]
+    ) -> None:
+        """A millisecond before it stands, at the moment it is over."""
+        answer = await provoke(shop, small[0])
+        end_ms = int(answer.headers["x-ratelimit-reset"]) * 1_000
+        shop.clock.ms = end_ms - 1
+        assert (await ask(shop, small[0])).headers["retry-after"] == "1"
+        shop.clock.ms = end_ms
+        assert (await ask(shop, small[0])).status == 200
+
+    async def test_every_operation(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+        """All of /v1, but never OPTIONS, and the site not at all."""
+        await provoke(shop, small[0])
+        for method, target in (
+            ("GET", "/v1/pets/1"),
+            ("HEAD", "/v1/pets"),
+            ("PUT", "/v1/pets"),
+            ("GET", "/v1/x"),
+        ):
+            assert (await shop.ask(method, target, key=small[0])).status == 429
+        assert (await shop.post({"name": "n", "categoryId": 1}, key=small[0])).code == "key_banned"
+        assert (await shop.ask("OPTIONS", "/v1/pets", key=small[0])).status == 204
+        assert (await shop.ask("GET", "/healthz", key=small[0])).status == 200
+
+    async def test_it_survives_a_restart(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+        """With its end and its step on the ladder."""
+        first = await provoke(shop, small[0])
+        await shop.restart()
+        again = await ask(shop, small[0])
+        assert again.code == "key_banned"
+        assert again.headers["x-ratelimit-reset"] == first.headers["x-ratelimit-reset"]
+        shop.clock.set_seconds(int(first.headers["x-ratelimit-reset"]))
+        second = await provoke(shop, small[0])
+        assert 300 <= int(second.headers["retry-after"]) <= 301
+
+    async def test_strikes_survive_a_restart(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+        """A restart forgives nothing."""
+        await exhaust(shop, small[0])
+        for _ in range(60):
+            await ask(shop, small[0])
+        await shop.restart()
+        assert (await ask(shop, small[0])).code == "key_banned"
+
+    async def test_a_revoked_key_is_401(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+        """Authentication comes first."""
+        await provoke(shop, small[0])
+        await shop.store.keys.revoke(small[1])
+        assert (await ask(shop, small[0])).status == 401
+
+
+class TestLadder:
+    """1, 5, 15, 60 minutes, and back to the bottom after a clean day."""
+
+    async def test_steps(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+        """Each ban is one step longer; the last step is repeated."""
+        for minutes in (1, 5, 15, 60, 60):
+            answer = await provoke(shop, small[0])
+            assert minutes * 60 <= int(answer.headers["retry-after"]) <= minutes * 60 + 1
+            shop.clock.set_seconds(int(answer.headers["x-ratelimit-reset"]))
+
+    @pytest.mark.parametrize(("pause_s", "expected"), [(86_400 - 10, 300), (86_400, 60)])
+    async def test_a_clean_day(
+        self, shop: CheckedShop, small: tuple[str, int], pause_s: int, expected: int
+    ) -> None:
+        """24 hours after the last ban's end the ladder starts at the bottom; just before, it does not."""
+        answer = await provoke(shop, small[0])
+        shop.clock.set_seconds(int(answer.headers["x-ratelimit-reset"]) + pause_s)
+        answer = await provoke(shop, small[0])
+        assert expected <= int(answer.headers["retry-after"]) <= expected + 1
+
+
+class TestPardon:
+    """The operator lifts a ban."""
+
+    async def test_acts_on_the_next_request(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+        """The key is as free as its account's limits let it be, and its record is clean."""
+        await provoke(shop, small[0])
+        shop.clock.ms += 1
+        await shop.store.keys.pardon(small[1])
+        assert (await ask(shop, small[0])).code == "rate_limited"
+        shop.clock.advance(60)
+        answer = await provoke(shop, small[0])
+        assert 60 <= int(answer.headers["retry-after"]) <= 61
+
+    async def test_survives_a_restart(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+        """Lifted is lifted."""
+        await provoke(shop, small[0])
+        await shop.store.keys.pardon(small[1])
+        shop.clock.advance(60)
+        await shop.restart()
+        assert (await ask(shop, small[0])).status == 200
+
+    async def test_while_the_service_is_down(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+        """Another process's pardon between stop and start."""
+        await provoke(shop, small[0])
+        await shop.application.stop()
+        shop.clock.advance(58)
+        with outsider(shop.path) as connection:
+            connection.execute(
+                "UPDATE api_keys SET pardoned_at_ms = ? WHERE id = ?", (shop.clock.ms, small[1])
+            )
+        await shop.application.start()
+        assert (await ask(shop, small[0])).status == 200
+
+    async def test_a_ban_after_the_pardon_stands(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+        """A pardon is for the past."""
+        await shop.store.keys.pardon(small[1])
+        await provoke(shop, small[0])
+        assert (await ask(shop, small[0])).code == "key_banned"
+
+
+class TestClockSteps:
+    """The machine's clock is set during a ban."""
+
+    async def test_back(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+        """The ban moves along: it is never longer than it was."""
+        await provoke(shop, small[0])
+        shop.clock.advance(-86_400)
+        answer = await ask(shop, small[0])
+        assert answer.code == "key_banned"
+        assert int(answer.headers["retry-after"]) <= 62
+        shop.clock.advance(int(answer.headers["retry-after"]))
+        assert (await ask(shop, small[0])).status == 200

@@ -1,0 +1,296 @@
+"""Rate limits as a client sees them: two windows, two dialects of headers, 429, what costs (I7, I10)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.api.checks import LIMIT_HEADERS, CheckedShop
+from tests.support.service import Answer
+
+DAY = 86_400
+
+
+def trio(answer: Answer) -> tuple[int, int, int]:
+    """Limit, remaining and reset of the binding window."""
+    limit, remaining, reset = (int(answer.headers[name]) for name in LIMIT_HEADERS)
+    return limit, remaining, reset
+
+
+def now(shop: CheckedShop) -> int:
+    return shop.clock.now_ms() // 1_000
+
+
+async def take(shop: CheckedShop, key: str, count: int = 1) -> Answer:
+    """So many requests; the last one's answer."""
+    for _ in range(count):
+        answer = await shop.ask("GET", "/v1/pets", key=key)
+    return answer
+
+
+class TestHeaders:
+    """Every response tells where the account stands."""
+
+    @pytest.mark.parametrize(
+        ("plan", "per_minute", "per_day"),
+        [("free", 60, 1_000), ("pro", 300, 10_000), ("business", 1_000, 100_000)],
+    )
+    async def test_plans(self, shop: CheckedShop, plan: str, per_minute: int, per_day: int) -> None:
+        """The first request of an account on each plan, in both dialects."""
+        key, _ = await shop.open_account("a", plan)
+        answer = await take(shop, key)
+        assert trio(answer) == (per_minute, per_minute - 1, now(shop) + 60)
+        day_left = DAY - now(shop) % DAY
+        assert (
+            answer.headers["ratelimit-policy"] == f'"minute";q={per_minute};w=60, "day";q={per_day};w=86400'
+        )
+        assert (
+            answer.headers["ratelimit"]
+            == f'"minute";r={per_minute - 1};t=60, "day";r={per_day - 1};t={day_left}'
+        )
+
+    async def test_enterprise_has_its_agreed_numbers(self, shop: CheckedShop) -> None:
+        """Nothing is unlimited: the headers need numbers."""
+        key, _ = await shop.open_account("a", "enterprise", 7, 11)
+        answer = await take(shop, key)
+        assert answer.headers["ratelimit-policy"] == '"minute";q=7;w=60, "day";q=11;w=86400'
+        assert trio(answer)[:2] == (7, 6)
+
+    async def test_remaining_falls_by_one_and_reset_stands(self, shop: CheckedShop) -> None:
+        """Within one window, request by request, while the seconds pass."""
+        key, _ = await shop.open_account("a", "free")
+        opened = now(shop)
+        for used in range(1, 60):
+            answer = await take(shop, key)
+            assert trio(answer) == (60, 60 - used, opened + 60)
+            shop.clock.advance(1)
+
+    async def test_the_minute_opens_at_a_whole_second(self, shop: CheckedShop) -> None:
+        """Of the account's first request, so that the reset is literally the moment."""
+        key, _ = await shop.open_account("a", "free")
+        shop.clock.ms += 700
+        answer = await take(shop, key)
+        assert trio(answer)[2] == now(shop) + 60
+        assert answer.headers["ratelimit"].startswith('"minute";r=59;t=60')
+
+    async def test_the_day_binds_when_less_of_it_remains(self, shop: CheckedShop) -> None:
+        """The trio describes the window with the least remaining."""
+        key, _ = await shop.open_account("a", "enterprise", 10, 5)
+        answer = await take(shop, key)
+        midnight = now(shop) - now(shop) % DAY + DAY
+        assert trio(answer) == (5, 4, midnight)
+
+    async def test_on_a_tie_the_later_reset(self, shop: CheckedShop) -> None:
+        """Both have as much left: the day is named, and shortly before midnight the minute."""
+        key, _ = await shop.open_account("a", "enterprise", 5, 5)
+        midnight = now(shop) - now(shop) % DAY + DAY
+        assert trio(await take(shop, key)) == (5, 4, midnight)
+        other, _ = await shop.open_account("b", "enterprise", 5, 5)
+        shop.clock.set_seconds(midnight - 30)
+        assert trio(await take(shop, other)) == (5, 4, midnight + 30)
+
+    async def test_an_account_shares_its_limits(self, shop: CheckedShop) -> None:
+        """More keys never mean more quota; other accounts are not touched."""
+        key, _ = await shop.open_account("a", "free")
+        second = await shop.store.keys.issue("a", "live")
+        other, _ = await shop.open_account("b", "free")
+        await take(shop, key, 2)
+        assert trio(await take(shop, second.secret))[1] == 57
+        assert trio(await take(shop, other))[1] == 59
+
+
+class TestCosts:
+    """What a request costs."""
+
+    async def test_every_authenticated_answer_costs_one(self, shop: CheckedShop) -> None:
+        """Whatever its status, HEAD included."""
+        key, _ = await shop.open_account("a", "free")
+        headers = [("authorization", f"Bearer {key}"), ("content-type", "application/json")]
+        answers = [
+            await shop.call("POST", "/v1/pets", headers, b'{"name":"n","categoryId":1}'),
+            await shop.call("POST", "/v1/pets", headers, b"{"),
+            await shop.call("POST", "/v1/pets", headers[:1], b"{}"),
+            await shop.call("POST", "/v1/pets", [*headers, ("content-length", "70000")], b""),
+            await shop.ask("HEAD", "/v1/pets", key=key),
+            await shop.ask("GET", "/v1/pets?limit=0", key=key),
+            await shop.ask("GET", "/v1/none", key=key),
+            await shop.ask("DELETE", "/v1/pets", key=key),
+        ]
+        assert [answer.status for answer in answers] == [201, 400, 415, 413, 200, 400, 404, 405]
+        assert [trio(answer)[1] for answer in answers] == list(range(59, 51, -1))
+
+    async def test_401_429_and_options_cost_nothing(self, shop: CheckedShop) -> None:
+        """Neither in the minute nor on the day."""
+        key, _ = await shop.open_account("a", "enterprise", 2, 4)
+        await take(shop, key, 2)
+        for _ in range(3):
+            assert (await take(shop, key)).status == 429
+        await shop.call("OPTIONS", "/v1/pets", [("authorization", f"Bearer {key}")])
+        await shop.ask("GET", "/v1/pets", key=key + "x")
+        shop.clock.advance(60)
+        assert (await take(shop, key)).headers["ratelimit"].startswith('"minute";r=1;t=60, "day";r=1;')
+
+
+class TestTooMany429:
+    """Past a limit."""
+
+    async def test_the_minute(self, shop: CheckedShop) -> None:
+        """60 are admitted, the 61st is not; at the second of the reset the next one is."""
+        key, _ = await shop.open_account("a", "free")
+        opened = now(shop)
+        assert trio(await take(shop, key, 60)) == (60, 0, opened + 60)
+        shop.clock.ms += 17_300
+        answer = await take(shop, key)
+        assert (answer.status, answer.code) == (429, "rate_limited")
+        assert answer.headers["retry-after"] == "43"
+        assert trio(answer) == (60, 0, opened + 60)
+        assert "60 requests per minute" in answer.json()["message"]
+        shop.clock.set_seconds(opened + 60)
+        shop.clock.ms -= 1
+        assert (await take(shop, key)).headers["retry-after"] == "1"
+        shop.clock.ms += 1
+        answer = await take(shop, key)
+        assert (answer.status, trio(answer)) == (200, (60, 59, opened + 120))
+
+    async def test_the_day(self, shop: CheckedShop) -> None:
+        """The UTC calendar day: admitted again at midnight, to the second."""
+        key, _ = await shop.open_account("a", "enterprise", 100, 3)
+        midnight = now(shop) - now(shop) % DAY + DAY
+        await take(shop, key, 3)
+        answer = await take(shop, key)
+        assert (answer.status, trio(answer)) == (429, (3, 0, midnight))
+        assert answer.headers["retry-after"] == str(midnight - now(shop))
+        assert "3 requests per day" in answer.json()["message"]
+        shop.clock.set_seconds(midnight)
+        shop.clock.ms -= 1
+        assert (await take(shop, key)).status == 429
+        shop.clock.ms += 1
+        answer = await take(shop, key)
+        # The request a millisecond before opened the minute, at its whole second, and took nothing from it.
+        assert (answer.status, answer.headers["ratelimit"]) == (200, '"minute";r=99;t=59, "day";r=2;t=86400')
+
+    async def test_taken_together_or_not_at_all(self, shop: CheckedShop) -> None:
+        """What the day refuses does not burn the minute, and the other way round."""
+        key, _ = await shop.open_account("a", "enterprise", 5, 2)
+        await take(shop, key, 2)
+        for _ in range(4):
+            answer = await take(shop, key)
+            assert answer.status == 429
+            assert answer.headers["ratelimit"].startswith('"minute";r=3;')
+        other, _ = await shop.open_account("b", "enterprise", 2, 9)
+        await take(shop, other, 2)
+        for _ in range(4):
+            assert '"day";r=7;' in (await take(shop, other)).headers["ratelimit"]
+
+    async def test_every_operation_is_refused(self, shop: CheckedShop) -> None:
+        """Whatever was asked for; nothing is read or stored."""
+        key, _ = await shop.open_account("a", "enterprise", 1, 9)
+        await take(shop, key)
+        before = shop.fingerprint()
+        for method, target in (
+            ("GET", "/v1/pets"),
+            ("HEAD", "/v1/pets"),
+            ("GET", "/v1/pets/1"),
+            ("PUT", "/v1/x"),
+        ):
+            assert (await shop.ask(method, target, key=key)).status == 429
+        assert (await shop.post({"name": "n", "categoryId": 1}, key=key)).status == 429
+        assert shop.fingerprint() == before
+
+    async def test_a_retry_at_retry_after_succeeds(self, shop: CheckedShop) -> None:
+        """From every fraction of a second within the window."""
+        key, _ = await shop.open_account("a", "enterprise", 1, 1_000)
+        for offset_ms in (0, 1, 499, 999, 1_000, 30_500, 59_001, 59_999):
+            shop.clock.set_seconds(now(shop) + 61)
+            assert (await take(shop, key)).status == 200
+            shop.clock.ms += offset_ms
+            answer = await take(shop, key)
+            assert answer.status == 429
+            shop.clock.advance(int(answer.headers["retry-after"]))
+            assert (await take(shop, key)).status == 200
+
+
+class TestPlanChange:
+    """A plan change acts on the next request; what is used stays used."""
+
+    async def test_upgrade(self, shop: CheckedShop) -> None:
+        """A refused client goes on at once after the upgrade."""
+        from petstore.plans import PRO
+
+        key, _ = await shop.open_account("a", "free")
+        await take(shop, key, 60)
+        assert (await take(shop, key)).status == 429
+        await shop.store.keys.set_plan("a", PRO)
+        answer = await take(shop, key)
+        assert (answer.status, trio(answer)[:2]) == (200, (300, 239))
+
+    async def test_downgrade(self, shop: CheckedShop) -> None:
+        """A lowered limit leaves nothing, never less than nothing."""
+        from petstore.plans import FREE
+
+        key, _ = await shop.open_account("a", "pro")
+        await take(shop, key, 100)
+        await shop.store.keys.set_plan("a", FREE)
+        answer = await take(shop, key)
+        assert (answer.status, trio(answer)[:2]) == (429, (60, 0))
+
+
+class TestRestart:
+    """Counters survive a clean stop exactly."""
+
+    async def test_both_windows(self, shop: CheckedShop) -> None:
+        """The minute and the day go on where they were."""
+        key, _ = await shop.open_account("a", "enterprise", 10, 100)
+        first = await take(shop, key, 4)
+        await shop.restart()
+        answer = await take(shop, key)
+        assert answer.headers["ratelimit"].startswith('"minute";r=5;t=60, "day";r=95;')
+        assert trio(answer)[2] == trio(first)[2]
+
+    async def test_what_was_used_up_stays_used_up(self, shop: CheckedShop) -> None:
+        """A restart is no way around a limit."""
+        key, _ = await shop.open_account("a", "enterprise", 2, 3)
+        await take(shop, key, 2)
+        await shop.restart()
+        assert (await take(shop, key)).status == 429
+        shop.clock.advance(60)
+        await take(shop, key)
+        await shop.restart()
+        assert (await take(shop, key)).status == 429
+
+    async def test_windows_that_ended_while_it_was_down(self, shop: CheckedShop) -> None:
+        """Are over."""
+        key, _ = await shop.open_account("a", "enterprise", 2, 3)
+        await take(shop, key, 2)
+        await shop.application.stop()
+        shop.clock.advance(2 * DAY)
+        await shop.application.start()
+        assert trio(await take(shop, key))[:2] == (2, 1)
+
+
+class TestClockSteps:
+    """The machine's clock is set while the service runs."""
+
+    @pytest.mark.parametrize("seconds", [1, 30, 3_600, DAY, 40 * DAY])
+    async def test_back(self, shop: CheckedShop, seconds: int) -> None:
+        """The count is kept and the reset is never further away than the window is long."""
+        key, _ = await shop.open_account("a", "enterprise", 3, 100)
+        await take(shop, key, 2)
+        shop.clock.advance(-seconds)
+        answer = await take(shop, key)
+        assert (answer.status, answer.headers["ratelimit"][:13]) == (200, '"minute";r=0;')
+        answer = await take(shop, key)
+        assert answer.status == 429
+        shop.clock.advance(int(answer.headers["retry-after"]))
+        assert (await take(shop, key)).status == 200
+
+    async def test_back_and_forth(self, shop: CheckedShop) -> None:
+        """No step within the day opens a second quota."""
+        key, _ = await shop.open_account("a", "enterprise", 4, 100)
+        other, _ = await shop.open_account("b", "enterprise", 100, 4)
+        for step in (0, -30, 30, -3_600):
+            shop.clock.advance(step)
+            assert (await take(shop, key)).status == 200
+            assert (await take(shop, other)).status == 200
+        shop.clock.advance(59)
+        assert (await take(shop, key)).status == 429
+        assert (await take(shop, other)).status == 429
