@@ -9,7 +9,6 @@ from petstore.cli.groups import Family, examples
 from petstore.cli.output import (
     iso_time,
     json_option,
-    printable,
     say,
     text_time,
     write_fields,
@@ -172,14 +171,15 @@ def key_json(key: ApiKey, now_ms: int) -> dict[str, object]:
 def _hand_over(session: Session, issued: IssuedKey, as_json: bool, what: str) -> None:
     """The only place that shows a key's text."""
     key = issued.record
-    if as_json:
-        write_json({"key": issued.secret, **key_json(key, session.clock.now_ms())})
-        return
-    label = f", label {printable(key.label)!r}" if key.label else ""
-    ends = f", expires {text_time(key.expires_at_ms)}" if key.expires_at_ms is not None else ""
-    say(f"{what}{label}{ends}. It is shown only now:")
+    if not as_json:
+        label = f", label {key.label!r}" if key.label else ""
+        ends = f", expires {text_time(key.expires_at_ms)}" if key.expires_at_ms is not None else ""
+        say(f"{what}{label}{ends}. It is shown only now:")
     try:
-        click.echo(issued.secret)
+        if as_json:
+            write_json({"key": issued.secret, **key_json(key, session.clock.now_ms())})
+        else:
+            click.echo(issued.secret)
     except OSError as error:
         raise click.ClickException(
             f"Key {key.id} was issued but could not be printed ({error.strerror}), so nobody has it:"

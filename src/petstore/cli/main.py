@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from io import TextIOWrapper
+
 import click
 
 from petstore import __version__
@@ -50,4 +53,7 @@ def petstore(context: click.Context) -> None:
 
 def main() -> None:
     """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # whatever the terminal can't show appears as an escape
+            stream.reconfigure(errors="backslashreplace")
     petstore()

@@ -1,0 +1,137 @@
+"""`petstore config`, and how every command meets settings that are wrong."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from petstore import config
+from tests.cli.conftest import Cli
+
+
+def values(cli: Cli) -> dict[str, dict[str, object]]:
+    """The printed settings by name."""
+    return {row["name"]: row for row in cli.json("config")}
+
+
+class TestShow:
+    def test_every_setting(self, cli: Cli):
+        """The whole table, with defaults and meanings, as a program reads it."""
+        rows = cli.json("config")
+        assert [row["name"] for row in rows] == [setting.name for setting in config.TABLE]
+        assert {row["variable"]: row["default"] for row in rows} == {
+            setting.variable: setting.default for setting in config.TABLE
+        }
+        assert rows[2] == {
+            "name": "port",
+            "variable": "PETSTORE_PORT",
+            "value": 8080,
+            "default": "8080",
+            "source": "default",
+            "summary": "Port to listen on.",
+        }
+
+    def test_text(self, cli: Cli):
+        """The same for people, a line for each setting."""
+        lines = cli.ok("config").splitlines()
+        assert lines[0].split() == ["SETTING", "VALUE", "FROM", "MEANING"]
+        assert [line.split()[0] for line in lines[1:]] == [setting.variable for setting in config.TABLE]
+
+    def test_where_a_value_comes_from(self, cli: Cli):
+        """The environment wins over the file, the file over the default, and it is said which won."""
+        file = cli.folder / "petstore.toml"
+        file.write_text('port = 9000\naccess_log = false\nhost = "127.0.0.2"\nban_durations = ["1m", "2m"]\n')
+        cli.settings |= {"PETSTORE_CONFIG": str(file), "PETSTORE_PORT": "9001"}
+        shown = values(cli)
+        assert (shown["port"]["value"], shown["port"]["source"]) == (9001, "environment")
+        assert (shown["host"]["value"], shown["host"]["source"]) == ("127.0.0.2", str(file))
+        assert (shown["access_log"]["value"], shown["ban_durations"]["value"]) == ("off", "1m,2m")
+        assert (shown["log_level"]["value"], shown["log_level"]["source"]) == ("info", "default")
+
+    @pytest.mark.parametrize(
+        ("url", "shown"),
+        [
+            ("sqlite:////var/lib/petstore.db", "sqlite:////var/lib/petstore.db"),
+            ("postgresql://shop:ge@heim@db/pets", "postgresql://shop:***@db/pets"),
+            ("postgresql://shop@db/pets?sslmode=off", "postgresql://shop@db/pets?sslmode=off"),
+            (
+                "postgresql://db/pets?user=shop&password=geheim&a=1",
+                "postgresql://db/pets?user=shop&password=***&a=1",
+            ),
+        ],
+    )
+    def test_password_is_masked(self, cli: Cli, url: str, shown: str):
+        """Whatever the address is, a password in it is not shown."""
+        cli.settings["PETSTORE_DATABASE_URL"] = url
+        assert values(cli)["database_url"]["value"] == shown
+        assert "heim" not in cli.ok("config")
+
+    def test_secret_from_a_file(self, cli: Cli):
+        """PETSTORE_DATABASE_URL_FILE is a source of its own."""
+        file = cli.folder / "url"
+        file.write_text("sqlite:///other.db\n")
+        cli.settings = {"PETSTORE_DATABASE_URL_FILE": str(file)}
+        shown = values(cli)["database_url"]
+        assert (shown["value"], shown["source"]) == ("sqlite:///other.db", str(file))
+
+
+class TestWrong:
+    @pytest.mark.parametrize(
+        ("variable", "text"),
+        [
+            ("PETSTORE_PORT", "0"),
+            ("PETSTORE_ACCESS_LOG", "yes"),
+            ("PETSTORE_BAN_WINDOW", "5"),
+            ("PETSTORE_REMOVAL_DATE", "2030-12-04"),
+            ("PETSTORE_BAN_GRACE", "5m"),
+            ("PETSTORE_CONFIG", "/does/not/exist.toml"),
+            ("PETSTORE_DATABASE_URL_FILE", "/does/not/exist"),
+            ("PETSTORE_NO_SUCH", "1"),
+        ],
+    )
+    @pytest.mark.parametrize(
+        "command", [["accounts", "list"], ["serve"], ["openapi"], ["db", "check"]], ids=" ".join
+    )
+    def test_every_command_ends_with_78(self, cli: Cli, variable: str, text: str, command: list[str]):
+        """One line that names the setting."""
+        cli.settings[variable] = text
+        if variable.endswith("_FILE"):
+            del cli.settings["PETSTORE_DATABASE_URL"]
+        assert variable in cli.refused(78, *command)
+
+    @pytest.mark.parametrize(
+        ("variable", "text"),
+        [("PETSTORE_NO_SUCH", "1"), ("PETSTORE_PORT", "0"), ("PETSTORE_CONFIG", "/none")],
+    )
+    def test_config_shows_what_there_is(self, cli: Cli, variable: str, text: str):
+        """The command to which the complaint refers still shows the table, and complains too."""
+        cli.settings[variable] = text
+        result = cli.run("config", "--json")
+        assert result.exit_code == 78
+        assert len(json.loads(result.stdout)) == len(config.TABLE)
+        assert result.stderr.startswith("petstore: ")
+        assert variable in result.stderr
+
+    def test_unknown_name_in_the_file(self, cli: Cli):
+        """A typing error in the file is found like one in a variable."""
+        file = cli.folder / "petstore.toml"
+        file.write_text("prot = 9000\n")
+        cli.settings["PETSTORE_CONFIG"] = str(file)
+        assert "no such setting: prot" in cli.refused(78, "accounts", "list")
+
+    def test_missing_directory_of_the_database(self, cli: Cli):
+        """A database's directory is never made in silence."""
+        cli.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{cli.folder}/no/petstore.db"
+        for command in (
+            ["accounts", "list"],
+            ["db", "migrate"],
+            ["serve"],
+            ["accounts", "add", "x", "--plan", "free"],
+        ):
+            assert "there is no directory" in cli.refused(78, *command)
+
+    def test_password_of_an_unknown_database_is_not_repeated(self, cli: Cli):
+        """An address that is not understood may hold a password."""
+        cli.settings["PETSTORE_DATABASE_URL"] = "postgresql://shop:geheim@db/pets"
+        assert "geheim" not in cli.refused(78, "accounts", "list")

@@ -1,0 +1,150 @@
+"""`petstore db`."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from petstore import config
+from petstore.bootstrap import lock_for_serving
+from tests.cli.conftest import Cli
+
+
+class TestMigrate:
+    def test_makes_the_database_once(self, cli: Cli):
+        """The first run says what it did, the second that there is nothing to do."""
+        assert cli.ok("db", "migrate") == "applied 0001_initial\n"
+        assert cli.ok("db", "migrate") == "The schema is up to date.\n"
+
+    def test_json(self, cli: Cli):
+        """A program gets the steps and the file."""
+        assert cli.json("db", "migrate") == {"database": str(cli.database), "applied": ["0001_initial"]}
+
+    def test_schema_that_is_too_new_is_a_configuration_error(self, cli: Cli):
+        """A newer program's database is left alone."""
+        cli.ok("db", "migrate")
+        with sqlite3.connect(cli.database) as connection:
+            connection.execute("PRAGMA user_version = 99")
+        assert "schema version 99" in cli.refused(78, "db", "migrate")
+        assert "schema version 99" in cli.refused(78, "accounts", "list")
+
+
+class TestCheck:
+    def test_sound(self, shop: Cli):
+        """What the database holds, and that it is sound."""
+        shop.ok("pets", "add", "Rex", "--category", "1")
+        assert shop.json("db", "check") == {
+            "schemaVersion": 1,
+            "pets": 1,
+            "accounts": 1,
+            "keys": 0,
+            "problems": [],
+        }
+        assert shop.ok("db", "check").splitlines()[-1] == "sound           yes"
+
+    def test_damaged(self, shop: Cli):
+        """Exit code 1, every problem, and what to do."""
+        with sqlite3.connect(shop.database) as connection:
+            connection.execute("PRAGMA foreign_keys = OFF")
+            connection.execute("INSERT INTO api_keys VALUES (1, 9, zeroblob(32), '', '', 0, NULL, NULL, 0)")
+        result = shop.run("db", "check")
+        assert result.exit_code == 1
+        assert "problem: api_keys: row 1 refers to a missing row of accounts" in result.stdout
+        assert "petstore db restore FILE" in result.stderr
+
+    def test_unreadable(self, cli: Cli):
+        """A file that is no database is a finding, not an outage that might pass."""
+        cli.database.write_text("no database at all, but long enough to look at" * 50)
+        result = cli.run("db", "check", "--json")
+        assert result.exit_code == 1
+        assert json.loads(result.stdout)["problems"] == ["the file is not a database"]
+        assert result.stderr == ""
+
+
+class TestBackup:
+    def test_is_a_database_of_its_own(self, shop: Cli):
+        """The copy holds what was there, and can be served in its place."""
+        target = shop.folder / "copy.db"
+        result = shop.run("db", "backup", str(target))
+        assert result.exit_code == 0
+        assert "accounts        1" in result.stdout
+        assert result.stderr == f"Written to {target}.\n"
+        shop.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{target}"
+        assert shop.json("accounts", "list")[0]["name"] == "shop"
+
+    def test_beside_a_server(self, shop: Cli):
+        """Whoever serves need not stop."""
+        lock = lock_for_serving(settings(shop))
+        try:
+            assert shop.json("db", "backup", str(shop.folder / "copy.db"))["accounts"] == 1
+        finally:
+            lock.close()
+
+    def test_file_that_exists_is_refused(self, shop: Cli):
+        """A backup never overwrites."""
+        target = shop.folder / "copy.db"
+        target.write_text("precious")
+        assert "never overwrites" in shop.refused(1, "db", "backup", str(target))
+        assert target.read_text() == "precious"
+
+    def test_missing_directory_is_wrong_usage(self, shop: Cli):
+        """The path is named, rather than the database blamed."""
+        assert "There is no directory" in shop.refused(2, "db", "backup", str(shop.folder / "no" / "x.db"))
+
+    def test_directory_is_wrong_usage(self, shop: Cli):
+        """FILE is a file."""
+        assert "is a directory" in shop.refused(2, "db", "backup", str(shop.folder))
+
+
+class TestRestore:
+    @pytest.fixture
+    def copy(self, shop: Cli) -> Path:
+        """A backup with one account, while the database has two."""
+        target = shop.folder / "copy.db"
+        shop.ok("db", "backup", str(target))
+        shop.ok("accounts", "add", "later", "--plan", "free")
+        return target
+
+    def test_puts_the_backup_in_place(self, shop: Cli, copy: Path):
+        """What came after the backup is gone, and kept in the file beside."""
+        result = shop.run("db", "restore", str(copy))
+        assert result.exit_code == 0
+        assert f"kept as {shop.database}.before-restore" in result.stderr
+        assert [account["name"] for account in shop.json("accounts", "list")] == ["shop"]
+        shop.settings["PETSTORE_DATABASE_URL"] += ".before-restore"
+        assert len(shop.json("accounts", "list")) == 2
+
+    def test_where_there_is_no_database(self, shop: Cli, copy: Path):
+        """On a new machine nothing has to be kept."""
+        shop.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{shop.folder}/new.db"
+        result = shop.run("db", "restore", str(copy))
+        assert (result.exit_code, result.stderr) == (0, f"Restored {shop.folder}/new.db.\n")
+        assert shop.json("db", "restore", str(copy))["accounts"] == 1
+
+    def test_while_a_server_runs_it_is_refused(self, shop: Cli, copy: Path):
+        """The counters of a running server would be written into the restored database."""
+        lock = lock_for_serving(settings(shop))
+        try:
+            assert "stop it first" in shop.refused(1, "db", "restore", str(copy))
+        finally:
+            lock.close()
+        assert len(shop.json("accounts", "list")) == 2
+
+    def test_damaged_backup_is_refused(self, shop: Cli):
+        """A working database is not replaced by a broken one."""
+        broken = shop.folder / "broken.db"
+        broken.write_text("no database")
+        assert "damaged and was not restored" in shop.refused(1, "db", "restore", str(broken))
+        assert shop.json("accounts", "list")[0]["name"] == "shop"
+
+    def test_missing_backup_is_wrong_usage(self, shop: Cli):
+        """FILE has to be there."""
+        assert "does not exist" in shop.refused(2, "db", "restore", str(shop.folder / "none.db"))
+
+
+def settings(cli: Cli) -> config.Settings:
+    """The settings by which the command line finds its database."""
+    return config.load(cli.settings)

@@ -1,0 +1,217 @@
+"""`petstore keys` without `check`."""
+
+from __future__ import annotations
+
+import pytest
+
+from petstore.keys import is_wellformed
+from petstore.quota import KeyStanding, LimiterState
+from petstore.usage import DailyUsage, UsageChanges
+from tests.cli.conftest import Cli
+
+
+class TestIssue:
+    def test_standard_output_holds_the_key_alone(self, shop: Cli):
+        """`petstore keys issue shop > file` leaves a file with the key and nothing else."""
+        result = shop.run("keys", "issue", "shop", "--label", "web site")
+        assert is_wellformed(result.stdout.removesuffix("\n"))
+        assert result.stdout.count("\n") == 1
+        assert "Key 1 for account 'shop', label 'web site'" in result.stderr
+        assert "shown only now" in result.stderr
+
+    def test_json_has_the_key_and_its_record(self, shop: Cli):
+        """A program gets the key with everything that is kept of it."""
+        issued = shop.json("keys", "issue", "1", "--label", "ci", "--expires", "30d")
+        assert is_wellformed(issued["key"])
+        assert issued == {
+            "key": issued["key"],
+            "id": 1,
+            "display": f"pets_live_…{issued['key'][-4:]}",
+            "label": "ci",
+            "state": "active",
+            "createdAt": "2027-01-15T08:00:30.000Z",
+            "expiresAt": "2027-02-14T08:00:30.000Z",
+            "lastUsedAt": None,
+        }
+
+    def test_environment_chooses_the_prefix(self, shop: Cli):
+        """PETSTORE_ENVIRONMENT=test issues keys that no scanner takes for live ones."""
+        shop.settings["PETSTORE_ENVIRONMENT"] = "test"
+        assert shop.ok("keys", "issue", "shop").startswith("pets_test_")
+
+    def test_unknown_account_is_refused(self, shop: Cli):
+        """There is nobody to issue a key to."""
+        assert "There is no account 'nobody'" in shop.refused(1, "keys", "issue", "nobody")
+
+    @pytest.mark.parametrize("label", ["x" * 101, "a\nb", "\x1b[31m", "\u202e"])
+    def test_label_that_cannot_be_shown_is_wrong_usage(self, shop: Cli, label: str):
+        """A label is short and printable."""
+        assert "'--label'" in shop.refused(2, "keys", "issue", "shop", "--label", label)
+        assert shop.json("keys", "list", "shop") == []
+
+    @pytest.mark.parametrize("duration", ["", "0", "0s", "-1d", "1", "1.5d", "d", "30 d", "1w", "36501d"])
+    def test_duration_that_is_none_is_wrong_usage(self, shop: Cli, duration: str):
+        """A key that never worked, or one beyond the calendar, is not issued."""
+        assert "'--expires'" in shop.refused(2, "keys", "issue", "shop", "--expires", duration)
+        assert shop.json("keys", "list", "shop") == []
+
+
+class TestList:
+    def test_shows_no_more_than_four_characters(self, shop: Cli):
+        """What is listed can't be used as a key: prefix and last four characters."""
+        key, key_id = shop.issue("shop", "--label", "web")
+        (listed,) = shop.json("keys", "list", "shop")
+        assert set(listed) == {
+            "id",
+            "display",
+            "label",
+            "state",
+            "createdAt",
+            "expiresAt",
+            "lastUsedAt",
+        }
+        assert listed["id"] == key_id
+        assert listed["display"].endswith(key[-4:])
+        assert key[10:-4] not in shop.ok("keys", "list", "shop")
+
+    def test_says_the_state_and_the_times(self, shop: Cli):
+        """Active, expired and revoked keys are told apart, and the last use is shown."""
+        shop.issue("shop")
+        shop.issue("shop", "--expires", "1h")
+        shop.issue("shop")
+        shop.ok("keys", "revoke", "3")
+        used = UsageChanges({(1, 20_468): DailyUsage(20_468, 1)}, {1: shop.clock.now_ms() + 1_500})
+        shop.with_store(lambda store: store.ledger.save(LimiterState(), used))
+        shop.clock.advance(3_600)
+        listed = shop.json("keys", "list", "shop")
+        assert [key["state"] for key in listed] == ["active", "expired", "revoked"]
+        assert listed[0]["lastUsedAt"] == "2027-01-15T08:00:31.500Z"
+        assert listed[1]["expiresAt"] == "2027-01-15T09:00:30.000Z"
+        lines = shop.ok("keys", "list", "shop").splitlines()
+        assert lines[1].endswith("active   2027-01-15 08:00:30Z  -                     2027-01-15 08:00:31Z")
+
+    def test_none_yet(self, shop: Cli):
+        """No keys is no failure: a program gets [], a person the next step."""
+        assert shop.json("keys", "list", "shop") == []
+        result = shop.run("keys", "list", "shop")
+        assert (result.exit_code, result.stdout) == (0, "")
+        assert "petstore keys issue shop" in result.stderr
+
+    def test_unknown_account_is_refused(self, shop: Cli):
+        """There is nobody whose keys could be listed."""
+        shop.refused(1, "keys", "list", "nobody")
+
+
+class TestRotate:
+    def test_prints_the_new_key_alone(self, shop: Cli):
+        """The new key has the old one's account and label; the old one runs out after the overlap."""
+        old, _ = shop.issue("shop", "--label", "web")
+        result = shop.run("keys", "rotate", "1")
+        assert is_wellformed(result.stdout.strip())
+        assert result.stdout.strip() != old
+        assert "Key 2 replaces key 1, which works for 1d at most" in result.stderr
+        before, after = shop.json("keys", "list", "shop")
+        assert before["expiresAt"] == "2027-01-16T08:00:30.000Z"
+        assert (after["label"], after["expiresAt"]) == ("web", None)
+
+    def test_overlap_can_be_chosen(self, shop: Cli):
+        """--overlap wins over the setting."""
+        shop.issue("shop")
+        shop.settings["PETSTORE_KEY_ROTATION_OVERLAP"] = "1h"
+        shop.ok("keys", "rotate", "1", "--overlap", "7d")
+        shop.ok("keys", "rotate", "2")
+        first, second, _ = shop.json("keys", "list", "shop")
+        assert first["expiresAt"] == "2027-01-22T08:00:30.000Z"
+        assert second["expiresAt"] == "2027-01-15T09:00:30.000Z"
+
+    @pytest.mark.parametrize("zero", ["0", "0s"])
+    def test_overlap_of_nothing_ends_the_old_key_at_once(self, shop: Cli, zero: str):
+        """Where two working keys are too many."""
+        shop.issue("shop")
+        assert "works no longer" in shop.run("keys", "rotate", "1", "--overlap", zero).stderr
+        assert [key["state"] for key in shop.json("keys", "list", "shop")] == ["expired", "active"]
+
+    @pytest.mark.parametrize("end", [["keys", "revoke", "1"], ["keys", "rotate", "1", "--overlap", "0"]])
+    def test_ended_key_is_refused(self, shop: Cli, end: list[str]):
+        """Only what works can be replaced."""
+        shop.issue("shop")
+        shop.ok(*end)
+        assert "issue a new key instead" in shop.refused(1, "keys", "rotate", "1")
+
+    def test_unknown_key_is_refused(self, shop: Cli):
+        """There is nothing to replace."""
+        assert "There is no key 9" in shop.refused(1, "keys", "rotate", "9")
+
+    @pytest.mark.parametrize("duration", ["x", "-1s", "36501d"])
+    def test_duration_that_is_none_is_wrong_usage(self, shop: Cli, duration: str):
+        """The old key stays as it was."""
+        shop.issue("shop")
+        shop.refused(2, "keys", "rotate", "1", "--overlap", duration)
+        assert len(shop.json("keys", "list", "shop")) == 1
+
+    def test_absurd_overlap_of_the_settings_can_be_shown(self, shop: Cli):
+        """An end beyond the calendar is shown as the calendar's end, not as a failure."""
+        shop.issue("shop")
+        shop.settings["PETSTORE_KEY_ROTATION_OVERLAP"] = "999999999d"
+        shop.ok("keys", "rotate", "1")
+        assert shop.json("keys", "list", "shop")[0]["expiresAt"] == "9999-12-31T23:59:59.999Z"
+
+
+class TestRevoke:
+    def test_ends_the_key(self, shop: Cli):
+        """A revoked key says so, and stays so."""
+        shop.issue("shop")
+        assert "state      revoked" in shop.ok("keys", "revoke", "1")
+        assert shop.json("keys", "revoke", "1")["state"] == "revoked"
+
+    def test_unknown_key_is_refused(self, shop: Cli):
+        """There is nothing to end."""
+        assert "petstore keys list ACCOUNT" in shop.refused(1, "keys", "revoke", "9")
+
+
+class TestUnban:
+    def test_lifts_the_ban(self, shop: Cli):
+        """A banned key is not banned any more, and what led to it is forgotten."""
+        shop.issue("shop")
+        ban(shop, 1)
+        assert "banned" in shop.ok("usage", "shop")
+        assert shop.json("keys", "unban", "1")["state"] == "active"
+        assert shop.json("usage", "shop")["keys"][0]["bannedUntil"] is None
+
+    def test_ban_that_a_server_writes_once_more_stays_lifted(self, shop: Cli):
+        """A server that has not yet heard of the pardon writes the ban as of before: it is not reported."""
+        shop.issue("shop")
+        ban(shop, 1)
+        shop.clock.advance(1)
+        shop.ok("keys", "unban", "1")
+        ban(shop, 1)
+        assert shop.json("usage", "shop")["keys"][0]["bannedUntil"] is None
+
+    def test_unknown_key_is_refused(self, shop: Cli):
+        """There is nothing to lift."""
+        shop.refused(1, "keys", "unban", "9")
+
+
+@pytest.mark.parametrize("command", ["rotate", "revoke", "unban"])
+@pytest.mark.parametrize(
+    "key_id", ["", "0", "abc", "1.0", "+1", "01", "1_0", "9223372036854775808", "\u0661"]
+)
+def test_what_is_no_id_is_wrong_usage(shop: Cli, command: str, key_id: str):
+    """KEY_ID is a plain positive number."""
+    assert "'KEY_ID'" in shop.refused(2, "keys", command, key_id)
+
+
+def test_key_given_for_its_id_is_not_repeated(shop: Cli):
+    """Whoever confuses the two must not find the key in a log."""
+    key, _ = shop.issue("shop")
+    line = shop.refused(2, "keys", "revoke", key)
+    assert key[:12] not in line
+    assert "pets_live_…" in line
+
+
+def ban(cli: Cli, key_id: int) -> None:
+    """A ban of a minute from now on, as a server writes it."""
+    now_ms = cli.clock.now_ms()
+    standing = KeyStanding(level=1, banned_from_ms=now_ms, banned_until_ms=now_ms + 60_000)
+    state = LimiterState({}, {key_id: standing})
+    cli.with_store(lambda store: store.ledger.save(state, UsageChanges()))

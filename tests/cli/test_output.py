@@ -1,0 +1,68 @@
+"""How results are printed."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from petstore.cli import output
+
+
+class Terminal(io.StringIO):
+    """A standard output that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class TestTimes:
+    @pytest.mark.parametrize(
+        ("ms", "iso", "text"),
+        [
+            (0, "1970-01-01T00:00:00.000Z", "1970-01-01 00:00:00Z"),
+            (1_795_219_200_007, "2026-11-21T00:00:00.007Z", "2026-11-21 00:00:00Z"),
+            (253_402_300_799_999, "9999-12-31T23:59:59.999Z", "9999-12-31 23:59:59Z"),
+            (2**62, "9999-12-31T23:59:59.999Z", "9999-12-31 23:59:59Z"),
+            (None, None, "-"),
+        ],
+    )
+    def test_utc(self, ms: int | None, iso: str | None, text: str):
+        """ISO 8601 in UTC for programs, the same without milliseconds for people; never a failure."""
+        assert output.iso_time(ms) == iso
+        assert output.text_time(ms) == text
+
+    def test_days(self):
+        """Days since the epoch become dates."""
+        assert output.iso_day(20_468) == "2026-01-15"
+
+
+class TestTable:
+    def test_plain(self, capsys: pytest.CaptureFixture[str]):
+        """Aligned, numbers to the right, no trailing blanks, no styles."""
+        output.write_table(("ID", "NAME"), [(7, "a"), (10, "bc")])
+        assert capsys.readouterr().out == "ID  NAME\n 7  a\n10  bc\n"
+
+    def test_styled_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch):
+        """Bold headings and coloured states, the same words, and no markup read from what is shown."""
+        shown = on_terminal(monkeypatch)
+        assert "\x1b[" in shown
+        assert "[red]x" in shown
+
+    @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+    def test_plain_where_colour_is_unwanted(self, monkeypatch: pytest.MonkeyPatch, name: str, value: str):
+        """NO_COLOR and terminals that can't are respected: not a single escape."""
+        shown = on_terminal(monkeypatch, **{name: value})
+        assert shown == "ID  NAME    STATE\n 1  [red]x  active\n"
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
+    """A table as a terminal gets it."""
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in ({"TERM": "xterm-256color"} | environment).items():
+        monkeypatch.setenv(name, value)
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    output.write_table(("ID", "NAME", "STATE"), [(1, "[red]x", "active")])
+    return terminal.getvalue()

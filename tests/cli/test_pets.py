@@ -1,0 +1,198 @@
+"""`petstore pets`: the interface's rules, on the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+
+import pytest
+
+from petstore.cli.main import petstore
+from petstore.pets import TRANSITIONS, PetStatus
+from tests.cli.conftest import Cli
+
+
+@pytest.fixture
+def animals(cli: Cli) -> Cli:
+    """Three animals: 1 available, 2 pending, 3 sold."""
+    for name, status in (("Rex", "available"), ("Luna", "pending"), ("Mia", "sold")):
+        cli.ok("pets", "add", name, "--category", "1", "--status", status)
+    return cli
+
+
+class TestAdd:
+    def test_available_unless_said(self, cli: Cli):
+        """The same animal as by POST /pets, and the database is made when there is none."""
+        result = cli.run("pets", "add", "Rex", "--category", "1")
+        assert (result.exit_code, result.stdout) == (0, "1  Rex  category 1  available\n")
+        assert "Making the database" in result.stderr
+        assert cli.json("pets", "add", "Luna", "--category", "2", "--status", "sold") == {
+            "id": 2,
+            "name": "Luna",
+            "categoryId": 2,
+            "status": "sold",
+        }
+
+    @pytest.mark.parametrize("category", ["-9223372036854775808", "9223372036854775807", "0", "-5"])
+    def test_category_is_any_int64(self, cli: Cli, category: str):
+        """Digit for digit, negative ones included."""
+        assert cli.json("pets", "add", "Rex", "--category", category)["categoryId"] == int(category)
+
+    @pytest.mark.parametrize(
+        "category", ["", "x", "1.0", "1e3", "+1", "01", "-0", "9223372036854775808", "-9223372036854775809"]
+    )
+    def test_category_that_is_no_int64_is_wrong_usage(self, cli: Cli, category: str):
+        """No number is bent into another one."""
+        assert "'--category'" in cli.refused(2, "pets", "add", "Rex", "--category", category)
+        assert not cli.database.exists()
+
+    @pytest.mark.parametrize("name", ["", " \t ", "a\x1b[31m", "a\x7f", "\udcff", "x" * 256])
+    def test_name_that_the_interface_refuses_is_wrong_usage(self, cli: Cli, name: str):
+        """The same rule for names as POST /pets has."""
+        line = cli.refused(2, "pets", "add", name, "--category", "1")
+        assert "Invalid value for 'NAME'" in line
+        assert "\x1b" not in line
+
+    @pytest.mark.parametrize("name", ["x" * 255, "  Rex ", "名前", "-Rex", "🐕"])
+    def test_name_is_kept_exactly(self, cli: Cli, name: str):
+        """Nothing is trimmed; after -- a name may begin with a dash."""
+        added = json.loads(cli.ok("pets", "add", "--category", "1", "--json", "--", name))
+        assert added["name"] == name
+
+    def test_name_cannot_change_the_terminal(self, cli: Cli):
+        """What is allowed in a name but not printable is shown as an escape, and kept as it is."""
+        name = "a\u202eb\x9b31mc"
+        assert cli.ok("pets", "add", name, "--category", "1") == (
+            "1  a\\u202eb\\x9b31mc  category 1  available\n"
+        )
+        assert "a\\u202eb\\x9b31mc" in cli.ok("pets", "list")
+        assert cli.json("pets", "list")[0]["name"] == name
+
+    def test_category_is_required(self, cli: Cli):
+        """There is no category that could be meant."""
+        assert "--category" in cli.refused(2, "pets", "add", "Rex")
+
+
+class TestList:
+    def test_in_the_order_of_ids(self, animals: Cli):
+        """A table for people, the interface's own shape for programs."""
+        assert [pet["id"] for pet in animals.json("pets", "list")] == [1, 2, 3]
+        assert animals.ok("pets", "list").splitlines() == [
+            "ID  NAME  CATEGORY  STATUS",
+            " 1  Rex          1  available",
+            " 2  Luna         1  pending",
+            " 3  Mia          1  sold",
+        ]
+
+    @pytest.mark.parametrize("status", list(PetStatus))
+    def test_by_status(self, animals: Cli, status: PetStatus):
+        """Only animals in that state."""
+        (pet,) = animals.json("pets", "list", "--status", status.value)
+        assert pet["status"] == status
+
+    def test_page_by_page(self, animals: Cli):
+        """The remark about more goes to standard error, and is gone on the last page."""
+        first = animals.run("pets", "list", "--limit", "2", "--json")
+        assert first.stderr == "There are more: add --after 2\n"
+        last = animals.run("pets", "list", "--limit", "2", "--after", "2", "--json")
+        assert ('"id": 3' in last.stdout, last.stderr) == (True, "")
+
+    def test_none(self, animals: Cli):
+        """No match is no failure."""
+        result = animals.run("pets", "list", "--after", "3")
+        assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No animals match.\n")
+        assert animals.json("pets", "list", "--after", "3") == []
+
+    @pytest.mark.parametrize("limit", ["0", "-1", "10001", "x", "1.0"])
+    def test_limit_out_of_bounds_is_wrong_usage(self, animals: Cli, limit: str):
+        """A limit is a whole number from 1 to 10,000."""
+        assert "'--limit'" in animals.refused(2, "pets", "list", "--limit", limit)
+
+    @pytest.mark.parametrize("status", ["AVAILABLE", "", "gone"])
+    def test_unknown_status_is_wrong_usage(self, animals: Cli, status: str):
+        """States are spelt as in the interface."""
+        assert "'pending'" in animals.refused(2, "pets", "list", "--status", status)
+
+    def test_after_that_is_no_id_is_wrong_usage(self, animals: Cli):
+        """--after takes an animal's id."""
+        assert "'--after'" in animals.refused(2, "pets", "list", "--after", "0")
+
+
+class TestSetStatus:
+    def test_keeps_who_did_it(self, animals: Cli, monkeypatch: pytest.MonkeyPatch):
+        """The operating system's user name goes into the history, whatever $USER says."""
+        monkeypatch.setenv("USER", "mallory")
+        user = pwd.getpwuid(os.getuid()).pw_name
+        assert animals.ok("pets", "set-status", "1", "pending") == "1  Rex  category 1  pending\n"
+        assert animals.json("pets", "history", "1") == [
+            {
+                "petId": 1,
+                "at": "2027-01-15T08:00:30.000Z",
+                "actor": f"cli:{user}",
+                "from": "available",
+                "to": "pending",
+            }
+        ]
+
+    def test_user_without_a_name_is_an_id(self, animals: Cli, monkeypatch: pytest.MonkeyPatch):
+        """In a container the user may have no entry."""
+
+        def missing(uid: int) -> None:
+            raise KeyError(uid)
+
+        monkeypatch.setattr(pwd, "getpwuid", missing)
+        animals.ok("pets", "set-status", "1", "sold")
+        assert animals.json("pets", "history", "1")[0]["actor"] == f"cli:uid-{os.getuid()}"
+
+    def test_same_status_changes_nothing(self, animals: Cli):
+        """No entry in the history for what was so before."""
+        assert animals.json("pets", "set-status", "3", "sold")["status"] == "sold"
+        assert animals.json("pets", "history", "3") == []
+
+    def test_forbidden_transition_is_refused(self, animals: Cli):
+        """The message says what the animal can become."""
+        line = animals.refused(1, "pets", "set-status", "3", "pending")
+        assert "it can become available, not pending" in line
+
+    def test_unknown_animal_is_refused(self, animals: Cli):
+        """There is nothing to change."""
+        assert "There is no animal 9" in animals.refused(1, "pets", "set-status", "9", "sold")
+
+    @pytest.mark.parametrize("arguments", [["x", "sold"], ["0", "sold"], ["1", "gone"], ["1"]])
+    def test_malformed_is_wrong_usage(self, animals: Cli, arguments: list[str]):
+        """An id is a positive number, a state one of three."""
+        animals.refused(2, "pets", "set-status", *arguments)
+
+    def test_help_shows_the_table_of_transitions(self):
+        """What the help says is what the core does."""
+        command = petstore.get_command(None, "pets").commands["set-status"]
+        said = {}
+        for line in command.help.splitlines():
+            before, arrow, after = line.partition("->")
+            if arrow:
+                names = after.partition("(")[0].split(",")
+                said[PetStatus(before.strip())] = {PetStatus(name.strip()) for name in names}
+        assert said == TRANSITIONS
+
+
+class TestHistory:
+    def test_oldest_first(self, animals: Cli):
+        """Every change, with its time and both states."""
+        animals.ok("pets", "set-status", "1", "pending")
+        animals.clock.advance(60)
+        animals.ok("pets", "set-status", "1", "sold")
+        lines = animals.ok("pets", "history", "1").splitlines()
+        assert lines[0].split() == ["AT", "BY", "FROM", "TO"]
+        assert lines[1].startswith("2027-01-15 08:00:30Z  cli:")
+        assert lines[2].split()[-2:] == ["pending", "sold"]
+
+    def test_never_changed(self, animals: Cli):
+        """An animal without changes is told from one that does not exist."""
+        result = animals.run("pets", "history", "1")
+        assert (result.exit_code, result.stdout) == (0, "")
+        assert "Animal 1 has the state that it was added with." in result.stderr
+
+    def test_unknown_animal_is_refused(self, animals: Cli):
+        """No history of nothing."""
+        assert "There is no animal 9" in animals.refused(1, "pets", "history", "9")

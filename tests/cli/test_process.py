@@ -1,0 +1,281 @@
+"""The installed program as a real process: its streams, its exit codes, and a server that runs beside it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import apsw
+import pytest
+
+from petstore.keys import is_wellformed
+from tests.support.server import PROGRAM, Server, environment, running_server
+
+pytestmark = pytest.mark.e2e
+
+_SECONDS = 30
+
+
+class Program:
+    """The program, on one database."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.settings = {"database_url": f"sqlite:///{folder}/petstore.db"}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return environment(self.settings) | {"TERM": "xterm-256color", "NO_COLOR": ""}
+
+    def run(
+        self, *arguments: str, stdin: str = "", stdout: object = subprocess.PIPE
+    ) -> subprocess.CompletedProcess[str]:
+        """One run, its streams apart."""
+        return subprocess.run(
+            [PROGRAM, *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            input=stdin,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+
+    def ok(self, *arguments: str, stdin: str = "") -> str:
+        """Standard output of a run that must succeed."""
+        done = self.run(*arguments, stdin=stdin)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def on_terminal(self, arguments: Sequence[str], more: Mapping[str, str] | None = None) -> str:
+        """What a run without input writes to a terminal."""
+        ours, theirs = pty.openpty()
+        done = subprocess.run(
+            [PROGRAM, *arguments],
+            env=self.environment | dict(more or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=subprocess.DEVNULL,
+            timeout=_SECONDS,
+            check=True,
+        )
+        assert done.returncode == 0
+        os.close(theirs)
+        return read_all(ours)
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    """The program in an empty directory."""
+    return Program(tmp_path)
+
+
+def read_all(terminal: int) -> str:
+    """Everything until the other side is closed (which Linux reports as an error)."""
+    parts = []
+    try:
+        while part := os.read(terminal, 65_536):
+            parts.append(part)
+    except OSError:
+        pass
+    finally:
+        os.close(terminal)
+    return b"".join(parts).decode()
+
+
+class TestStreams:
+    def test_key_stands_alone_on_standard_output(self, program: Program):
+        """A redirected key is the key, and it works in the check."""
+        program.ok("accounts", "add", "shop", "--plan", "free")
+        done = program.run("keys", "issue", "shop")
+        assert is_wellformed(done.stdout.removesuffix("\n"))
+        assert "shown only now" in done.stderr
+        assert "active" in program.ok("keys", "check", stdin=done.stdout)
+
+    def test_no_colour_when_piped(self, program: Program):
+        """A pipe gets plain text, from help to tables."""
+        program.ok("accounts", "add", "shop", "--plan", "free")
+        for arguments in (["accounts", "list"], ["--help"], ["config"], ["usage", "shop"]):
+            assert "\x1b" not in program.ok(*arguments)
+
+    def test_colour_on_a_terminal_unless_unwanted(self, program: Program):
+        """A terminal gets styles; with NO_COLOR it gets none at all."""
+        program.ok("accounts", "add", "shop", "--plan", "free")
+        assert "\x1b[" in program.on_terminal(["accounts", "list"])
+        plain = program.on_terminal(["accounts", "list"], {"NO_COLOR": "1"})
+        assert "\x1b" not in plain
+        assert "shop" in plain
+
+    def test_closed_pipe_ends_quietly(self, program: Program):
+        """`petstore openapi | head -1` and the like: no traceback, nothing on standard error."""
+        program.ok("db", "migrate")
+        for arguments in (["openapi"], ["config"], ["accounts", "list", "--json"], ["--help"]):
+            reading, writing = os.pipe()
+            os.close(reading)
+            try:
+                assert program.run(*arguments, stdout=writing).stderr == ""
+            finally:
+                os.close(writing)
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
+    @pytest.mark.parametrize("options", [[], ["--json"]])
+    def test_key_that_could_not_be_printed_is_named(self, program: Program, options: list[str]):
+        """On a full disk nobody has the new key: the operator is told to revoke it."""
+        program.ok("accounts", "add", "shop", "--plan", "free")
+        with Path("/dev/full").open("w") as full:
+            done = program.run("keys", "issue", "shop", *options, stdout=full)
+            other = program.run("accounts", "list", stdout=full)
+        assert done.returncode == 1
+        assert "Key 1 was issued but could not be printed (No space left on device)" in done.stderr
+        assert "petstore keys revoke 1" in done.stderr.splitlines()[-1]
+        assert (other.returncode, other.stderr) == (1, "petstore: No space left on device.\n")
+
+    def test_terminal_without_unicode(self, program: Program):
+        """What a terminal of another encoding can't show appears as an escape."""
+        program.ok("pets", "add", "名前", "--category", "1")
+        done = subprocess.run(
+            [PROGRAM, "pets", "list"],
+            env=program.environment | {"PYTHONIOENCODING": "latin-1"},
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert b"\\u540d\\u524d" in done.stdout
+
+
+class TestExitCodes:
+    def test_all_of_them(self, program: Program):
+        """1 refused, 2 wrong usage, 75 busy, 78 configuration: one line each, nothing on standard output."""
+        program.ok("accounts", "add", "shop", "--plan", "free")
+        holder = apsw.Connection(str(program.folder / "petstore.db"))
+        holder.execute("BEGIN IMMEDIATE")
+        program.settings["busy_timeout"] = "50ms"
+        try:
+            busy = program.run("accounts", "add", "zoo", "--plan", "free")
+        finally:
+            holder.execute("ROLLBACK")
+            holder.close()
+        refused = program.run("accounts", "add", "shop", "--plan", "free")
+        usage = program.run("accounts", "add", "shop")
+        program.settings["port"] = "0"
+        configuration = program.run("accounts", "list")
+        for code, done in ((75, busy), (1, refused), (2, usage), (78, configuration)):
+            assert (done.returncode, done.stdout) == (code, "")
+            assert done.stderr.startswith("petstore: ")
+            assert done.stderr.count("\n") == 1
+
+    def test_interrupt_at_the_prompt(self, program: Program):
+        """Ctrl+C while `keys check` asks for a key: 130, no traceback."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [PROGRAM, "keys", "check"],
+            env=program.environment,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        shown = b""
+        while b"Key:" not in shown:
+            shown += os.read(ours, 1_024)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(_SECONDS) == 130
+        assert "Traceback" not in read_all(ours)
+
+    def test_prompt_does_not_show_the_key(self, program: Program):
+        """On a terminal the key is asked for, and what is typed stays hidden."""
+        program.ok("accounts", "add", "shop", "--plan", "free")
+        key = program.ok("keys", "issue", "shop").strip()
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [PROGRAM, "keys", "check"],
+            env=program.environment,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        shown = b""
+        while b"Key:" not in shown:
+            shown += os.read(ours, 1_024)
+        os.write(ours, key.encode() + b"\n")
+        assert process.wait(_SECONDS) == 0
+        rest = read_all(ours)
+        assert "active" in rest
+        assert key not in rest
+
+
+class TestStart:
+    def test_version_loads_next_to_nothing(self):
+        """What makes a start slow is not imported for it; a count of modules, since a time would flicker."""
+        code = (
+            "import sys; sys.argv = ['petstore', '--version']\n"
+            "from petstore.cli import main\n"
+            "try:\n    main()\nexcept SystemExit:\n    pass\n"
+            "heavy = {'granian', 'starlette', 'rich', 'structlog', 'msgspec', 'apsw', 'asyncio', 'yaml'}\n"
+            "print(sorted(heavy & set(sys.modules)))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=_SECONDS, check=True
+        )
+        assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.slow
+def test_beside_a_running_server(tmp_path: Path):
+    """Whatever is done on the command line, the server's next request knows."""
+    with running_server(tmp_path) as server:
+        program = Program(tmp_path)
+        assert "petstore.db" in program.run("serve").stderr  # a second one is refused
+        check_keys(program, server)
+        check_plan(program, server)
+        check_pets(program, server)
+        assert program.run("db", "check").returncode == 0
+        copy = str(tmp_path / "copy.db")
+        program.ok("db", "backup", copy)
+        refused = program.run("db", "restore", copy)
+        assert (refused.returncode, "stop it first" in refused.stderr) == (1, True)
+    assert program.run("db", "restore", copy).returncode == 0
+
+
+def check_keys(program: Program, server: Server) -> None:
+    """Issued, rotated and revoked keys act at once."""
+    program.ok("accounts", "add", "shop", "--plan", "free")
+    first = program.ok("keys", "issue", "shop").strip()
+    assert server.request("GET", "/v1/pets", key=first).status == 200
+    second = program.ok("keys", "rotate", "2", "--overlap", "0").strip()
+    assert server.request("GET", "/v1/pets", key=first).status == 401
+    assert server.request("GET", "/v1/pets", key=second).status == 200
+    program.ok("keys", "revoke", "3")
+    assert server.request("GET", "/v1/pets", key=second).status == 401
+
+
+def check_plan(program: Program, server: Server) -> None:
+    """A change of plan acts on the next request; what is used stays used."""
+    key = program.ok("keys", "issue", "shop").strip()
+    program.ok("accounts", "set-plan", "shop", "--plan", "enterprise", "--per-minute", "4", "--per-day", "9")
+    headers = server.request("GET", "/v1/pets", key=key).headers
+    assert (headers["x-ratelimit-limit"], headers["x-ratelimit-remaining"]) == ("4", "1")
+
+
+def check_pets(program: Program, server: Server) -> None:
+    """Animals appear and change for clients at once, and the other way round."""
+    added = program.ok("pets", "add", "Rex", "--category", "1")
+    assert server.request("GET", "/v1/pets").json() == [
+        {"id": 1, "name": "Rex", "categoryId": 1, "status": "available"}
+    ]
+    assert added.startswith("1  Rex")
+    program.ok("pets", "set-status", "1", "sold")
+    assert server.request("GET", "/v1/pets?status=available").json() == []
+    assert server.post({"name": "Luna", "categoryId": 2}).status == 201
+    assert "Luna" in program.ok("pets", "list")

@@ -1,0 +1,99 @@
+"""`petstore usage`."""
+
+from __future__ import annotations
+
+from petstore.quota import LimiterState
+from petstore.usage import DAY_MS, AccountWindows, DailyUsage, UsageChanges
+from tests.cli.conftest import Cli
+from tests.cli.test_keys import ban
+
+
+def serve(cli: Cli, *, minute: int, day: int, days: dict[int, DailyUsage] | None = None) -> None:
+    """What a server writes after it has answered so many requests of account 1."""
+    now_ms = cli.clock.now_ms()
+    windows = AccountWindows(now_ms, minute, now_ms // DAY_MS, day)
+    usage = UsageChanges({(1, number): counts for number, counts in (days or {}).items()})
+    cli.with_store(lambda store: store.ledger.save(LimiterState({1: windows}), usage))
+
+
+class TestReport:
+    def test_untouched_account(self, shop: Cli):
+        """All is left; the minute would open with the next request, the day ends at midnight UTC."""
+        shop.clock.advance(7)
+        report = shop.json("usage", "shop")
+        assert report["account"] == shop.json("accounts", "show", "shop")
+        assert report["windows"] == [
+            {"name": "minute", "limit": 300, "remaining": 300, "resetAt": "2027-01-15T08:01:37.000Z"},
+            {"name": "day", "limit": 10_000, "remaining": 10_000, "resetAt": "2027-01-16T00:00:00.000Z"},
+        ]
+        assert (report["keys"], report["days"]) == ([], [])
+
+    def test_windows_as_of_now(self, shop: Cli):
+        """What stands in the database is rolled on to this moment: a minute that is over is not shown."""
+        serve(shop, minute=100, day=4_000)
+        assert [window["remaining"] for window in shop.json("usage", "1")["windows"]] == [200, 6_000]
+        shop.clock.advance(60)
+        assert [window["remaining"] for window in shop.json("usage", "1")["windows"]] == [300, 6_000]
+        shop.clock.advance(86_400)
+        assert [window["remaining"] for window in shop.json("usage", "1")["windows"]] == [300, 10_000]
+
+    def test_lowered_plan_leaves_nothing_never_less(self, shop: Cli):
+        """What is used stays used after a change of plan."""
+        serve(shop, minute=100, day=4_000)
+        shop.ok("accounts", "set-plan", "shop", "--plan", "free")
+        assert [window["remaining"] for window in shop.json("usage", "1")["windows"]] == [0, 0]
+
+    def test_bans_of_its_keys(self, shop: Cli):
+        """Which key is banned and until when; others are as they are."""
+        shop.issue("shop")
+        shop.issue("shop")
+        ban(shop, 2)
+        first, second = shop.json("usage", "shop")["keys"]
+        assert (first["state"], first["bannedUntil"]) == ("active", None)
+        assert (second["id"], second["bannedUntil"]) == (2, "2027-01-15T08:01:30.000Z")
+        assert second["display"] == shop.json("keys", "list", "shop")[1]["display"]
+        shop.clock.advance(60)
+        assert shop.json("usage", "shop")["keys"][1]["bannedUntil"] is None
+
+    def test_last_thirty_days(self, shop: Cli):
+        """Newest first, with the calls of the deprecated operation; older days are left out."""
+        today = shop.clock.now_ms() // DAY_MS
+        days = {today - age: DailyUsage(today - age, 10 + age, age, 1) for age in (0, 1, 29, 30)}
+        serve(shop, minute=0, day=0, days=days)
+        assert shop.json("usage", "shop")["days"] == [
+            {"day": "2027-01-15", "requests": 10, "refused": 0, "deprecated": 1},
+            {"day": "2027-01-14", "requests": 11, "refused": 1, "deprecated": 1},
+            {"day": "2026-12-17", "requests": 39, "refused": 29, "deprecated": 1},
+        ]
+
+    def test_text(self, shop: Cli):
+        """The same for people, as three tables."""
+        shop.issue("shop")
+        ban(shop, 1)
+        today = shop.clock.now_ms() // DAY_MS
+        serve(shop, minute=100, day=4_000, days={today: DailyUsage(today, 4_000, 12, 3)})
+        shown = shop.json("keys", "list", "shop")[0]["display"]
+        assert shop.ok("usage", "shop").splitlines() == [
+            "shop (id 1), plan pro",
+            "",
+            "WINDOW  LIMIT  REMAINING  RESETS",
+            "minute    300        200  2027-01-15 08:01:30Z",
+            "day     10000       6000  2027-01-16 00:00:00Z",
+            "",
+            "KEY  TEXT             STATE   BANNED UNTIL",
+            f"  1  {shown}  banned  2027-01-15 08:01:30Z",
+            "",
+            "DAY         REQUESTS  REFUSED  DEPRECATED",
+            "2027-01-15      4000       12           3",
+        ]
+
+    def test_text_of_an_untouched_account(self, shop: Cli):
+        """No empty tables."""
+        result = shop.run("usage", "shop")
+        assert result.stdout.splitlines()[-1].startswith("day")
+        assert "No requests in the last 30 days." in result.stderr
+
+
+def test_unknown_account_is_refused(shop: Cli):
+    """There is nobody to report on."""
+    assert "petstore accounts list" in shop.refused(1, "usage", "nobody")
