@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from pathlib import Path
 from typing import IO
 
@@ -75,9 +74,8 @@ class Service:
     async def stop(self) -> None:
         """Write what is counted, carry out what was accepted, close everything."""
         self._endpoints.draining = True
-        self._saving.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._saving
+        self.journal.stop()
+        await self._saving
         try:
             await self.journal.save()
         except StoreUnavailable as error:

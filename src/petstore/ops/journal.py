@@ -41,6 +41,7 @@ class Journal:
         self._state = LimiterState()
         self._usage = UsageChanges()
         self._purged_ms = clock.now_ms()
+        self._stopping = asyncio.Event()
 
     async def save(self) -> None:
         """Write everything that is not yet in the ledger. Raises StoreUnavailable and keeps it then."""
@@ -53,9 +54,8 @@ class Journal:
         self._state, self._usage = LimiterState(), UsageChanges()
 
     async def run(self) -> None:
-        """Until cancelled."""
-        while True:
-            await asyncio.sleep(INTERVAL_SECONDS)
+        """Until `stop`. Not to be cancelled: what is on its way to the ledger would be counted twice."""
+        while await self._pause():
             try:
                 await self.save()
                 now_ms = self._clock.now_ms()
@@ -67,3 +67,15 @@ class Journal:
             except Exception as error:
                 # The next round tries again: nothing may end the saving while the service goes on.
                 _log.error("counters not saved yet", exc_info=error)
+
+    def stop(self) -> None:
+        """End `run` after what it is doing now."""
+        self._stopping.set()
+
+    async def _pause(self) -> bool:
+        """Wait for the next round; False when there is none."""
+        try:
+            await asyncio.wait_for(self._stopping.wait(), INTERVAL_SECONDS)
+        except TimeoutError:
+            return True
+        return False

@@ -1,0 +1,165 @@
+"""The journal: counters reach the ledger about once a second, and exactly at a clean stop."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import threading
+from pathlib import Path
+
+import pytest
+
+from petstore.errors import StoreUnavailable
+from petstore.keys import Grant
+from petstore.limiter.memory import MemoryLimiter
+from petstore.ops import journal
+from petstore.ops.journal import Journal
+from petstore.quota import BanPolicy, LimiterState
+from petstore.usage import UsageChanges, UsageMeter
+from tests.support.clock import ManualClock
+from tests.support.disk import mounted_disk
+from tests.support.service import open_shop
+from tests.support.waiting import until
+
+
+class Ledger:
+    """Remembers what it was given; fails when told to."""
+
+    def __init__(self) -> None:
+        self.saved: list[tuple[LimiterState, UsageChanges]] = []
+        self.fails: Exception | None = None
+        self.failures = 0
+        self.purges: list[int] = []
+
+    async def load(self, now_ms: int) -> LimiterState:
+        return LimiterState()
+
+    async def save(self, state: LimiterState, usage: UsageChanges) -> None:
+        if self.fails is not None:
+            self.failures += 1
+            raise self.fails
+        self.saved.append((copy.deepcopy(state), copy.deepcopy(usage)))
+
+    async def purge(self, now_ms: int) -> None:
+        self.purges.append(now_ms)
+
+
+class Counting:
+    """A journal with the limiter and the meter that it collects from."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.clock = clock
+        self.ledger = Ledger()
+        self.meter = UsageMeter()
+        self.limiter = MemoryLimiter(clock, BanPolicy())
+        self.journal = Journal(
+            limiter=self.limiter, meter=self.meter, ledger=self.ledger, purge=self.ledger.purge, clock=clock
+        )
+
+    async def request(self) -> None:
+        """One request of key 1, account 1."""
+        decision = await self.limiter.take(Grant(1, 1, 60, 1_000))
+        self.meter.count(1, 1, decision.now_ms, allowed=decision.allowed, deprecated=False)
+
+    def sums(self) -> int:
+        """Requests in all batches together."""
+        return sum(day.requests for _, usage in self.ledger.saved for day in usage.daily.values())
+
+
+@pytest.fixture
+def counting(clock: ManualClock) -> Counting:
+    return Counting(clock)
+
+
+class TestSave:
+    """What changed goes to the ledger once."""
+
+    async def test_without_changes_nothing_is_written(self, counting: Counting) -> None:
+        """An idle service does not touch the disk."""
+        await counting.journal.save()
+        assert counting.ledger.saved == []
+
+    async def test_windows_are_absolute_and_usage_is_added(self, counting: Counting) -> None:
+        """Two batches: the windows' values, the counts since the batch before."""
+        await counting.request()
+        await counting.journal.save()
+        await counting.request()
+        await counting.request()
+        await counting.journal.save()
+        assert [state.windows[1].day_used for state, _ in counting.ledger.saved] == [1, 3]
+        assert counting.sums() == 3
+
+    async def test_what_could_not_be_saved_is_kept_for_the_next_time(self, counting: Counting) -> None:
+        """Two failures, then everything at once."""
+        counting.ledger.fails = StoreUnavailable("busy")
+        for _ in range(2):
+            await counting.request()
+            with pytest.raises(StoreUnavailable):
+                await counting.journal.save()
+        counting.ledger.fails = None
+        await counting.request()
+        await counting.journal.save()
+        assert len(counting.ledger.saved) == 1
+        assert (counting.sums(), counting.ledger.saved[0][0].windows[1].day_used) == (3, 3)
+
+
+class TestRun:
+    """The loop of a running service."""
+
+    @pytest.fixture(autouse=True)
+    def _quickly(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(journal, "INTERVAL_SECONDS", 0.001)
+
+    @pytest.mark.parametrize("error", [StoreUnavailable("busy"), ValueError("unexpected")])
+    async def test_it_goes_on_after_a_failure(self, counting: Counting, error: Exception) -> None:
+        """Foreseen or not, a failure is only the end of a round."""
+        counting.ledger.fails = error
+        await counting.request()
+        running = asyncio.create_task(counting.journal.run())
+        await until(lambda: counting.ledger.failures >= 2)
+        counting.ledger.fails = None
+        await until(lambda: bool(counting.ledger.saved))
+        counting.journal.stop()
+        await running
+        assert counting.sums() == 1
+
+    async def test_it_purges_once_a_minute(self, counting: Counting) -> None:
+        """By the service's clock, also when that steps back."""
+        running = asyncio.create_task(counting.journal.run())
+        for number, step in enumerate((60, -3_600), 1):
+            counting.clock.advance(step)
+            await until(lambda number=number: len(counting.ledger.purges) == number)
+        counting.journal.stop()
+        await running
+        assert len(counting.ledger.purges) == 2
+
+
+async def test_a_stop_in_the_middle_of_a_save_counts_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is slow, a batch is on its way, and the service is told to stop: three requests are three."""
+    monkeypatch.setattr(journal, "INTERVAL_SECONDS", 0.001)
+    at_the_disk, go_on = threading.Event(), threading.Event()
+
+    def slow(*_: object) -> None:
+        at_the_disk.set()
+        go_on.wait(10)
+
+    with mounted_disk() as disk:
+        async with open_shop(tmp_path) as shop:
+            before = shop.application.service.journal
+            for _ in range(3):
+                await shop.ask("GET", "/v1/pets")
+            disk.before = slow
+            await until(at_the_disk.is_set)
+            stopping = asyncio.create_task(shop.application.stop())
+            for _ in range(10):
+                await asyncio.sleep(0)
+            go_on.set()
+            await stopping
+            disk.heal()
+            await shop.application.start()
+            assert shop.application.service.journal is not before
+            report = await shop.store.usage.report(1, shop.clock.now_ms())
+            assert [(day.requests, day.refused) for day in report.days] == [(3, 0)]
+            assert report.windows.day_used == 3
