@@ -1,0 +1,164 @@
+"""Idempotency-Key in every store: one animal for one key, whatever happens at the same time (I6)."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from petstore.errors import IdempotencyKeyInUse, IdempotencyKeyReused
+from petstore.pets import Created, Idempotency, NewPet, PageQuery, PetStatus
+from petstore.plans import FREE
+from petstore.storage import Store
+from tests.contract.conftest import Backend
+from tests.support.clock import ManualClock
+
+REX = NewPet("Rex", 1)
+KEY = Idempotency(1, "order-1")
+DAY_SECONDS = 86_400
+
+
+@pytest.fixture
+async def store(backend: Backend) -> Store:
+    """Two accounts."""
+    opened = backend.open()
+    for name in ("a", "b"):
+        await opened.keys.add_account(name, FREE)
+    return opened
+
+
+async def count(store: Store) -> int:
+    return len((await store.pets.page(PageQuery(limit=100))).pets)
+
+
+class TestReplay:
+    """The same key and the same animal: the same answer."""
+
+    async def test_a_second_request_gets_the_first_ones_animal(self, store: Store) -> None:
+        """Marked as replayed; nothing is added."""
+        first = await store.pets.add(REX, KEY)
+        again = await store.pets.add(NewPet("Rex", 1, PetStatus.AVAILABLE), KEY)
+        assert (first.replayed, again.replayed) == (False, True)
+        assert first.pet == again.pet
+        assert await count(store) == 1
+
+    async def test_it_is_the_answer_of_then(self, backend: Backend, store: Store) -> None:
+        """Also when the animal was sold, or removed by hand, in the meantime."""
+        first = await store.pets.add(REX, KEY)
+        await store.pets.set_status(1, PetStatus.SOLD, "staff")
+        assert (await store.pets.add(REX, KEY)).pet == first.pet
+        backend.execute("DELETE FROM pet_status_changes; DELETE FROM pets")
+        assert (await store.pets.add(REX, KEY)).pet == first.pet
+
+    async def test_it_survives_a_restart(self, backend: Backend, store: Store) -> None:
+        """It is kept in the same transaction as the animal."""
+        first = await store.pets.add(REX, KEY)
+        await store.close()
+        assert await backend.open().pets.add(REX, KEY) == Created(first.pet, True)
+
+    async def test_keys_belong_to_their_account(self, store: Store) -> None:
+        """Another account's same words are another key."""
+        await store.pets.add(REX, KEY)
+        other = await store.pets.add(NewPet("Tom", 2), Idempotency(2, KEY.key))
+        assert (other.pet.id, other.replayed) == (2, False)
+
+    @pytest.mark.parametrize("key", ["a", "A", "a ", "é", "'", "x" * 255])
+    async def test_keys_are_compared_exactly(self, store: Store, key: str) -> None:
+        """Case and every character count."""
+        for text in ("a", "A", "a ", "é", "'", "x" * 255):
+            created = await store.pets.add(REX, Idempotency(1, text))
+            assert not created.replayed
+        assert (await store.pets.add(REX, Idempotency(1, key))).replayed
+
+
+class TestReuse:
+    """The same key for another animal is a mistake of the client's."""
+
+    @pytest.mark.parametrize(
+        "other", [NewPet("Rex ", 1), NewPet("Rex", 2), NewPet("Rex", 1, PetStatus.SOLD), NewPet("rex", 1)]
+    )
+    async def test_it_is_refused_and_nothing_is_added(self, store: Store, other: NewPet) -> None:
+        """Every member of the animal counts; the key goes on to mean the first."""
+        await store.pets.add(REX, KEY)
+        with pytest.raises(IdempotencyKeyReused, match="another animal"):
+            await store.pets.add(other, KEY)
+        assert await count(store) == 1
+        assert (await store.pets.add(REX, KEY)).replayed
+
+
+class TestAge:
+    """A key is kept for 24 hours."""
+
+    @pytest.mark.parametrize(("seconds", "replayed"), [(DAY_SECONDS - 0.001, True), (DAY_SECONDS, False)])
+    async def test_it_means_the_animal_for_24_hours(
+        self, store: Store, clock: ManualClock, seconds: float, replayed: bool
+    ) -> None:
+        """A millisecond short of it still; from then on it is a new key."""
+        await store.pets.add(REX, KEY)
+        clock.advance(seconds)
+        assert (await store.pets.add(REX, KEY)).replayed is replayed
+        assert await count(store) == (1 if replayed else 2)
+
+    async def test_after_that_it_may_mean_another_animal(self, store: Store, clock: ManualClock) -> None:
+        """And is kept for 24 hours again."""
+        await store.pets.add(REX, KEY)
+        clock.advance(DAY_SECONDS)
+        tom = await store.pets.add(NewPet("Tom", 2), KEY)
+        clock.advance(DAY_SECONDS - 1)
+        assert await store.pets.add(NewPet("Tom", 2), KEY) == Created(tom.pet, True)
+
+    async def test_a_purge_removes_what_is_older_and_nothing_else(
+        self, backend: Backend, store: Store, clock: ManualClock
+    ) -> None:
+        """Also a large heap of them, bit by bit."""
+        for number in range(3):
+            await store.pets.add(REX, Idempotency(1, f"old-{number}"))
+        clock.advance(DAY_SECONDS)
+        await store.pets.add(REX, KEY)
+        await store.purge(clock.now_ms())
+        assert backend.execute("SELECT key FROM idempotency_keys") == [("order-1",)]
+        assert (await store.pets.add(REX, KEY)).replayed
+
+
+class TestRace:
+    """Fifty at once."""
+
+    async def test_one_process_adds_one_animal(self, store: Store) -> None:
+        """One is answered, the others are told that it is being carried out; a retry gets the animal."""
+        results = await asyncio.gather(*(store.pets.add(REX, KEY) for _ in range(50)), return_exceptions=True)
+        created = [result for result in results if isinstance(result, Created)]
+        in_use = [result for result in results if isinstance(result, IdempotencyKeyInUse)]
+        assert (len(created), len(in_use)) == (1, 49)
+        assert in_use[0].retry_after_seconds == 1
+        assert await count(store) == 1
+        assert (await store.pets.add(REX, KEY)).pet == created[0].pet
+
+    async def test_several_processes_add_one_animal(self, backend: Backend, store: Store) -> None:
+        """Five stores on the same data, ten each, one after the other: all get the same animal."""
+        stores = [store, *(backend.open() for _ in range(4))]
+
+        async def ten(one: Store) -> list[Created]:
+            return [await one.pets.add(REX, KEY) for _ in range(10)]
+
+        results = [created for many in await asyncio.gather(*map(ten, stores)) for created in many]
+        assert {created.pet.id for created in results} == {1}
+        assert sum(not created.replayed for created in results) == 1
+        assert await count(store) == 1
+
+    async def test_a_client_that_goes_away_does_not_free_a_second_animal(self, store: Store) -> None:
+        """Its request is cancelled on the way; the retry finds what was carried out all the same."""
+        first = asyncio.create_task(store.pets.add(REX, KEY))
+        await asyncio.sleep(0)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        again = await store.pets.add(REX, KEY)
+        assert (again.pet.id, again.replayed) == (1, True)
+        assert await count(store) == 1
+
+    async def test_a_failed_attempt_leaves_the_key_free(self, store: Store) -> None:
+        """A refused animal does not block the next request with its key."""
+        await store.pets.add(REX, KEY)
+        for _ in range(2):
+            with pytest.raises(IdempotencyKeyReused):
+                await store.pets.add(NewPet("Tom", 2), KEY)

@@ -1,0 +1,273 @@
+"""Versions: whatever is kept is as new as the request, whoever wrote (I5, I14)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from petstore.keys import digest
+from petstore.pets import NewPet, PetStatus
+from petstore.plans import FREE, PRO
+from petstore.quota import KeyStanding, LimiterState
+from petstore.storage import Store
+from petstore.storage.sqlite.connection import migrate, open_reader
+from petstore.storage.sqlite.versions import SqliteVersions
+from petstore.usage import AccountWindows, DailyUsage, UsageChanges
+from petstore.versions import Versions
+from tests.contract.conftest import Backend
+from tests.support.service import Shop
+
+
+async def turn() -> None:
+    """One turn of the event loop: what was checked in this one is over."""
+    await asyncio.sleep(0)
+
+
+async def moved(store: Store, before: Versions) -> tuple[bool, bool]:
+    """Whether the catalogue's and the keyring's version are others than before."""
+    await turn()
+    now = store.versions.current()
+    return now.catalogue != before.catalogue, now.keyring != before.keyring
+
+
+@pytest.fixture
+async def store(backend: Backend) -> Store:
+    """An account, a key and an animal."""
+    opened = backend.open()
+    await opened.keys.add_account("shop", FREE)
+    await opened.keys.issue("shop", "test")
+    await opened.pets.add(NewPet("Rex", 1))
+    return opened
+
+
+class TestWhatMoves:
+    """A version moves exactly when something that is kept under it changes."""
+
+    async def test_animals_move_the_catalogue_alone(self, store: Store) -> None:
+        """An addition, a change of status."""
+        for change in (
+            store.pets.add(NewPet("Tom", 2)),
+            store.pets.set_status(1, PetStatus.SOLD, "staff"),
+        ):
+            await turn()
+            before = store.versions.current()
+            await change
+            assert await moved(store, before) == (True, False)
+
+    async def test_accounts_and_keys_move_the_keyring_alone(self, store: Store) -> None:
+        """Each of their methods that changes something."""
+        for change in (
+            store.keys.add_account("other", FREE),
+            store.keys.issue("shop", "test"),
+            store.keys.set_plan("shop", PRO),
+            store.keys.rotate(1, "test", 1_000),
+            store.keys.pardon(1),
+            store.keys.revoke(1),
+        ):
+            await turn()
+            before = store.versions.current()
+            await change
+            assert await moved(store, before) == (False, True)
+
+    async def test_counters_move_nothing(self, store: Store) -> None:
+        """A batch is written every second: what is kept survives it."""
+        before = store.versions.current()
+        state = LimiterState({1: AccountWindows(1, 1, 1, 1)}, {1: KeyStanding(strikes=1)})
+        await store.ledger.save(state, UsageChanges({(1, 7): DailyUsage(7, 1)}, {1: 5}))
+        await store.purge(10**15)
+        assert await moved(store, before) == (False, False)
+
+    async def test_reading_moves_nothing(self, store: Store) -> None:
+        """Nor does a refused change."""
+        before = store.versions.current()
+        await store.pets.get(1)
+        await store.keys.find_grant(digest(b"x"))
+        with pytest.raises(Exception, match="no animal 9"):
+            await store.pets.set_status(9, PetStatus.SOLD, "staff")
+        assert await moved(store, before) == (False, False)
+
+    @pytest.mark.parametrize(
+        ("sql", "catalogue", "keyring"),
+        [
+            ("INSERT INTO pets (name, category_id, status) VALUES ('x', 1, 'sold')", True, False),
+            ("UPDATE pets SET name = 'y'", True, False),
+            ("DELETE FROM pets", True, False),
+            ("UPDATE accounts SET per_minute = 1", False, True),
+            ("UPDATE api_keys SET revoked_at_ms = 1", False, True),
+            ("DELETE FROM api_keys", False, True),
+        ],
+    )
+    async def test_an_outside_writer_is_seen(
+        self, backend: Backend, store: Store, sql: str, catalogue: bool, keyring: bool
+    ) -> None:
+        """Any other connection, even a SQL shell. (SQLite's file control would miss it.)"""
+        before = store.versions.current()
+        backend.execute(sql)
+        assert await moved(store, before) == (catalogue, keyring)
+
+    async def test_a_second_store_is_seen(self, backend: Backend, store: Store) -> None:
+        """As a command beside the server is."""
+        before = store.versions.current()
+        await backend.open().pets.add(NewPet("Tom", 2))
+        assert await moved(store, before) == (True, False)
+
+
+class Spy:
+    """SQLite's read connection, with a moment to act right after each look at the file."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self.looks = 0
+        self.after_look: Any = None
+
+    def execute(self, sql: str) -> Any:
+        result = self._connection.execute(sql)
+        if sql != "PRAGMA data_version":
+            return result
+        self.looks += 1
+        value = result.get
+
+        class Result:
+            get = value
+
+        if self.after_look is not None:
+            act, self.after_look = self.after_look, None
+            act()
+        return Result
+
+
+class TestTurn:
+    """One check serves a whole turn of the event loop, and never a request that came after it."""
+
+    @pytest.fixture
+    def database(self, tmp_path: Path) -> str:
+        path = str(tmp_path / "turn.db")
+        migrate(path, 1_000)
+        return path
+
+    @pytest.fixture
+    def spy(self, database: str) -> Spy:
+        return Spy(open_reader(database, 1_000))
+
+    @pytest.fixture
+    def versions(self, spy: Spy) -> SqliteVersions:
+        return SqliteVersions(spy)  # type: ignore[arg-type]
+
+    def write(self, database: str) -> None:
+        connection = apsw.Connection(database)
+        connection.execute("INSERT INTO pets (name, category_id, status) VALUES ('x', 1, 'sold')")
+        connection.close()
+
+    async def test_one_look_serves_all_requests_of_a_turn(self, spy: Spy, versions: SqliteVersions) -> None:
+        """A hundred requests that were received together; the next turn looks again."""
+        loop = asyncio.get_running_loop()
+        for _ in range(100):
+            loop.call_soon(versions.current)
+        await turn()
+        assert spy.looks == 1
+        await turn()
+        versions.current()
+        assert spy.looks == 2
+
+    async def test_a_request_of_the_next_turn_sees_a_commit_of_this_one(
+        self, database: str, versions: SqliteVersions
+    ) -> None:
+        """Checked, then committed outside, then received: it is seen."""
+        loop = asyncio.get_running_loop()
+        seen: list[Versions] = []
+        first = versions.current()
+        self.write(database)
+        loop.call_soon(lambda: seen.append(versions.current()))
+        await turn()
+        assert seen[0].catalogue == first.catalogue + 1
+
+    async def test_a_request_received_during_the_check_does_not_use_it(
+        self, database: str, spy: Spy, versions: SqliteVersions
+    ) -> None:
+        """Queued after the look at the file and before the check is noted, with a commit in between: it
+        was received after that commit, so it must see it. This is why the end of a check's validity is
+        queued before the check is made."""
+        loop = asyncio.get_running_loop()
+        seen: list[Versions] = []
+
+        def meanwhile() -> None:
+            self.write(database)
+            loop.call_soon(lambda: seen.append(versions.current()))
+
+        first = versions.current()
+        await turn()
+        spy.after_look = meanwhile
+        assert versions.current() == first
+        await turn()
+        await turn()
+        assert seen[0].catalogue == first.catalogue + 1
+
+    async def test_a_failed_check_is_not_used(self, spy: Spy, versions: SqliteVersions) -> None:
+        """The next request of the same turn looks for itself."""
+
+        def fail() -> None:
+            raise apsw.BusyError("locked")
+
+        spy.after_look = fail
+        with pytest.raises(Exception, match="busy"):
+            versions.current()
+        assert versions.current().catalogue == 1
+        assert spy.looks == 2
+
+
+class TestUnderLoad:
+    """The whole service, with another program that writes as fast as it can."""
+
+    async def test_no_answer_is_older_than_its_request(self, shop: Shop) -> None:
+        """I5: the outside writer counts up an animal's name; each answer has at least what was committed
+        when its request was received, though pages are kept and a check serves a whole turn."""
+        await shop.post({"name": "0", "categoryId": 1})
+        committed, going = [0], [True]
+
+        def write() -> None:
+            connection = apsw.Connection(str(shop.path))
+            connection.set_busy_timeout(10_000)
+            connection.execute("PRAGMA synchronous = OFF")
+            while going[0]:
+                number = committed[0] + 1
+                connection.execute("UPDATE pets SET name = ? WHERE id = 1", (str(number),))
+                committed[0] = number
+            connection.close()
+
+        async def read(floor: int) -> int:
+            answer = await shop.ask("GET", "/v1/pets?limit=1")
+            assert int(answer.json()[0]["name"]) >= floor
+            return int(answer.json()[0]["name"])
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        seen = set()
+        try:
+            for _ in range(150):
+                tasks = [asyncio.create_task(read(committed[0])) for _ in range(10)]
+                await turn()
+                tasks += [asyncio.create_task(read(committed[0])) for _ in range(10)]
+                seen.update(await asyncio.gather(*tasks))
+        finally:
+            going[0] = False
+            writer.join()
+        assert len(seen) > 1
+
+    async def test_a_revoked_key_passes_no_request_after_the_revocation(
+        self, shop: Shop, tmp_path: Path
+    ) -> None:
+        """I14: revoked by another process, also while requests are on their way."""
+        secret, key_id = await shop.open_account("victim", "enterprise", 10**6, 10**6)
+        assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 200
+        outside = apsw.Connection(str(shop.path))
+        on_their_way = [asyncio.create_task(shop.ask("GET", "/v1/pets", key=secret)) for _ in range(20)]
+        outside.execute("UPDATE api_keys SET revoked_at_ms = 1 WHERE id = ?", (key_id,))
+        after = [asyncio.create_task(shop.ask("GET", "/v1/pets", key=secret)) for _ in range(20)]
+        await asyncio.gather(*on_their_way)
+        assert {answer.status for answer in await asyncio.gather(*after)} == {401}
+        outside.close()
