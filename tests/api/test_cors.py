@@ -1,0 +1,121 @@
+"""Browsers on other origins: nothing by default, the configured origins only, exactly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.api.checks import CheckedShop, open_checked
+from tests.support.clock import ManualClock
+
+ORIGIN = "https://shop.example"
+PREFLIGHT = [("origin", ORIGIN), ("access-control-request-method", "POST")]
+EXPOSED = {
+    "Deprecation", "Idempotency-Replayed", "Link", "Location", "RateLimit", "RateLimit-Policy", "Retry-After",
+    "Sunset", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id",
+}  # fmt: skip
+
+
+@pytest.fixture
+async def open_to(tmp_path: Path, clock: ManualClock):
+    """A shop that two origins may call."""
+    async with open_checked(tmp_path, clock, cors_origins=f"{ORIGIN}, http://localhost:3000") as shop:
+        yield shop
+
+
+def allowed(headers: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name.startswith("access-control-")}
+
+
+class TestNotConfigured:
+    """The default."""
+
+    async def test_no_header_at_all(self, shop: CheckedShop) -> None:
+        """Neither on answers nor on preflights, and no Vary."""
+        for method in ("GET", "OPTIONS"):
+            answer = await shop.ask(method, "/v1/pets", PREFLIGHT)
+            assert allowed(answer.headers) == {}
+            assert "vary" not in answer.headers
+
+
+class TestConfigured:
+    """Origins in PETSTORE_CORS_ORIGINS."""
+
+    @pytest.mark.parametrize("path", ["/v1/pets", "/v1/pets/1"])
+    async def test_preflight(self, open_to: CheckedShop, path: str) -> None:
+        """204 without a key, with methods, headers and an age."""
+        answer = await open_to.call("OPTIONS", path, PREFLIGHT)
+        assert answer.status == 204
+        given = allowed(answer.headers)
+        assert given["access-control-allow-origin"] == ORIGIN
+        assert given["access-control-allow-methods"] == answer.headers["allow"]
+        assert set(given["access-control-allow-headers"].split(", ")) == {
+            "Authorization", "Content-Type", "Idempotency-Key", "X-Request-Id",
+        }  # fmt: skip
+        assert int(given["access-control-max-age"]) > 0
+        assert "access-control-allow-credentials" not in given
+        assert answer.headers["vary"] == "Origin"
+
+    @pytest.mark.parametrize("origin", [ORIGIN, "http://localhost:3000"])
+    async def test_an_answer(self, open_to: CheckedShop, origin: str) -> None:
+        """The origin, and every header of ours that a page may read."""
+        answer = await open_to.ask("GET", "/v1/pets", [("origin", origin)])
+        assert answer.headers["access-control-allow-origin"] == origin
+        assert set(answer.headers["access-control-expose-headers"].split(", ")) == EXPOSED
+
+    async def test_every_status(self, open_to: CheckedShop) -> None:
+        """A page must be able to read why it was refused."""
+        for method, target, headers in (
+            ("GET", "/v1/pets", []),
+            ("GET", "/v1/pets?" + "x" * 9_000, []),
+            ("PUT", "/v1/pets", [("authorization", f"Bearer {open_to.key}")]),
+            ("GET", "/v1/none", [("authorization", f"Bearer {open_to.key}")]),
+        ):
+            answer = await open_to.call(method, target, [("origin", ORIGIN), *headers])
+            assert answer.status >= 400
+            assert answer.headers["access-control-allow-origin"] == ORIGIN
+
+    @pytest.mark.parametrize(
+        "origin",
+        [
+            "https://evil.example",
+            "http://shop.example",
+            "https://shop.example:8443",
+            "https://shop.example.evil.example",
+            "https://xshop.example",
+            "HTTPS://SHOP.EXAMPLE",
+            "https://shop.example/",
+            "null",
+            "*",
+            "",
+            "https://shop.example, https://evil.example",
+            "é",
+        ],
+    )
+    async def test_another_origin(self, open_to: CheckedShop, origin: str) -> None:
+        """Is answered, without permission to read; Vary keeps caches apart."""
+        headers = [("origin", origin), ("access-control-request-method", "POST")]
+        for method in ("OPTIONS", "GET"):
+            answer = await open_to.ask(method, "/v1/pets", headers)
+            assert answer.status in (200, 204)
+            assert allowed(answer.headers) == {}
+            assert answer.headers["vary"] == "Origin"
+
+    async def test_options_without_a_preflight(self, open_to: CheckedShop) -> None:
+        """A plain OPTIONS of the page is no preflight."""
+        answer = await open_to.call("OPTIONS", "/v1/pets", [("origin", ORIGIN)])
+        assert set(allowed(answer.headers)) == {
+            "access-control-allow-origin",
+            "access-control-expose-headers",
+        }
+
+    async def test_a_preflight_of_an_unknown_path(self, open_to: CheckedShop) -> None:
+        """Is like any other method there: 401 without a key."""
+        assert (await open_to.call("OPTIONS", "/v1/none", PREFLIGHT)).status == 401
+
+    async def test_without_an_origin(self, open_to: CheckedShop) -> None:
+        """A request that no page makes gets Vary alone."""
+        answer = await open_to.ask("GET", "/v1/pets")
+        assert allowed(answer.headers) == {}
+        assert answer.headers["vary"] == "Origin"

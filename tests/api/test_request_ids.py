@@ -1,0 +1,84 @@
+"""X-Request-Id: on every response, the client's own where it is a sane one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.api.checks import CheckedShop
+
+
+async def sent_back(shop: CheckedShop, value: str) -> str:
+    return (await shop.ask("GET", "/v1/pets", [("x-request-id", value)])).headers["x-request-id"]
+
+
+class TestRequestId:
+    """Which identifiers are kept."""
+
+    async def test_made_when_there_is_none(self, shop: CheckedShop) -> None:
+        """A new one for each response."""
+        made = {(await shop.ask("GET", "/v1/pets")).headers["x-request-id"] for _ in range(50)}
+        assert len(made) == 50
+
+    async def test_another_process_makes_others(self, shop: CheckedShop) -> None:
+        """A restart does not begin the same series again."""
+        before = (await shop.ask("GET", "/v1/pets")).headers["x-request-id"]
+        await shop.restart()
+        after = (await shop.ask("GET", "/v1/pets")).headers["x-request-id"]
+        assert before.partition("-")[0] != after.partition("-")[0]
+
+    @pytest.mark.parametrize(
+        "value",
+        ["a", "5f0c6a3e-2a55-4a0e-9d2b-6f0c1d5d7a10", "x" * 128, "A.b_c:d/e+f=g@h-0", "Root=1-67891233-abc"],
+    )
+    async def test_a_sane_one_is_kept(self, shop: CheckedShop, value: str) -> None:
+        """1 to 128 letters, digits and . _ : / + = @ -"""
+        assert await sent_back(shop, value) == value
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            "",
+            "x" * 129,
+            "a b",
+            "a\r\nX-Evil: 1",
+            "a\nb",
+            "\x00",
+            "é",
+            "<script>",
+            '"',
+            "a,b",
+            "\x1b[31m",
+            "${jndi}",
+            "%0a",
+        ],
+    )
+    async def test_any_other_is_replaced_never_refused(self, shop: CheckedShop, value: str) -> None:
+        """Nothing that could break a header or a log line comes back."""
+        made = await sent_back(shop, value)
+        assert made != value
+        assert value not in made or value == ""
+
+    async def test_two_of_them_are_replaced(self, shop: CheckedShop) -> None:
+        """Which one would be meant?"""
+        answer = await shop.ask("GET", "/v1/pets", [("x-request-id", "a"), ("x-request-id", "a")])
+        assert answer.headers["x-request-id"] != "a"
+
+    @pytest.mark.parametrize(
+        ("method", "target", "key"),
+        [
+            ("GET", "/v1/pets?limit=0", True),
+            ("GET", "/v1/pets", False),
+            ("GET", "/v1/none", True),
+            ("DELETE", "/v1/pets", True),
+            ("POST", "/v1/pets", True),
+            ("OPTIONS", "/v1/pets", False),
+            ("HEAD", "/v1/pets/1", True),
+            ("GET", "/v1/pets?" + "x" * 9_000, True),
+        ],
+    )
+    async def test_on_every_status(self, shop: CheckedShop, method: str, target: str, key: bool) -> None:
+        """Refusals of every step carry the client's own too."""
+        headers = [("x-request-id", "mine")]
+        if key:
+            headers.append(("authorization", f"Bearer {shop.key}"))
+        assert (await shop.call(method, target, headers)).headers["x-request-id"] == "mine"
