@@ -37,7 +37,7 @@ class Load(msgspec.Struct, frozen=True):
     lines: tuple[str, ...]
     method: str = "GET"
     body: str = ""
-    connections: int = 32
+    connections: int = 64
     expect: int = 200
 
 
