@@ -7,8 +7,18 @@ to run (keys, moments, seconds) is compared by its form only.
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.support.server import PROGRAM, environment
+
+_SESSION_SECONDS = 55
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 _HEADER = re.compile(r"[a-z][a-z-]*: ")
@@ -72,3 +82,55 @@ def _matches_response(expected: list[str], printed: list[str]) -> bool:
     got = [plain(line) for line in printed]
     end = got.index("") if "" in got else len(got)
     return status == got[0] and headers <= set(got[1:end]) and body == got[end + 1 :]
+
+
+def terminal(folder: Path, **settings: str) -> dict[str, str]:
+    """The environment of a terminal with the program on its path. Skips where there is no bash or curl."""
+    missing = [tool for tool in ("bash", "curl") if shutil.which(tool) is None]
+    if missing:
+        message = f"sessions in documents need {' and '.join(missing)}, which this machine does not have"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
+    kept = environment(settings)
+    path = f"{PROGRAM.parent}{os.pathsep}{kept['PATH']}"
+    return kept | {"PATH": path, "LC_ALL": "C.UTF-8", "HOME": str(folder)}
+
+
+def printed_lines(text: str) -> list[str]:
+    return text.replace("\r", "").strip().splitlines()
+
+
+def run(session: list[Step], folder: Path, shell: dict[str, str]) -> list[tuple[int, list[str]]]:
+    """Every command in one bash, one after the other: its exit code and the lines that it printed."""
+    script = "".join(
+        f"printf '@@begin\\n'\n{{ {step.command}\n}} 2>&1\nprintf '\\n@@end %d\\n' $?\n" for step in session
+    )
+    finished = subprocess.run(
+        ["bash", "--norc", "-c", script],
+        cwd=folder,
+        env=shell,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_SESSION_SECONDS,
+        check=False,
+    )
+    found = re.findall(r"@@begin\n(.*?)\n@@end (\d+)\n", finished.stdout, re.S)
+    assert len(found) == len(session), finished.stdout + finished.stderr
+    return [(int(code), printed_lines(text)) for text, code in found]
+
+
+def unmet(session: list[Step], results: list[tuple[int, list[str]]]) -> str:
+    """The first command that failed or printed something else than the document says; empty when none did."""
+    for step, (code, lines) in zip(session, results, strict=True):
+        if code != 0 or not matches(step.expected, lines):
+            parts = [
+                f"$ {step.command}",
+                "--- the document:",
+                *step.expected,
+                f"--- exit code {code}:",
+                *lines,
+            ]
+            return "\n".join(parts)
+    return ""

@@ -1,0 +1,81 @@
+"""Commands in documents and on pages exist: `petstore …` in the program's tree, `make …` in the Makefile."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from petstore.cli.main import petstore
+from tests.docs.documents import ROOT, documents, fences, name_of, prose, section, text_of
+
+_TEMPLATES = sorted((ROOT / "src" / "petstore" / "web" / "templates").glob("*.html"))
+_WITH_COMMANDS = [path for path in (*documents(), *_TEMPLATES) if "petstore " in text_of(path)]
+# A command in code: after the beginning of a line or of backquotes, a prompt, `$(`, a path or settings.
+_COMMAND = re.compile(r"(?:^|[`>(]|\$ |[\w./-]*/|[A-Z_]+=\S+ )petstore ([a-z-][^`\n<>|;&)#]*)", re.M)
+
+
+def commands_in(path: Path) -> list[str]:
+    """What stands after `petstore` in code: fenced, in backquotes, or in an HTML element."""
+    text = text_of(path)
+    if path.suffix == ".html":
+        return [
+            found[1]
+            for code in re.findall(r"<code>(.*?)</code>", text, re.S)
+            for found in _COMMAND.finditer(code)
+        ]
+    code = [content for language, content in fences(text) if language in ("sh", "console", "")]
+    code += re.findall(r"`([^`]+)`", re.sub(r"\s+", " ", prose(text)))
+    return [found[1] for piece in code for found in _COMMAND.finditer(piece)]
+
+
+def fault(line: str) -> str | None:
+    """What is wrong with a command; None when the program has it, with all its options."""
+    words = line.partition(" -- ")[0].split()
+    command: click.Command = petstore
+    context = click.Context(petstore)
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        name = words.pop(0)
+        found = command.get_command(context, name)
+        if found is None:
+            return f"petstore {line!r}: there is no command {name!r}"
+        command, context = found, click.Context(found, context)
+    known = {option for parameter in command.get_params(context) for option in parameter.opts}
+    unknown = [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]
+    return f"petstore {line!r}: there is no option {unknown[0]!r}" if unknown else None
+
+
+@pytest.mark.parametrize("document", _WITH_COMMANDS, ids=name_of)
+def test_commands_of_the_program_exist(document: Path) -> None:
+    """A reader who types a command from a document is not told that there is none."""
+    assert [told for line in commands_in(document) if (told := fault(line))] == []
+
+
+def test_the_check_can_fail() -> None:
+    """A command and an option that are not there are noticed."""
+    assert fault("keys issue shop --label trial") is None
+    assert fault("keys isue shop") is not None
+    assert fault("keys issue shop --lable trial") is not None
+    assert sum(len(commands_in(path)) for path in _WITH_COMMANDS) > 50
+
+
+def makefile_targets() -> set[str]:
+    return set(re.findall(r"^([a-z-]+):.*## ", text_of(ROOT / "Makefile"), re.M))
+
+
+@pytest.mark.parametrize("document", documents(), ids=name_of)
+def test_make_targets_exist(document: Path) -> None:
+    """Each `make …` of a document is a target of the Makefile."""
+    text = text_of(document)
+    code = [content for language, content in fences(text) if language in ("sh", "console")]
+    code += re.findall(r"`([^`]+)`", prose(text))
+    named = {found for piece in code for found in re.findall(r"^make ([a-z-]+)", piece, re.M)}
+    assert named - makefile_targets() == set()
+
+
+def test_the_readme_names_every_target() -> None:
+    """The table of commands in README.md is the list that `make` prints."""
+    named = set(re.findall(r"`make ([a-z-]+)`", section(text_of(ROOT / "README.md"), "Commands")))
+    assert makefile_targets() - named == {"help"}

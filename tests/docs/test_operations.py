@@ -1,0 +1,75 @@
+"""docs/operations.md: its metrics, log fields and files are those of the service, and its drill works."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from petstore.ops import logs
+from tests.docs.documents import ROOT, section, text_of
+from tests.docs.sessions import run, steps, terminal, unmet
+from tests.support.service import Shop
+
+DOCUMENT = text_of(ROOT / "docs" / "operations.md")
+
+
+async def test_every_metric_is_named(shop: Shop) -> None:
+    """What /metrics shows is in the table of metrics, with its labels, and nothing else is."""
+    await shop.post({"name": "Rex", "categoryId": 1})
+    shown = (await shop.call("GET", "/metrics")).body.decode()
+    labels: dict[str, set[str]] = {}
+    for name in re.findall(r"^# TYPE (\w+) \w+$", shown, re.M):
+        samples = re.findall(rf"^{name}(?:_bucket|_count|_sum)?{{(.*)}}", shown, re.M)
+        labels[name] = {label for sample in samples for label in re.findall(r"(\w+)=", sample)} - {"le"}
+    table = re.findall(r"^\| `(petstore_\w+)` \| \w+ \|(.*?)\|", section(DOCUMENT, "Metrics"), re.M)
+    assert {name: set(re.findall(r"`(\w+)`", text)) for name, text in table} == labels
+
+
+def test_every_field_of_the_access_log_is_named() -> None:
+    """The example is a line as it is written, and the table has each of its fields."""
+    text = section(DOCUMENT, "Logs")
+    entry = logs.AccessEntry(0, "id", 1, 1, "listPets", 200, 0.5)
+    fields = list(msgspec.json.decode(logs._as_json([entry])))
+    example = re.search(r"^```json\n(.*)\n```$", text, re.M)
+    assert example is not None
+    assert list(msgspec.json.decode(example[1])) == fields
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| [^|]+\|$", text, re.M)
+    assert [name for row in rows for name in re.findall(r"`(\w+)`", row)] == fields
+
+
+def test_every_event_is_named() -> None:
+    """Each event that the code logs is in the table of events."""
+    source = "".join(text_of(path) for path in (ROOT / "src" / "petstore").rglob("*.py"))
+    events = set(re.findall(r"_log\.\w+\(\s*\"([^\"]+)\"", source))
+    assert len(events) >= 4
+    table = set(re.findall(r"^\| `([a-z ]+)` \| (?:warning|error|info)", section(DOCUMENT, "Logs"), re.M))
+    assert table == events
+
+
+def test_files_that_are_named_exist() -> None:
+    """Where the page says that a bound is set, there is a file."""
+    named = re.findall(r"`(src/[\w./]+)`", DOCUMENT)
+    assert named
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+def test_the_restore_drill_works(tmp_path: Path) -> None:
+    """The drill, on a database with the animals that it shows: a copy, restored beside it, has the same."""
+    shell = terminal(tmp_path)
+    for line in (
+        "db migrate",
+        "accounts add local --plan free",
+        "keys issue local",
+        "pets add Rex --category 1",
+        "pets add Mia --category 2 --status pending",
+    ):
+        subprocess.run(["petstore", *line.split()], cwd=tmp_path, env=shell, capture_output=True, check=True)
+    session = steps(section(DOCUMENT, "Backup and restore"))
+    assert unmet(session, run(session, tmp_path, shell)) == ""
+    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith("petstore.db")] == []
