@@ -59,7 +59,8 @@ def issue_key(session: Session, account: str, label: str, expires: int | None, a
             account, settings.environment, label=label, expires_at_ms=expires_at_ms
         ),
     )
-    _hand_over(session, issued, as_json, f"Key {issued.record.id} for account {account!r}")
+    labelled = f", label {label!r}" if label else ""
+    _hand_over(session, issued, as_json, f"Key {issued.record.id} for account {account!r}{labelled}")
 
 
 @keys.command("list", epilog=examples("petstore keys list shop", "petstore keys list shop --json"))
@@ -172,9 +173,8 @@ def _hand_over(session: Session, issued: IssuedKey, as_json: bool, what: str) ->
     """The only place that shows a key's text."""
     key = issued.record
     if not as_json:
-        label = f", label {key.label!r}" if key.label else ""
         ends = f", expires {text_time(key.expires_at_ms)}" if key.expires_at_ms is not None else ""
-        say(f"{what}{label}{ends}. It is shown only now:")
+        say(f"{what}{ends}. It is shown only now:")
     try:
         if as_json:
             write_json({"key": issued.secret, **key_json(key, session.clock.now_ms())})

@@ -1,0 +1,109 @@
+"""Plays the sessions of docs/cli.md: runs each command and puts what it prints under it.
+
+A test holds the document to that. `python -m tests.cli.session` writes the document anew; read what changed.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import shlex
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+from click.testing import CliRunner
+
+from petstore.cli.main import petstore
+from petstore.cli.running import Session, with_store
+from petstore.quota import KeyStanding, LimiterState
+from petstore.usage import DAY_MS, AccountWindows, DailyUsage, UsageChanges
+from tests.support.clock import ManualClock
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "cli.md"
+SERVER_AT_WORK = "<!-- A server has been at work. -->"
+_START_MS = 1_795_251_600_000  # 2026-11-21 09:00 UTC
+_LINE = re.compile(
+    r"(?P<before>(?:PETSTORE_\w+=\S+ )*)(?:echo (?P<said>\S+) \| )?petstore (?P<arguments>[^|<>]+?)"
+    r"(?: \| (?P<cut>head|tail) -(?P<lines>\d+))?(?: < (?P<read>\S+))?(?: > (?P<write>\S+))?"
+)
+
+
+class Shell:
+    """As much of a shell as the document needs: variables, one redirection, head, tail and $?."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock(_START_MS)
+        self.code = 0
+
+    def run(self, line: str) -> str:
+        """What a terminal shows for a line."""
+        if line == "echo $?":
+            return f"{self.code}\n"
+        match = _LINE.fullmatch(line)
+        assert match, f"not understood: {line}"
+        variables = dict(part.split("=", 1) for part in match["before"].split())
+        stdin = match["said"] or (Path(match["read"]).read_text() if match["read"] else "")
+        result = CliRunner(env=variables).invoke(
+            petstore, shlex.split(match["arguments"]), stdin, obj=Session(self.clock), prog_name="petstore"
+        )
+        self.code = result.exit_code
+        self.clock.advance(1)
+        if match["write"]:
+            Path(match["write"]).write_text(result.stdout)
+            return result.stderr
+        if match["cut"]:
+            lines = result.stdout.splitlines(keepends=True)
+            count = int(match["lines"])
+            return "".join(lines[:count] if match["cut"] == "head" else lines[-count:]) + result.stderr
+        return result.output
+
+    def serve(self) -> None:
+        """What a server has written meanwhile: half a plan used, and a ban for key 2."""
+        now_ms = self.clock.now_ms()
+        day = now_ms // DAY_MS
+        state = LimiterState(
+            {1: AccountWindows(now_ms, 417, day, 52_118)},
+            {2: KeyStanding(level=1, banned_from_ms=now_ms, banned_until_ms=now_ms + 60_000)},
+        )
+        days = {(1, day): DailyUsage(day, 52_118, 1_204, 0), (1, day - 1): DailyUsage(day - 1, 61_530, 0, 77)}
+        used = UsageChanges(days, {2: now_ms})
+        with_store(Session(self.clock), lambda store: store.ledger.save(state, used))
+
+
+def play(text: str) -> str:
+    """The document with the output of its sessions as it is today. Runs in the working directory."""
+    shell = Shell()
+    played = []
+    in_session = False
+    for line in text.splitlines():
+        if line == SERVER_AT_WORK:
+            shell.serve()
+        if line == "```" and in_session:
+            in_session = False
+        if not in_session:
+            played.append(line)
+        elif line.startswith("$ "):
+            played += [line, *shell.run(line[2:]).splitlines()]
+        if line == "```console":
+            in_session = True
+    return _without_chance("\n".join(played) + "\n")
+
+
+def _without_chance(text: str) -> str:
+    """Keys are random: each becomes the same words."""
+    text = re.sub(r"pets_live_[0-9A-Za-z]{38}\b", "pets_live_YourOwnKeyStandsHere", text)
+    return re.sub(r"pets_live_…[0-9A-Za-z]{4}", "pets_live_…Here", text)
+
+
+def main() -> None:
+    """Write the document anew."""
+    pwd.getpwuid = lambda _uid: SimpleNamespace(pw_name="alice")  # type: ignore[assignment,misc,return-value]
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        DOCUMENT.write_text(play(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
