@@ -41,20 +41,17 @@ def serve(session: Session) -> None:
 
     settings = session.settings
     _check_port_is_free(settings)
-    lock = bootstrap.lock_for_serving(settings)
-    with_store(session, partial(_welcome, settings), create=True)
-    server = Granian(
-        "petstore.asgi",
-        address=settings.host,
-        port=settings.port,
-        respawn_failed_workers=True,
-        workers_kill_timeout=_STOP_SECONDS,
-        **granian_options(),
-    )
-    try:
+    with bootstrap.lock_for_serving(settings):
+        with_store(session, partial(_welcome, settings), create=True)
+        server = Granian(
+            "petstore.asgi",
+            address=settings.host,
+            port=settings.port,
+            respawn_failed_workers=True,
+            workers_kill_timeout=_STOP_SECONDS,
+            **granian_options(),
+        )
         server.serve(target_loader=partial(Application, settings), wrap_loader=False)
-    finally:
-        lock.close()
 
 
 def granian_options() -> dict[str, Any]:

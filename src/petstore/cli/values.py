@@ -49,8 +49,6 @@ class Duration(click.ParamType[int]):
         self.zero = zero
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
         if self.zero and value in ("0", "0s"):
             return 0
         try:

@@ -1,0 +1,102 @@
+"""`petstore serve` up to the moment at which the HTTP server takes over; the rest is in tests/e2e."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from petstore import config
+from petstore.asgi import Application
+from petstore.bootstrap import lock_for_serving
+from petstore.keys import KEY_PATTERN
+from tests.cli.conftest import Cli
+
+
+class FakeGranian:
+    """Takes what the HTTP server would take, and comes back at once."""
+
+    started: list[dict[str, Any]]
+
+    def __init__(self, _target: str, **options: Any) -> None:
+        self.options = options
+
+    def serve(self, *, target_loader: Callable[[], object], wrap_loader: bool) -> None:
+        self.started.append(self.options | {"application": target_loader(), "wrap_loader": wrap_loader})
+
+
+@pytest.fixture
+def started(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What was handed to the HTTP server."""
+    FakeGranian.started = []
+    monkeypatch.setattr("granian.Granian", FakeGranian)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        cli.settings["PETSTORE_PORT"] = str(probe.getsockname()[1])
+    return FakeGranian.started
+
+
+class TestFirstStart:
+    def test_prints_a_key_that_works(self, cli: Cli, started: list[dict[str, Any]]):
+        """On a loopback address: an account `local` on the Free plan, and a curl line to paste."""
+        result = cli.run("serve")
+        assert (result.exit_code, result.stdout) == (0, "")
+        key, again = KEY_PATTERN.findall(result.stderr)
+        assert key == again
+        base = f"http://127.0.0.1:{cli.settings['PETSTORE_PORT']}/v1"
+        assert f"curl -i -H 'Authorization: Bearer {key}' {base}/pets" in result.stderr
+        assert "account  local (id 1)" in cli.ok("keys", "check", stdin=key)
+        assert isinstance(started[0]["application"], Application)
+        assert started[0]["address"] == "127.0.0.1"
+
+    def test_happens_once(self, cli: Cli, started: list[dict[str, Any]]):
+        """Where there is an account, no key is issued; the lock is free again after the stop."""
+        cli.ok("accounts", "add", "shop", "--plan", "free")
+        cli.ok("serve")
+        assert KEY_PATTERN.search(cli.run("serve").stderr) is None
+        assert [account["name"] for account in cli.json("accounts", "list")] == ["shop"]
+        assert len(started) == 2
+
+    def test_no_key_on_an_address_that_others_reach(self, cli: Cli, started: list[dict[str, Any]]):
+        """The log of a public service holds no key; the operator is told how to issue one."""
+        cli.settings |= {"PETSTORE_HOST": "0.0.0.0"}
+        result = cli.run("serve")
+        assert KEY_PATTERN.search(result.stderr) is None
+        assert "petstore accounts add NAME --plan free" in result.stderr
+        assert cli.json("accounts", "list") == []
+        assert len(started) == 1
+
+    @pytest.mark.skipif(not socket.has_ipv6, reason="needs IPv6")
+    def test_ipv6_address_in_brackets(self, cli: Cli, started: list[dict[str, Any]]):
+        """The printed address can be pasted."""
+        cli.settings["PETSTORE_HOST"] = "::1"
+        result = cli.run("serve")
+        if "Can't listen" in result.stderr:
+            pytest.skip("this machine has no IPv6 loopback address")
+        assert f"http://[::1]:{cli.settings['PETSTORE_PORT']}/v1" in result.stderr
+        assert len(started) == 1
+
+
+class TestRefused:
+    def test_port_that_is_in_use(self, cli: Cli, started: list[dict[str, Any]]):
+        """Two services on one port would answer by turns; nothing is made before that is known."""
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", int(cli.settings["PETSTORE_PORT"])))
+            other.listen()
+            assert "PETSTORE_PORT" in cli.refused(1, "serve")
+        assert started == []
+        assert list(cli.folder.iterdir()) == []
+
+    def test_database_that_another_server_has(self, cli: Cli, started: list[dict[str, Any]]):
+        """The counters of the limits live in one process."""
+        with lock_for_serving(config.load(cli.settings)):
+            assert "Another server (process " in cli.refused(1, "serve")
+        assert started == []
+
+    def test_address_that_is_none(self, cli: Cli, started: list[dict[str, Any]]):
+        """An address of another machine can't be listened on."""
+        cli.settings["PETSTORE_HOST"] = "192.0.2.1"
+        assert "Can't listen on 192.0.2.1" in cli.refused(1, "serve")
+        assert started == []
