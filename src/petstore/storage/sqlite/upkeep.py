@@ -105,6 +105,8 @@ def _copy(source: str, target: str, busy_timeout_ms: int) -> None:
     reader = database.open_reader(source, busy_timeout_ms)
     try:
         with database.translated():
+            # Within a read transaction it is a copy of one moment; else every write would start it anew.
+            reader.execute("BEGIN; SELECT 1 FROM sqlite_schema").fetchall()
             copy = apsw.Connection(partial)
             with copy.backup("main", reader, "main") as progress:
                 while not progress.done:
