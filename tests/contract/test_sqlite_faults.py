@@ -1,0 +1,272 @@
+"""A disk that fails, a file that is damaged: only StoreUnavailable comes out, and the store recovers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from petstore.errors import ConfigurationError, StoreUnavailable
+from petstore.pets import INT64_MAX, Idempotency, NewPet, PageQuery
+from petstore.plans import FREE
+from petstore.storage import Store, StoreOptions, open_storage
+from petstore.storage.sqlite.connection import migrate, open_reader, open_writer, translate
+from petstore.storage.sqlite.pets import SqlitePets
+from petstore.storage.sqlite.writer import Writer
+from tests.support.clock import ManualClock
+from tests.support.disk import Disk, mounted_disk
+from tests.support.service import Shop, open_shop
+
+REX = NewPet("Rex", 1)
+UNKNOWN = "Whether this write was kept is unknown; retry with the same Idempotency-Key"
+
+
+@pytest.fixture
+def disk() -> Iterator[Disk]:
+    with mounted_disk() as mounted:
+        yield mounted
+
+
+@pytest.fixture
+async def store(disk: Disk, tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
+    """On the watched disk, with an account and one animal."""
+    opened = open_storage(f"sqlite:///{tmp_path}/faults.db", clock, StoreOptions(busy_timeout_ms=10))
+    await opened.keys.add_account("shop", FREE)
+    await opened.pets.add(REX)
+    yield opened
+    disk.heal()
+    disk.read_only = False
+    await opened.close()
+
+
+async def names(store: Store) -> list[str]:
+    return [pet.name for pet in (await store.pets.page(PageQuery(limit=100))).pets]
+
+
+class TestCommit:
+    """The disk fails while a group is being made durable."""
+
+    @pytest.mark.parametrize("operation", ["sync", "write"])
+    @pytest.mark.parametrize("error", [apsw.IOError, apsw.FullError])
+    async def test_the_outcome_is_said_to_be_unknown(
+        self, disk: Disk, store: Store, operation: str, error: type[apsw.Error]
+    ) -> None:
+        """The failed write is not shown; later writes work, and so does a retry with the same key."""
+        key = Idempotency(1, "order-1")
+        disk.fail(operation, error, suffix="-wal")  # type: ignore[arg-type]
+        with pytest.raises(StoreUnavailable, match=UNKNOWN):
+            await store.pets.add(NewPet("lost", 2), key)
+        assert await names(store) == ["Rex"]
+        disk.heal()
+        assert (await store.pets.add(NewPet("Tom", 2))).pet.id == 2
+        retried = await store.pets.add(NewPet("lost", 2), key)
+        assert (retried.pet.id, retried.replayed) == (3, False)
+        assert await names(store) == ["Rex", "Tom", "lost"]
+
+    async def test_a_disk_that_stays_broken_is_told_each_time(self, disk: Disk, store: Store) -> None:
+        """Ten failures in a row, then it works again at once."""
+        disk.fail("sync", times=10)
+        for _ in range(10):
+            with pytest.raises(StoreUnavailable):
+                await store.pets.add(REX)
+        await store.pets.add(NewPet("Tom", 2))
+        assert await names(store) == ["Rex", "Tom"]
+
+    async def test_a_read_only_disk_refuses_writes_and_serves_reads(self, disk: Disk, store: Store) -> None:
+        """As when the machine remounts a failing disk."""
+        disk.read_only = True
+        with pytest.raises(StoreUnavailable):
+            await store.pets.add(NewPet("Tom", 2))
+        assert await names(store) == ["Rex"]
+        await store.probe()
+        disk.read_only = False
+        assert (await store.pets.add(NewPet("Tom", 2))).pet.id == 2
+
+    async def test_a_failure_reaches_every_waiter_of_its_group(self, disk: Disk, store: Store) -> None:
+        """None of them is told that it was kept, and none is left without an answer."""
+        disk.fail("sync", suffix="-wal", times=1_000)
+        results = await asyncio.gather(*(store.pets.add(REX) for _ in range(20)), return_exceptions=True)
+        assert all(isinstance(result, StoreUnavailable) for result in results)
+        disk.heal()
+        assert await names(store) == ["Rex"]
+
+    async def test_over_the_interface_it_is_a_503_with_retry_after(self, disk: Disk, tmp_path: Path) -> None:
+        """The message is the same, the log has the reason, and the request has cost one."""
+        async with open_shop(tmp_path) as shop:
+            disk.fail("sync", suffix="-wal")
+            answer = await shop.post({"name": "Rex", "categoryId": 1})
+            assert (answer.status, answer.code) == (503, "unavailable")
+            assert UNKNOWN in answer.json()["message"]
+            assert answer.headers["retry-after"] == "1"
+            disk.heal()
+            assert (await shop.post({"name": "Rex", "categoryId": 1})).status == 201
+
+
+class Limited:
+    """Repositories over connections of the test's own, so that their limits can be set."""
+
+    def __init__(self, folder: Path, clock: ManualClock) -> None:
+        self.path = str(folder / "limited.db")
+        migrate(self.path, 1_000)
+        self.connection = open_writer(self.path, 1_000)
+        self.reader = open_reader(self.path, 1_000)
+        self.writer = Writer(self.connection, clock, 100)
+        self.pets = SqlitePets(self.reader, self.writer, clock)
+
+    async def close(self) -> None:
+        await self.writer.drain()
+        self.reader.close()
+        self.writer.close()
+
+
+@pytest.fixture
+async def limited(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Limited]:
+    opened = Limited(tmp_path, clock)
+    yield opened
+    await opened.close()
+
+
+class TestFull:
+    """No room for more."""
+
+    async def _add_until_refused(self, limited: Limited) -> tuple[int, str]:
+        for kept in range(10_000):
+            try:
+                await limited.pets.add(NewPet("🐕" * 255, 1))
+            except StoreUnavailable as refused:
+                return kept, refused.message
+        raise AssertionError("the disk never became full")
+
+    async def test_a_full_disk_is_told_and_nothing_is_half_stored(self, limited: Limited) -> None:
+        """The file may not grow; what fitted stays, and with room again writes work."""
+        pages = limited.connection.execute("PRAGMA page_count").get
+        limited.connection.execute(f"PRAGMA max_page_count = {pages}")
+        kept, message = await self._add_until_refused(limited)
+        assert "the disk, or the range of identifiers, is full" in message
+        page = await limited.pets.page(PageQuery(limit=100))
+        assert len(page.pets) == min(kept, 100)
+        limited.connection.execute("PRAGMA max_page_count = 1000000")
+        assert (await limited.pets.add(REX)).pet.id == kept + 1
+        assert limited.connection.execute("PRAGMA integrity_check").get == "ok"
+
+    async def test_one_job_without_room_does_not_take_its_group_with_it(self, limited: Limited) -> None:
+        """A job that needs a page more fails; the small ones around it are kept or fail as a whole."""
+        pages = limited.connection.execute("PRAGMA page_count").get
+        limited.connection.execute(f"PRAGMA max_page_count = {pages}")
+        added = [limited.pets.add(NewPet("🐕" * 255, n)) for n in range(60)]
+        results = await asyncio.gather(*added, return_exceptions=True)
+        answered = {result.pet.id for result in results if not isinstance(result, BaseException)}
+        assert all(
+            isinstance(result, StoreUnavailable) for result in results if isinstance(result, BaseException)
+        )
+        page = await limited.pets.page(PageQuery(limit=100))
+        assert {pet.id for pet in page.pets} == answered
+        assert len(answered) < 60
+
+    async def test_exhausted_identifiers_are_told(self, limited: Limited) -> None:
+        """The last identifier of int64 is given once; after it no addition is possible, reading is."""
+        limited.connection.execute("INSERT INTO sqlite_sequence VALUES ('pets', ?)", (INT64_MAX - 1,))
+        assert (await limited.pets.add(REX)).pet.id == INT64_MAX
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable, match="range of identifiers, is full"):
+                await limited.pets.add(REX)
+        assert [pet.id for pet in (await limited.pets.page(PageQuery())).pets] == [INT64_MAX]
+
+
+class TestFile:
+    """What stands in the database's place is not a sound database."""
+
+    def open(self, path: Path) -> Store:
+        return open_storage(f"sqlite:///{path}", ManualClock(), StoreOptions(busy_timeout_ms=10))
+
+    def test_not_a_database(self, tmp_path: Path) -> None:
+        """Some other file: it is not touched."""
+        path = tmp_path / "letter.txt"
+        path.write_bytes(b"Dear Sir or Madam, " * 100)
+        with pytest.raises(StoreUnavailable, match="the file is not a database"):
+            self.open(path)
+        assert path.read_bytes() == b"Dear Sir or Madam, " * 100
+
+    def test_a_directory(self, tmp_path: Path) -> None:
+        """It can't be opened."""
+        with pytest.raises(StoreUnavailable, match="can't be opened"):
+            self.open(tmp_path)
+
+    def test_a_directory_that_does_not_exist(self, tmp_path: Path) -> None:
+        """Nor is it made."""
+        with pytest.raises(StoreUnavailable, match="can't be opened"):
+            self.open(tmp_path / "absent" / "petstore.db")
+        assert not (tmp_path / "absent").exists()
+
+    async def test_a_damaged_page_is_told_when_it_is_read(self, tmp_path: Path, clock: ManualClock) -> None:
+        """Other pages are still served; the message says what to do."""
+        path = tmp_path / "damaged.db"
+        store = self.open(path)
+        for number in range(200):
+            await store.pets.add(NewPet(f"{number:0200}", number))
+        await store.close()
+        content = bytearray(path.read_bytes())
+        place = content.index(b"%0200d" % 150) // 4_096 * 4_096
+        content[place : place + 4_096] = b"\xff" * 4_096
+        path.write_bytes(content)
+        store = self.open(path)
+        assert await store.pets.get(1) is not None
+        with pytest.raises(StoreUnavailable, match="damaged; restore a backup"):
+            await store.pets.get(151)
+        await store.close()
+
+    @pytest.mark.parametrize(
+        "url",
+        ["", "petstore.db", "sqlite://petstore.db", "sqlite:///", "sqlite:///a.db?mode=ro", "mysql:///a"],
+    )
+    def test_a_url_of_no_known_kind_is_a_mistake_of_the_settings(self, url: str) -> None:
+        """Said with what to write, and without repeating what may hold a password."""
+        with pytest.raises(ConfigurationError, match="write sqlite:///petstore"):
+            open_storage(url, ManualClock(), StoreOptions())
+
+
+class TestTranslation:
+    """The driver's errors in our words."""
+
+    @pytest.mark.parametrize(
+        ("error", "words"),
+        [
+            (apsw.BusyError("x"), "busy with other writes"),
+            (apsw.LockedError("x"), "busy with other writes"),
+            (apsw.FullError("x"), "is full"),
+            (apsw.ReadOnlyError("x"), "read-only"),
+            (apsw.CantOpenError("x"), "can't be opened"),
+            (apsw.CorruptError("x"), "damaged"),
+            (apsw.NotADBError("x"), "not a database"),
+            (apsw.IOError("x"), "reading or writing the disk failed"),
+            (apsw.SQLError("near 'secret'"), "could not carry out"),
+        ],
+    )
+    def test_each_kind_has_its_words(self, error: apsw.Error, words: str) -> None:
+        """And never the driver's text, which may quote data."""
+        translated = translate(error)
+        assert isinstance(translated, StoreUnavailable)
+        assert words in translated.message
+        assert "secret" not in translated.message
+
+    def test_other_errors_pass(self) -> None:
+        """A mistake of ours is not an outage."""
+        error = ZeroDivisionError()
+        assert translate(error) is error
+
+
+async def test_readiness_follows_the_store(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that does not answer makes /readyz a 503, with the reason for operators."""
+
+    async def fail() -> None:
+        raise StoreUnavailable("The store failed: reading or writing the disk failed.")
+
+    endpoints = shop.application.service._endpoints
+    assert (await shop.call("GET", "/readyz")).status == 200
+    monkeypatch.setattr(endpoints, "_probe", fail)
+    answer = await shop.call("GET", "/readyz")
+    assert answer.status == 503
+    assert "disk failed" in answer.json()["checks"]["store"]

@@ -1,0 +1,177 @@
+"""The schema's steps: forward only, each whole or not at all, by one of several processes at once."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+from petstore.errors import ConfigurationError, StoreUnavailable
+from petstore.storage import StoreOptions, migrations, open_storage
+from petstore.storage.migrations import Migration, pending
+from petstore.storage.sqlite.connection import migrate, schema_version
+from tests.support.clock import ManualClock
+
+PACKAGE = "petstore.storage.sqlite.migrations"
+NEWEST = migrations.load(PACKAGE)[-1].number
+
+Plan = Callable[..., None]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "schema.db")
+
+
+@pytest.fixture
+def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """Let the program know further steps, given as SQL, after its own."""
+
+    own = migrations.load(PACKAGE)
+
+    def know(*further: str) -> None:
+        steps = [Migration(NEWEST + n, f"step_{n}", sql) for n, sql in enumerate(further, 1)]
+        monkeypatch.setattr(migrations, "load", lambda _package: [*own, *steps])
+
+    return know
+
+
+def schema(path: str) -> tuple[int, list[str]]:
+    """Version and tables of a file."""
+    connection = apsw.Connection(path)
+    try:
+        tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+        return schema_version(connection), [row[0] for row in tables]
+    finally:
+        connection.close()
+
+
+class TestSteps:
+    """Numbered files, in order."""
+
+    def test_a_new_file_gets_every_step(self, path: str) -> None:
+        """And a second run has nothing to do."""
+        ran = migrate(path, 1_000)
+        assert len(ran) == NEWEST
+        assert ran[0] == "0001_initial"
+        assert migrate(path, 1_000) == []
+        assert schema(path)[0] == NEWEST
+
+    def test_only_what_is_missing_runs(self, path: str, plan: Plan) -> None:
+        """An older file gets the steps that it does not have, its data stays."""
+        migrate(path, 1_000)
+        connection = apsw.Connection(path)
+        connection.execute("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold')")
+        plan("CREATE TABLE first (a)", "CREATE TABLE second (b)")
+        assert migrate(path, 1_000) == [f"{NEWEST + 1:04}_step_1", f"{NEWEST + 2:04}_step_2"]
+        assert connection.execute("SELECT name FROM pets").get == "Rex"
+        connection.close()
+
+    def test_the_numbers_have_no_gap(self) -> None:
+        """1, 2, 3 … and each names its file."""
+        steps = migrations.load(PACKAGE)
+        assert [step.number for step in steps] == list(range(1, len(steps) + 1))
+        assert all(re.fullmatch(r"[a-z0-9_]+", step.name) for step in steps)
+
+    def test_what_is_pending(self) -> None:
+        """Everything above the version."""
+        steps = [Migration(n, "x", "") for n in (1, 2, 3)]
+        assert [step.number for step in pending(steps, 1)] == [2, 3]
+        assert pending(steps, 3) == []
+
+
+class TestRefusals:
+    """A file that this program must not touch."""
+
+    @pytest.mark.parametrize("version", [NEWEST + 1, NEWEST + 40])
+    def test_a_newer_schema_is_refused_and_left_alone(self, path: str, version: int) -> None:
+        """Exit 78: run the newer program, or restore a backup."""
+        migrate(path, 1_000)
+        connection = apsw.Connection(path)
+        connection.execute(f"PRAGMA user_version = {version}")
+        with pytest.raises(
+            ConfigurationError, match=f"has schema version {version}, this program knows {NEWEST} at most"
+        ):
+            open_storage(f"sqlite:///{path}", ManualClock(), StoreOptions())
+        assert schema_version(connection) == version
+        connection.close()
+
+    def test_a_half_applied_step_is_rolled_back(self, path: str, plan: Plan) -> None:
+        """A step fails in its second statement: nothing of it stays, the steps before it do."""
+        migrate(path, 1_000)
+        before = schema(path)
+        plan("CREATE TABLE good (a)", "CREATE TABLE half (a); INSERT INTO nowhere VALUES (1)")
+        with pytest.raises(StoreUnavailable):
+            migrate(path, 1_000)
+        assert schema(path) == (NEWEST + 1, sorted([*before[1], "good"]))
+        plan("CREATE TABLE good (a)", "CREATE TABLE half (a)")
+        assert migrate(path, 1_000) == [f"{NEWEST + 2:04}_step_2"]
+
+    def test_a_write_lock_of_another_process_is_told(self, path: str, plan: Plan) -> None:
+        """After the busy timeout; nothing has changed."""
+        migrate(path, 1_000)
+        other = apsw.Connection(path)
+        other.execute("BEGIN IMMEDIATE")
+        plan("CREATE TABLE late (a)")
+        with pytest.raises(StoreUnavailable, match="busy"):
+            migrate(path, 1)
+        other.execute("ROLLBACK")
+        other.close()
+        assert schema(path)[0] == NEWEST
+
+
+class TestAtOnce:
+    """Several processes start on the same new file."""
+
+    def test_threads_with_connections_of_their_own(self, path: str) -> None:
+        """Eight at the same moment: each step runs once, nobody fails."""
+        barrier = threading.Barrier(8)
+        ran: list[list[str]] = []
+        failed: list[Exception] = []
+
+        def run() -> None:
+            barrier.wait()
+            try:
+                ran.append(migrate(path, 10_000))
+            except Exception as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=run) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failed == []
+        assert sum(map(len, ran)) == NEWEST
+
+    def test_two_processes(self, path: str) -> None:
+        """Real ones; together they run each step once."""
+        code = (
+            "import sys; from petstore.storage.sqlite.connection import migrate;"
+            " sys.stdin.read(1); print(len(migrate(sys.argv[1], 10000)))"
+        )
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-c", code, path],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for _ in range(2)
+        ]
+        answers = []
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("!")
+            process.stdin.flush()
+        for process in processes:
+            answers.append(process.communicate(timeout=30))
+        assert [errors for _, errors in answers] == ["", ""]
+        assert sum(int(output) for output, _ in answers) == NEWEST

@@ -1,0 +1,281 @@
+"""The operator's tools: check, online backup, restore, and the lock of the one server (I19)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from petstore.errors import ConfigurationError, Conflict, NotFound, StoreUnavailable
+from petstore.pets import NewPet, Pet
+from petstore.plans import FREE
+from petstore.storage.sqlite import upkeep
+from petstore.storage.sqlite.store import SqliteStore
+from tests.support.clock import ManualClock
+from tests.support.waiting import until
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "shop.db"
+
+
+@pytest.fixture
+async def store(path: Path, clock: ManualClock) -> AsyncIterator[SqliteStore]:
+    opened = SqliteStore(str(path), clock, 1_000, 10_000)
+    await opened.keys.add_account("shop", FREE)
+    await opened.keys.issue("shop", "test")
+    await opened.pets.add(NewPet("Rex", 1))
+    yield opened
+    await opened.close()
+
+
+def pets_in(path: Path) -> dict[int, str]:
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return dict(connection.execute("SELECT id, name FROM pets").fetchall())
+    finally:
+        connection.close()
+
+
+def beside_it(path: Path, suffix: str) -> Path:
+    """The file whose name is that of the database and a suffix."""
+    return Path(f"{path}{suffix}")
+
+
+def beside(path: Path) -> list[str]:
+    """Every file whose name begins as this one's does."""
+    return sorted(file.name for file in path.parent.iterdir() if file.name.startswith(path.name))
+
+
+class TestCheck:
+    """Every page and index, safe beside a running server."""
+
+    async def test_a_sound_database(self, store: SqliteStore, path: Path) -> None:
+        """Counted, and nothing to complain about."""
+        report = upkeep.check(str(path), 1_000)
+        assert report == upkeep.CheckReport(report.schema_version, pets=1, accounts=1, keys=1, problems=[])
+        assert report.schema_version >= 1
+
+    async def test_a_row_that_refers_to_nothing(self, store: SqliteStore, path: Path) -> None:
+        """Made by hand, with the constraints switched off."""
+        outside = apsw.Connection(str(path))
+        outside.execute("DELETE FROM accounts")
+        outside.close()
+        problems = upkeep.check(str(path), 1_000).problems
+        assert problems == ["api_keys: row 1 refers to a missing row of accounts"]
+
+    def test_a_damaged_file(self, tmp_path: Path) -> None:
+        """A report that says so, not an outage."""
+        file = tmp_path / "bad.db"
+        file.write_bytes(b"SQLite format 3\x00" + b"\xff" * 8_192)
+        (problem,) = upkeep.check(str(file), 1_000).problems
+        assert "not a database" in problem or "damaged" in problem
+
+    def test_an_empty_file(self, tmp_path: Path) -> None:
+        """It never had a schema."""
+        file = tmp_path / "empty.db"
+        file.touch()
+        assert upkeep.check(str(file), 1_000).problems == ["the schema was never created"]
+
+    def test_no_file(self, tmp_path: Path) -> None:
+        """NotFound, and none is made."""
+        with pytest.raises(NotFound, match="petstore db migrate"):
+            upkeep.check(str(tmp_path / "absent.db"), 1_000)
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestBackup:
+    """A whole copy while the database is in use."""
+
+    async def test_it_has_everything_and_is_one_file(self, store: SqliteStore, path: Path) -> None:
+        """Also what is still in the log; no log of its own."""
+        target = path.with_name("backup.db")
+        report = upkeep.backup(str(path), str(target), 1_000)
+        assert (report.pets, report.accounts, report.keys, report.problems) == (1, 1, 1, [])
+        assert beside(target) == ["backup.db"]
+
+    async def test_it_never_overwrites(self, store: SqliteStore, path: Path) -> None:
+        """Whatever the file is."""
+        target = path.with_name("precious.txt")
+        target.write_text("precious")
+        with pytest.raises(Conflict, match="never overwrites"):
+            upkeep.backup(str(path), str(target), 1_000)
+        assert target.read_text() == "precious"
+
+    def test_there_is_nothing_to_back_up(self, tmp_path: Path) -> None:
+        """NotFound, and no empty backup that looks like one."""
+        with pytest.raises(NotFound, match="nothing was backed up"):
+            upkeep.backup(str(tmp_path / "absent.db"), str(tmp_path / "backup.db"), 1_000)
+        assert list(tmp_path.iterdir()) == []
+
+    async def test_a_target_that_cannot_be_written(self, store: SqliteStore, path: Path) -> None:
+        """The store's own error, and no half of a backup."""
+        with pytest.raises(StoreUnavailable):
+            upkeep.backup(str(path), str(path.parent / "absent" / "backup.db"), 1_000)
+
+    async def test_leftovers_of_an_interrupted_backup_are_in_nobodys_way(
+        self, store: SqliteStore, path: Path
+    ) -> None:
+        """The partial file of a backup that was killed is replaced."""
+        target = path.with_name("backup.db")
+        beside_it(target, ".partial").write_bytes(b"half")
+        assert upkeep.backup(str(path), str(target), 1_000).problems == []
+        assert beside(target) == ["backup.db"]
+
+    async def test_it_ends_while_others_write_without_a_pause(
+        self, store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A copy of one moment: a write in between neither shows in it nor makes it start anew."""
+        for number in range(200):
+            await store.pets.add(NewPet(f"{number:0250}", 1))
+        outside = apsw.Connection(str(path))
+        steps = 0
+
+        class OnePage:
+            """The length of a step; whenever it is looked at, somebody has written once more."""
+
+            def __index__(self) -> int:
+                nonlocal steps
+                steps += 1
+                assert steps < 1_000, "every write makes the copy start anew"
+                outside.execute("UPDATE pets SET category_id = category_id + 1 WHERE id = 1")
+                return 1
+
+        monkeypatch.setattr(upkeep, "_PAGES_A_STEP", OnePage())
+        target = path.with_name("backup.db")
+        report = upkeep.backup(str(path), str(target), 10_000)
+        outside.close()
+        assert (report.pets, report.problems) == (201, [])
+        assert steps > 10
+
+    async def test_it_has_exactly_what_was_acknowledged_before_it(
+        self, store: SqliteStore, path: Path
+    ) -> None:
+        """I19: while animals are added, every one that was answered before the backup began is in it;
+        what is in it beyond that is a run without a gap, and whole."""
+        acknowledged: list[Pet] = []
+        going = [True]
+
+        async def add() -> None:
+            while going[0]:
+                created = await store.pets.add(NewPet(f"pet {len(acknowledged)}", 1))
+                acknowledged.append(created.pet)
+
+        writers = [asyncio.create_task(add()) for _ in range(4)]
+        for number in range(5):
+            count = len(acknowledged) + 20
+            await until(lambda count=count: len(acknowledged) >= count)
+            before = list(acknowledged)
+            target = path.with_name(f"backup-{number}.db")
+            report = await asyncio.to_thread(upkeep.backup, str(path), str(target), 10_000)
+            copied = pets_in(target)
+            assert report.problems == []
+            assert {pet.id: pet.name for pet in before}.items() <= copied.items()
+            assert sorted(copied) == list(range(1, len(copied) + 1))
+        going[0] = False
+        await asyncio.gather(*writers)
+
+
+class TestRestore:
+    """A backup takes the database's place; what was there is kept beside it."""
+
+    async def test_the_drill(self, path: Path, clock: ManualClock) -> None:
+        """I19: back up, lose, restore, verify: exactly the animals of the backup; ids go on after them."""
+        store = SqliteStore(str(path), clock, 100, 1_000)
+        for name in ("a", "b", "c"):
+            await store.pets.add(NewPet(name, 1))
+        backup = path.with_name("backup.db")
+        upkeep.backup(str(path), str(backup), 1_000)
+        await store.pets.add(NewPet("after the backup", 1))
+        await store.close()
+        report = upkeep.restore(str(path), str(backup), 1_000)
+        assert report.pets == 3
+        assert pets_in(path) == {1: "a", 2: "b", 3: "c"}
+        assert len(pets_in(beside_it(path, ".before-restore"))) == 4
+        restored = SqliteStore(str(path), clock, 100, 1_000)
+        assert (await restored.pets.add(NewPet("next", 1))).pet.id == 4
+        await restored.close()
+
+    async def test_it_is_refused_while_a_server_runs(self, store: SqliteStore, path: Path) -> None:
+        """And nothing is touched."""
+        backup = path.with_name("backup.db")
+        upkeep.backup(str(path), str(backup), 1_000)
+        lock = upkeep.lock_for_serving(str(path))
+        await store.pets.add(NewPet("later", 1))
+        with pytest.raises(Conflict, match="Another server"):
+            upkeep.restore(str(path), str(backup), 1_000)
+        lock.close()
+        assert len(pets_in(path)) == 2
+
+    async def test_a_damaged_backup_is_refused(self, store: SqliteStore, path: Path) -> None:
+        """The database stays as it is."""
+        bad = path.with_name("bad.db")
+        bad.write_bytes(b"SQLite format 3\x00" + b"\xff" * 8_192)
+        with pytest.raises(Conflict, match="damaged and was not restored"):
+            upkeep.restore(str(path), str(bad), 1_000)
+        assert len(pets_in(path)) == 1
+
+    async def test_a_newer_backup_is_refused(self, store: SqliteStore, path: Path) -> None:
+        """This program could not serve it."""
+        backup = path.with_name("backup.db")
+        upkeep.backup(str(path), str(backup), 1_000)
+        newer = apsw.Connection(str(backup))
+        newer.execute("PRAGMA user_version = 99")
+        newer.close()
+        with pytest.raises(ConfigurationError, match="schema version 99"):
+            upkeep.restore(str(path), str(backup), 1_000)
+
+    async def test_onto_a_machine_without_a_database(self, store: SqliteStore, path: Path) -> None:
+        """There is nothing to keep."""
+        backup = path.with_name("backup.db")
+        upkeep.backup(str(path), str(backup), 1_000)
+        new = path.with_name("new.db")
+        upkeep.restore(str(new), str(backup), 1_000)
+        assert pets_in(new) == {1: "Rex"}
+        assert beside(new) == ["new.db", "new.db.lock"]
+
+    async def test_an_old_log_does_not_come_back(self, path: Path, clock: ManualClock) -> None:
+        """A server was killed and left its log beside the file: the restored one must not take it up."""
+        store = SqliteStore(str(path), clock, 100, 1_000)
+        await store.pets.add(NewPet("a", 1))
+        backup = path.with_name("backup.db")
+        upkeep.backup(str(path), str(backup), 1_000)
+        await store.pets.add(NewPet("b", 1))
+        killed = {suffix: beside_it(path, suffix).read_bytes() for suffix in ("", "-wal")}
+        await store.close()
+        for suffix, content in killed.items():
+            beside_it(path, suffix).write_bytes(content)
+        upkeep.restore(str(path), str(backup), 1_000)
+        assert pets_in(path) == {1: "a"}
+        assert pets_in(beside_it(path, ".before-restore")) == {1: "a", 2: "b"}
+
+
+class TestLock:
+    """One server for one database, since the counters live in its process."""
+
+    def test_a_second_server_is_told_who_is_there(self, path: Path) -> None:
+        """With the process id; when the first one is gone the second may."""
+        lock = upkeep.lock_for_serving(str(path))
+        with pytest.raises(Conflict, match=rf"Another server \(process {os.getpid()}\) is using"):
+            upkeep.lock_for_serving(str(path))
+        lock.close()
+        upkeep.lock_for_serving(str(path)).close()
+
+    def test_it_does_not_hold_up_commands(self, path: Path, clock: ManualClock) -> None:
+        """The lock is for servers; another process's store opens all the same."""
+        lock = upkeep.lock_for_serving(str(path))
+        store = SqliteStore(str(path), clock, 10, 1_000)
+        asyncio.run(store.close())
+        lock.close()
+
+    def test_two_databases_have_two_servers(self, path: Path) -> None:
+        """It belongs to the file."""
+        first = upkeep.lock_for_serving(str(path))
+        second = upkeep.lock_for_serving(str(path.with_name("other.db")))
+        first.close()
+        second.close()

@@ -1,0 +1,288 @@
+"""The one writer: groups, a bounded queue, locks of other processes, an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from petstore.errors import Conflict, StoreUnavailable
+from petstore.pets import NewPet, PageQuery, PetStatus
+from petstore.plans import FREE
+from petstore.storage import StoreOptions, open_storage
+from petstore.storage.sqlite.connection import migrate, open_writer
+from petstore.storage.sqlite.store import SqliteStore
+from petstore.storage.sqlite.writer import Writer
+from tests.support.clock import ManualClock
+from tests.support.waiting import until
+
+INSERT = "INSERT INTO pets (name, category_id, status) VALUES (?, 1, 'sold')"
+
+
+class Groups:
+    """An observer that remembers how many jobs each commit had."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def committed(self, jobs: int, seconds: float) -> None:
+        self.sizes.append(jobs)
+
+
+class Bench:
+    """A database with a writer, an outside connection that can hold the lock, and the groups seen."""
+
+    def __init__(self, folder: Path, *, capacity: int = 1_000, busy_timeout_ms: int = 20_000) -> None:
+        self.path = str(folder / "writer.db")
+        migrate(self.path, 1_000)
+        self.groups = Groups()
+        self.connection = open_writer(self.path, busy_timeout_ms)
+        self.writer = Writer(self.connection, ManualClock(), capacity, self.groups)
+        self.outside = apsw.Connection(self.path)
+
+    def names(self) -> list[str]:
+        return [row[0] for row in self.outside.execute("SELECT name FROM pets ORDER BY id")]
+
+    def lock(self) -> None:
+        """Another process begins to write."""
+        self.outside.execute("BEGIN IMMEDIATE")
+
+    def unlock(self) -> None:
+        self.outside.execute("ROLLBACK")
+
+    def submit(self, job: Callable[[apsw.Connection], Any]) -> asyncio.Task[Any]:
+        return asyncio.ensure_future(self.writer.submit(job))
+
+    async def in_one_group(self, *jobs: Callable[[apsw.Connection], Any]) -> list[Any]:
+        """Results, or errors, of jobs that are committed together: they wait while another one is slow."""
+        inside, go_on = threading.Event(), threading.Event()
+
+        def slow(_connection: apsw.Connection) -> None:
+            inside.set()
+            go_on.wait(20)
+
+        first = self.submit(slow)
+        await until(inside.is_set)
+        waiting = [self.submit(job) for job in jobs]
+        await asyncio.sleep(0)
+        go_on.set()
+        await first
+        return list(await asyncio.gather(*waiting, return_exceptions=True))
+
+    async def close(self) -> None:
+        await self.writer.drain()
+        self.outside.close()
+        self.writer.close()
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> Any:
+    opened = Bench(tmp_path)
+    yield opened
+    await opened.close()
+
+
+def add(name: str) -> Callable[[apsw.Connection], str]:
+    """A job that adds an animal and returns its name."""
+
+    def job(connection: apsw.Connection) -> str:
+        connection.execute(INSERT, (name,))
+        return name
+
+    return job
+
+
+def add_and_fail(name: str, error: Exception) -> Callable[[apsw.Connection], str]:
+    """A job that adds an animal and then fails."""
+
+    def job(connection: apsw.Connection) -> str:
+        connection.execute(INSERT, (name,))
+        raise error
+
+    return job
+
+
+class TestGroups:
+    """Whatever waits is one transaction with a savepoint for each job."""
+
+    async def test_what_waits_is_committed_together(self, bench: Bench) -> None:
+        """Ten jobs, one commit, each its own result, in their order."""
+        results = await bench.in_one_group(*(add(f"p{n}") for n in range(10)))
+        assert results == [f"p{n}" for n in range(10)] == bench.names()
+        assert bench.groups.sizes[-1] == 10
+
+    async def test_a_failing_job_hurts_no_other(self, bench: Bench) -> None:
+        """Its own part is undone, the others are kept; each waiter has its own answer."""
+        refused = Conflict("no")
+        results = await bench.in_one_group(add("a"), add_and_fail("b", refused), add("c"))
+        assert results == ["a", refused, "c"]
+        assert bench.names() == ["a", "c"]
+        assert bench.groups.sizes[-1] == 3
+
+    async def test_a_drivers_error_of_one_job_is_translated_for_it_alone(self, bench: Bench) -> None:
+        """Only the store's own errors come out."""
+
+        def broken(connection: apsw.Connection) -> None:
+            connection.execute("INSERT INTO pets (name) VALUES (NULL)")
+
+        first, failed, last = await bench.in_one_group(add("a"), broken, add("c"))
+        assert (first, last, bench.names()) == ("a", "c", ["a", "c"])
+        assert isinstance(failed, StoreUnavailable)
+        assert "NOT NULL" not in failed.message
+
+    async def test_a_programming_error_reaches_its_own_waiter(self, bench: Bench) -> None:
+        """Not the writer's thread, which goes on."""
+        error = ZeroDivisionError("bug")
+        results = await bench.in_one_group(add_and_fail("a", error), add("b"))
+        assert results == [error, "b"]
+        assert await bench.submit(add("c")) == "c"
+
+    async def test_a_group_has_at_most_256_jobs(self, bench: Bench) -> None:
+        """So that nobody waits for a heap of others."""
+        await bench.in_one_group(*(add(str(n)) for n in range(600)))
+        assert bench.groups.sizes[-3:] == [256, 256, 88]
+        assert bench.names() == [str(n) for n in range(600)]
+
+    async def test_all_of_a_group_is_durable_when_it_is_answered(self, bench: Bench) -> None:
+        """Another connection sees every one of them at the first answer."""
+        seen: list[int] = []
+        tasks = [bench.submit(add(f"p{n}")) for n in range(20)]
+        for task in tasks:
+            task.add_done_callback(lambda _: seen.append(len(bench.names())))
+        await asyncio.gather(*tasks)
+        await asyncio.sleep(0)
+        assert seen[0] >= bench.groups.sizes[0]
+        assert seen[-1] == 20
+
+    async def test_every_commit_waits_for_the_disk(self, bench: Bench) -> None:
+        """WAL and synchronous=FULL on the connection that writes, whatever the file was before."""
+        assert bench.connection.execute("PRAGMA journal_mode").get == "wal"
+        assert bench.connection.execute("PRAGMA synchronous").get == 2
+        assert bench.connection.execute("PRAGMA foreign_keys").get == 1
+
+
+class TestQueue:
+    """Bounded: past its length a write is refused at once, and nothing of it is stored."""
+
+    async def test_a_full_queue_refuses(self, tmp_path: Path) -> None:
+        """Two wait, the third is told; when they are through there is room again."""
+        bench = Bench(tmp_path, capacity=2)
+        bench.lock()
+        waiting = [bench.submit(add("a")), bench.submit(add("b"))]
+        await asyncio.sleep(0)
+        with pytest.raises(StoreUnavailable, match="Too many writes are waiting; nothing was stored"):
+            await bench.writer.submit(add("c"))
+        bench.unlock()
+        await asyncio.gather(*waiting)
+        await bench.writer.submit(add("d"))
+        assert bench.names() == ["a", "b", "d"]
+        await bench.close()
+
+    async def test_a_waiter_that_goes_away_frees_its_place_when_its_job_is_done(self, tmp_path: Path) -> None:
+        """Cancelled requests neither undo what is on its way nor fill the queue for ever."""
+        bench = Bench(tmp_path, capacity=3)
+        for round_number in range(4):
+            bench.lock()
+            tasks = [bench.submit(add(f"{round_number}-{n}")) for n in range(3)]
+            await asyncio.sleep(0)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            bench.unlock()
+            await bench.writer.drain() if round_number == 3 else await self._settle(bench)
+        assert len(bench.names()) == 12
+        await bench.close()
+
+    async def _settle(self, bench: Bench) -> None:
+        """Wait until the queue has room for one more, then until that one is through."""
+        async with asyncio.timeout(10):
+            while True:
+                try:
+                    await bench.writer.submit(lambda _: None)
+                except StoreUnavailable:
+                    await asyncio.sleep(0)
+                else:
+                    return
+
+
+class TestLocks:
+    """Another process is writing."""
+
+    async def test_a_lock_that_lasts_too_long_is_told(self, tmp_path: Path) -> None:
+        """Nothing is stored, the message says to try again, and the next write works."""
+        bench = Bench(tmp_path, busy_timeout_ms=1)
+        bench.lock()
+        with pytest.raises(StoreUnavailable, match="busy with other writes; try again shortly") as refused:
+            await bench.writer.submit(add("a"))
+        assert refused.value.retry_after_seconds == 1
+        bench.unlock()
+        await bench.writer.submit(add("b"))
+        assert bench.names() == ["b"]
+        await bench.close()
+
+    async def test_a_short_lock_is_waited_for(self, bench: Bench) -> None:
+        """Within the busy timeout a write only takes longer."""
+        bench.lock()
+        waiting = bench.submit(add("a"))
+        await asyncio.sleep(0)
+        bench.unlock()
+        assert await waiting == "a"
+
+    async def test_reads_go_on_under_a_write_lock(self, tmp_path: Path, clock: ManualClock) -> None:
+        """Pages, keys and versions do not need the lock."""
+        path = tmp_path / "reads.db"
+        store = open_storage(f"sqlite:///{path}", clock, StoreOptions(busy_timeout_ms=1))
+        await store.pets.add(NewPet("Rex", 1))
+        outside = apsw.Connection(str(path))
+        outside.execute("BEGIN IMMEDIATE")
+        assert len((await store.pets.page(PageQuery())).pets) == 1
+        assert await store.keys.find_grant(b"x" * 32) is None
+        store.versions.current()
+        await store.probe()
+        outside.close()
+        await store.close()
+
+
+class TestEnd:
+    """Closing carries out what was accepted and takes nothing more."""
+
+    async def test_accepted_writes_are_carried_out(self, tmp_path: Path) -> None:
+        """Fifty wait behind a lock when the end comes: all are stored and answered."""
+        bench = Bench(tmp_path)
+        bench.lock()
+        tasks = [bench.submit(add(str(n))) for n in range(50)]
+        await asyncio.sleep(0)
+        draining = asyncio.create_task(bench.writer.drain())
+        await asyncio.sleep(0)
+        with pytest.raises(StoreUnavailable, match="shutting down; nothing was stored"):
+            await bench.writer.submit(add("late"))
+        bench.unlock()
+        await draining
+        assert await asyncio.gather(*tasks) == [str(n) for n in range(50)] == bench.names()
+        await bench.close()
+
+    async def test_a_writer_that_never_wrote_ends_too(self, tmp_path: Path) -> None:
+        """Its thread was never started."""
+        bench = Bench(tmp_path)
+        await bench.close()
+
+    def test_after_a_clean_stop_the_database_is_one_file(self, tmp_path: Path) -> None:
+        """No log beside it: whoever copies the file copies everything."""
+
+        async def use() -> None:
+            store = SqliteStore(str(tmp_path / "one.db"), ManualClock(), 10, 1_000)
+            await store.keys.add_account("shop", FREE)
+            await store.pets.add(NewPet("Rex", 1, PetStatus.SOLD))
+            await store.close()
+            await store.close()
+
+        asyncio.run(use())
+        assert [file.name for file in sorted(tmp_path.iterdir())] == ["one.db"]
+        copied = apsw.Connection(str(tmp_path / "one.db"), flags=apsw.SQLITE_OPEN_READONLY)
+        assert copied.execute("SELECT name FROM pets").get == "Rex"
+        copied.close()
