@@ -5,6 +5,7 @@ JSON when standard error is not a terminal. A line of the access log costs the r
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 import threading
@@ -32,6 +33,20 @@ class AccessEntry(msgspec.Struct, gc=False):
     milliseconds: float
 
 
+class _Printer:
+    """Writes lines to standard error. What can't be written is lost: a broken log must not break answers."""
+
+    def __init__(self, *_: object) -> None:
+        """structlog hands over the logger's name, which is not printed."""
+
+    def error(self, line: str) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(line + "\n")
+            sys.stderr.flush()
+
+    debug = info = warning = critical = error
+
+
 def configure(level: str, log_format: str) -> bool:
     """Set structlog up for this process; True when lines are JSON."""
     as_json = log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
@@ -46,7 +61,7 @@ def configure(level: str, log_format: str) -> bool:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=_Printer,
     )
     return as_json
 

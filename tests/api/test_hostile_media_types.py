@@ -1,0 +1,127 @@
+"""Media types, encodings and framing of POST /pets: each row says with what it is refused (I12, I13)."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+
+import pytest
+
+from tests.api.checks import CheckedShop
+from tests.support.service import Answer, Pairs
+
+GOOD = b'{"name":"Rex","categoryId":1}'
+_MEDIA_TYPES = [
+    None, "", " ", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain",
+    "text/json", "application/xml", "application/octet-stream", "application/javascript",
+    "application/jsonp", "application/json5", "application/ndjson", "application/json-seq",
+    "application/vnd.api+json", "application/problem+json", "application/ld+json", "application/*", "*/*",
+    "json", "application", "application/", "/json", "application/json; charset=latin1",
+    "application/json; charset=utf-16", "application/json; charset=ascii", "application/json; charset=",
+    'application/json; charset=""', "application/json; charset=utf8",
+    "application/json; charset=utf-8; charset=latin1", "application/json; charset=utf-8 latin1",
+    "application/json; boundary=x", "application/json; q=1", "application/json;;",
+    "application/json,text/plain", "text/plain, application/json", "application/json application/json",
+    "application / json", "application/json\x00", "application/jsonapplication/json", "xapplication/json",
+    "application/jsonx", "application/json\ttext/plain", "applicatïon/json",
+    "application/json; charset=utf-8\xff", "a" * 5_000,
+]  # fmt: skip
+_ENCODINGS = [
+    "gzip", "x-gzip", "deflate", "br", "zstd", "compress", "GZIP", "gzip, identity", "identity, gzip",
+    "aes128gcm", "identity, identity", "*", "utf-8", "base64", "gzip\x00", "ïdentity",
+]  # fmt: skip
+
+
+async def send(shop: CheckedShop, headers: Pairs, body: bytes = GOOD) -> Answer:
+    return await shop.call("POST", "/v1/pets", [("authorization", f"Bearer {shop.key}"), *headers], body)
+
+
+async def refused(shop: CheckedShop, headers: Pairs, body: bytes = GOOD) -> Answer:
+    """415 for a body that would be a good animal; nothing has changed."""
+    before = shop.fingerprint()
+    answer = await send(shop, headers, body)
+    assert (answer.status, answer.code) == (415, "unsupported_media_type")
+    assert shop.fingerprint() == before
+    return answer
+
+
+class TestMediaType415:
+    """Anything but `application/json`, with no charset other than UTF-8."""
+
+    @pytest.mark.parametrize("media_type", _MEDIA_TYPES)
+    async def test_refused(self, shop: CheckedShop, media_type: str | None) -> None:
+        """The message says what to send, since curl's default is the classic first mistake."""
+        answer = await refused(shop, [("content-type", media_type)])
+        assert "application/json" in answer.json()["message"]
+
+    async def test_doubled(self, shop: CheckedShop) -> None:
+        """Two Content-Type headers, even of one value."""
+        await refused(shop, [("content-type", "application/json"), ("content-type", "application/json")])
+
+    async def test_a_form(self, shop: CheckedShop) -> None:
+        """What `curl -d` sends without being told."""
+        await refused(shop, [("content-type", "application/x-www-form-urlencoded")], b"name=Rex&categoryId=1")
+
+    async def test_accept_does_not_help(self, shop: CheckedShop) -> None:
+        """The type of the body is said by Content-Type alone."""
+        await refused(shop, [("accept", "application/json"), ("content-type", "text/plain")])
+
+
+class TestContentEncoding415:
+    """A body is read as it is, never decompressed."""
+
+    @pytest.mark.parametrize("encoding", _ENCODINGS)
+    async def test_refused(self, shop: CheckedShop, encoding: str) -> None:
+        """Whatever encoding is named."""
+        answer = await refused(shop, [("content-type", "application/json"), ("content-encoding", encoding)])
+        assert "Content-Encoding" in answer.json()["message"]
+
+    async def test_a_bomb_stays_packed(self, shop: CheckedShop) -> None:
+        """A few kilobytes that would be many megabytes."""
+        headers = [("content-type", "application/json"), ("content-encoding", "gzip")]
+        await refused(shop, headers, gzip.compress(b" " * 20_000_000))
+
+    async def test_a_packed_body_without_the_header_is_not_json(self, shop: CheckedShop) -> None:
+        """Nothing is guessed from the bytes."""
+        for body in (gzip.compress(GOOD), zlib.compress(GOOD)):
+            answer = await send(shop, [("content-type", "application/json")], body)
+            assert (answer.status, answer.code) == (400, "invalid_json")
+
+
+class TestFraming:
+    """Headers about the body's way that mean nothing to the application."""
+
+    @pytest.mark.parametrize(
+        "extra",
+        [
+            ("expect", "100-continue"),
+            ("transfer-encoding", "chunked"),
+            ("te", "trailers"),
+            ("trailer", "x-checksum"),
+            ("connection", "upgrade"),
+            ("upgrade", "h2c"),
+            ("content-md5", "x"),
+            ("content-range", "bytes 0-1/9"),
+            ("content-disposition", "attachment"),
+            ("x-content-type-options", "sniff"),
+            ("prefer", "return=minimal"),
+            ("if-match", "*"),
+        ],
+        ids=lambda pair: pair[0],
+    )
+    async def test_ignored(self, shop: CheckedShop, extra: tuple[str, str]) -> None:
+        """The animal is added."""
+        assert (await send(shop, [("content-type", "application/json"), extra])).status == 201
+
+    async def test_a_body_on_head_and_options(self, shop: CheckedShop) -> None:
+        """Is not read."""
+        headers = [("authorization", f"Bearer {shop.key}"), ("content-length", "99999999")]
+        assert (await shop.call("HEAD", "/v1/pets", headers, b"x" * 99)).status == 200
+        assert (await shop.call("OPTIONS", "/v1/pets", headers, b"x" * 99)).status == 204
+        assert (await shop.call("GET", "/v1/pets", headers, b"x" * 99)).status == 200
+
+    async def test_a_declared_size_on_an_unknown_path_is_not_looked_at(self, shop: CheckedShop) -> None:
+        """404 and 405 come before 413."""
+        headers = [("authorization", f"Bearer {shop.key}"), ("content-length", "99999999")]
+        assert (await shop.call("POST", "/v1/none", headers)).status == 404
+        assert (await shop.call("PUT", "/v1/pets", headers)).status == 405

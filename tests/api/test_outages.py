@@ -1,0 +1,296 @@
+"""The store fails for real: 503 with every header, nothing half done, and all is well when it is back."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from tests.api.checks import CheckedShop, open_checked, outsider, settle
+from tests.support.clock import ManualClock
+from tests.support.service import Answer
+
+REX = {"name": "Rex", "categoryId": 1}
+
+
+@pytest.fixture
+async def impatient(tmp_path: Path, clock: ManualClock):
+    """A shop that waits 20 milliseconds for somebody else's lock, and lets three writes wait."""
+    async with open_checked(tmp_path, clock, busy_timeout="20ms", write_queue="3") as shop:
+        yield shop
+
+
+async def on_writer(shop: CheckedShop, sql: str) -> Any:
+    """Run a statement on the service's own writing connection."""
+    return await shop.store._writer.submit(lambda connection: connection.execute(sql).get)
+
+
+def check_unavailable(answer: Answer) -> None:
+    """503 `unavailable` with Retry-After; every other header is checked with each answer."""
+    assert (answer.status, answer.code) == (503, "unavailable")
+    assert answer.headers["retry-after"] == "1"
+
+
+class TestWriteLockHeld503:
+    """Somebody else writes for longer than we wait."""
+
+    async def test_refused_and_then_accepted(self, impatient: CheckedShop) -> None:
+        """503 while the lock is held, 201 after; nothing of the first is there."""
+        with outsider(impatient.path) as other:
+            other.execute("BEGIN IMMEDIATE")
+            answer = await impatient.post(REX)
+            other.execute("ROLLBACK")
+        check_unavailable(answer)
+        assert "busy" in answer.json()["message"]
+        assert impatient.pets() == []
+        assert (await impatient.post(REX)).json()["id"] == 1
+
+    async def test_reads_go_on(self, impatient: CheckedShop) -> None:
+        """Lists and single animals are answered while a write waits."""
+        await impatient.post(REX)
+        with outsider(impatient.path) as other:
+            other.execute("BEGIN IMMEDIATE")
+            writing = asyncio.create_task(impatient.post(REX))
+            await settle()
+            assert (await impatient.ask("GET", "/v1/pets")).status == 200
+            assert (await impatient.ask("GET", "/v1/pets/1")).status == 200
+            assert not writing.done()
+            other.execute("ROLLBACK")
+        assert (await writing).status in (201, 503)
+
+    async def test_a_short_wait_is_no_refusal(self, shop: CheckedShop) -> None:
+        """Within busy_timeout the write just takes longer."""
+        with outsider(shop.path) as other:
+            other.execute("BEGIN IMMEDIATE")
+            writing = asyncio.create_task(shop.post(REX))
+            await settle()
+            other.execute("ROLLBACK")
+        assert (await writing).status == 201
+
+    async def test_past_the_queue(self, impatient: CheckedShop) -> None:
+        """Writes beyond the bound are refused at once, those within it are answered."""
+        with outsider(impatient.path) as other:
+            other.execute("BEGIN IMMEDIATE")
+            waiting = [asyncio.create_task(impatient.post(REX)) for _ in range(3)]
+            await settle()
+            answer = await impatient.post(REX)
+            check_unavailable(answer)
+            assert "Too many writes" in answer.json()["message"]
+            assert not any(task.done() for task in waiting)
+            other.execute("ROLLBACK")
+        assert {(await task).status for task in waiting} <= {201, 503}
+        assert (await impatient.post(REX)).status == 201
+
+
+class TestDiskFull503:
+    """The file may not grow."""
+
+    async def test_refused_whole_and_accepted_again(self, shop: CheckedShop) -> None:
+        """The write that does not fit is undone; with room it fits; reads never notice."""
+        await shop.post(REX)
+        pages = await on_writer(shop, "PRAGMA page_count")
+        await on_writer(shop, f"PRAGMA max_page_count = {pages}")
+        name = "n" * 255
+        answers = []
+        while not answers or answers[-1].status == 201:
+            before = shop.fingerprint()
+            answers.append(
+                await shop.post({"name": name, "categoryId": 1}, [("idempotency-key", f"k{len(answers)}")])
+            )
+        check_unavailable(answers[-1])
+        assert "full" in answers[-1].json()["message"]
+        assert shop.fingerprint() == before
+        assert (await shop.ask("GET", "/v1/pets?limit=100")).status == 200
+        await on_writer(shop, "PRAGMA max_page_count = 1000000")
+        again = await shop.post(
+            {"name": name, "categoryId": 1}, [("idempotency-key", f"k{len(answers) - 1}")]
+        )
+        assert (again.status, again.headers.get("idempotency-replayed")) == (201, None)
+
+    async def test_identifiers_used_up(self, shop: CheckedShop) -> None:
+        """After 2^63 - 1 there is no next identifier, and none is used again."""
+        with outsider(shop.path) as other:
+            other.execute("INSERT INTO pets VALUES (9223372036854775807, 'last', 1, 'sold')")
+        check_unavailable(await shop.post(REX))
+        last = await shop.ask("GET", "/v1/pets/9223372036854775807")
+        assert last.json()["id"] == 2**63 - 1
+        assert len(shop.pets()) == 1
+
+
+class TestReadOnly503:
+    """The service may not write."""
+
+    async def test_refused(self, shop: CheckedShop) -> None:
+        """Creation is 503 and says why, in our words; lists go on."""
+        await on_writer(shop, "PRAGMA query_only = ON")
+        answer = await shop.post(REX)
+        check_unavailable(answer)
+        assert "read-only" in answer.json()["message"]
+        assert (await shop.ask("GET", "/v1/pets")).status == 200
+
+
+def break_table(shop: CheckedShop, table: str) -> None:
+    """Take a table away from under the service, as a half-done upgrade would."""
+    with outsider(shop.path) as other:
+        other.execute(f"ALTER TABLE {table} RENAME TO gone")
+
+
+class TestUnreadable503:
+    """What is asked for cannot be read."""
+
+    @pytest.mark.parametrize("target", ["/v1/pets", "/v1/pets/1", "/v1/pets?id=1&status=sold"])
+    async def test_animals(self, shop: CheckedShop, target: str) -> None:
+        """503 for GET and HEAD, without a word of the driver."""
+        await shop.ask("GET", "/v1/pets?limit=3")
+        break_table(shop, "pets")
+        for method in ("GET", "HEAD"):
+            answer = await shop.ask(method, target)
+            assert answer.status == 503
+            assert b"pets" not in answer.body.replace(b"/pets", b"")
+        check_unavailable(await shop.ask("GET", target))
+
+    async def test_keys(self, shop: CheckedShop) -> None:
+        """Nobody is let in, and nobody is told that the key is wrong."""
+        key, _ = await shop.open_account("unseen")
+        break_table(shop, "api_keys")
+        answer = await shop.ask("GET", "/v1/pets", key=key)
+        check_unavailable(answer)
+        assert answer.headers["x-ratelimit-limit"] == "600"
+        assert (await shop.call("GET", "/v1/pets")).status == 401
+        assert (await shop.call("OPTIONS", "/v1/pets")).status == 204
+
+    async def test_a_damaged_file(self, shop: CheckedShop) -> None:
+        """Pages overwritten with garbage: 503 that says so, no 500; healthz lives, readyz does not."""
+        for _ in range(30):
+            await shop.post({"name": "n" * 255, "categoryId": 1})
+        with outsider(shop.path) as other:
+            assert other.execute("PRAGMA wal_checkpoint(TRUNCATE)").get[0] == 0
+        size = shop.path.stat().st_size
+        with shop.path.open("r+b") as file:
+            file.seek(4_096)
+            file.write(b"\xa5" * (size - 4_096))
+        with outsider(shop.path) as other, pytest.raises(apsw.Error):
+            other.execute("SELECT count(*) FROM pets").fetchall()
+        with outsider(shop.path) as other:
+            other.execute("PRAGMA user_version = 1")  # moves data_version, so that nothing kept is used
+        answer = await shop.ask("GET", "/v1/pets")
+        check_unavailable(answer)
+        assert "damaged" in answer.json()["message"]
+        assert (await shop.ask("GET", "/healthz")).status == 200
+        assert (await shop.ask("GET", "/readyz")).status == 503
+
+
+class Broken:
+    """A repository with a bug."""
+
+    async def page(self, _query: object) -> None:
+        raise ZeroDivisionError("secret detail /etc/passwd")
+
+    async def get(self, _pet_id: int) -> None:
+        raise KeyError("secret detail")
+
+    async def add(self, _new: object, _idempotency: object = None) -> None:
+        raise RuntimeError("secret detail")
+
+
+class TestUnexpected500:
+    """Something that nobody foresaw."""
+
+    @pytest.fixture
+    async def broken(self, shop: CheckedShop, monkeypatch: pytest.MonkeyPatch) -> CheckedShop:
+        """A shop whose handlers meet a bug in the repository."""
+        shop.expects_500 = True
+        operations = shop.application.service.api.router.find(b"/v1/pets").operations["GET"].handler.__self__
+        monkeypatch.setattr(operations, "_pets", Broken())
+        return shop
+
+    @pytest.mark.parametrize(
+        ("method", "target"),
+        [("GET", "/v1/pets"), ("HEAD", "/v1/pets"), ("GET", "/v1/pets/1"), ("POST", "/v1/pets")],
+    )
+    async def test_no_word_of_the_inside(
+        self, broken: CheckedShop, capsys: pytest.CaptureFixture[str], method: str, target: str
+    ) -> None:
+        """The documented body and every header; the details are in the log, under the request id."""
+        headers = [
+            ("content-type", "application/json"),
+            ("x-request-id", "mine"),
+            ("authorization", f"Bearer {broken.key}"),
+        ]
+        answer = await broken.call(method, target, headers, b'{"name":"n","categoryId":1}')
+        assert answer.status == 500
+        assert b"secret" not in answer.body
+        assert b"Error" not in answer.body
+        if method != "HEAD":
+            assert answer.code == "internal_error"
+        assert "secret" not in str(answer.raw_headers)
+        assert answer.headers["x-ratelimit-remaining"] == "999999"
+        log = capsys.readouterr().err
+        assert "secret detail" in log
+        assert '"request_id": "mine"' in log
+        assert broken.key not in log
+
+    async def test_the_service_goes_on(self, broken: CheckedShop, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The next request is answered as if nothing had been."""
+        assert (await broken.ask("GET", "/v1/pets")).status == 500
+        monkeypatch.undo()
+        assert (await broken.ask("GET", "/v1/pets")).status == 200
+        assert (await broken.post(REX)).status == 201
+
+    async def test_a_broken_log_does_not_break_the_answer(
+        self, broken: CheckedShop, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Standard error may be a pipe that nobody reads any more."""
+
+        class BrokenPipe:
+            def write(self, _text: str) -> int:
+                raise BrokenPipeError
+
+        monkeypatch.setattr(sys, "stderr", BrokenPipe())
+        assert (await broken.ask("GET", "/v1/pets")).code == "internal_error"
+
+    async def test_a_job_that_fails_takes_nobody_with_it(self, shop: CheckedShop) -> None:
+        """In one group commit, a write with a bug is undone alone."""
+
+        def bug(connection: apsw.Connection) -> None:
+            connection.execute("INSERT INTO pets (name, category_id, status) VALUES ('half', 1, 'sold')")
+            raise ZeroDivisionError
+
+        with outsider(shop.path) as other:
+            other.execute("BEGIN IMMEDIATE")
+            tasks = [asyncio.create_task(shop.post(REX)) for _ in range(2)]
+            await settle()
+            failing = asyncio.ensure_future(shop.store._writer.submit(bug))
+            tasks += [asyncio.create_task(shop.post(REX)) for _ in range(2)]
+            await settle()
+            other.execute("ROLLBACK")
+        with pytest.raises(ZeroDivisionError):
+            await failing
+        assert [(await task).status for task in tasks] == [201] * 4
+        assert [row[1] for row in shop.pets()] == ["Rex"] * 4
+
+
+class TestStopping:
+    """A request that comes while the service stops."""
+
+    async def test_writes_are_refused_and_what_was_accepted_is_carried_out(self, shop: CheckedShop) -> None:
+        """Whatever waited when the stop came is answered 201 and is there."""
+        service = shop.application.service
+        with outsider(shop.path) as other:
+            other.execute("BEGIN IMMEDIATE")
+            waiting = [asyncio.create_task(shop.post(REX)) for _ in range(5)]
+            await settle()
+            stopping = asyncio.create_task(shop.store._writer.drain())
+            await settle()
+            late = await shop.post(REX)
+            other.execute("ROLLBACK")
+        check_unavailable(late)
+        assert "shutting down" in late.json()["message"]
+        assert [(await task).status for task in waiting] == [201] * 5
+        await stopping
+        assert service is shop.application.service
+        assert len(shop.pets()) == 5
