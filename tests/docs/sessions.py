@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.server import PROGRAM, environment
 
-_SESSION_SECONDS = 55
+_SESSION_SECONDS = 150
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 _HEADER = re.compile(r"[a-z][a-z-]*: ")

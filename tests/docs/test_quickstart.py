@@ -12,7 +12,7 @@ import pytest
 from tests.docs.sessions import matches, printed_lines, run, steps, terminal, unmet
 from tests.support.server import Server, free_port
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(180)]
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "quickstart.md"
 PORT_IN_DOCUMENT = "8080"
