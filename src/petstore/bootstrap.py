@@ -165,7 +165,6 @@ def _build_api(
     base, documentation = _references(settings)
     pets = PetOperations(
         pets=store.pets,
-        versions=store.versions,
         clock=clock,
         deprecation=Deprecation(int(settings.removal_date.timestamp()), base, documentation),
         reference_base=base,

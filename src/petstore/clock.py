@@ -21,8 +21,7 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's clocks."""
 
+    monotonic = staticmethod(time.perf_counter)
+
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
-
-    def monotonic(self) -> float:
-        return time.perf_counter()

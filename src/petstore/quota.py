@@ -44,7 +44,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     ban_began: bool = False
 
 
-class KeyStanding(msgspec.Struct):
+class KeyStanding(msgspec.Struct, gc=False):
     """How a key has behaved: its refusals on the way to a ban, its last ban, its step on the ladder.
 
     `refused_reset_at` names the window whose first 429 was at `first_refused_ms`. `pardoned_ms` is the
@@ -107,14 +107,14 @@ def _windows(used: AccountWindows, grant: Grant) -> tuple[Window, Window]:
             "minute",
             grant.per_minute,
             60,
-            max(0, grant.per_minute - used.minute_used),
+            grant.per_minute - used.minute_used if used.minute_used < grant.per_minute else 0,
             used.minute_opened_ms // SECOND_MS + 60,
         ),
         Window(
             "day",
             grant.per_day,
             DAY_SECONDS,
-            max(0, grant.per_day - used.day_used),
+            grant.per_day - used.day_used if used.day_used < grant.per_day else 0,
             (used.day + 1) * DAY_SECONDS,
         ),
     )

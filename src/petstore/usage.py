@@ -13,7 +13,7 @@ MINUTE_MS = 60_000
 DAY_MS = 86_400_000
 
 
-class AccountWindows(msgspec.Struct):
+class AccountWindows(msgspec.Struct, gc=False):
     """What an account has used: in the minute window that opened at `minute_opened_ms`, and on `day`.
 
     `day` counts UTC days since the epoch. The minute window opens at the whole second of its first
@@ -26,7 +26,7 @@ class AccountWindows(msgspec.Struct):
     day_used: int = 0
 
 
-class DailyUsage(msgspec.Struct):
+class DailyUsage(msgspec.Struct, gc=False):
     """Counts of one account on one UTC day (days since the epoch)."""
 
     day: int

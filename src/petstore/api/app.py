@@ -11,7 +11,7 @@ from typing import Protocol
 
 from petstore.api.cors import Cors
 from petstore.api.gate import Gate
-from petstore.api.head import HeaderMemo, Receive, Request, Scope, Send
+from petstore.api.head import Receive, Request, Scope, Send, read_request
 from petstore.api.pets import PetOperations
 from petstore.api.replies import Reply, complete, error_reply
 from petstore.api.routes import Operation, Route, Router
@@ -63,15 +63,13 @@ class ApiApp:
         self._cors = cors
         self._clock = clock
         self._observer = observer
-        self._headers = HeaderMemo()
         self._id_prefix = secrets.token_hex(6).encode("ascii")
         self._ids = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = self._clock.monotonic()
-        lines = self._headers.read(scope["headers"])
-        request_id = lines.request_id or b"%s-%x" % (self._id_prefix, next(self._ids))
-        request = Request(scope, receive, lines, request_id)
+        request = read_request(scope, receive)
+        request.request_id = request.inbound_request_id() or b"%s-%x" % (self._id_prefix, next(self._ids))
         route = self.router.find(request.path)
         operation = route.operation(request.method) if route is not None else None
         name = operation.name if operation is not None else "none"
@@ -90,7 +88,8 @@ class ApiApp:
             reply.headers += operation.standing_headers(request)
         decision = request.decision or self._gate.describe(request)
         headers = complete(reply, decision, request.request_id)
-        headers += self._cors.headers(request)
+        if self._cors.is_configured:
+            headers += self._cors.headers(request)
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         body = reply.body if reply.body is not None and request.method != "HEAD" else b""
         await send({"type": "http.response.body", "body": body})

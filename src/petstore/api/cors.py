@@ -18,11 +18,10 @@ class Cors:
 
     def __init__(self, origins: tuple[str, ...] = ()) -> None:
         self._origins = frozenset(origin.encode("ascii") for origin in origins)
+        self.is_configured = bool(origins)
 
     def headers(self, request: Request) -> list[Header]:
-        """For every answer; empty where CORS is not configured."""
-        if not self._origins:
-            return []
+        """For every answer where CORS is configured."""
         vary: Header = (b"vary", b"Origin")
         origin = request.header(b"origin")
         if origin not in self._origins:

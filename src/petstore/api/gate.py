@@ -12,7 +12,7 @@ from petstore.addresses import Networks
 from petstore.api.head import Request
 from petstore.clock import Clock
 from petstore.errors import KeyBanned, RateLimited, Unauthorized
-from petstore.keys import Grant, KeyRepository, is_wellformed
+from petstore.keys import Grant, KeyRepository, digest, is_wellformed
 from petstore.quota import Decision, Limiter
 from petstore.usage import UsageMeter
 from petstore.versions import VersionSource
@@ -59,13 +59,18 @@ class Gate:
 
         Raises Unauthorized, RateLimited and KeyBanned; StoreUnavailable from the store.
         """
-        key_digest = request.lines.key_digest
-        if key_digest is None:
+        token = request.bearer_token()
+        if token is None:
             raise self._failed(request, _ONE_MESSAGE)
-        self._forget_outdated()
+        versions = request.versions = self._versions.current()
+        if versions.keyring != self._kept_version:
+            self._kept.clear()
+            self._kept_version = versions.keyring
+        # The digest first, whatever the token: the work says nothing about how close a guess was.
+        key_digest = digest(token)
         grant = self._kept.get(key_digest)
         if grant is None:
-            grant = await self._look_up(request, key_digest)
+            grant = await self._look_up(request, token, key_digest)
         self._check_term(request, grant)
         request.grant = grant
         decision = request.decision = await self._limiter.take(grant)
@@ -79,17 +84,9 @@ class Gate:
         """The address's window, for an answer that was given before authentication."""
         return self._addresses.peek(request.client_address(self._trusted))
 
-    def _forget_outdated(self) -> None:
-        """Keep grants only while no account and no key has changed."""
-        version = self._versions.current().keyring
-        if version != self._kept_version:
-            self._kept.clear()
-            self._kept_version = version
-
-    async def _look_up(self, request: Request, key_digest: bytes) -> Grant:
+    async def _look_up(self, request: Request, token: bytes, key_digest: bytes) -> Grant:
         version = self._kept_version
         grant = None
-        token = request.lines.token or b""
         if token.isascii() and is_wellformed(token.decode("ascii")):
             grant = await self._keys.find_grant(key_digest)
         if grant is None:

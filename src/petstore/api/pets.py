@@ -10,7 +10,6 @@ from petstore.api.replies import Reply, pet_body, pets_body
 from petstore.clock import Clock
 from petstore.errors import NotFound
 from petstore.pets import Idempotency, PageQuery, PetRepository
-from petstore.versions import VersionSource
 
 
 class PetOperations:
@@ -20,14 +19,12 @@ class PetOperations:
         self,
         *,
         pets: PetRepository,
-        versions: VersionSource,
         clock: Clock,
         deprecation: Deprecation,
         reference_base: str,
         body_timeout_seconds: float,
     ) -> None:
         self._pets = pets
-        self._versions = versions
         self._clock = clock
         self._deprecation = deprecation
         self._base = reference_base
@@ -36,7 +33,8 @@ class PetOperations:
 
     async def list_pets(self, request: Request) -> Reply:
         """GET /pets: a page in ascending order of id, its neighbours in `Link`."""
-        version = self._versions.current().catalogue
+        assert request.versions is not None  # the gate was passed
+        version = request.versions.catalogue
         kept = self._kept.find(request.query, version)
         if kept is None:
             query = requests.read_page_query(request.query)

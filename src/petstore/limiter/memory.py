@@ -29,13 +29,13 @@ class MemoryLimiter:
         used = self._windows.get(grant.account_id)
         if used is None:
             used = self._windows[grant.account_id] = AccountWindows()
-        standing = self._standings.get(grant.key_id)
-        if standing is None:
-            standing = self._standings[grant.key_id] = KeyStanding()
+        # Most keys are never refused anything: nothing is remembered of them.
+        standing = self._standings.get(grant.key_id) or KeyStanding()
         decision = decide(used, standing, grant, self._policy, self._clock.now_ms())
         if decision.allowed:
             self._changed_accounts.add(grant.account_id)
         else:
+            self._standings[grant.key_id] = standing
             self._changed_keys.add(grant.key_id)
         return decision
 
