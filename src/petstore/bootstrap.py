@@ -191,7 +191,7 @@ def _build_site(settings: Settings, endpoints: Endpoints) -> Starlette:
         base=settings.base_url or f"http://{settings.host}:{settings.port}{PREFIX}",
         removal_date=f"{settings.removal_date:%-d %B %Y}",
     )
-    return Starlette(
+    site = Starlette(
         routes=[*pages.routes(), *endpoints.routes()],
         exception_handlers={
             HTTPException: _answer_http_exception,
@@ -199,6 +199,8 @@ def _build_site(settings: Settings, endpoints: Endpoints) -> Starlette:
             Exception: _answer_unexpected,
         },
     )
+    site.router.redirect_slashes = False
+    return site
 
 
 def _error_response(error: PetstoreError, headers: dict[str, str] | None = None) -> Response:
@@ -209,7 +211,7 @@ def _error_response(error: PetstoreError, headers: dict[str, str] | None = None)
 async def _answer_http_exception(request: PageRequest, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == MethodNotAllowed.status:
-        allow = (error.headers or {}).get("Allow", "GET, HEAD")
+        allow = ", ".join(sorted((error.headers or {}).get("Allow", "GET, HEAD").split(", ")))
         return _error_response(MethodNotAllowed(f"This path takes {allow}.", allow), {"allow": allow})
     return _error_response(NotFound("There is nothing here; / says where to go, the interface is under /v1."))
 

@@ -1,0 +1,98 @@
+"""What is counted for reports: requests, refusals and calls of the deprecated operation, and the last use."""
+
+from __future__ import annotations
+
+from petstore.usage import DailyUsage
+from tests.api.checks import CheckedShop
+
+DAY_MS = 86_400_000
+
+
+async def days(shop: CheckedShop, account_id: int) -> list[DailyUsage]:
+    """The report of an account, after everything counted was written."""
+    await shop.application.service.journal.save()
+    return (await shop.store.usage.report(account_id, shop.clock.now_ms())).days
+
+
+class TestUsage:
+    """Counts by account and UTC day."""
+
+    async def test_requests_and_refusals(self, shop: CheckedShop) -> None:
+        """Admitted requests count whatever their status, 429 as refused; 401 and OPTIONS not at all."""
+        key, _ = await shop.open_account("a", "enterprise", 3, 9)
+        for method, target in (
+            ("GET", "/v1/pets"),
+            ("GET", "/v1/none"),
+            ("HEAD", "/v1/pets"),
+            ("GET", "/v1/pets"),
+        ):
+            await shop.ask(method, target, key=key)
+        await shop.ask("GET", "/v1/pets", key=key + "x")
+        await shop.ask("OPTIONS", "/v1/pets", key=key)
+        today = shop.clock.now_ms() // DAY_MS
+        assert await days(shop, 2) == [DailyUsage(today, requests=3, refused=1, deprecated=0)]
+        assert await days(shop, 1) == []
+
+    async def test_the_deprecated_operation(self, shop: CheckedShop) -> None:
+        """Every authenticated call of it: 200, 404, HEAD, 410 and 429; not another method on its path."""
+        key, _ = await shop.open_account("a", "enterprise", 4, 9)
+        for method, target in (
+            ("GET", "/v1/pets/1"),
+            ("HEAD", "/v1/pets/abc"),
+            ("DELETE", "/v1/pets/1"),
+            ("GET", "/v1/pets?id=1"),
+            ("GET", "/v1/pets/1"),
+        ):
+            await shop.ask(method, target, key=key)
+        await shop.call("GET", "/v1/pets/1")
+        assert [(day.requests, day.refused, day.deprecated) for day in await days(shop, 2)] == [(4, 1, 3)]
+        shop.clock.set_seconds(1_922_659_200)
+        await shop.ask("GET", "/v1/pets/1", key=key)
+        assert [(day.requests, day.deprecated) for day in await days(shop, 2)] == [(1, 1)]
+
+    async def test_days_are_utc_days_newest_first(self, shop: CheckedShop) -> None:
+        """Midnight begins another day; keys of one account are one sum."""
+        key, _ = await shop.open_account("a", "pro")
+        second = (await shop.store.keys.issue("a", "live")).secret
+        midnight_ms = (shop.clock.now_ms() // DAY_MS + 1) * DAY_MS
+        shop.clock.ms = midnight_ms - 1
+        await shop.ask("GET", "/v1/pets", key=key)
+        await shop.ask("GET", "/v1/pets", key=second)
+        shop.clock.ms = midnight_ms
+        await shop.ask("GET", "/v1/pets", key=key)
+        today = midnight_ms // DAY_MS
+        assert [(day.day, day.requests) for day in await days(shop, 2)] == [(today, 1), (today - 1, 2)]
+
+    async def test_nothing_is_lost_by_a_clean_stop(self, shop: CheckedShop) -> None:
+        """What was counted before and after a restart adds up."""
+        key, _ = await shop.open_account("a", "pro")
+        for _ in range(3):
+            await shop.ask("GET", "/v1/pets/1", key=key)
+            await shop.restart()
+        assert [(day.requests, day.deprecated) for day in await days(shop, 2)] == [(3, 3)]
+
+    async def test_last_use(self, shop: CheckedShop) -> None:
+        """Of the key that was used, refused or not, at the time of the request."""
+        key, key_id = await shop.open_account("a", "enterprise", 1, 9)
+        other = await shop.store.keys.issue("a", "test")
+        await shop.ask("GET", "/v1/pets", key=key)
+        shop.clock.advance(5)
+        assert (await shop.ask("GET", "/v1/pets", key=key)).status == 429
+        await days(shop, 2)
+        assert (await shop.store.keys.key(key_id)).last_used_at_ms == shop.clock.now_ms()
+        assert (await shop.store.keys.key(other.record.id)).last_used_at_ms is None
+
+    async def test_windows_and_bans_in_the_report(self, shop: CheckedShop) -> None:
+        """What the operator sees is what the client was told."""
+        key, _ = await shop.open_account("a", "enterprise", 1, 99)
+        for _ in range(2):
+            await shop.ask("GET", "/v1/pets", key=key)
+        shop.clock.ms += 2_001
+        for _ in range(61):
+            answer = await shop.ask("GET", "/v1/pets", key=key)
+        await shop.application.service.journal.save()
+        report = await shop.store.usage.report(2, shop.clock.now_ms())
+        assert (report.windows.minute_used, report.windows.day_used) == (1, 1)
+        assert [ban.banned_until_ms // 1_000 for ban in report.bans] == [
+            int(answer.headers["x-ratelimit-reset"])
+        ]
