@@ -13,6 +13,7 @@ from petstore.storage import migrations
 _MIGRATIONS_PACKAGE = "petstore.storage.sqlite.migrations"
 _READ_CACHE_KIB = 16_384
 _MMAP_BYTES = 1 << 30
+_ATTEMPTS = 100
 
 
 @contextmanager
@@ -46,10 +47,22 @@ def open_writer(path: str, busy_timeout_ms: int) -> apsw.Connection:
     with translated():
         connection = apsw.Connection(path)
         connection.set_busy_timeout(busy_timeout_ms)
-        connection.execute("PRAGMA journal_mode = WAL")
+        _use_log(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         return connection
+
+
+def _use_log(connection: apsw.Connection) -> None:
+    """Switch the file to a write-ahead log, which is done once in its life."""
+    for _ in range(_ATTEMPTS):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except apsw.BusyError:
+            # Another process does the same at this moment. The switch does not wait for it; this does.
+            connection.execute("BEGIN IMMEDIATE; ROLLBACK")
+    connection.execute("PRAGMA journal_mode = WAL")
 
 
 def open_reader(path: str, busy_timeout_ms: int) -> apsw.Connection:
