@@ -1,0 +1,94 @@
+"""A power cut loses nothing that was acknowledged (I2), and the reply waits for the disk.
+
+The long campaign: python -m tests.torture.powercut --seed N --cuts N
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.support import powercut
+from tests.support.disk import Operation, mounted_disk
+from tests.support.service import open_shop
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nothing_acknowledged_is_lost(tmp_path: Path, seed: int) -> None:
+    """150 cuts over a whole script of additions, with every strategy of forgetting and tearing."""
+    recording = powercut.record(tmp_path, seed, jobs=60)
+    assert len(recording.added) >= 60
+    for cut in powercut.choose(recording, seed, 150):
+        path = powercut.leave(recording, cut, tmp_path / "cut")
+        assert powercut.check(recording, cut, path) == [], cut
+
+
+def test_the_cuts_can_lose_something(tmp_path: Path) -> None:
+    """The test sees: were the log not synced at the commits, acknowledged animals would be lost."""
+    recording = powercut.record(tmp_path, 1, jobs=60)
+    kept, places = [], []
+    for event in recording.events:
+        places.append(len(kept))
+        first = all(one.name != event.name or one.operation != "sync" for one in kept)
+        if event.operation != "sync" or not event.name.endswith("-wal") or first:
+            kept.append(event)
+    places.append(len(kept))
+    added = [(places[at], pet_id, name) for at, pet_id, name in recording.added]
+    forgetful = powercut.Recording(kept, added, recording.attempted)
+    faults = [
+        fault
+        for cut in powercut.choose(forgetful, 1, 50)
+        for fault in powercut.check(forgetful, cut, powercut.leave(forgetful, cut, tmp_path / "cut"))
+    ]
+    assert any(fault.startswith("lost") for fault in faults)
+
+
+async def test_the_reply_comes_after_the_sync(tmp_path: Path) -> None:
+    """I2: for each 201 of the interface the log was written, then synced, then the answer began."""
+    happened: list[str] = []
+
+    def remember(operation: Operation, path: str, _offset: int, _data: bytes) -> None:
+        if path.endswith("-wal"):
+            happened.append(operation)
+
+    with mounted_disk() as disk:
+        async with open_shop(tmp_path) as shop:
+            await shop.post({"name": "first", "categoryId": 1})
+            disk.after = remember
+            for number in range(5):
+                happened.clear()
+                answer = await shop.post({"name": f"p{number}", "categoryId": number})
+                assert answer.status == 201
+                assert happened[-1] == "sync"
+                assert "write" in happened
+
+
+async def test_every_reply_of_a_group_comes_after_its_sync(tmp_path: Path) -> None:
+    """Forty at once: at each answer the log holds no animal of it that was not synced."""
+    unsynced: list[bytes] = []
+    wrong: list[str] = []
+
+    def remember(operation: Operation, path: str, _offset: int, data: bytes) -> None:
+        if operation == "write" and path.endswith("-wal"):
+            unsynced.append(bytes(data))
+        elif operation == "sync" and path.endswith("-wal"):
+            unsynced.clear()
+
+    with mounted_disk() as disk:
+        async with open_shop(tmp_path) as shop:
+            disk.after = remember
+
+            async def add(number: int) -> None:
+                name = f"marker-{number:04}"
+                answer = await shop.post({"name": name, "categoryId": number})
+                assert answer.status == 201
+                later = [n for n in range(40) if n != number]
+                if any(name.encode() in data for data in list(unsynced)) and not any(
+                    f"marker-{n:04}".encode() in data for n in later for data in list(unsynced)
+                ):
+                    wrong.append(name)
+
+            await asyncio.gather(*(add(number) for number in range(40)))
+    assert wrong == []
