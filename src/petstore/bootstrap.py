@@ -1,10 +1,11 @@
-"""Joins the parts: the only module that knows every concrete class. Tests build the service by it too."""
+"""Joins the parts of the service: knows every concrete class. Tests build the service by it too.
+
+What a command needs of the store is opening.py, which is lighter to import.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
-from typing import IO
 
 import structlog
 from starlette.applications import Starlette
@@ -22,7 +23,6 @@ from petstore.api.pets import PetOperations
 from petstore.clock import Clock, SystemClock
 from petstore.config import Settings
 from petstore.errors import (
-    ConfigurationError,
     InternalError,
     MethodNotAllowed,
     NotFound,
@@ -32,20 +32,16 @@ from petstore.errors import (
 )
 from petstore.limiter.addresses import AddressLimiter
 from petstore.limiter.memory import MemoryLimiter
+from petstore.opening import open_store
 from petstore.ops.endpoints import Endpoints
 from petstore.ops.journal import Journal
 from petstore.ops.logs import AccessLog, configure
 from petstore.ops.metrics import Metrics
 from petstore.ops.observer import ApiObserver
 from petstore.quota import BanPolicy, LimiterState
-from petstore.storage import Store, StoreOptions, open_storage, sqlite_path
-from petstore.storage.observer import StoreObserver
-from petstore.storage.sqlite import upkeep
-from petstore.storage.sqlite.upkeep import CheckReport
+from petstore.storage import Store
 from petstore.usage import UsageMeter
 from petstore.web.pages import Pages
-
-__all__ = ["CheckReport", "Service", "Store", "build", "open_store", "openapi_document"]
 
 _log = structlog.get_logger("petstore")
 
@@ -83,50 +79,6 @@ class Service:
         await self.store.close()
         if self._access_log is not None:
             self._access_log.close()
-
-
-def open_store(settings: Settings, clock: Clock, observer: StoreObserver | None = None) -> Store:
-    """The store of the settings, created and migrated when needed."""
-    options = StoreOptions(settings.write_queue, settings.busy_timeout)
-    return open_storage(settings.database_url, clock, options, observer)
-
-
-def lock_for_serving(settings: Settings) -> IO[str]:
-    """Hold the database for one server, since the counters of the limits live in its process.
-
-    Raises Conflict when another server holds it.
-    """
-    return upkeep.lock_for_serving(str(database_path(settings)))
-
-
-def database_path(settings: Settings) -> Path:
-    """The database's file, which need not exist. Raises ConfigurationError when its directory does not."""
-    path = Path(sqlite_path(settings.database_url))
-    if not path.absolute().parent.is_dir():
-        raise ConfigurationError(
-            f"PETSTORE_DATABASE_URL: there is no directory {path.absolute().parent}; make it first."
-        )
-    return path
-
-
-def migrate_database(settings: Settings) -> list[str]:
-    """Bring the schema up to date, in a new file when there is none; the names of the steps that ran."""
-    return upkeep.migrate(str(database_path(settings)), settings.busy_timeout)
-
-
-def check_database(settings: Settings) -> CheckReport:
-    """Read all of the database and say what is wrong. Raises NotFound when there is none."""
-    return upkeep.check(str(database_path(settings)), settings.busy_timeout)
-
-
-def back_up_database(settings: Settings, target: Path) -> CheckReport:
-    """Copy the database, in use or not, to a file that does not exist yet. Raises Conflict when it does."""
-    return upkeep.backup(str(database_path(settings)), str(target), settings.busy_timeout)
-
-
-def restore_database(settings: Settings, source: Path) -> CheckReport:
-    """Put a backup in the database's place. Raises Conflict while a server runs or when it is damaged."""
-    return upkeep.restore(str(database_path(settings)), str(source), settings.busy_timeout)
 
 
 def ban_policy(settings: Settings) -> BanPolicy:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from petstore.bootstrap import Store
 from petstore.cli.main import petstore
 from petstore.cli.running import Session, with_store
+from petstore.opening import Store
 from tests.support.clock import ManualClock
 
 

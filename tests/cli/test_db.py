@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from petstore import config
-from petstore.bootstrap import lock_for_serving
+from petstore.opening import lock_for_serving
 from tests.cli.conftest import Cli
 
 

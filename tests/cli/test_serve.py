@@ -10,8 +10,8 @@ import pytest
 
 from petstore import config
 from petstore.asgi import Application
-from petstore.bootstrap import lock_for_serving
 from petstore.keys import KEY_PATTERN
+from petstore.opening import lock_for_serving
 from tests.cli.conftest import Cli
 
 

@@ -14,7 +14,7 @@ from petstore.cli.running import Session, with_store
 from petstore.keys import Account, ApiKey, digest, is_wellformed
 
 if TYPE_CHECKING:
-    from petstore.bootstrap import Store
+    from petstore.opening import Store
 
 _READ_MAX = 4_096
 

@@ -12,7 +12,7 @@ from petstore.cli.output import json_option, say, write_fields, write_json
 from petstore.cli.running import Session
 
 if TYPE_CHECKING:
-    from petstore.bootstrap import CheckReport
+    from petstore.opening import CheckReport
 
 
 @click.group(cls=Family)
@@ -32,11 +32,11 @@ def migrate(session: Session, as_json: bool) -> None:
     Makes the database when there is none. `petstore serve` does the same when it starts. Forward only: make
     a backup before an upgrade.
     """
-    from petstore import bootstrap
+    from petstore import opening
 
-    ran = bootstrap.migrate_database(session.settings)
+    ran = opening.migrate_database(session.settings)
     if as_json:
-        write_json({"database": str(bootstrap.database_path(session.settings)), "applied": ran})
+        write_json({"database": str(opening.database_path(session.settings)), "applied": ran})
         return
     for step in ran:
         click.echo(f"applied {step}")
@@ -53,9 +53,9 @@ def check(session: Session, as_json: bool) -> None:
     Exit code 1 when it is not. Safe beside a running server. Takes a while when the database is large,
     since it reads every page.
     """
-    from petstore import bootstrap
+    from petstore import opening
 
-    report = bootstrap.check_database(session.settings)
+    report = opening.check_database(session.settings)
     _write_report(report, as_json)
     if report.problems:
         if not as_json:
@@ -73,13 +73,13 @@ def backup(session: Session, file: Path, as_json: bool) -> None:
     Safe beside a running server. FILE must not exist yet. It appears whole or not at all, and is a database
     of its own.
     """
-    from petstore import bootstrap
+    from petstore import opening
 
     if not file.absolute().parent.is_dir():
         raise click.UsageError(
             f"There is no directory {file.absolute().parent}.", click.get_current_context()
         )
-    report = bootstrap.back_up_database(session.settings, file)
+    report = opening.back_up_database(session.settings, file)
     _write_report(report, as_json)
     if not as_json:
         say(f"Written to {file}.")
@@ -95,11 +95,11 @@ def restore(session: Session, file: Path, as_json: bool) -> None:
     Stop the server first: it is refused while one runs on the database, and when the backup is damaged. The
     database that was there is kept beside it, with .before-restore at the end of its name.
     """
-    from petstore import bootstrap
+    from petstore import opening
 
-    path = bootstrap.database_path(session.settings)
+    path = opening.database_path(session.settings)
     had_one = path.exists()
-    report = bootstrap.restore_database(session.settings, file)
+    report = opening.restore_database(session.settings, file)
     _write_report(report, as_json)
     if not as_json:
         kept = f" What was there is kept as {path}.before-restore." if had_one else ""

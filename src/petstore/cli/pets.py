@@ -24,7 +24,7 @@ from petstore.errors import NotFound
 from petstore.pets import PAGE_LIMIT_DEFAULT, NewPet, PageQuery, Pet, PetStatus, StatusChange
 
 if TYPE_CHECKING:
-    from petstore.bootstrap import Store
+    from petstore.opening import Store
 
 _LIST_MAX = 10_000
 _STATUS = click.Choice([status.value for status in PetStatus])
@@ -105,7 +105,7 @@ def add_pet(session: Session, name: str, category: int, status: str, as_json: bo
     epilog=examples("petstore pets set-status 7 pending", "petstore pets set-status 7 sold"),
 )
 @click.argument("pet_id", type=ID, metavar="ID")
-@click.argument("status", type=_STATUS)
+@click.argument("status", type=_STATUS, metavar="STATUS")
 @json_option
 @click.pass_obj
 def set_status(session: Session, pet_id: int, status: str, as_json: bool) -> None:

@@ -13,8 +13,8 @@ from petstore.clock import Clock, SystemClock
 from petstore.errors import NotFound
 
 if TYPE_CHECKING:
-    from petstore.bootstrap import Store
     from petstore.config import Settings
+    from petstore.opening import Store
 
 _T = TypeVar("_T")
 
@@ -38,9 +38,9 @@ def with_store(session: Session, work: Callable[[Store], Awaitable[_T]], *, crea
 
     Raises NotFound when there is no database, unless the command may `create` one, which it then says.
     """
-    from petstore import bootstrap
+    from petstore import opening
 
-    path = bootstrap.database_path(session.settings)
+    path = opening.database_path(session.settings)
     if not path.exists():
         if not create:
             raise NotFound(
@@ -50,7 +50,7 @@ def with_store(session: Session, work: Callable[[Store], Awaitable[_T]], *, crea
         click.echo(f"Making the database {path}.", err=True)
 
     async def run() -> _T:
-        store = bootstrap.open_store(session.settings, session.clock)
+        store = opening.open_store(session.settings, session.clock)
         try:
             return await work(store)
         finally:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import signal
 import socket
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +17,9 @@ from petstore.errors import Conflict
 from petstore.plans import FREE
 
 if TYPE_CHECKING:
-    from petstore.bootstrap import Store
+    from petstore.asgi import Application
     from petstore.config import Settings
+    from petstore.opening import Store
 
 _HEADER_TIMEOUT_MS = 10_000
 # Larger than the application's own limit on the head, so that it can answer 431 with an Error body.
@@ -23,6 +27,7 @@ _HEAD_BUFFER_BYTES = 64 * 1024
 _BACKLOG = 2_048
 _CONNECTIONS_MAX = 16_384
 _STOP_SECONDS = 10
+_PR_SET_PDEATHSIG = 1
 
 
 @click.command(epilog=examples("petstore serve", "PETSTORE_HOST=0.0.0.0 PETSTORE_PORT=9000 petstore serve"))
@@ -36,12 +41,11 @@ def serve(session: Session) -> None:
     """
     from granian import Granian
 
-    from petstore import bootstrap
-    from petstore.asgi import Application
+    from petstore import opening
 
     settings = session.settings
     _check_port_is_free(settings)
-    with bootstrap.lock_for_serving(settings):
+    with opening.lock_for_serving(settings):
         with_store(session, partial(_welcome, settings), create=True)
         server = Granian(
             "petstore.asgi",
@@ -51,7 +55,22 @@ def serve(session: Session) -> None:
             workers_kill_timeout=_STOP_SECONDS,
             **granian_options(),
         )
-        server.serve(target_loader=partial(Application, settings), wrap_loader=False)
+        server.serve(target_loader=partial(_load, settings), wrap_loader=False)
+    click.echo("Stopped.", err=True)
+
+
+def _load(settings: Settings) -> Application:
+    """Runs in the worker's process."""
+    from petstore.asgi import Application
+
+    _end_with_parent()
+    return Application(settings)
+
+
+def _end_with_parent() -> None:
+    """Ask Linux for a SIGTERM when the parent is gone: a killed `petstore serve` leaves no worker behind."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def granian_options() -> dict[str, Any]:
@@ -75,9 +94,10 @@ def granian_options() -> dict[str, Any]:
 
 async def _welcome(settings: Settings, store: Store) -> None:
     """Tell where the service listens; on a first start on loopback, with a key that works."""
-    base = settings.base_url or f"http://{_url_host(settings.host)}:{settings.port}/v1"
+    here = f"http://{_url_host(settings.host)}:{settings.port}"
     say = partial(click.echo, err=True)
-    say(f"Pet Store Service at {base}, reference at {base.removesuffix('/v1')}/docs")
+    public = f", for clients at {settings.base_url}" if settings.base_url else ""
+    say(f"Pet Store Service at {here}/v1{public}, reference at {here}/docs. Ctrl+C stops it.")
     if not await store.is_empty():
         return
     if not settings.is_loopback:
@@ -87,7 +107,7 @@ async def _welcome(settings: Settings, store: Store) -> None:
     issued = await store.keys.issue("local", settings.environment, label="first start")
     say("\nFirst start: here is a key on the Free plan for the account 'local'. It is shown only now.\n")
     say(f"  {issued.secret}\n\nTry it:\n")
-    say(f"  curl -i -H 'Authorization: Bearer {issued.secret}' {base}/pets\n")
+    say(f"  curl -i -H 'Authorization: Bearer {issued.secret}' {here}/v1/pets\n")
 
 
 def _url_host(host: str) -> str:

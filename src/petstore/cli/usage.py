@@ -17,7 +17,7 @@ from petstore.quota import SECOND_MS, Window, view
 from petstore.usage import KeyBan, UsageReport
 
 if TYPE_CHECKING:
-    from petstore.bootstrap import Store
+    from petstore.opening import Store
 
 _DAYS = 30
 

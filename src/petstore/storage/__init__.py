@@ -44,7 +44,7 @@ class Store(Protocol):
         ...
 
     async def purge(self, now_ms: int) -> None:
-        """Delete what has outlived its promise, a bounded number at a time."""
+        """Delete what has outlived its promise."""
         ...
 
     async def close(self) -> None:
@@ -56,7 +56,7 @@ def sqlite_path(url: str) -> str:
     """The file that a `sqlite:///` URL names: three slashes for a relative path, four for an absolute one."""
     prefix = "sqlite:///"
     path = url[len(prefix) :]
-    if not url.startswith(prefix) or not path or "?" in path:
+    if not url.startswith(prefix) or not path or path == ":memory:" or "?" in path:
         raise ConfigurationError(
             "PETSTORE_DATABASE_URL is not understood; write sqlite:///petstore.db for a file in the working"
             " directory or sqlite:////var/lib/petstore/petstore.db for an absolute path."

@@ -20,7 +20,7 @@ from petstore.storage.sqlite.writer import Writer
 from petstore.usage import UsageRepository
 from petstore.versions import VersionSource
 
-_PURGE_MAX = 1_000
+_PURGE_AT_A_TIME = 1_000
 
 
 class SqliteStore:
@@ -52,14 +52,17 @@ class SqliteStore:
             return self._reader.execute("SELECT 1 FROM accounts LIMIT 1").fetchone() is None
 
     async def purge(self, now_ms: int) -> None:
-        def delete(connection: apsw.Connection) -> None:
+        def delete(connection: apsw.Connection) -> int:
             connection.execute(
                 "DELETE FROM idempotency_keys WHERE (account_id, key) IN"
                 " (SELECT account_id, key FROM idempotency_keys WHERE created_at_ms <= ? LIMIT ?)",
-                (now_ms - IDEMPOTENCY_KEPT_MS, _PURGE_MAX),
+                (now_ms - IDEMPOTENCY_KEPT_MS, _PURGE_AT_A_TIME),
             )
+            return connection.changes()
 
-        await self._writer.submit(delete)
+        # A thousand in a transaction, so that requests' writes find their way in between.
+        while await self._writer.submit(delete) == _PURGE_AT_A_TIME:
+            pass
 
     async def close(self) -> None:
         await self._writer.drain()
