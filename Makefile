@@ -16,7 +16,7 @@ COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test test-fast check format bench lock clean
+.PHONY: help setup serve test test-fast check format bench micro lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } \
@@ -52,7 +52,12 @@ format: ## Format the code, and mend what lint can mend
 
 bench: ## Measure; benchmarks/README.md says how to read the numbers
 	$(DEVELOP)
-	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+micro: ## Measure the parts of one request, so that a regression has a name
+	$(DEVELOP)
+	@$(BIN)/python -m pytest benchmarks/micro --benchmark-enable --dist=no \
+		--benchmark-columns=min,median,iqr,ops,rounds $(ARGS)
 
 ##@ Look after it
 lock: ## Write both lock files anew from pyproject.toml (needs uv)

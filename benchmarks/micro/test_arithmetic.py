@@ -1,0 +1,44 @@
+"""Parts that neither wait nor touch the store: a decision, encoding, decoding, headers."""
+
+from __future__ import annotations
+
+import json
+
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from petstore.api.bodies import read_new_pet
+from petstore.api.replies import limit_headers, pets_body
+from petstore.keys import Grant
+from petstore.pets import NewPet, Pet, PetStatus
+from petstore.quota import BanPolicy, Decision, KeyStanding, decide
+from petstore.usage import AccountWindows
+
+NOW_MS = 1_800_000_030_000
+GRANT = Grant(1, 1, 10**12, 10**12)
+
+
+def _decision() -> Decision:
+    return decide(AccountWindows(), KeyStanding(), GRANT, BanPolicy(), NOW_MS)
+
+
+def test_a_decision(benchmark: BenchmarkFixture) -> None:
+    """One request is taken from both windows."""
+    used, standing, policy = AccountWindows(), KeyStanding(), BanPolicy()
+    assert benchmark(decide, used, standing, GRANT, policy, NOW_MS).allowed
+
+
+def test_limit_headers(benchmark: BenchmarkFixture) -> None:
+    """Both dialects of the limits become bytes."""
+    assert dict(benchmark(limit_headers, _decision()))[b"x-ratelimit-limit"] == b"1000000000000"
+
+
+def test_encode_20_animals(benchmark: BenchmarkFixture) -> None:
+    """A page of animals becomes bytes."""
+    pets = [Pet(number, f"Pet number {number}", number, PetStatus.AVAILABLE) for number in range(1, 21)]
+    assert len(json.loads(benchmark(pets_body, pets))) == 20
+
+
+def test_decode_a_body(benchmark: BenchmarkFixture) -> None:
+    """An animal without faults is read from the body of a request."""
+    new = benchmark(read_new_pet, b'{"name":"Rex","categoryId":1,"status":"pending"}')
+    assert new == NewPet("Rex", 1, PetStatus.PENDING)
