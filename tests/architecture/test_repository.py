@@ -1,0 +1,171 @@
+"""What is committed: one version everywhere, locks that agree, vendored files as they came, no machine."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from pathlib import Path
+
+import petstore
+from tests.architecture.sources import ROOT, SOURCE, tracked
+
+VENDORED = SOURCE / "petstore" / "web" / "static" / "swagger-ui"
+
+# In parts, so that this file does not name what it forbids.
+PACKAGE_HOSTS = tuple(
+    "".join(parts)
+    for parts in (
+        ("py", "pi.org"),
+        ("python", "hosted.org"),
+        ("npm", "js.org"),
+        ("npm", "js.com"),
+        ("un", "pkg.com"),
+        ("js", "delivr.net"),
+        ("cdn", "js.com"),
+        ("cdn", "js.cloudflare"),
+        ("conda", ".anaconda"),
+        ("proxy.", "golang.org"),
+        ("index", "-url"),
+    )
+)
+MACHINE_PATHS = tuple(
+    "".join(parts)
+    for parts in (
+        ("/ho", "me/"),
+        ("/ro", "ot/"),
+        ("/Us", "ers/"),
+        ("/wo", "rk/"),
+        ("/t", "mp/"),
+        ("/mn", "t/"),
+        ("C:", "\\"),
+        (".pyenv", "/"),
+        ("/ven", "v/bin"),
+    )
+)
+
+_PIN = re.compile(r"^([a-z0-9][a-z0-9._-]*)==(\S+?)(?: ;.*)?(?: \\)?$", re.MULTILINE)
+_PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def pins(name: str) -> dict[str, str]:
+    """Versions by package in a lock file."""
+    return dict(_PIN.findall((ROOT / name).read_text(encoding="utf-8")))
+
+
+def committed_texts() -> list[tuple[Path, str]]:
+    """Every tracked text but the vendored ones."""
+    found = []
+    for path in tracked():
+        if VENDORED in path.parents and path.name != "README.md":
+            continue
+        try:
+            found.append((path.relative_to(ROOT), path.read_text(encoding="utf-8")))
+        except UnicodeDecodeError:
+            continue
+    return found
+
+
+class TestVersion:
+    """One number."""
+
+    def test_the_package_and_the_project_agree(self) -> None:
+        """`petstore.__version__` is what pyproject.toml says; change both."""
+        assert petstore.__version__ == _PROJECT["project"]["version"]
+
+    def test_the_changelog_knows_it(self) -> None:
+        """A release without an entry in CHANGELOG.md is one that nobody can read about."""
+        headings = re.findall(
+            r"^## +\[?([^\s\]]+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M
+        )
+        assert petstore.__version__ in headings, "give the version a heading `## x.y.z` in CHANGELOG.md"
+
+    def test_the_openapi_document_knows_it(self) -> None:
+        """`info.version` is the interface's own, 1.x for as long as the path says /v1."""
+        text = (SOURCE / "petstore" / "api" / "openapi.yaml").read_text(encoding="utf-8")
+        version = re.search(r"^  version: *['\"]?([0-9.]+)", text, re.M)
+        assert version is not None, "write info.version into openapi.yaml"
+        assert version[1].split(".")[0] == "1"
+
+
+class TestLocks:
+    """Two lock files, one for use and one for work, hashed."""
+
+    def test_each_pin_for_use_is_the_pin_for_work(self) -> None:
+        """The suite runs with what is installed: `make lock` writes both together."""
+        use, work = pins("requirements.lock"), pins("requirements-dev.lock")
+        assert len(use) > 5
+        assert {name: work.get(name) for name in use} == use
+
+    def test_every_dependency_is_locked(self) -> None:
+        """pyproject.toml and the locks are about the same packages: run `make lock`."""
+        direct = {re.split(r"[\[<>=!~ ;]", line)[0] for line in _PROJECT["project"]["dependencies"]}
+        assert direct <= set(pins("requirements.lock"))
+        groups = _PROJECT["dependency-groups"]["dev"]
+        assert {re.split(r"[\[<>=!~ ;]", line)[0] for line in groups} <= set(pins("requirements-dev.lock"))
+
+    def test_every_pin_has_a_hash(self) -> None:
+        """Installation is refused for anything else than what was locked."""
+        for name in ("requirements.lock", "requirements-dev.lock"):
+            text = (ROOT / name).read_text(encoding="utf-8")
+            blocks = re.split(r"\n(?=[a-z0-9])", text)
+            bare = [
+                block.split()[0] for block in blocks if _PIN.match(block) and "--hash=sha256:" not in block
+            ]
+            assert bare == [], f"{name}: run `make lock`"
+
+
+class TestVendored:
+    """Swagger UI lies here unchanged."""
+
+    def test_its_files_have_the_checksums_of_its_readme(self) -> None:
+        """Renew it as the README says; never edit it in place."""
+        text = (VENDORED / "README.md").read_text(encoding="utf-8")
+        noted = {name: digest for digest, name in re.findall(r"^([0-9a-f]{64})  (\S+)$", text, re.M)}
+        found = {
+            path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in VENDORED.iterdir()
+            if path.name != "README.md"
+        }
+        assert found == noted
+
+
+class TestWhatIsCommitted:
+    """Nothing of one machine, no address that a firewall may close."""
+
+    def test_no_file_names_a_package_host(self) -> None:
+        """Say `pip install`, or name the package; where it comes from is configured on each machine."""
+        faults = [
+            f"{path} names {host}"
+            for path, text in committed_texts()
+            for host in PACKAGE_HOSTS
+            if host in text
+        ]
+        assert faults == []
+
+    def test_no_file_has_a_path_of_one_machine(self) -> None:
+        """Use a relative path, or one that a setting names. (/var/lib and /etc are everybody's.)"""
+        faults = [
+            f"{path} has {place!r}"
+            for path, text in committed_texts()
+            for place in MACHINE_PATHS
+            if place in text
+        ]
+        assert faults == []
+
+    def test_no_file_holds_a_key(self) -> None:
+        """Keys in documents are shortened with an ellipsis, or fail their checksum."""
+        from petstore.keys import KEY_PATTERN, is_wellformed
+
+        faults = [
+            f"{path}: {found[0][:14]}…"
+            for path, text in committed_texts()
+            for found in KEY_PATTERN.finditer(text)
+            if is_wellformed(found[0])
+        ]
+        assert faults == []
+
+    def test_nothing_that_is_made_is_committed(self) -> None:
+        """Databases, environments and caches are ignored by git."""
+        made = {".db", ".pyc", ".lock.partial", ".sqlite", ".whl"}
+        assert [str(path) for path in tracked() if path.suffix in made] == []

@@ -1,0 +1,183 @@
+"""Rules of the house that a machine can keep: where environment, time and SQL are; sizes; docstrings."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.architecture.sources import ROOT, SOURCE, Module, functions, modules
+
+FILE_LINES = 300
+FUNCTION_LINES = 40
+VENDORED = SOURCE / "petstore" / "web" / "static" / "swagger-ui"
+# The contract is one document by its nature; it is read by programs, and by people at /docs.
+ONE_DOCUMENT = SOURCE / "petstore" / "api" / "openapi.yaml"
+
+_CLOCK_CALLS = {"now", "utcnow", "today"}
+_SQL = re.compile(
+    r"^\s*(SELECT\s.+\sFROM|INSERT\s+(OR\s+\w+\s+)?INTO|UPDATE\s.+\sSET|DELETE\s+FROM|CREATE\s+(TABLE|INDEX|TRIGGER)"
+    r"|DROP\s+TABLE|ALTER\s+TABLE|PRAGMA\s+\w+|BEGIN(\s+IMMEDIATE)?$|COMMIT$|ROLLBACK)",
+    re.DOTALL,
+)
+
+
+def dotted(node: ast.AST) -> str:
+    """`a.b.c` for an attribute of a name, else the last part."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}".lstrip(".")
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def texts(module: Module) -> Iterator[tuple[str, int]]:
+    """String constants, parts of f-strings included, without docstrings."""
+    docstrings = set()
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
+            first = node.body[0]
+            if isinstance(first, ast.Expr):
+                docstrings.add(first.value)
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
+            yield node.value, node.lineno
+
+
+def test_the_environment_is_read_in_one_function() -> None:
+    """config.read_environment; a setting is a row of the table in config.py."""
+    readers = []
+    for module in modules():
+        inside = {
+            id(node)
+            for function in functions(module.tree)
+            if (module.name, function.name) == ("petstore.config", "read_environment")
+            for node in ast.walk(function)
+        }
+        for node in ast.walk(module.tree):
+            name = dotted(node)
+            if (
+                name in {"os.environ", "os.environb", "os.getenv", "environ", "getenv"}
+                and id(node) not in inside
+            ):
+                readers.append(f"{module}:{node.lineno} reads {name}; add a setting to config.TABLE instead.")
+    assert readers == []
+
+
+def test_the_time_is_asked_in_one_module() -> None:
+    """clock.py; whoever needs the time takes a Clock, so that a test can steer it.
+
+    Waiting (asyncio.sleep, a timeout, a thread's pause) asks nobody for the time. The time stamp of a log
+    line about the program itself is structlog's own.
+    """
+    faults = []
+    for module in modules():
+        if module.name == "petstore.clock":
+            continue
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Import) and any(alias.name == "time" for alias in node.names):
+                faults.append(f"{module}:{node.lineno} imports time; take a petstore.clock.Clock instead.")
+            if isinstance(node, ast.ImportFrom) and node.module == "time":
+                faults.append(
+                    f"{module}:{node.lineno} imports from time; take a petstore.clock.Clock instead."
+                )
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                owner, method = dotted(node.func.value), node.func.attr
+                asks = owner.split(".")[-1] in {"datetime", "date"} and method in _CLOCK_CALLS
+                if asks or (owner.endswith("loop") and method == "time"):
+                    faults.append(f"{module}:{node.lineno} asks {owner}.{method}(); take a Clock instead.")
+    assert faults == []
+
+
+def test_sql_stands_under_storage_alone() -> None:
+    """A repository method says what is wanted; only storage/ knows how it is asked for."""
+    faults = [
+        f"{module}:{line} has SQL; put it into a repository under storage/."
+        for module in modules()
+        if module.area != "storage"
+        for text, line in texts(module)
+        if _SQL.search(text)
+    ]
+    faults += [
+        f"{path.relative_to(ROOT)}: SQL files belong under storage/."
+        for path in SOURCE.rglob("*.sql")
+        if "storage" not in path.parts
+    ]
+    assert faults == []
+
+
+def test_no_source_file_is_longer_than_300_lines() -> None:
+    """Split it by what it speaks of; the two parts get a docstring each."""
+    faults = []
+    for path in sorted(SOURCE.rglob("*")):
+        if path.suffix not in {".py", ".sql", ".html", ".css", ".js", ".yaml"} or path == ONE_DOCUMENT:
+            continue
+        if VENDORED in path.parents:
+            continue
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        if lines > FILE_LINES:
+            faults.append(f"{path.relative_to(ROOT)} has {lines} lines, {FILE_LINES} are allowed; split it.")
+    assert faults == []
+
+
+def test_no_function_is_longer_than_40_lines() -> None:
+    """Give its steps names: each becomes a function."""
+    faults = []
+    for module in modules():
+        for function in functions(module.tree):
+            assert function.end_lineno is not None
+            lines = function.end_lineno - function.lineno + 1
+            if lines > FUNCTION_LINES:
+                faults.append(f"{module}:{function.lineno} {function.name} has {lines} lines; split it.")
+    assert faults == []
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda module: module.name)
+def test_a_module_opens_with_a_docstring_of_1_to_6_lines(module: Module) -> None:
+    """What is here, and what deliberately is not."""
+    docstring = ast.get_docstring(module.tree)
+    assert docstring, f"{module}: say in a docstring what is here, and what deliberately is not."
+    assert len(docstring.splitlines()) <= 6, f"{module}: six lines are enough for what is here."
+
+
+def test_every_public_thing_of_the_core_has_a_docstring() -> None:
+    """Units, limits, errors, and where the specification says so."""
+    faults = []
+    for module in modules():
+        if not module.is_core:
+            continue
+        for node in module.tree.body:
+            if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if not node.name.startswith("_") and not ast.get_docstring(node):
+                faults.append(f"{module}:{node.lineno} {node.name} has no docstring; say what it promises.")
+    assert faults == []
+
+
+def test_every_test_says_its_guarantee() -> None:
+    """A test without a docstring is a test that nobody knows what it is for."""
+    faults = []
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for function in functions(ast.parse(path.read_text(encoding="utf-8"))):
+            if function.name.startswith("test_") and not ast.get_docstring(function):
+                place = f"{path.relative_to(ROOT)}:{function.lineno} {function.name}"
+                faults.append(f"{place}: write the guarantee in a docstring.")
+    assert faults == []
+
+
+def test_no_test_waits_for_an_hour_to_pass() -> None:
+    """Time is steered by ManualClock; only tests/support may pause, while it polls for something outside."""
+    faults = []
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        if "support" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or dotted(node.func) not in {"time.sleep", "asyncio.sleep"}:
+                continue
+            zero = node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == 0
+            if not zero:
+                faults.append(
+                    f"{path.relative_to(ROOT)}:{node.lineno} sleeps; move the clock, or wait with"
+                    " tests.support.waiting.until."
+                )
+    assert faults == []
