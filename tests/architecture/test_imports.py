@@ -1,4 +1,4 @@
-"""Who may import whom: the core knows no edge, edges do not know each other, bootstrap and opening join them."""
+"""Who may import whom: the core knows no edge, edges do not know each other, two modules join them."""
 
 from __future__ import annotations
 
