@@ -1,0 +1,213 @@
+"""The OpenAPI document against the code: valid, equal to the router and to the catalogue of errors (I20)."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from petstore import __version__
+from petstore.api import bodies, head
+from petstore.api.deprecation import DEPRECATED_AT, PUBLISHED_REMOVAL_AT
+from petstore.errors import CATALOGUE
+from petstore.pets import IDS_MAX, INT64_MAX, INT64_MIN, NAME_MAX_CHARACTERS, PetStatus
+from tests.api import contract
+from tests.api.checks import CheckedShop
+
+ROOT = Path(__file__).parents[2]
+METHODS = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
+
+
+def operations() -> dict[tuple[str, str], dict[str, Any]]:
+    """(path, method in upper case) -> operation."""
+    return {
+        (path, method.upper()): operation
+        for path, item in contract.document()["paths"].items()
+        for method, operation in item.items()
+        if method in METHODS
+    }
+
+
+def responses() -> list[tuple[str, dict[str, Any]]]:
+    """Every response of every operation, with its place and status."""
+    return [
+        (f"{method} {path} {status}", contract.resolve(response))
+        for (path, method), operation in operations().items()
+        for status, response in operation["responses"].items()
+    ]
+
+
+def codes_of(response: dict[str, Any]) -> set[str]:
+    """The error codes that a response may carry."""
+    schema = response["content"]["application/json"]["schema"]
+    parts = schema.get("allOf", [schema])
+    return {code for part in parts for code in part.get("properties", {}).get("code", {}).get("enum", [])}
+
+
+class TestValid:
+    """The document is OpenAPI 3.1."""
+
+    def test_by_openapi_spec_validator(self) -> None:
+        """Without a single error."""
+        assert [error.message for error in OpenAPIV31SpecValidator(contract.document()).iter_errors()] == []
+
+    def test_every_reference_leads_somewhere(self) -> None:
+        """And every component but the answer to other methods is used."""
+        text = json.dumps(contract.document())
+        references = set(re.findall(r'"#/components/([A-Za-z]+)/([A-Za-z0-9-]+)"', text))
+        components = {
+            (kind, name) for kind, named in contract.document()["components"].items() for name in named
+        }
+        assert references <= components
+        unused = components - references - {("securitySchemes", "bearerAuth")}
+        assert unused == {("responses", "MethodNotAllowed")}
+
+    def test_version(self) -> None:
+        """The interface and the program say the same version."""
+        assert contract.document()["info"]["version"] == __version__ == "1.0.0"
+
+
+class TestRouter:
+    """Router = document."""
+
+    async def test_paths_methods_and_operations(self, shop: CheckedShop) -> None:
+        """The same paths, on each the same methods, for each the same operationId."""
+        router = shop.application.service.api.router
+        served = {
+            (route.template, method): operation.name
+            for route in router.routes
+            for method, operation in route.operations.items()
+        }
+        assert served == {place: operation["operationId"] for place, operation in operations().items()}
+
+    async def test_deprecation(self, shop: CheckedShop) -> None:
+        """Exactly what the document marks as deprecated is deprecated."""
+        router = shop.application.service.api.router
+        served = {
+            operation.name: operation.deprecated
+            for route in router.routes
+            for operation in route.operations.values()
+        }
+        assert served == {
+            operation["operationId"]: operation.get("deprecated", False)
+            for operation in operations().values()
+        }
+        assert [name for name, deprecated in served.items() if deprecated] == ["getPet"]
+
+    async def test_the_served_document_is_the_contract(self, shop: CheckedShop) -> None:
+        """But for the servers."""
+        served = (await shop.call("GET", "/openapi.json")).json()
+        assert served | {"servers": []} == contract.document() | {"servers": []}
+
+
+class TestErrors:
+    """Codes = catalogue."""
+
+    def test_the_enumeration_of_codes(self) -> None:
+        """The document knows every code of the catalogue and no other."""
+        assert set(contract.document()["components"]["schemas"]["ErrorCode"]["enum"]) == set(CATALOGUE)
+
+    def test_codes_stand_at_their_status(self) -> None:
+        """In every response the codes belong to the status."""
+        for place, response in responses():
+            status = int(place.rpartition(" ")[2])
+            if status >= 400:
+                codes = codes_of(response)
+                assert codes, place
+                assert {CATALOGUE[code].status for code in codes} == {status}, place
+
+    def test_every_code_of_the_interface_is_somewhere(self) -> None:
+        """All but `conflict`, which no operation of this release answers."""
+        found = {code for place, r in responses() if int(place[-3:]) >= 400 for code in codes_of(r)}
+        found |= codes_of(contract.resolve({"$ref": "#/components/responses/MethodNotAllowed"}))
+        assert found == set(CATALOGUE) - {"conflict"}
+
+    def test_the_page_of_errors_has_an_entry_for_each(self) -> None:
+        """docs/errors.md: headings = catalogue, and each says its status."""
+        text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+        entries = dict(re.findall(r"^### `([a-z_]+)`\n\nStatus ([0-9]{3})\.", text, re.MULTILINE))
+        assert {code: int(status) for code, status in entries.items()} == {
+            code: error.status for code, error in CATALOGUE.items()
+        }
+
+    def test_the_error_shape(self) -> None:
+        """Exactly three members, all required."""
+        error = contract.document()["components"]["schemas"]["Error"]
+        assert set(error["properties"]) == set(error["required"]) == {"code", "message", "status"}
+        assert error["additionalProperties"] is False
+
+
+class TestHeaders:
+    """What every response carries."""
+
+    @pytest.mark.parametrize(("place", "response"), responses(), ids=[place for place, _ in responses()])
+    def test_of_each_response(self, place: str, response: dict[str, Any]) -> None:
+        """The limits in both dialects, the request id and the rest, and what the status asks for."""
+        declared = {name for name, h in response["headers"].items() if contract.resolve(h).get("required")}
+        assert declared >= {
+            "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit-Policy",
+            "RateLimit", "X-Request-Id", "Cache-Control", "X-Content-Type-Options",
+        }  # fmt: skip
+        status = place.rpartition(" ")[2]
+        assert ("Retry-After" in declared) == (status in ("409", "429", "503"))
+        assert ("WWW-Authenticate" in declared) == (status == "401")
+        assert ({"Deprecation", "Sunset", "Link"} <= declared) == ("{petId}" in place)
+        assert ("Location" in declared) == (status == "201")
+
+    def test_every_example_satisfies_its_schema(self) -> None:
+        """Bodies and headers that the document shows are what it declares."""
+        for place, response in responses():
+            for example in response["content"]["application/json"].get("examples", {}).values():
+                contract.check_body(response, example["value"], place)
+            for name, header in response["headers"].items():
+                resolved = contract.resolve(header)
+                contract.check_headers(
+                    {"headers": {name: resolved}}, {name.lower(): str(resolved["example"])}
+                )
+
+    async def test_examples_of_bodies_are_accepted(self, shop: CheckedShop) -> None:
+        """What the document shows as an animal to add can be added."""
+        content = operations()["/pets", "POST"]["requestBody"]["content"]["application/json"]
+        for example in content["examples"].values():
+            assert (await shop.post(example["value"])).status == 201
+
+
+class TestNumbers:
+    """Numbers stand in one place of the code, and the document says the same."""
+
+    def test_schemas(self) -> None:
+        """Bounds of names, integers, pages and states."""
+        components = contract.document()["components"]
+        schemas, parameters = components["schemas"], components["parameters"]
+        assert schemas["PetName"]["maxLength"] == NAME_MAX_CHARACTERS
+        assert (schemas["CategoryId"]["minimum"], schemas["CategoryId"]["maximum"]) == (INT64_MIN, INT64_MAX)
+        assert (schemas["PetId"]["minimum"], schemas["PetId"]["maximum"]) == (1, INT64_MAX)
+        assert schemas["PetStatus"]["enum"] == list(PetStatus)
+        assert parameters["Id"]["schema"]["maxItems"] == IDS_MAX
+        limit = parameters["Limit"]["schema"]
+        assert (limit["minimum"], limit["maximum"], limit["default"]) == (1, 100, 20)
+
+    def test_dates(self) -> None:
+        """Deprecation and removal."""
+        headers = contract.document()["components"]["headers"]
+        assert headers["Deprecation"]["schema"]["const"] == f"@{DEPRECATED_AT}"
+        assert headers["Sunset"]["example"] == "Thu, 05 Dec 2030 00:00:00 GMT"
+        assert PUBLISHED_REMOVAL_AT == 1_922_659_200
+
+    def test_sizes(self) -> None:
+        """In the descriptions and in the example messages."""
+        text = json.dumps(contract.document())
+        for number in (bodies.BODY_MAX_BYTES, head.HEAD_MAX_BYTES, head.TARGET_MAX_BYTES):
+            assert f"{number} bytes" in text
+            assert f"{number // 1024} KiB" in text
+
+    def test_additions_are_marked(self) -> None:
+        """What goes beyond the published interface says so."""
+        parameters = contract.document()["components"]["parameters"]
+        marked = {name for name, parameter in parameters.items() if parameter.get("x-petstore-addition")}
+        assert marked >= {"Cursor", "Id", "Idempotency-Key"}
+        assert not marked & {"Limit", "Status", "PetId"}

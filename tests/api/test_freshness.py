@@ -1,0 +1,268 @@
+"""Nothing kept is ever stale: any change is seen by the next request that starts after it (I5, I14)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import apsw
+import pytest
+
+from petstore.keys import digest, mint
+from tests.api.checks import CheckedShop, outsider
+
+TARGETS = ["/v1/pets", "/v1/pets?limit=100", "/v1/pets?status=available", "/v1/pets?id=1", "/v1/pets/1"]
+ADD = "INSERT INTO pets (name, category_id, status) VALUES (?, 1, 'available')"
+
+
+async def names(shop: CheckedShop, target: str) -> list[str]:
+    """The names in an answer, of a list or of one animal."""
+    answer = await shop.ask("GET", target)
+    if answer.status == 404:
+        return []
+    document = answer.json()
+    return [pet["name"] for pet in (document if isinstance(document, list) else [document])]
+
+
+class TestPages:
+    """Pages that are kept are dropped by any change of an animal."""
+
+    @pytest.mark.parametrize("target", TARGETS)
+    async def test_our_own_writes(self, shop: CheckedShop, target: str) -> None:
+        """An animal whose 201 has come is in the next answer."""
+        assert await names(shop, target) == []
+        await shop.post({"name": "Rex", "categoryId": 1})
+        assert await names(shop, target) == ["Rex"]
+
+    @pytest.mark.parametrize("target", TARGETS)
+    async def test_insert_update_and_delete_by_somebody_else(self, shop: CheckedShop, target: str) -> None:
+        """Plain SQL of another connection, each statement seen by the very next request, warm or cold."""
+        with outsider(shop.path) as other:
+            for round_ in range(3):
+                assert await names(shop, target) == await names(shop, target) == []
+                other.execute("INSERT INTO pets VALUES (1, ?, 1, 'available')", (f"n{round_}",))
+                assert await names(shop, target) == [f"n{round_}"]
+                other.execute("UPDATE pets SET name = 'changed' WHERE id = 1")
+                assert await names(shop, target) == ["changed"]
+                other.execute("UPDATE pets SET status = 'sold' WHERE id = 1")
+                assert await names(shop, target) == ([] if "status" in target else ["changed"])
+                other.execute("DELETE FROM pets")
+
+    async def test_a_transaction_is_seen_whole_and_only_after_its_commit(self, shop: CheckedShop) -> None:
+        """Before the commit nothing of it, after it everything; after a rollback nothing."""
+        with outsider(shop.path) as other:
+            other.execute("BEGIN IMMEDIATE")
+            for name in ("a", "b"):
+                other.execute(ADD, (name,))
+                assert await names(shop, "/v1/pets") == []
+            other.execute("COMMIT")
+            assert await names(shop, "/v1/pets") == ["a", "b"]
+            other.execute("BEGIN IMMEDIATE")
+            other.execute("DELETE FROM pets")
+            other.execute("ROLLBACK")
+            assert await names(shop, "/v1/pets") == ["a", "b"]
+
+    async def test_changes_of_status_by_the_staff(self, shop: CheckedShop) -> None:
+        """What the command line does through the store."""
+        from petstore.pets import PetStatus
+
+        await shop.post({"name": "Rex", "categoryId": 1})
+        for status in (PetStatus.PENDING, PetStatus.SOLD, PetStatus.AVAILABLE):
+            await shop.ask("GET", f"/v1/pets?status={status}")
+            await shop.store.pets.set_status(1, status, "staff")
+            assert await names(shop, f"/v1/pets?status={status}") == ["Rex"]
+            assert (await shop.ask("GET", "/v1/pets/1")).json()["status"] == status
+
+    async def test_link_is_as_fresh_as_the_body(self, shop: CheckedShop) -> None:
+        """next appears and disappears with the animal behind the page."""
+        with outsider(shop.path) as other:
+            other.execute(ADD, ("a",))
+            assert "next" not in (await shop.ask("GET", "/v1/pets?limit=1")).links
+            other.execute(ADD, ("b",))
+            assert "next" in (await shop.ask("GET", "/v1/pets?limit=1")).links
+            other.execute("DELETE FROM pets WHERE id = 2")
+            assert "next" not in (await shop.ask("GET", "/v1/pets?limit=1")).links
+
+    async def test_counters_do_not_drop_pages(self, shop: CheckedShop) -> None:
+        """Saving counters changes no version: what is kept stays, and stays right."""
+        await shop.post({"name": "Rex", "categoryId": 1})
+        before = shop.store.versions.current()
+        await shop.ask("GET", "/v1/pets")
+        await shop.application.service.journal.save()
+        await asyncio.sleep(0)
+        assert shop.store.versions.current() == before
+        assert await names(shop, "/v1/pets") == ["Rex"]
+
+    async def test_an_answer_that_is_kept_belongs_to_no_key(self, shop: CheckedShop) -> None:
+        """Headers are each request's own, the body is everybody's."""
+        other, _ = await shop.open_account("other", "free")
+        mine = await shop.ask("GET", "/v1/pets")
+        theirs = await shop.ask("GET", "/v1/pets", key=other)
+        assert mine.body == theirs.body
+        assert theirs.headers["x-ratelimit-limit"] == "60"
+        assert mine.headers["x-request-id"] != theirs.headers["x-request-id"]
+        assert (await shop.call("GET", "/v1/pets")).status == 401
+
+
+class TestKeys:
+    """Grants that are kept are dropped by any change of an account or a key."""
+
+    async def test_a_key_by_sql(self, shop: CheckedShop) -> None:
+        """Unknown until it is inserted, refused once it is revoked, back when not, gone with its row."""
+        secret = mint("live")
+        row = (digest(secret.encode()), "", "x")
+        with outsider(shop.path) as other:
+            for sql, bindings, status in (
+                (
+                    "INSERT INTO api_keys (account_id, digest, label, display, created_at_ms)"
+                    " VALUES (1, ?, ?, ?, 0)",
+                    row,
+                    200,
+                ),
+                ("UPDATE api_keys SET revoked_at_ms = 5 WHERE label = ''", (), 401),
+                ("UPDATE api_keys SET revoked_at_ms = NULL WHERE digest = ?", row[:1], 200),
+                ("UPDATE api_keys SET expires_at_ms = 5 WHERE digest = ?", row[:1], 401),
+                ("UPDATE api_keys SET expires_at_ms = NULL WHERE digest = ?", row[:1], 200),
+                ("DELETE FROM api_keys WHERE digest = ?", row[:1], 401),
+            ):
+                before = (await shop.ask("GET", "/v1/pets", key=secret)).status
+                assert before in (200, 401)
+                other.execute(sql, bindings)
+                for _ in range(2):
+                    assert (await shop.ask("GET", "/v1/pets", key=secret)).status == status
+
+    async def test_limits_by_sql(self, shop: CheckedShop) -> None:
+        """An account's numbers act on the next request."""
+        key, _ = await shop.open_account("a", "free")
+        await shop.ask("GET", "/v1/pets", key=key)
+        with outsider(shop.path) as other:
+            other.execute("UPDATE accounts SET per_minute = 7 WHERE name = 'a'")
+        assert (await shop.ask("GET", "/v1/pets", key=key)).headers["x-ratelimit-limit"] == "7"
+
+    async def test_another_process_that_is_the_same_service(self, shop: CheckedShop, tmp_path: Path) -> None:
+        """A second store on the file, as the command line opens it."""
+        from petstore.storage import StoreOptions, open_storage
+
+        beside = open_storage(f"sqlite:///{shop.path}", shop.clock, StoreOptions())
+        try:
+            issued = await beside.keys.issue("tests", "test")
+            assert (await shop.ask("GET", "/v1/pets", key=issued.secret)).status == 200
+            await beside.keys.revoke(issued.record.id)
+            assert (await shop.ask("GET", "/v1/pets", key=issued.secret)).status == 401
+        finally:
+            await beside.close()
+
+
+class Committer(threading.Thread):
+    """Somebody else who adds animals through a connection of their own, one commit after the other."""
+
+    def __init__(self, path: Path, count: int) -> None:
+        super().__init__()
+        self._path = path
+        self._count = count
+        self.committed = 0
+        self.failure: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            with outsider(self._path) as connection:
+                connection.execute("PRAGMA synchronous = OFF")
+                for number in range(1, self._count + 1):
+                    connection.execute(ADD, (f"n{number}",))
+                    self.committed = number
+        except apsw.Error as error:
+            self.failure = error
+
+
+class TestUnderLoad:
+    """Readers in many tasks while somebody writes."""
+
+    async def test_every_read_sees_every_commit_before_it(self, shop: CheckedShop) -> None:
+        """Each GET that is received after a commit has it, on every page and by every path."""
+        count = 600
+        writer = Committer(shop.path, count)
+        reads = 0
+
+        async def read(target: str) -> None:
+            nonlocal reads
+            while writer.is_alive() or reads == 0:
+                known = writer.committed
+                # Received now: a server queues a request, it never begins in the turn that received it.
+                answer = await asyncio.create_task(
+                    shop.ask("GET", target.replace("{last}", str(max(known, 1))))
+                )
+                if known:
+                    newest = answer.json()[-1]["id"] if target.endswith("limit=100") else answer.json()
+                    if target.endswith("limit=100"):
+                        assert newest >= min(known, 100)
+                    else:
+                        assert answer.status == 200
+                        assert newest
+                reads += 1
+
+        writer.start()
+        targets = [
+            "/v1/pets?limit=100",
+            "/v1/pets/{last}",
+            "/v1/pets?id={last}",
+            "/v1/pets?status=available&id={last}",
+        ]
+        await asyncio.gather(*(read(target) for target in targets * 3))
+        writer.join()
+        assert writer.failure is None
+        assert writer.committed == count
+        assert reads > 100
+        assert len(shop.pets()) == count
+
+    async def test_a_revoked_key_is_never_let_in(self, shop: CheckedShop) -> None:
+        """Probers in many tasks: no request that is received after the revocation passes."""
+        key, key_id = await shop.open_account("a", "enterprise", 1_000_000, 1_000_000)
+        revoked = threading.Event()
+
+        def revoke() -> None:
+            with outsider(shop.path) as connection:
+                connection.execute("UPDATE api_keys SET revoked_at_ms = 1 WHERE id = ?", (key_id,))
+            revoked.set()
+
+        async def probe() -> None:
+            after = 0
+            while after < 20:
+                known = revoked.is_set()
+                answer = await asyncio.create_task(shop.ask("GET", "/v1/pets", key=key))
+                if known:
+                    assert answer.status == 401
+                    after += 1
+
+        thread = threading.Thread(target=revoke)
+        probers = [asyncio.create_task(probe()) for _ in range(10)]
+        await asyncio.sleep(0)
+        thread.start()
+        await asyncio.gather(*probers)
+        thread.join()
+
+    async def test_own_writes_and_walks_at_once(self, shop: CheckedShop) -> None:
+        """Writers and walkers in one service: what was acknowledged before a walk is in it once (I4)."""
+        acknowledged: list[int] = []
+
+        async def write(worker: int) -> None:
+            for number in range(15):
+                answer = await shop.post({"name": f"{worker}-{number}", "categoryId": number})
+                acknowledged.append(answer.json()["id"])
+
+        async def walk(limit: int) -> None:
+            for _ in range(4):
+                before = set(acknowledged)
+                found: list[int] = []
+                target: str | None = f"/v1/pets?limit={limit}"
+                while target is not None:
+                    answer = await asyncio.create_task(shop.ask("GET", target))
+                    found += [pet["id"] for pet in answer.json()]
+                    target = answer.links.get("next")
+                assert found == sorted(set(found))
+                assert before <= set(found)
+
+        await asyncio.gather(
+            *(write(worker) for worker in range(6)), *(walk(limit) for limit in (1, 3, 7, 100))
+        )
+        assert sorted(acknowledged) == list(range(1, 91))
