@@ -6,34 +6,41 @@ it is no secret, since whoever may walk may start anywhere.
 
 from __future__ import annotations
 
-import base64
 import re
 import struct
 import zlib
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from functools import lru_cache
 
 from petstore.errors import InvalidParameter
-from petstore.pets import PageQuery
+from petstore.pets import PageQuery, PetStatus
 
 _FORM = re.compile(r"[A-Za-z0-9_-]{16}", re.ASCII)
 _LAYOUT = struct.Struct(">qI")
 
 
+@lru_cache(maxsize=256)
+def _filter_checksum(status: PetStatus | None, ids: tuple[int, ...] | None) -> int:
+    listed = ",".join(map(str, ids)) if ids is not None else "*"
+    return zlib.crc32(f"{status or '*'}|{listed}".encode("ascii"))
+
+
 def _checksum(after_id: int, query: PageQuery) -> int:
-    ids = ",".join(map(str, query.ids)) if query.ids is not None else "*"
-    return zlib.crc32(f"{after_id}|{query.status or '*'}|{ids}".encode("ascii"))
+    return zlib.crc32(b"%d" % after_id, _filter_checksum(query.status, query.ids))
 
 
 def write(after_id: int, query: PageQuery) -> str:
     """The cursor behind `after_id` in the walk of this filter."""
-    return base64.urlsafe_b64encode(_LAYOUT.pack(after_id, _checksum(after_id, query))).decode("ascii")
+    return urlsafe_b64encode(_LAYOUT.pack(after_id, _checksum(after_id, query))).decode("ascii")
 
 
 def read(cursor: str, query: PageQuery) -> int:
     """The identifier in a cursor. Raises InvalidParameter unless it was made for this filter."""
     if _FORM.fullmatch(cursor) is not None:
-        after_id, checksum = _LAYOUT.unpack(base64.urlsafe_b64decode(cursor))
+        after_id: int
+        after_id, checksum = _LAYOUT.unpack(urlsafe_b64decode(cursor))
         if after_id > 0 and checksum == _checksum(after_id, query):
-            return int(after_id)
+            return after_id
     raise InvalidParameter(
         "cursor: not one that was given for this filter; follow the Link header, or start without a cursor."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_BYTES_MAX = 32 * 1024 * 1024
+_BYTES_MAX = 2 * 1024 * 1024
 _OVERHEAD_BYTES = 300
 
 Kept = tuple[bytes, bytes]

@@ -7,9 +7,9 @@ Bodies are bodies.py's affair.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import TypeVar
 from urllib.parse import parse_qsl
-
-import msgspec
 
 from petstore.api import cursors
 from petstore.api.head import Request
@@ -18,10 +18,12 @@ from petstore.pets import IDS_MAX, INT64_MAX, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX
 
 # int() takes '+1', ' 1', '1_0' and full-width digits; these don't.
 _CANONICAL_ID = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
-_LIMIT = re.compile(r"[1-9][0-9]{0,2}", re.ASCII)
 _IDEMPOTENCY_KEY = re.compile(rb"[\x21-\x7e]{1,255}")
-_STATUSES = ", ".join(PetStatus)
-_STATUS_BY_VALUE = {status.value: status for status in PetStatus}
+# Every text that a parameter takes: nothing is parsed, so nothing is taken for something else.
+_LIMITS = {str(limit): limit for limit in range(1, PAGE_LIMIT_MAX + 1)}
+_STATUSES = {status.value: status for status in PetStatus}
+_GIVEN_ONCE = frozenset({"limit", "status", "cursor"})
+_T = TypeVar("_T")
 
 
 def read_pet_id(segment: bytes) -> int | None:
@@ -35,30 +37,23 @@ def read_pet_id(segment: bytes) -> int | None:
 
 def read_page_query(query: bytes) -> PageQuery:
     """The parameters of GET /pets. Unknown ones are ignored; raises InvalidParameter."""
-    limit, status, cursor = PAGE_LIMIT_DEFAULT, None, None
     ids: list[int] = []
-    seen = set()
+    given: dict[str, str] = {}
     for name, value in _parameters(query.decode("latin-1")):
         if name == "id":
             ids.append(_read_id_parameter(value))
-            continue
-        if name in ("limit", "status", "cursor") and name in seen:
-            raise InvalidParameter(f"{name}: sent more than once; send it once.")
-        seen.add(name)
-        if name == "limit":
-            limit = _read_limit(value)
-        elif name == "status":
-            status = _STATUS_BY_VALUE.get(value)
-            if status is None:
-                raise InvalidParameter(f"status: expected one of {_STATUSES}.")
-        elif name == "cursor":
-            cursor = value
+        elif name in _GIVEN_ONCE:
+            if name in given:
+                raise InvalidParameter(f"{name}: sent more than once; send it once.")
+            given[name] = value
     if len(ids) > IDS_MAX:
         raise InvalidParameter(f"id: at most {IDS_MAX} values, got {len(ids)}.")
-    page = PageQuery(limit, status, tuple(sorted(set(ids))) if ids else None)
-    if cursor is None:
-        return page
-    return msgspec.structs.replace(page, after_id=cursors.read(cursor, page))
+    limit = _one_of(_LIMITS, given, "limit", f"an integer from 1 to {PAGE_LIMIT_MAX}")
+    status = _one_of(_STATUSES, given, "status", f"one of {', '.join(PetStatus)}")
+    filters = (limit or PAGE_LIMIT_DEFAULT, status, tuple(sorted(set(ids))) if ids else None)
+    if "cursor" not in given:
+        return PageQuery(*filters)
+    return PageQuery(*filters, cursors.read(given["cursor"], PageQuery(*filters)))
 
 
 def _parameters(query: str) -> list[tuple[str, str]]:
@@ -69,10 +64,15 @@ def _parameters(query: str) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in parts]
 
 
-def _read_limit(value: str) -> int:
-    if _LIMIT.fullmatch(value) is None or int(value) > PAGE_LIMIT_MAX:
-        raise InvalidParameter(f"limit: expected an integer from 1 to {PAGE_LIMIT_MAX}.")
-    return int(value)
+def _one_of(values: Mapping[str, _T], given: Mapping[str, str], name: str, expected: str) -> _T | None:
+    """The meaning of a parameter's text, exactly as it stands in the table; None when it was not sent."""
+    text = given.get(name)
+    if text is None:
+        return None
+    value = values.get(text)
+    if value is None:
+        raise InvalidParameter(f"{name}: expected {expected}.")
+    return value
 
 
 def _read_id_parameter(value: str) -> int:

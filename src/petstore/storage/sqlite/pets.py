@@ -22,7 +22,8 @@ from petstore.pets import (
     StatusChange,
     check_transition,
 )
-from petstore.storage.sqlite.connection import translated
+from petstore.storage.sqlite.connection import translate, translated
+from petstore.storage.sqlite.snapshot import TurnReader
 from petstore.storage.sqlite.writer import Writer
 
 IDEMPOTENCY_KEPT_MS = 86_400_000
@@ -52,21 +53,23 @@ class SqlitePets:
 
     def __init__(self, reader: apsw.Connection, writer: Writer, clock: Clock) -> None:
         self._reader = reader
+        self._turn = TurnReader(reader)
         self._writer = writer
         self._clock = clock
         self._in_flight: set[Idempotency] = set()
 
     async def page(self, query: PageQuery) -> Page:
         fetch = query.limit + 1
-        with translated():
+        try:
             if query.ids is not None:
                 rows = self._rows_by_id(query, fetch)
             elif query.status is None:
-                rows = self._reader.execute(_PAGE, (query.after_id, fetch)).fetchall()
+                rows = self._turn.execute(_PAGE, (query.after_id, fetch)).fetchall()
             else:
-                rows = self._reader.execute(
-                    _PAGE_BY_STATUS, (query.status.value, query.after_id, fetch)
-                ).fetchall()
+                bindings = (query.status.value, query.after_id, fetch)
+                rows = self._turn.execute(_PAGE_BY_STATUS, bindings).fetchall()
+        except apsw.Error as error:
+            raise translate(error) from error
         return Page(_pets(rows[: query.limit]), len(rows) == fetch)
 
     def _rows_by_id(self, query: PageQuery, fetch: int) -> list[tuple[Any, ...]]:
@@ -78,11 +81,11 @@ class SqlitePets:
             condition = "AND +status = ? "
             bindings.append(query.status.value)
         sql = f"SELECT {_COLUMNS} FROM pets WHERE id IN ({places}) {condition}AND id > ? ORDER BY id LIMIT ?"
-        return self._reader.execute(sql, (*bindings, query.after_id, fetch)).fetchall()
+        return self._turn.execute(sql, (*bindings, query.after_id, fetch)).fetchall()
 
     async def get(self, pet_id: int) -> Pet | None:
         with translated():
-            row = self._reader.execute(_ONE, (pet_id,)).fetchone()
+            row = self._turn.execute(_ONE, (pet_id,)).fetchone()
         return _pets([row])[0] if row else None
 
     async def add(self, new: NewPet, idempotency: Idempotency | None = None) -> Created:

@@ -10,7 +10,7 @@ import asyncio
 
 import apsw
 
-from petstore.storage.sqlite.connection import translated
+from petstore.storage.sqlite.connection import translate
 from petstore.versions import Versions
 
 
@@ -32,12 +32,14 @@ class SqliteVersions:
         if self._valid:
             return self._versions
         asyncio.get_running_loop().call_soon(self._expire)
-        with translated():
+        try:
             data_version = self._reader.execute("PRAGMA data_version").get
             if data_version != self._data_version:
                 row = self._reader.execute("SELECT catalogue, keyring FROM versions").get
                 self._versions = Versions(*row)
                 self._data_version = data_version
+        except apsw.Error as error:
+            raise translate(error) from error
         self._valid = True
         return self._versions
 
