@@ -12,6 +12,8 @@ from petstore.addresses import Networks, client_address, is_within
 from petstore.errors import NotFound, StoreUnavailable
 from petstore.ops.metrics import Metrics
 
+# As everywhere else: what is answered here holds for a moment, and is what it says it is.
+_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -41,7 +43,7 @@ class Endpoints:
 
     async def healthz(self, _request: Request) -> Response:
         """The process runs and its event loop turns. Says nothing about the store."""
-        return JSONResponse({"status": "ok"})
+        return JSONResponse({"status": "ok"}, headers=_HEADERS)
 
     async def readyz(self, request: Request) -> Response:
         """Whether to send traffic here: 200 or 503."""
@@ -54,13 +56,13 @@ class Endpoints:
         body: dict[str, object] = {"status": "ready" if ready else "not ready"}
         if self._is_operator(request):
             body["checks"] = checks
-        return JSONResponse(body, status_code=200 if ready else 503)
+        return JSONResponse(body, 200 if ready else 503, _HEADERS)
 
     async def metrics(self, request: Request) -> Response:
         """Prometheus' text format."""
         if not self._is_operator(request):
             raise NotFound("Metrics are shown to the networks in PETSTORE_OPS_NETWORKS only.")
-        return Response(self._metrics.render(), media_type=METRICS_TYPE)
+        return Response(self._metrics.render(), headers=_HEADERS, media_type=METRICS_TYPE)
 
     def _is_operator(self, request: Request) -> bool:
         """A proxy that nobody vouches for may speak for anybody, even from here: it is shown nothing."""
