@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 
 _PATIENCE_SECONDS = 20.0
+_LOOK_AGAIN_SECONDS = 0.02
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -13,3 +15,11 @@ async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(_PATIENCE_SECONDS):
         while not condition():  # noqa: ASYNC110  no event tells
             await asyncio.sleep(0)
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    """For another process, without an event loop: look again and again until the condition holds."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(_LOOK_AGAIN_SECONDS)

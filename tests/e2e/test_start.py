@@ -1,0 +1,129 @@
+"""How the real server starts: the first time, again, where it may not, and beside another one."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from petstore.keys import is_wellformed
+from tests.support.server import PROGRAM, environment, free_port, running_server
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-start")]
+
+
+def serve(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """`petstore serve` that is expected to end by itself."""
+    given = {"database_url": f"sqlite:///{folder}/petstore.db", **settings}
+    return subprocess.run(
+        [PROGRAM, "serve"],
+        cwd=folder,
+        env=environment(given),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def curl_line(log: str) -> str:
+    """The command that the server says to try."""
+    (line,) = [line.strip() for line in log.splitlines() if line.strip().startswith("curl ")]
+    return line
+
+
+class TestFirstStart:
+    """An empty database on a loopback address."""
+
+    def test_it_prints_a_key_once_and_the_second_start_prints_none(self, tmp_path: Path) -> None:
+        """The key works, also after the restart; nothing of it stands in the second start's output."""
+        with running_server(tmp_path) as first:
+            assert first.log.count(first.key) == 2  # by itself, and in the line to try
+            assert is_wellformed(first.key)
+            assert first.key.startswith("pets_live_")
+            assert first.request("GET", "/v1/pets").status == 200
+        with running_server(tmp_path) as second:
+            assert second.key == ""
+            assert "pets_" not in second.log
+            assert "First start" not in second.log
+            answer = second.request("GET", "/v1/pets", key=first.key)
+            assert (answer.status, answer.headers["x-ratelimit-limit"]) == (200, "60")
+
+    @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl on this machine")
+    def test_the_curl_line_works_as_pasted(self, tmp_path: Path) -> None:
+        """Run by a shell, exactly as it stands there."""
+        with running_server(tmp_path) as server:
+            pasted = subprocess.run(
+                ["sh", "-c", curl_line(server.log)], capture_output=True, text=True, timeout=20, check=False
+            )
+        assert pasted.returncode == 0, pasted.stderr
+        head, _, body = pasted.stdout.replace("\r\n", "\n").partition("\n\n")
+        assert head.startswith("HTTP/1.1 200 OK")
+        assert body.strip() == "[]"
+
+    def test_a_test_environment_issues_a_test_key(self, tmp_path: Path) -> None:
+        """PETSTORE_ENVIRONMENT=test."""
+        with running_server(tmp_path, environment="test") as server:
+            assert server.key.startswith("pets_test_")
+
+    def test_on_another_address_it_issues_no_key(self, tmp_path: Path) -> None:
+        """It says what to do instead; without a key nobody gets in."""
+        with running_server(tmp_path, host="0.0.0.0") as server:
+            assert server.key == ""
+            assert "pets_live_" not in server.log
+            assert "petstore accounts add NAME --plan free" in server.log
+            assert server.request("GET", "/v1/pets").status == 401
+
+
+class TestRefusals:
+    """One clear line, and the exit code says which kind."""
+
+    def test_a_port_that_is_taken(self, tmp_path: Path) -> None:
+        """Exit 1, and no database is made."""
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            ended = serve(tmp_path, port=str(port))
+        assert ended.returncode == 1
+        assert ended.stdout == ""
+        assert ended.stderr.splitlines() == [
+            f"petstore: Can't listen on 127.0.0.1:{port}: Address already in use."
+            " Stop what uses it, or set PETSTORE_HOST and PETSTORE_PORT."
+        ]
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_second_server_on_the_same_database(self, tmp_path: Path) -> None:
+        """Exit 1 with the first one's process; the first one goes on."""
+        with running_server(tmp_path) as first:
+            ended = serve(tmp_path, port=str(free_port()))
+            assert ended.returncode == 1
+            (line,) = ended.stderr.splitlines()
+            assert f"Another server (process {first.pid}) is using" in line
+            assert first.request("GET", "/v1/pets").status == 200
+
+    def test_a_setting_that_does_not_exist(self, tmp_path: Path) -> None:
+        """Exit 78."""
+        ended = serve(tmp_path, prot="8080")
+        assert (ended.returncode, len(ended.stderr.splitlines())) == (78, 1)
+        assert "PETSTORE_PROT: no such setting" in ended.stderr
+
+    def test_a_database_that_is_none(self, tmp_path: Path) -> None:
+        """Exit 75: the store is unavailable; the file is left as it is."""
+        (tmp_path / "petstore.db").write_text("not a database, " * 100)
+        ended = serve(tmp_path, port=str(free_port()))
+        assert (ended.returncode, len(ended.stderr.splitlines())) == (75, 1)
+        assert "not a database" in ended.stderr
+        assert (tmp_path / "petstore.db").read_text() == "not a database, " * 100
+
+
+def test_there_is_no_version_of_the_server_in_its_answers(tmp_path: Path) -> None:
+    """A name at most; and nothing that a browser could take for something else."""
+    with running_server(tmp_path) as server:
+        for target in ("/", "/v1/pets", "/docs", "/openapi.json", "/healthz", "/nothing"):
+            answer = server.request("GET", target)
+            assert not any(character.isdigit() for character in answer.headers.get("server", ""))
+            assert answer.headers["x-content-type-options"] == "nosniff"

@@ -1,0 +1,157 @@
+"""How the real server stops: what was accepted is answered, counters are exact, within 10 s (I16)."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tests.support.raw import RawConnection
+from tests.support.server import Server, issue_key, running_server
+from tests.support.waiting import wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-stop")]
+
+BODY = b'{"name":"Rex","categoryId":1}'
+
+
+def query(folder: Path, sql: str) -> list[tuple[object, ...]]:
+    """Rows of the server's database."""
+    connection = apsw.Connection(str(folder / "petstore.db"))
+    try:
+        return list(connection.execute(sql))
+    finally:
+        connection.close()
+
+
+def begin_post(server: Server) -> RawConnection:
+    """A POST whose head is with the application, and whose body is on its way."""
+    connection = RawConnection(server.port)
+    connection.send(
+        b"POST /v1/pets HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n"
+        b"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n" % (server.key.encode(), len(BODY))
+    )
+    interim = connection.read()
+    assert interim is not None
+    assert interim.status == 100
+    connection.send(BODY[:9])
+    return connection
+
+
+class TestSigterm:
+    """An orderly stop."""
+
+    def test_a_request_in_flight_is_finished(self, tmp_path: Path) -> None:
+        """Its body comes after the signal; it is stored and answered, new connections are refused."""
+        with running_server(tmp_path) as server:
+            connection = begin_post(server)
+            os.kill(server.pid, signal.SIGTERM)
+
+            def refused() -> bool:
+                try:
+                    server.request("GET", "/healthz", key="", timeout=2)
+                except OSError:
+                    return True
+                return False
+
+            wait_for(refused, "the listener to close")
+            connection.send(BODY[9:])
+            answer = connection.read()
+            assert answer is not None
+            assert answer.status == 201
+            assert server.terminate() == 0
+            assert server.log.endswith("Stopped.\n")
+        assert query(tmp_path, "SELECT id, name FROM pets") == [(1, "Rex")]
+
+    def test_a_request_that_never_ends_does_not_hold_it_up(self, tmp_path: Path) -> None:
+        """The deadline for bodies ends it: 408, nothing stored, exit within 10 s."""
+        with running_server(tmp_path, body_timeout="1s") as server:
+            connection = begin_post(server)
+            idle = RawConnection(server.port)
+            began = time.monotonic()
+            assert server.terminate() == 0
+            assert time.monotonic() - began < 10
+            answer = connection.read()
+            assert answer is not None
+            assert answer.status == 408
+            idle.close()
+        assert query(tmp_path, "SELECT count(*) FROM pets") == [(0,)]
+
+    def test_under_load_every_answer_is_whole_and_true(self, tmp_path: Path) -> None:
+        """Four clients add animals without a pause: each 201 is stored, each other request is not or once."""
+        key = issue_key(tmp_path / "petstore.db")
+        added: list[str] = []
+        odd: list[object] = []
+        enough = threading.Event()
+
+        def add(server: Server, number: int) -> None:
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+            headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+            for count in range(100_000):
+                name = f"{number}-{count}"
+                try:
+                    connection.request(
+                        "POST", "/v1/pets", json.dumps({"name": name, "categoryId": 1}), headers
+                    )
+                    answer = connection.getresponse()
+                    document = json.loads(answer.read())
+                except (OSError, http.client.HTTPException):
+                    return
+                if answer.status != 201 or document["name"] != name:
+                    odd.append(document)
+                added.append(name)
+                if len(added) > 100:
+                    enough.set()
+
+        with running_server(tmp_path) as server:
+            clients = [threading.Thread(target=add, args=(server, number)) for number in range(4)]
+            for client in clients:
+                client.start()
+            assert enough.wait(20)
+            assert server.terminate() == 0
+            for client in clients:
+                client.join()
+        names = [str(row[0]) for row in query(tmp_path, "SELECT name FROM pets")]
+        assert odd == []
+        assert len(names) == len(set(names))
+        assert set(added) <= set(names)
+        assert len(names) - len(added) <= len(clients)
+
+    def test_counters_are_exact_after_it(self, tmp_path: Path) -> None:
+        """Requests, refusals and calls of the deprecated operation; Remaining goes on where it was."""
+        with running_server(tmp_path) as server:
+            for _ in range(40):
+                server.request("GET", "/v1/pets")
+            for _ in range(20):
+                server.request("GET", "/v1/pets/1")
+            last = [server.request("GET", "/v1/pets").status for _ in range(7)]
+            key = server.key
+        assert last == [429] * 7
+        assert query(tmp_path, "SELECT requests, refused, deprecated FROM usage_days") == [(60, 7, 20)]
+        assert query(tmp_path, "SELECT minute_used, day_used FROM account_windows") == [(60, 60)]
+        with running_server(tmp_path) as again:
+            answer = again.request("GET", "/v1/pets", key=key)
+            assert (answer.status, answer.json()["code"]) == (429, "rate_limited")
+
+    def test_after_it_the_database_is_one_file(self, tmp_path: Path) -> None:
+        """Whoever copies it copies everything."""
+        with running_server(tmp_path) as server:
+            server.post({"name": "Rex", "categoryId": 1})
+        kept = sorted(file.name for file in tmp_path.iterdir() if not file.name.endswith(".log"))
+        assert kept == ["petstore.db", "petstore.db.lock"]
+
+    def test_sigint_stops_it_too(self, tmp_path: Path) -> None:
+        """Ctrl+C in a terminal reaches the worker as well; the stop is as orderly."""
+        with running_server(tmp_path) as server:
+            server.post({"name": "Rex", "categoryId": 1})
+            os.killpg(server.pid, signal.SIGINT)
+            assert server.process.wait(15) == 0
+            assert "Traceback" not in server.log
+        assert query(tmp_path, "SELECT requests FROM usage_days") == [(1,)]

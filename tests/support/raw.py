@@ -1,0 +1,98 @@
+"""A client that writes bytes to a socket as they are given, and reads what comes back."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+_PATIENCE_SECONDS = 20.0
+
+
+class RawAnswer:
+    """One answer; `interim` tells whether it was only a 1xx."""
+
+    def __init__(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
+        self.status = status
+        self.header_list = headers
+        self.headers: Mapping[str, str] = dict(headers)
+        self.body = body
+
+    @property
+    def interim(self) -> bool:
+        return 100 <= self.status < 200
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class RawConnection:
+    """A connection to a server of this machine."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), _PATIENCE_SECONDS)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._buffer = b""
+
+    def send(self, *parts: bytes) -> None:
+        """Write each part by itself."""
+        for part in parts:
+            self.socket.sendall(part)
+
+    def end(self) -> None:
+        """Say that nothing more will come, and go on reading."""
+        self.socket.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        self.socket.close()
+
+    def reset(self) -> None:
+        """Break the connection off: the server gets a reset instead of an end."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.socket.close()
+
+    def read(self, method: str = "GET") -> RawAnswer | None:
+        """The next answer; None when the server has closed the connection instead."""
+        while b"\r\n\r\n" not in self._buffer:
+            if not self._receive():
+                return None
+        head, _, self._buffer = self._buffer.partition(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")
+        pairs = [line.split(":", 1) for line in lines]
+        headers = [(name.lower(), value.strip()) for name, value in pairs]
+        status = int(first.split(" ")[1])
+        length = 0 if method == "HEAD" or status < 200 else int(dict(headers).get("content-length", 0))
+        while len(self._buffer) < length:
+            if not self._receive():
+                break
+        body, self._buffer = self._buffer[:length], self._buffer[length:]
+        return RawAnswer(status, headers, body)
+
+    def is_closed_by_server(self) -> bool:
+        """Wait for the end of the connection; False when there is more to read instead."""
+        return not self._buffer and not self._receive()
+
+    def _receive(self) -> bool:
+        try:
+            received = self.socket.recv(65_536)
+        except ConnectionResetError:
+            return False
+        self._buffer += received
+        return bool(received)
+
+
+def exchange(port: int, *parts: bytes, method: str = "GET", end: bool = False) -> RawAnswer | None:
+    """One request in one or more parts on a connection of its own, and its final answer."""
+    connection = RawConnection(port)
+    try:
+        connection.send(*parts)
+        if end:
+            connection.end()
+        answer = connection.read(method)
+        while answer is not None and answer.interim:
+            answer = connection.read(method)
+        return answer
+    finally:
+        connection.close()
