@@ -208,6 +208,19 @@ class TestTooMany429:
             shop.clock.advance(int(answer.headers["retry-after"]))
             assert (await take(shop, key)).status == 200
 
+    @pytest.mark.parametrize("fraction_ms", [0, 1, 500, 999])
+    async def test_the_reset_is_literal_wherever_the_minute_began(
+        self, shop: CheckedShop, fraction_ms: int
+    ) -> None:
+        """A first request within a second: at X-RateLimit-Reset, to the millisecond, the next one passes."""
+        key, _ = await shop.open_account("a", "enterprise", 1, 9)
+        shop.clock.ms += fraction_ms
+        reset = trio(await take(shop, key))[2]
+        shop.clock.ms = reset * 1_000 - 1
+        assert (await take(shop, key)).status == 429
+        shop.clock.ms = reset * 1_000
+        assert (await take(shop, key)).status == 200
+
 
 class TestPlanChange:
     """A plan change acts on the next request; what is used stays used."""
