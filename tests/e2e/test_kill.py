@@ -1,0 +1,196 @@
+"""SIGKILL at any moment: nothing acknowledged is lost, no identifier is used again (I1, I3, I6)."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import random
+import signal
+import threading
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tests.support.server import Server, issue_key, running_server, start_server
+from tests.support.waiting import wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-kill")]
+
+KILLS = 20
+CLIENTS = 3
+
+
+class Log:
+    """What the clients sent and what they were told, kept outside of the server."""
+
+    def __init__(self) -> None:
+        self.sent: set[str] = set()
+        self.acknowledged: dict[str, int] = {}
+        self.unanswered: set[str] = set()
+        self.odd: list[object] = []
+        self._changed = threading.Condition()
+
+    def send(self, name: str) -> None:
+        with self._changed:
+            self.sent.add(name)
+
+    def answer(self, name: str, status: int, document: dict[str, object]) -> None:
+        with self._changed:
+            if status == 201 and document["name"] == name:
+                self.acknowledged[name] = int(str(document["id"]))
+                self.unanswered.discard(name)
+            else:
+                self.odd.append(document)
+            self._changed.notify_all()
+
+    def lose(self, name: str) -> None:
+        with self._changed:
+            self.unanswered.add(name)
+            self._changed.notify_all()
+
+    def wait_for(self, acknowledged: int) -> None:
+        """Until so many are acknowledged."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: len(self.acknowledged) >= acknowledged, 20)
+
+
+def add(connection: http.client.HTTPConnection, key: str, name: str, log: Log) -> bool:
+    """One addition with an Idempotency-Key of its own; False when the server died over it."""
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Idempotency-Key": name}
+    log.send(name)
+    try:
+        connection.request("POST", "/v1/pets", json.dumps({"name": name, "categoryId": 1}), headers)
+        answer = connection.getresponse()
+        document = json.loads(answer.read())
+    except (OSError, http.client.HTTPException):
+        log.lose(name)
+        return False
+    log.answer(name, answer.status, document)
+    return True
+
+
+def client(server: Server, key: str, prefix: str, log: Log) -> threading.Thread:
+    """Adds animals without a pause until the server is gone."""
+
+    def run() -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        number = 0
+        while add(connection, key, f"{prefix}-{number}", log):
+            number += 1
+        connection.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def walk(server: Server, key: str) -> dict[str, int]:
+    """Every animal by its name, page by page; a name that stands twice fails."""
+    found: dict[str, int] = {}
+    target, last = "/v1/pets?limit=100", 0
+    while target:
+        answer = server.request("GET", target, key=key)
+        for pet in answer.json():
+            assert pet["id"] > last
+            assert pet["name"] not in found
+            last = found[pet["name"]] = pet["id"]
+        links = [part for part in answer.headers["link"].split(", ") if 'rel="next"' in part]
+        target = links[0].partition(">")[0].lstrip("<") if links else ""
+    return found
+
+
+def test_every_acknowledged_animal_is_there_after_twenty_kills(tmp_path: Path) -> None:
+    """Killed at random moments under load and started again on the same file: what was answered is there
+    under its identifier; what was not is there once or not at all, and a retry with its Idempotency-Key
+    makes it exactly one."""
+    key = issue_key(tmp_path / "petstore.db")
+    rng = random.Random(20_301_205)
+    log = Log()
+    server = start_server(tmp_path, access_log="off")
+    try:
+        for kill in range(KILLS):
+            clients = [client(server, key, f"{kill}-{number}", log) for number in range(CLIENTS)]
+            log.wait_for(len(log.acknowledged) + rng.randint(5, 60))
+            threading.Event().wait(rng.uniform(0, 0.01))
+            server.kill()
+            for one in clients:
+                one.join()
+            server = start_server(tmp_path, access_log="off")
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+            for name in sorted(log.unanswered):
+                if rng.random() < 0.5:  # some clients never come back
+                    assert add(connection, key, name, log)
+            connection.close()
+        found = walk(server, key)
+        assert server.terminate() == 0
+    finally:
+        server.kill()
+    assert log.odd == []
+    assert {name: found.get(name) for name in log.acknowledged} == log.acknowledged
+    assert set(found) <= log.sent
+    assert len(set(log.acknowledged.values())) == len(log.acknowledged) >= KILLS * 5
+    connection = apsw.Connection(str(tmp_path / "petstore.db"))
+    assert connection.execute("PRAGMA integrity_check").get == "ok"
+    connection.close()
+
+
+def test_a_kill_costs_at_most_a_second_of_counts(tmp_path: Path) -> None:
+    """What was counted more than a second before it stays counted; what came after may be forgotten."""
+    key = issue_key(tmp_path / "petstore.db", per_minute=1_000, per_day=1_000)
+
+    def written() -> int:
+        connection = apsw.Connection(str(tmp_path / "petstore.db"))
+        used = connection.execute("SELECT day_used FROM account_windows").get
+        connection.close()
+        return int(used or 0)
+
+    server = start_server(tmp_path)
+    try:
+        for _ in range(30):
+            server.request("GET", "/v1/pets", key=key)
+        wait_for(lambda: written() == 30, "the ledger")
+        for _ in range(5):
+            server.request("GET", "/v1/pets", key=key)
+        server.kill()
+    finally:
+        server.kill()
+    with running_server(tmp_path) as again:
+        answer = again.request("GET", "/v1/pets", key=key)
+        day = answer.headers["ratelimit"].partition('"day";r=')[2].partition(";")[0]
+        assert 1_000 - 36 <= int(day) <= 1_000 - 31
+
+
+class TestWorker:
+    """The process that serves is a child of the one that was started."""
+
+    def test_a_killed_worker_is_replaced(self, tmp_path: Path) -> None:
+        """SIGKILL to the child alone: another one serves, and nothing acknowledged is lost."""
+        with running_server(tmp_path) as server:
+            assert server.post({"name": "before", "categoryId": 1}).status == 201
+            (worker,) = server.workers()
+            os.kill(worker, signal.SIGKILL)
+
+            def back() -> bool:
+                try:
+                    return server.request("GET", "/healthz", key="", timeout=2).status == 200
+                except (OSError, http.client.HTTPException):
+                    return False
+
+            wait_for(back, "the new worker")
+            assert worker not in server.workers()
+            assert [pet["name"] for pet in server.request("GET", "/v1/pets").json()] == ["before"]
+            assert server.post({"name": "after", "categoryId": 1}).json()["id"] == 2
+
+    def test_a_killed_parent_takes_its_worker_with_it(self, tmp_path: Path) -> None:
+        """SIGKILL to the parent alone: the worker stops in good order, and the next start finds all free."""
+        with running_server(tmp_path) as server:
+            assert server.post({"name": "before", "categoryId": 1}).status == 201
+            (worker,) = server.workers()
+            os.kill(server.pid, signal.SIGKILL)
+            server.process.wait(10)
+            wait_for(lambda: not Path(f"/proc/{worker}").exists(), "the worker to end")
+            key, port = server.key, server.port
+        with running_server(tmp_path, port=port) as again:
+            assert len(again.request("GET", "/v1/pets", key=key).json()) == 1

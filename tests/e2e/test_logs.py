@@ -1,0 +1,123 @@
+"""What the real server writes: one line for each request, and never a key (I18)."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.raw import exchange
+from tests.support.server import Server, issue_key, running_server
+from tests.support.waiting import wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-logs")]
+
+FIELDS = {"time", "event", "request_id", "account", "key", "operation", "status", "ms"}
+
+
+def requests_in(log: str) -> list[dict[str, Any]]:
+    """The lines of the access log."""
+    lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    return [line for line in lines if line["event"] == "request"]
+
+
+class TestAccessLog:
+    """JSON when standard error is not a terminal."""
+
+    def test_one_line_for_each_request_under_v1(self, tmp_path: Path) -> None:
+        """With the documented fields, and nothing else; none for the pages outside."""
+        with running_server(tmp_path) as server:
+            server.post({"name": "Rex", "categoryId": 1})
+            server.request("GET", "/v1/pets", headers={"X-Request-Id": "mine-1"})
+            server.request("GET", "/v1/pets/7")
+            server.request("GET", "/v1/nothing")
+            server.request("GET", "/v1/pets", key="wrong")
+            server.request("GET", "/healthz")
+            assert server.terminate() == 0
+            lines = requests_in(server.log)
+        assert [(line["operation"], line["status"]) for line in lines] == [
+            ("createPet", 201),
+            ("listPets", 200),
+            ("getPet", 404),
+            ("none", 404),
+            ("listPets", 401),
+        ]
+        assert all(set(line) == FIELDS for line in lines)
+        assert [(line["account"], line["key"]) for line in lines] == [(1, 1)] * 4 + [(None, None)]
+        assert lines[1]["request_id"] == "mine-1"
+        assert len({line["request_id"] for line in lines}) == 5
+        assert all(0 < line["ms"] < 10_000 for line in lines)
+        assert all(datetime.fromisoformat(line["time"]).tzinfo is not None for line in lines)
+
+    def test_it_is_written_while_the_server_runs(self, tmp_path: Path) -> None:
+        """Within a moment, not at the end."""
+        with running_server(tmp_path) as server:
+            server.request("GET", "/v1/pets")
+            wait_for(lambda: len(requests_in(server.log)) == 1, "the line")
+
+    def test_it_can_be_turned_off(self, tmp_path: Path) -> None:
+        """PETSTORE_ACCESS_LOG=off: not a line."""
+        with running_server(tmp_path, access_log="off") as server:
+            server.request("GET", "/v1/pets")
+            assert server.terminate() == 0
+            assert requests_in(server.log) == []
+
+    def test_it_can_be_text(self, tmp_path: Path) -> None:
+        """PETSTORE_LOG_FORMAT=text: for people."""
+        with running_server(tmp_path, log_format="text") as server:
+            server.request("GET", "/v1/pets", headers={"X-Request-Id": "mine-1"})
+            assert server.terminate() == 0
+            (line,) = [line for line in server.log.splitlines() if "mine-1" in line]
+        assert re.fullmatch(
+            r"\d\d:\d\d:\d\d\.\d{3} 200 listPets +\d+\.\d{3} ms  account/key 1/1  request mine-1", line
+        )
+
+
+def misuse(server: Server, key: str) -> None:
+    """Keys where they do not belong, and everywhere where something is written about a request."""
+    plain = f"Authorization: Bearer {key}\r\n".encode()
+    encoded = key.encode()
+    for head in (
+        b"GET /v1/pets?api_key=%s HTTP/1.1\r\nHost: a\r\n" % encoded,
+        b"GET /v1/%s HTTP/1.1\r\nHost: a\r\n%s" % (encoded, plain),
+        b"GET /v1/pets/%s HTTP/1.1\r\nHost: a\r\n%s" % (encoded, plain),
+        b"GET /v1/pets HTTP/1.1\r\nHost: a\r\nCookie: key=%s\r\n" % encoded,
+        b"GET /v1/pets HTTP/1.1\r\nHost: %s\r\n%s" % (encoded, plain),
+        b"GET /v1/pets?limit=%s HTTP/1.1\r\nHost: a\r\n%s" % (encoded, plain),
+        b"GET /v1/pets HTTP/1.1\r\nHost: a\r\n%s%s" % (plain, plain),
+        b"GET /v1/pets HTTP/1.1\r\nHost: a\r\nAuthorization: Basic %s\r\n" % encoded,
+        b"GET /v1/pets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %sx\r\n" % encoded,
+        b"GET /v1/pets HTTP/1.1\r\nHost: a\r\nX-Request-Id: %s\r\n%s" % (encoded, plain),
+        b"GET /v1/pets HTTP/1.1\r\nHost: a\r\nX-Request-Id: id=%s;\r\n%s" % (encoded, plain),
+        b"BREW-%s /v1/pets HTTP/1.1\r\nHost: a\r\n%s" % (encoded.replace(b"_", b"-"), plain),
+    ):
+        answer = exchange(server.port, head + b"\r\n")
+        assert answer is not None
+        assert encoded not in answer.body
+
+
+def test_no_key_is_written_anywhere(tmp_path: Path) -> None:
+    """After all manner of requests with it, right and wrong: not in the log, the database, its log or its
+    shared memory, neither while the server runs nor after it."""
+    key = issue_key(tmp_path / "petstore.db")
+    secrets = [key.encode(), key.encode()[10:42], key.encode()[10:42].lower(), key.replace("_", "-").encode()]
+
+    def leaks() -> list[str]:
+        files = [file for file in tmp_path.iterdir() if file.is_file()]
+        assert len(files) >= 3
+        return [file.name for file in files if any(secret in file.read_bytes() for secret in secrets)]
+
+    with running_server(tmp_path, log_level="debug", log_format="json") as server:
+        server.key = key
+        for _ in range(3):
+            assert server.post({"name": "Rex", "categoryId": 1}).status == 201
+            assert server.request("GET", "/v1/pets").status == 200
+        misuse(server, key)
+        wait_for(lambda: len(requests_in(server.log)) >= 18, "the lines")
+        assert leaks() == []
+        assert key.encode() not in server.request("GET", "/metrics").body
+    assert leaks() == []
