@@ -58,6 +58,11 @@ class TestRequestId:
         assert made != value
         assert value not in made or value == ""
 
+    async def test_a_key_is_no_identifier(self, shop: CheckedShop) -> None:
+        """A key that was put into the wrong header reaches neither the answer nor the log."""
+        for value in (shop.key, f"x-{shop.key}-y", f"Bearer={shop.key}"):
+            assert shop.key not in await sent_back(shop, value)
+
     async def test_two_of_them_are_replaced(self, shop: CheckedShop) -> None:
         """Which one would be meant?"""
         answer = await shop.ask("GET", "/v1/pets", [("x-request-id", "a"), ("x-request-id", "a")])
