@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -85,7 +86,7 @@ def _wrk(load: Load, port: int, seconds: float, lines: Path) -> Outcome:
         "wrk",
         "-t1",
         f"-c{load.connections}",
-        f"-d{seconds:g}s",
+        f"-d{math.ceil(seconds)}s",
         "--timeout",
         "10s",
         "-s",

@@ -23,6 +23,7 @@ _ALWAYS: tuple[Header, ...] = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
 )
+_WITH_BODY: tuple[Header, ...] = (*_ALWAYS, _JSON)
 _CHALLENGE: Header = (b"www-authenticate", b'Bearer realm="petstore"')
 _CHALLENGE_INVALID: Header = (b"www-authenticate", b'Bearer realm="petstore", error="invalid_token"')
 
@@ -58,9 +59,9 @@ def error_reply(error: PetstoreError, *, credential_sent: bool = False) -> Reply
 
 
 @lru_cache(maxsize=1_024)
-def _account_policy(per_minute: int, per_day: int) -> bytes:
+def _account_policy(per_minute: int, per_day: int) -> Header:
     """RateLimit-Policy of an account: each window's quota and length in seconds."""
-    return b'"minute";q=%d;w=60, "day";q=%d;w=86400' % (per_minute, per_day)
+    return (b"ratelimit-policy", b'"minute";q=%d;w=60, "day";q=%d;w=86400' % (per_minute, per_day))
 
 
 def limit_headers(decision: Decision) -> list[Header]:
@@ -79,16 +80,13 @@ def limit_headers(decision: Decision) -> list[Header]:
             ceil_seconds(day.reset_at * 1_000 - now_ms),
         )
     else:
-        policy = b'"address";q=%d;w=60' % binding.limit
-        left = b'"address";r=%d;t=%d' % (
-            binding.remaining,
-            ceil_seconds(binding.reset_at * 1_000 - now_ms),
-        )
+        policy = (b"ratelimit-policy", b'"address";q=%d;w=60' % binding.limit)
+        left = b'"address";r=%d;t=%d' % (binding.remaining, ceil_seconds(binding.reset_at * 1_000 - now_ms))
     return [
         (b"x-ratelimit-limit", b"%d" % binding.limit),
         (b"x-ratelimit-remaining", b"%d" % binding.remaining),
         (b"x-ratelimit-reset", b"%d" % binding.reset_at),
-        (b"ratelimit-policy", policy),
+        policy,
         (b"ratelimit", left),
     ]
 
@@ -97,9 +95,10 @@ def complete(reply: Reply, decision: Decision, request_id: bytes) -> list[Header
     """All headers of a response under /v1."""
     headers = limit_headers(decision)
     headers += reply.headers
-    headers += _ALWAYS
     headers.append((b"x-request-id", request_id))
-    if reply.body is not None:
-        headers.append(_JSON)
+    if reply.body is None:
+        headers += _ALWAYS
+    else:
+        headers += _WITH_BODY
         headers.append((b"content-length", b"%d" % len(reply.body)))
     return headers
