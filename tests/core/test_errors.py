@@ -1,0 +1,67 @@
+"""The catalogue of errors: codes and statuses are contract."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from petstore import errors
+from petstore.errors import CATALOGUE, MethodNotAllowed, PetstoreError, StoreUnavailable, error_body
+
+CODES = {
+    "invalid_json": 400,
+    "invalid_body": 400,
+    "invalid_parameter": 400,
+    "invalid_header": 400,
+    "unauthorized": 401,
+    "not_found": 404,
+    "method_not_allowed": 405,
+    "request_timeout": 408,
+    "conflict": 409,
+    "idempotency_key_in_use": 409,
+    "gone": 410,
+    "payload_too_large": 413,
+    "uri_too_long": 414,
+    "unsupported_media_type": 415,
+    "idempotency_key_reused": 422,
+    "rate_limited": 429,
+    "key_banned": 429,
+    "headers_too_large": 431,
+    "internal_error": 500,
+    "unavailable": 503,
+}
+
+
+def test_the_codes_are_those_of_the_interface() -> None:
+    """None is missing, none has another status, none is new without this table knowing."""
+    assert {code: cls.status for code, cls in CATALOGUE.items()} == CODES
+
+
+def test_every_error_class_has_a_code_of_the_catalogue() -> None:
+    """A class may share the code of its parent, as StoreUnavailable does, and nothing else."""
+    classes = [
+        cls for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, PetstoreError)
+    ]
+    for cls in classes:
+        if cls is not PetstoreError:
+            assert issubclass(cls, CATALOGUE[cls.code])
+    assert StoreUnavailable.code == "unavailable"
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_body_has_exactly_three_members(code: str) -> None:
+    """`status` equals the HTTP status; the message is what was given, whatever it is."""
+    message = 'a "quoted" message, with\nall'
+    cls = CATALOGUE[code]
+    error = cls(message, "GET") if cls is MethodNotAllowed else cls(message)
+    assert json.loads(error_body(error)) == {"code": code, "message": message, "status": CODES[code]}
+    assert str(error) == message
+
+
+def test_when_to_come_back_is_a_default_of_the_class_or_given() -> None:
+    """A second for what passes soon, the window's or the ban's end else."""
+    assert errors.Unavailable("x").retry_after_seconds == 1
+    assert errors.IdempotencyKeyInUse("x").retry_after_seconds == 1
+    assert errors.NotFound("x").retry_after_seconds is None
+    assert errors.RateLimited("x", retry_after_seconds=17).retry_after_seconds == 17
