@@ -138,7 +138,11 @@ class Shop:
     ) -> Answer:
         """POST /v1/pets with a JSON document (or raw `body`)."""
         content = json.dumps(document).encode() if body is None else body
-        sent = [("authorization", f"Bearer {key or self.key}"), ("content-type", "application/json"), *headers]
+        sent = [
+            ("authorization", f"Bearer {key or self.key}"),
+            ("content-type", "application/json"),
+            *headers,
+        ]
         return await self.call("POST", "/v1/pets", sent, content)
 
     async def restart(self) -> None:
