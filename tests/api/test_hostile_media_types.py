@@ -76,6 +76,12 @@ class TestContentEncoding415:
         answer = await refused(shop, [("content-type", "application/json"), ("content-encoding", encoding)])
         assert "Content-Encoding" in answer.json()["message"]
 
+    @pytest.mark.parametrize("second", ["gzip", "identity"])
+    async def test_doubled(self, shop: CheckedShop, second: str) -> None:
+        """Two headers say two things, whatever the first one is."""
+        encodings = [("content-encoding", "identity"), ("content-encoding", second)]
+        await refused(shop, [("content-type", "application/json"), *encodings])
+
     async def test_a_bomb_stays_packed(self, shop: CheckedShop) -> None:
         """A few kilobytes that would be many megabytes."""
         headers = [("content-type", "application/json"), ("content-encoding", "gzip")]

@@ -42,7 +42,7 @@ def check_body_headers(request: Request) -> None:
     if length is not None and int(length) > BODY_MAX_BYTES:
         raise _too_large()
     encoding = request.header(b"content-encoding") or b"identity"
-    if encoding.lower() != b"identity":
+    if encoding.lower() != b"identity" or request.is_repeated(b"content-encoding"):
         raise UnsupportedMediaType("Send the body as it is, without a Content-Encoding.")
     media_type = request.header(b"content-type") or b""
     if request.is_repeated(b"content-type") or _MEDIA_TYPE.fullmatch(media_type) is None:
