@@ -270,6 +270,14 @@ class TestPardon:
         await shop.application.start()
         assert (await ask(shop, small[0])).status == 200
 
+    async def test_with_a_clock_that_was_set_back(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+        """A second pardon counts although it is not later than the first one."""
+        await shop.store.keys.pardon(small[1])
+        shop.clock.advance(-3_600)
+        await provoke(shop, small[0])
+        await shop.store.keys.pardon(small[1])
+        assert (await ask(shop, small[0])).code == "rate_limited"
+
     async def test_a_ban_after_the_pardon_stands(self, shop: CheckedShop, small: tuple[str, int]) -> None:
         """A pardon is for the past."""
         await shop.store.keys.pardon(small[1])
