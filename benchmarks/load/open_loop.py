@@ -33,27 +33,29 @@ async def _main(port: int, seconds: float, rate: float, line: str) -> Latency:
     loop = asyncio.get_running_loop()
     request = request_bytes(line, "GET", "")
     latencies: list[float] = []
-    unexpected = 0
+    unexpected, total = 0, int(rate * seconds)
+    finished = asyncio.Event()
 
     def on_answer(due: float, status: int) -> None:
         nonlocal unexpected
         latencies.append(time.perf_counter() - due)
         unexpected += status != 200
+        if len(latencies) == total:
+            finished.set()
 
     connections = []
     for _ in range(_CONNECTIONS):
         _, connection = await loop.create_connection(lambda: Connection(on_answer), "127.0.0.1", port)
         connections.append(connection)
     began = time.perf_counter()
-    sent, total = 0, int(rate * seconds)
+    sent = 0
     while sent < total:
         due_by_now = min(total, int((time.perf_counter() - began) * rate) + 1)
         while sent < due_by_now:
             connections[sent % _CONNECTIONS].send(request, began + sent / rate)
             sent += 1
         await asyncio.sleep(0)  # a core of its own: it never sleeps past a due time
-    while len(latencies) < total:
-        await asyncio.sleep(0.01)
+    await finished.wait()
     spent = time.perf_counter() - began
     latencies.sort()
     places = (latencies[int(total * share)] * 1_000 for share in (0.5, 0.99, 0.999))

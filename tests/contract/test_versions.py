@@ -16,7 +16,7 @@ from petstore.plans import FREE, PRO
 from petstore.quota import KeyStanding, LimiterState
 from petstore.storage import Store
 from petstore.storage.sqlite.connection import migrate, open_reader
-from petstore.storage.sqlite.versions import SqliteVersions
+from petstore.storage.sqlite.snapshot import TurnReader
 from petstore.usage import AccountWindows, DailyUsage, UsageChanges
 from petstore.versions import Versions
 from tests.contract.conftest import Backend
@@ -125,8 +125,12 @@ class Spy:
         self.looks = 0
         self.after_look: Any = None
 
-    def execute(self, sql: str) -> Any:
-        result = self._connection.execute(sql)
+    @property
+    def in_transaction(self) -> bool:
+        return self._connection.in_transaction
+
+    def execute(self, sql: str, bindings: tuple[Any, ...] = ()) -> Any:
+        result = self._connection.execute(sql, bindings)
         if sql != "PRAGMA data_version":
             return result
         self.looks += 1
@@ -155,15 +159,15 @@ class TestTurn:
         return Spy(open_reader(database, 1_000))
 
     @pytest.fixture
-    def versions(self, spy: Spy) -> SqliteVersions:
-        return SqliteVersions(spy)  # type: ignore[arg-type]
+    def versions(self, spy: Spy) -> TurnReader:
+        return TurnReader(spy)  # type: ignore[arg-type]
 
     def write(self, database: str) -> None:
         connection = apsw.Connection(database)
         connection.execute("INSERT INTO pets (name, category_id, status) VALUES ('x', 1, 'sold')")
         connection.close()
 
-    async def test_one_look_serves_all_requests_of_a_turn(self, spy: Spy, versions: SqliteVersions) -> None:
+    async def test_one_look_serves_all_requests_of_a_turn(self, spy: Spy, versions: TurnReader) -> None:
         """A hundred requests that were received together; the next turn looks again."""
         loop = asyncio.get_running_loop()
         for _ in range(100):
@@ -175,7 +179,7 @@ class TestTurn:
         assert spy.looks == 2
 
     async def test_a_request_of_the_next_turn_sees_a_commit_of_this_one(
-        self, database: str, versions: SqliteVersions
+        self, database: str, versions: TurnReader
     ) -> None:
         """Checked, then committed outside, then received: it is seen."""
         loop = asyncio.get_running_loop()
@@ -187,7 +191,7 @@ class TestTurn:
         assert seen[0].catalogue == first.catalogue + 1
 
     async def test_a_request_received_during_the_check_does_not_use_it(
-        self, database: str, spy: Spy, versions: SqliteVersions
+        self, database: str, spy: Spy, versions: TurnReader
     ) -> None:
         """Queued after the look at the file and before the check is noted, with a commit in between: it
         was received after that commit, so it must see it. This is why the end of a check's validity is
@@ -207,7 +211,35 @@ class TestTurn:
         await turn()
         assert seen[0].catalogue == first.catalogue + 1
 
-    async def test_a_failed_check_is_not_used(self, spy: Spy, versions: SqliteVersions) -> None:
+    async def test_a_request_that_waited_does_not_renew_an_old_state(
+        self, database: str, spy: Spy, versions: TurnReader
+    ) -> None:
+        """One request arrives during the check, then the turn reads a page, then another program commits and
+        is answered, then a second request arrives: it must see the commit, whatever the first one found in
+        the state that was still open."""
+        loop = asyncio.get_running_loop()
+        seen: list[Versions] = []
+        first = versions.current()
+        await turn()
+        spy.after_look = lambda: loop.call_soon(versions.current)
+        assert versions.current() == first
+        versions.execute("SELECT count(*) FROM pets").fetchall()
+        self.write(database)
+        loop.call_soon(lambda: seen.append(versions.current()))
+        await turn()
+        await turn()
+        assert seen[0].catalogue == first.catalogue + 1
+
+    async def test_queries_of_a_turn_see_one_state(self, database: str, versions: TurnReader) -> None:
+        """What another program commits meanwhile is seen from the next turn on."""
+        count = "SELECT count(*) FROM pets"
+        assert versions.execute(count).get == 0
+        self.write(database)
+        assert versions.execute(count).get == 0
+        await turn()
+        assert versions.execute(count).get == 1
+
+    async def test_a_failed_check_is_not_used(self, spy: Spy, versions: TurnReader) -> None:
         """The next request of the same turn looks for itself."""
 
         def fail() -> None:

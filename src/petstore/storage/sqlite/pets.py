@@ -51,9 +51,9 @@ def _fingerprint(new: NewPet) -> bytes:
 class SqlitePets:
     """Implements pets.PetRepository."""
 
-    def __init__(self, reader: apsw.Connection, writer: Writer, clock: Clock) -> None:
+    def __init__(self, reader: apsw.Connection, turn: TurnReader, writer: Writer, clock: Clock) -> None:
         self._reader = reader
-        self._turn = TurnReader(reader)
+        self._turn = turn
         self._writer = writer
         self._clock = clock
         self._in_flight: set[Idempotency] = set()
