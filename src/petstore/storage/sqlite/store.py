@@ -14,8 +14,8 @@ from petstore.storage.observer import StoreObserver
 from petstore.storage.sqlite.accounts import SqliteKeys
 from petstore.storage.sqlite.connection import migrate, open_reader, open_writer, translated
 from petstore.storage.sqlite.pets import IDEMPOTENCY_KEPT_MS, SqlitePets
+from petstore.storage.sqlite.snapshot import TurnReader
 from petstore.storage.sqlite.usage import SqliteLedger, SqliteUsage
-from petstore.storage.sqlite.versions import SqliteVersions
 from petstore.storage.sqlite.writer import Writer
 from petstore.usage import UsageRepository
 from petstore.versions import VersionSource
@@ -37,11 +37,12 @@ class SqliteStore:
         migrate(path, busy_timeout_ms)
         self._reader = open_reader(path, busy_timeout_ms)
         self._writer = Writer(open_writer(path, busy_timeout_ms), clock, write_queue, observer)
-        self.pets: PetRepository = SqlitePets(self._reader, self._writer, clock)
+        turn = TurnReader(self._reader)
+        self.pets: PetRepository = SqlitePets(self._reader, turn, self._writer, clock)
         self.keys: KeyRepository = SqliteKeys(self._reader, self._writer, clock)
         self.usage: UsageRepository = SqliteUsage(self._reader)
         self.ledger: Ledger = SqliteLedger(self._reader, self._writer)
-        self.versions: VersionSource = SqliteVersions(self._reader)
+        self.versions: VersionSource = turn
 
     async def probe(self) -> None:
         with translated():
