@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import structlog
+
 from petstore import bootstrap
 from petstore.api.head import Receive, Scope, Send
 from petstore.clock import Clock
 from petstore.config import Settings
 from petstore.errors import ConfigurationError, PetstoreError
+
+_log = structlog.get_logger("petstore")
 
 
 class Application:
@@ -50,7 +54,9 @@ class Application:
             if message["type"] == "lifespan.startup":
                 try:
                     await self.start()
-                except (ConfigurationError, PetstoreError) as error:
+                except Exception as error:
+                    foreseen = isinstance(error, ConfigurationError | PetstoreError)
+                    _log.error("start failed", reason=str(error), exc_info=None if foreseen else error)
                     await send({"type": "lifespan.startup.failed", "message": str(error)})
                     return
                 await send({"type": "lifespan.startup.complete"})

@@ -23,6 +23,9 @@ class FakeGranian:
     def __init__(self, _target: str, **options: Any) -> None:
         self.options = options
 
+    def signal_handler_interrupt(self) -> None:
+        """Takes the place of the handler that would reload."""
+
     def serve(self, *, target_loader: Callable[[], object], wrap_loader: bool) -> None:
         self.started.append(self.options | {"application": target_loader(), "wrap_loader": wrap_loader})
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import errno
+import resource
 import signal
 import socket
 import sys
@@ -17,6 +19,8 @@ from petstore.errors import Conflict
 from petstore.plans import FREE
 
 if TYPE_CHECKING:
+    from granian.server.common import AbstractServer
+
     from petstore.asgi import Application
     from petstore.config import Settings
     from petstore.opening import Store
@@ -26,7 +30,8 @@ _HEADER_TIMEOUT_MS = 10_000
 _HEAD_BUFFER_BYTES = 64 * 1024
 _BACKLOG = 2_048
 _CONNECTIONS_MAX = 16_384
-_STOP_SECONDS = 10
+_DESCRIPTORS_KEPT_BACK = 128
+_STOP_MARGIN_SECONDS = 2  # a body may still be arriving when the service is told to stop
 _PR_SET_PDEATHSIG = 1
 
 
@@ -52,28 +57,49 @@ def serve(session: Session) -> None:
             address=settings.host,
             port=settings.port,
             respawn_failed_workers=True,
-            workers_kill_timeout=_STOP_SECONDS,
-            **granian_options(),
+            workers_kill_timeout=settings.body_timeout // 1_000 + _STOP_MARGIN_SECONDS,
+            **granian_options(_raise_descriptor_limit()),
         )
-        server.serve(target_loader=partial(_load, settings), wrap_loader=False)
+        # granian would start a second worker beside the first, and both would count. A closed terminal sends
+        # SIGHUP too: it stops the service, as it stops any other program.
+        setattr(server, "signal_handler_reload", server.signal_handler_interrupt)  # noqa: B010  it is a method
+        _run(server, settings)
     click.echo("Stopped.", err=True)
+
+
+def _run(server: AbstractServer[Any], settings: Settings) -> None:
+    """Until the service is told to stop; a worker that dies is started again, unless it dies at once."""
+    try:
+        server.serve(target_loader=partial(_load, settings), wrap_loader=False)
+    except SystemExit as end:
+        if end.code:
+            raise click.ClickException(
+                "The service ended, since its worker died twice within seconds; the log says why."
+            ) from None
 
 
 def _load(settings: Settings) -> Application:
     """Runs in the worker's process."""
     from petstore.asgi import Application
 
-    _end_with_parent()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent gets it as well, and stops the worker in order
+    if sys.platform == "linux":  # a parent that is killed leaves no worker behind
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     return Application(settings)
 
 
-def _end_with_parent() -> None:
-    """Ask Linux for a SIGTERM when the parent is gone: a killed `petstore serve` leaves no worker behind."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+def _raise_descriptor_limit() -> int:
+    """Let the process have as many descriptors as it may, and keep some back for files; connections left."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _CONNECTIONS_MAX + _DESCRIPTORS_KEPT_BACK
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+        soft = allowed
+    return max(1, (wanted if soft == resource.RLIM_INFINITY else min(wanted, soft)) - _DESCRIPTORS_KEPT_BACK)
 
 
-def granian_options() -> dict[str, Any]:
+def granian_options(connections: int = _CONNECTIONS_MAX) -> dict[str, Any]:
     """How the HTTP server is set; the benchmark's ceiling runs on the same."""
     from granian.constants import HTTPModes, Interfaces, Loops
     from granian.http import HTTP1Settings
@@ -84,7 +110,7 @@ def granian_options() -> dict[str, Any]:
         "http": HTTPModes.http1,
         "websockets": False,
         "backlog": _BACKLOG,
-        "backpressure": _CONNECTIONS_MAX,
+        "backpressure": connections,
         "http1_settings": HTTP1Settings(
             header_read_timeout=_HEADER_TIMEOUT_MS, max_buffer_size=_HEAD_BUFFER_BYTES
         ),
@@ -122,7 +148,11 @@ def _check_port_is_free(settings: Settings) -> None:
         try:
             probe.bind((settings.host, settings.port))
         except OSError as error:
+            remedy = (
+                "PETSTORE_HOST is no address of this machine."
+                if error.errno == errno.EADDRNOTAVAIL
+                else "Stop what uses it, or set PETSTORE_HOST and PETSTORE_PORT."
+            )
             raise Conflict(
-                f"Can't listen on {settings.host}:{settings.port}: {error.strerror or error}."
-                " Stop what uses it, or set PETSTORE_HOST and PETSTORE_PORT."
+                f"Can't listen on {settings.host}:{settings.port}: {error.strerror or error}. {remedy}"
             ) from error
