@@ -12,7 +12,7 @@ from benchmarks.report import Row, publish
 from benchmarks.rows import costs, growth, peers, reads, writes
 
 
-def _groups(full: bool) -> dict[str, Callable[[Plan], list[Row]]]:
+def _groups(*, full: bool) -> dict[str, Callable[[Plan], list[Row]]]:
     return {
         "read": reads.measure,
         "write": writes.measure,
@@ -27,13 +27,15 @@ def _groups(full: bool) -> dict[str, Callable[[Plan], list[Row]]]:
 def main() -> None:
     """Reads the arguments."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("groups", nargs="*", help=f"which groups: {', '.join(_groups(False))} (default: all)")
+    parser.add_argument(
+        "groups", nargs="*", help=f"which groups: {', '.join(_groups(full=True))} (default: all)"
+    )
     parser.add_argument("--seconds", type=float, default=4.0, help="length of one turn (default 4)")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each measurement (default 5)")
-    parser.add_argument("--full", action="store_true", help="also 10,000,000 animals (a GiB of disk)")
-    parser.add_argument("--keep", action="store_true", help="append the table to benchmarks/RESULTS.md")
+    parser.add_argument("--small", action="store_true", help="without 10,000,000 animals (a GiB of disk)")
+    parser.add_argument("--dry", action="store_true", help="do not append to benchmarks/RESULTS.md")
     arguments = parser.parse_args()
-    groups = _groups(arguments.full)
+    groups = _groups(full=not arguments.small)
     unknown = set(arguments.groups) - set(groups)
     if unknown:
         parser.error(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(groups)}")
@@ -46,7 +48,7 @@ def main() -> None:
     for name in arguments.groups or groups:
         print(f"measuring {name} …", flush=True)
         rows += groups[name](Plan(arguments.seconds, arguments.rounds))
-    publish(rows, "python -m benchmarks " + " ".join(sys.argv[1:]), keep=arguments.keep)
+    publish(rows, "python -m benchmarks " + " ".join(sys.argv[1:]), keep=not arguments.dry)
 
 
 if __name__ == "__main__":
