@@ -33,9 +33,9 @@ from petstore.errors import (
 from petstore.limiter.addresses import AddressLimiter
 from petstore.limiter.memory import MemoryLimiter
 from petstore.opening import open_store
+from petstore.ops import logs
 from petstore.ops.endpoints import Endpoints
 from petstore.ops.journal import Journal
-from petstore.ops.logs import AccessLog, configure
 from petstore.ops.metrics import Metrics
 from petstore.ops.observer import ApiObserver
 from petstore.quota import BanPolicy, LimiterState
@@ -57,14 +57,14 @@ class Service:
         site: Starlette,
         journal: Journal,
         endpoints: Endpoints,
-        access_log: AccessLog | None,
+        log_writer: logs.LogWriter,
     ) -> None:
         self.store = store
         self.api = api
         self.site = site
         self.journal = journal
         self._endpoints = endpoints
-        self._access_log = access_log
+        self._log_writer = log_writer
         self._saving = asyncio.create_task(journal.run())
 
     async def stop(self) -> None:
@@ -77,8 +77,7 @@ class Service:
         except StoreUnavailable as error:
             _log.error("the last counters could not be saved", reason=error.message)
         await self.store.close()
-        if self._access_log is not None:
-            self._access_log.close()
+        self._log_writer.close()
 
 
 def ban_policy(settings: Settings) -> BanPolicy:
@@ -183,14 +182,21 @@ async def build(settings: Settings, clock: Clock | None = None) -> Service:
 
     Raises ConfigurationError and StoreUnavailable.
     """
-    clock = clock or SystemClock()
-    as_json = configure(settings.log_level, settings.log_format)
-    metrics = Metrics()
+    log_writer = logs.start(settings.log_level, settings.log_format)
+    try:
+        return await _join(settings, clock or SystemClock(), log_writer)
+    except BaseException:
+        log_writer.close()
+        raise
+
+
+async def _join(settings: Settings, clock: Clock, log_writer: logs.LogWriter) -> Service:
+    metrics = Metrics(lambda: log_writer.dropped)
     store = open_store(settings, clock, metrics)
     state: LimiterState = await store.ledger.load(clock.now_ms())
     limiter = MemoryLimiter(clock, ban_policy(settings), state)
     meter = UsageMeter()
-    access_log = AccessLog(as_json=as_json) if settings.access_log else None
+    observer = ApiObserver(metrics, log_writer if settings.access_log else None)
     endpoints = Endpoints(
         probe=store.probe,
         metrics=metrics,
@@ -200,9 +206,9 @@ async def build(settings: Settings, clock: Clock | None = None) -> Service:
     journal = Journal(limiter=limiter, meter=meter, ledger=store.ledger, purge=store.purge, clock=clock)
     return Service(
         store=store,
-        api=_build_api(settings, clock, store, limiter, meter, ApiObserver(metrics, access_log)),
+        api=_build_api(settings, clock, store, limiter, meter, observer),
         site=_build_site(settings, endpoints),
         journal=journal,
         endpoints=endpoints,
-        access_log=access_log,
+        log_writer=log_writer,
     )

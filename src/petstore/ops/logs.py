@@ -1,24 +1,29 @@
-"""Logs: structlog for what happens, and the access log, one line a request, written by a thread of its own.
+"""Logs: structlog for what happens, and the access log, one line a request. A thread writes both.
 
+Nobody waits for standard error: a reader that has stopped reading costs lines, not answers, nor the stop.
 JSON when standard error is not a terminal. A line of the access log costs the request about a microsecond.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
+import os
+import select
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from itertools import groupby
 from queue import Empty, SimpleQueue
-from typing import BinaryIO
 
 import msgspec
 import structlog
 
 _WAITING_MAX = 100_000
+_BATCH_MAX = 10_000
 _PAUSE_SECONDS = 0.1
+_CLOSE_SECONDS = 1.0
+_NOWHERE = -1
 
 
 class AccessEntry(msgspec.Struct, gc=False):
@@ -34,22 +39,18 @@ class AccessEntry(msgspec.Struct, gc=False):
 
 
 class _Printer:
-    """Writes lines to standard error. What can't be written is lost: a broken log must not break answers."""
+    """What structlog hands its finished lines to."""
 
-    def __init__(self, *_: object) -> None:
-        """structlog hands over the logger's name, which is not printed."""
-
-    def error(self, line: str) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(line + "\n")
-            sys.stderr.flush()
-
-    debug = info = warning = critical = error
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self.debug = self.info = self.warning = self.error = self.critical = write
 
 
-def configure(level: str, log_format: str) -> bool:
-    """Set structlog up for this process; True when lines are JSON."""
-    as_json = log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
+def start(level: str, log_format: str, descriptor: int | None = None) -> LogWriter:
+    """Set structlog up for this process, on a writer to standard error that also takes the access log."""
+    descriptor = _standard_error() if descriptor is None else descriptor
+    as_json = log_format == "json" or (log_format == "auto" and not os.isatty(descriptor))
+    writer = LogWriter(as_json=as_json, descriptor=descriptor)
+    printer = _Printer(writer.write)
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(pad_event_to=0)
     )
@@ -61,16 +62,24 @@ def configure(level: str, log_format: str) -> bool:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=_Printer,
+        logger_factory=lambda *_: printer,
     )
-    return as_json
+    return writer
+
+
+def _standard_error() -> int:
+    """Its descriptor; one that takes nothing where there is none, since 2 may be another file by then."""
+    try:
+        return sys.stderr.fileno()
+    except (AttributeError, OSError, ValueError):
+        return _NOWHERE
 
 
 def _unchanged(_logger: object, _name: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
     return event
 
 
-def _as_json(entries: list[AccessEntry]) -> bytes:
+def _as_json(entries: Sequence[AccessEntry]) -> bytes:
     encoder = msgspec.json.Encoder()
     return encoder.encode_lines(
         [
@@ -89,7 +98,7 @@ def _as_json(entries: list[AccessEntry]) -> bytes:
     )
 
 
-def _as_text(entries: list[AccessEntry]) -> bytes:
+def _as_text(entries: Sequence[AccessEntry]) -> bytes:
     lines = []
     for entry in entries:
         time = datetime.fromtimestamp(entry.at_ms / 1_000, UTC).strftime("%H:%M:%S.%f")[:-3]
@@ -101,46 +110,87 @@ def _as_text(entries: list[AccessEntry]) -> bytes:
     return "".join(lines).encode()
 
 
-class AccessLog:
+class LogWriter:
     """A queue and the thread that writes it; past 100,000 waiting lines new ones are dropped and counted."""
 
-    def __init__(self, *, as_json: bool, stream: BinaryIO | None = None) -> None:
-        self._render: Callable[[list[AccessEntry]], bytes] = _as_json if as_json else _as_text
-        self._stream = stream if stream is not None else sys.stderr.buffer
-        self._queue: SimpleQueue[AccessEntry] = SimpleQueue()
+    def __init__(self, *, as_json: bool, descriptor: int) -> None:
+        self._render: Callable[[Sequence[AccessEntry]], bytes] = _as_json if as_json else _as_text
+        self._descriptor = descriptor
+        self._queue: SimpleQueue[AccessEntry | bytes] = SimpleQueue()
         self._closing = threading.Event()
-        self.dropped = 0
-        self._thread = threading.Thread(target=self._run, name="petstore-access-log", daemon=True)
-        self._thread.start()
+        self._refused = 0
+        self._unwritten = 0
+        self._thread = self._start(self._run)
+
+    @property
+    def dropped(self) -> int:
+        """Lines that were not written: too many were waiting, or standard error did not take them."""
+        return self._refused + self._unwritten
 
     def record(self, entry: AccessEntry) -> None:
-        """Take one line; it is written within a fraction of a second."""
-        if self._queue.qsize() < _WAITING_MAX:
-            self._queue.put(entry)
-        else:
-            self.dropped += 1
+        """Take one line of the access log; it is written within a fraction of a second."""
+        self._put(entry)
+
+    def write(self, line: str) -> None:
+        """Take one line about the program itself, also after the end: a failed start is told last of all."""
+        self._put(line.encode("utf-8", "backslashreplace") + b"\n")
+        if self._closing.is_set() and not self._thread.is_alive():
+            self._thread = self._start(self._write_waiting)
+            self._thread.join(_CLOSE_SECONDS)
 
     def close(self) -> None:
-        """Write what is waiting and end the thread."""
+        """Write what is waiting and end the thread; what nobody has read after a second is given up."""
         self._closing.set()
-        self._thread.join()
+        self._thread.join(_CLOSE_SECONDS)
+
+    def _put(self, line: AccessEntry | bytes) -> None:
+        if self._queue.qsize() < _WAITING_MAX:
+            self._queue.put(line)
+        else:
+            self._refused += 1
+
+    def _start(self, target: Callable[[], None]) -> threading.Thread:
+        # A daemon: one that waits for a reader must not hold up the end of the process.
+        thread = threading.Thread(target=target, name="petstore-log", daemon=True)
+        thread.start()
+        return thread
 
     def _run(self) -> None:
         while not self._closing.wait(_PAUSE_SECONDS):
-            self._write()
-        self._write()
+            self._write_waiting()
+        self._write_waiting()
 
-    def _write(self) -> None:
-        entries = []
+    def _write_waiting(self) -> None:
+        while lines := self._take():
+            try:
+                self._write_all(b"".join(self._rendered(lines)))
+            except (OSError, ValueError):
+                self._unwritten += len(lines)
+
+    def _take(self) -> list[AccessEntry | bytes]:
+        lines: list[AccessEntry | bytes] = []
         try:
-            while True:
-                entries.append(self._queue.get_nowait())
+            while len(lines) < _BATCH_MAX:
+                lines.append(self._queue.get_nowait())
         except Empty:
             pass
-        if not entries:
-            return
-        try:
-            self._stream.write(self._render(entries))
-            self._stream.flush()
-        except (OSError, ValueError):
-            self.dropped += len(entries)
+        return lines
+
+    def _rendered(self, lines: list[AccessEntry | bytes]) -> list[bytes]:
+        """In the order in which they came; neighbours of the access log together, which is cheaper."""
+        parts: list[bytes] = []
+        for is_event, group in groupby(lines, lambda line: isinstance(line, bytes)):
+            if is_event:
+                parts.extend(line for line in group if isinstance(line, bytes))
+            else:
+                parts.append(self._render([line for line in group if isinstance(line, AccessEntry)]))
+        return parts
+
+    def _write_all(self, content: bytes) -> None:
+        """Past Python's buffer, whose lock would be held for as long as nobody reads."""
+        rest = memoryview(content)
+        while rest:
+            try:
+                rest = rest[os.write(self._descriptor, rest) :]
+            except BlockingIOError:  # somebody who shares standard error has made it non-blocking
+                select.select([], [self._descriptor], [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
@@ -50,9 +50,10 @@ class Histogram:
 
 
 class Metrics(Collector):
-    """Everything counted by one process."""
+    """Everything counted by one process; `lines_dropped` is asked for when the rest is shown."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines_dropped: Callable[[], int]) -> None:
+        self._lines_dropped = lines_dropped
         self._answers: dict[tuple[str, int], Histogram] = {}
         self._refusals: dict[str, int] = {"minute": 0, "day": 0, "ban": 0, "address": 0}
         self._bans = 0
@@ -106,6 +107,9 @@ class Metrics(Collector):
         yield refusals
         yield CounterMetricFamily("petstore_bans", "Bans that began.", value=self._bans)
         yield from self._store_metrics()
+        yield CounterMetricFamily(
+            "petstore_log_lines_dropped", "Log lines that were not written.", value=self._lines_dropped()
+        )
 
     def _store_metrics(self) -> Iterable[Metric]:
         commits = HistogramMetricFamily(

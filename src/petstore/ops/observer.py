@@ -7,7 +7,7 @@ from typing import Protocol
 import structlog
 
 from petstore.keys import Grant
-from petstore.ops.logs import AccessEntry, AccessLog
+from petstore.ops.logs import AccessEntry, LogWriter
 from petstore.ops.metrics import Metrics
 from petstore.quota import Decision
 
@@ -24,7 +24,7 @@ class Answered(Protocol):
 class ApiObserver:
     """Implements api.app.Observer."""
 
-    def __init__(self, metrics: Metrics, access_log: AccessLog | None) -> None:
+    def __init__(self, metrics: Metrics, access_log: LogWriter | None) -> None:
         self._metrics = metrics
         self._access_log = access_log
 

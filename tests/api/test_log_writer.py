@@ -1,0 +1,195 @@
+"""The log's thread: nothing waits for standard error, and what standard error takes is all there."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic
+
+import pytest
+import structlog
+
+from petstore import bootstrap, config
+from petstore.asgi import Application
+from petstore.errors import StoreUnavailable
+from petstore.ops import logs
+from tests.support.clock import ManualClock
+from tests.support.service import open_shop
+from tests.support.waiting import wait_for
+
+ENTRY = logs.AccessEntry(0, "mine-1", 1, 1, "listPets", 200, 0.5)
+AT_ONCE_SECONDS = 0.5
+CLOSED_SECONDS = 2.0  # one for the log's thread, and as much for a slow machine
+
+
+class Pipe:
+    """Standard error as a service manager gives it: somebody reads at the other end, or nobody does."""
+
+    def __init__(self) -> None:
+        self.reader, self.writer = os.pipe()
+
+    def fill(self) -> None:
+        """Until not a byte more goes in; whoever writes now waits."""
+        os.set_blocking(self.writer, False)
+        try:
+            while True:
+                os.write(self.writer, b"x" * 4_096)
+        except BlockingIOError:
+            os.set_blocking(self.writer, True)
+
+    def content(self) -> bytes:
+        """What came through, once nobody writes any more."""
+        os.close(self.writer)
+        self.writer = -1
+        with os.fdopen(os.dup(self.reader), "rb") as file:
+            return file.read()
+
+    def close(self) -> None:
+        """The reader first: it lets a thread go that waits for it."""
+        os.close(self.reader)
+        if self.writer >= 0:
+            os.close(self.writer)
+
+
+@pytest.fixture
+def pipe() -> Iterator[Pipe]:
+    """A pipe in the place of standard error; structlog is as before afterwards."""
+    made = Pipe()
+    yield made
+    made.close()
+    structlog.reset_defaults()
+
+
+def events(content: bytes) -> list[str]:
+    """The events in a log of JSON lines."""
+    return [json.loads(line)["event"] for line in content.splitlines()]
+
+
+class TestNobodyReads:
+    """Standard error is a pipe that is full."""
+
+    def test_no_line_waits_and_neither_does_the_end(self, pipe: Pipe) -> None:
+        """Both kinds of lines are taken at once, and the end comes within about a second."""
+        pipe.fill()
+        writer = logs.start("info", "json", pipe.writer)
+        began = monotonic()
+        for _ in range(100):
+            writer.record(ENTRY)
+            structlog.get_logger("tests").error("something")
+        assert monotonic() - began < AT_ONCE_SECONDS
+        writer.close()
+        assert monotonic() - began < AT_ONCE_SECONDS + CLOSED_SECONDS
+        began = monotonic()
+        structlog.get_logger("tests").error("too late")
+        assert monotonic() - began < AT_ONCE_SECONDS
+
+    @pytest.mark.parametrize("access_log", ["on", "off"])
+    async def test_the_service_goes_on_and_stops(
+        self, tmp_path: Path, pipe: Pipe, monkeypatch: pytest.MonkeyPatch, access_log: str
+    ) -> None:
+        """Answers come, also those that are told in the log, and so does the stop."""
+        pipe.fill()
+        monkeypatch.setattr(logs, "_standard_error", lambda: pipe.writer)
+        async with open_shop(tmp_path, access_log=access_log) as shop:
+
+            async def fail(*_: object) -> None:
+                raise StoreUnavailable("The disk is gone.")
+
+            monkeypatch.setattr(shop.store.pets, "add", fail)
+            for _ in range(50):
+                assert (await shop.ask("GET", "/v1/pets")).status == 200
+            assert (await shop.post({"name": "Rex", "categoryId": 1})).status >= 500
+            began = monotonic()
+        assert monotonic() - began < CLOSED_SECONDS
+
+    def test_what_is_too_much_is_counted(self, pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Past the bound lines are dropped, and the number is known."""
+        monkeypatch.setattr(logs, "_WAITING_MAX", 10)
+        pipe.fill()
+        writer = logs.LogWriter(as_json=True, descriptor=pipe.writer)
+        for _ in range(100):
+            writer.record(ENTRY)
+        assert 80 <= writer.dropped <= 90  # ten wait, and ten may be with the thread
+        writer.close()
+
+    def test_a_reader_that_is_gone(self, pipe: Pipe) -> None:
+        """What can't be written is counted, and breaks nothing."""
+        os.close(pipe.reader)
+        writer = logs.LogWriter(as_json=True, descriptor=pipe.writer)
+        writer.record(ENTRY)
+        writer.write("a line")
+        writer.close()
+        assert writer.dropped == 2
+        pipe.reader = os.open(os.devnull, os.O_RDONLY)
+
+    async def test_the_number_is_a_metric(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """petstore_log_lines_dropped_total; here there is no standard error at all."""
+        monkeypatch.setattr(logs.sys, "stderr", None)
+        async with open_shop(tmp_path, access_log="on") as shop:
+            writer = shop.application.service._log_writer
+            for _ in range(3):
+                await shop.ask("GET", "/v1/pets")
+            wait_for(lambda: writer.dropped == 3, "the lines")
+            shown = (await shop.call("GET", "/metrics")).body.decode()
+        assert "petstore_log_lines_dropped_total 3.0\n" in shown
+
+
+class TestSomebodyReads:
+    """The usual case."""
+
+    @pytest.mark.parametrize("blocking", [True, False])
+    def test_every_line_is_there_in_order(self, pipe: Pipe, blocking: bool) -> None:
+        """Both kinds through one queue, whether or not somebody made the pipe non-blocking."""
+        os.set_blocking(pipe.writer, blocking)
+        writer = logs.start("info", "json", pipe.writer)
+        for number in range(3):
+            structlog.get_logger("tests").warning(f"event {number}")
+            writer.record(ENTRY)
+            writer.record(ENTRY)
+        structlog.get_logger("tests").debug("not at this level")
+        writer.close()
+        expected = [f"event {number}" for number in range(3)]
+        assert events(pipe.content()) == [name for one in expected for name in (one, "request", "request")]
+        assert writer.dropped == 0
+
+    def test_a_non_blocking_pipe_that_was_full(self, pipe: Pipe) -> None:
+        """The rest is written once there is room."""
+        pipe.fill()
+        os.set_blocking(pipe.writer, False)
+        writer = logs.LogWriter(as_json=True, descriptor=pipe.writer)
+        writer.record(ENTRY)
+        os.set_blocking(pipe.reader, False)
+        received = b""
+        while b"mine-1" not in received:
+            try:
+                received += os.read(pipe.reader, 65_536)
+            except BlockingIOError:
+                continue
+        writer.close()
+        assert writer.dropped == 0
+
+    async def test_a_start_that_fails_is_told(
+        self, tmp_path: Path, pipe: Pipe, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What was logged before the failure, and the failure itself, are written before the process ends."""
+
+        def fail(*_: object) -> None:
+            structlog.get_logger("tests").warning("on the way")
+            raise StoreUnavailable("The disk is gone.")
+
+        monkeypatch.setattr(logs, "_standard_error", lambda: pipe.writer)
+        monkeypatch.setattr(bootstrap, "open_store", fail)
+        sent: list[str] = []
+
+        async def receive() -> dict[str, str]:
+            return {"type": "lifespan.startup"}
+
+        async def send(message: dict[str, str]) -> None:
+            sent.append(message["type"])
+
+        settings = config.load({"PETSTORE_DATABASE_URL": f"sqlite:///{tmp_path}/petstore.db"})
+        await Application(settings, ManualClock())({"type": "lifespan"}, receive, send)
+        assert sent == ["lifespan.startup.failed"]
+        assert events(pipe.content()) == ["on the way", "start failed"]
