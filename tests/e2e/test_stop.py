@@ -155,3 +155,21 @@ class TestSigterm:
             assert server.process.wait(15) == 0
             assert "Traceback" not in server.log
         assert query(tmp_path, "SELECT requests FROM usage_days") == [(1,)]
+
+    @pytest.mark.parametrize("attempt", range(4))
+    def test_signals_that_come_more_than_once(self, tmp_path: Path, attempt: int) -> None:
+        """A service manager signals every process of the group, and the parent passes on its own: a worker
+        that gets several at about the same time still stops in order, and counts exactly."""
+        with running_server(tmp_path) as server:
+            assert server.post({"name": "Rex", "categoryId": 1}).status == 201
+            (worker,) = server.workers()
+            for number in range(12):
+                signal_number = signal.SIGTERM if (number + attempt) % 3 else signal.SIGINT
+                try:
+                    os.kill(worker, signal_number)
+                except ProcessLookupError:
+                    break
+                threading.Event().wait(0.0002 * attempt)
+            os.kill(server.pid, signal.SIGTERM)
+            assert server.process.wait(8) == 0
+        assert query(tmp_path, "SELECT requests FROM usage_days") == [(1,)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import errno
+import os
 import resource
 import signal
 import socket
@@ -85,7 +87,25 @@ def _load(settings: Settings) -> Application:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent gets it as well, and stops the worker in order
     if sys.platform == "linux":  # a parent that is killed leaves no worker behind
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    return Application(settings)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    return Application(settings, on_start=_heed_one_stop)
+
+
+def _heed_one_stop() -> None:
+    """Tell the HTTP server to stop at the first SIGTERM, by the SIGINT that is blocked here, and never again.
+
+    Its worker may lock up when a second signal comes while it handles the first, and two are common: Ctrl+C
+    goes to the parent and the worker, a service manager's SIGTERM too, and the parent passes on its own.
+    """
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        loop.add_signal_handler(signal.SIGTERM, lambda: None)
+        os.kill(os.getpid(), signal.SIGINT)  # with one that is pending already it is still one
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+
+    loop.add_signal_handler(signal.SIGTERM, stop)
 
 
 def _raise_descriptor_limit() -> int:
