@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 Networks = tuple[IPv4Network | IPv6Network, ...]
+
+UNKNOWN = "unknown"
+
+# As proxies write it: an address, IPv6 perhaps in brackets; after IPv4 and brackets perhaps a port.
+_HOP = re.compile(r"([0-9.]{7,15})(?::[0-9]{1,5})?|\[([^\]]{2,64})\](?::[0-9]{1,5})?|([^\[\]]{2,64})")
 
 
 @lru_cache(maxsize=4_096)
@@ -29,11 +35,20 @@ def is_within(text: str, networks: Networks) -> bool:
 def client_address(peer: str, forwarded_for: str, trusted: Networks) -> str:
     """The peer unless it is trusted; then the right-most hop of X-Forwarded-For that is not.
 
-    The left end of that header is whatever the client wrote, so it is never believed by itself.
+    The left end of that header is whatever the client wrote, so it is never believed by itself. A hop
+    that can't be read is somebody unknown: not the proxy, who may be allowed what others are not.
     """
-    address = peer
-    for hop in reversed(forwarded_for.split(",")):
-        if not is_within(address, trusted) or parse_address(hop.strip()) is None:
+    if not forwarded_for.strip() or not is_within(peer, trusted):
+        return peer
+    address = UNKNOWN
+    for hop in reversed([hop.strip() for hop in forwarded_for.split(",") if hop.strip()]):
+        address = _read_hop(hop)
+        if not is_within(address, trusted):
             break
-        address = hop.strip()
     return address
+
+
+def _read_hop(text: str) -> str:
+    match = _HOP.fullmatch(text)
+    address = match[match.lastindex or 0] if match is not None else ""
+    return address if parse_address(address) is not None else UNKNOWN

@@ -188,9 +188,19 @@ class TestProxies:
         assert await used_by(few, "10.9.9.9") == 1
 
     async def test_garbage_ends_the_chain(self, few: CheckedShop) -> None:
-        """What is behind a hop that is no address is not believed."""
+        """What is behind a hop that is no address is not believed, and nobody else pays for it."""
         await fail(few, "10.0.0.1", "198.51.100.1, unknown, 10.2.3.4")
-        assert await used_by(few, "10.2.3.4") == 1
+        await fail(few, "10.0.0.1", "garbage")
+        assert await used_by(few, "10.0.0.1", "unknown") == 2
+        for address in ("198.51.100.1", "10.2.3.4", "10.0.0.1"):
+            assert await used_by(few, address) == 0
+
+    async def test_a_port_is_no_part_of_the_client(self, few: CheckedShop) -> None:
+        """Some proxies write one."""
+        await fail(few, "10.0.0.1", "198.51.100.1:5555")
+        await fail(few, "10.0.0.1", "[2001:db8:1:2::1]:99")
+        assert await used_by(few, "198.51.100.1") == 1
+        assert await used_by(few, "2001:db8:1:2::2") == 1
 
     async def test_several_headers_are_one_chain(self, few: CheckedShop) -> None:
         """In the order in which they stand."""

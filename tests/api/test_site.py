@@ -225,6 +225,17 @@ class TestOperatorsOnly:
         for forwarded in ("127.0.0.1", OUTSIDE, "", "::1, 127.0.0.1"):
             assert await self.sees(shop, "127.0.0.1", forwarded) is (forwarded == "")
 
+    @pytest.mark.parametrize(
+        "forwarded", ["1.2.3.4:5555", "unknown", "garbage", "[2001:db8::1]:99", ",", "127.0.0.1, unknown"]
+    )
+    async def test_a_hop_that_is_not_plain_opens_nothing(
+        self, tmp_path: Path, clock: ManualClock, forwarded: str
+    ) -> None:
+        """Behind a trusted proxy on this machine: whoever it is, it is not the proxy."""
+        async with open_checked(tmp_path, clock, trusted_proxies="127.0.0.0/8") as shop:
+            assert not await self.sees(shop, "127.0.0.1", forwarded)
+            assert await self.sees(shop, "127.0.0.1", "127.0.0.1:5555")
+
     async def test_behind_a_trusted_proxy(self, tmp_path: Path, clock: ManualClock) -> None:
         """The right-most untrusted hop decides; what the client wrote itself does not."""
         settings = {"trusted_proxies": "127.0.0.1/32", "ops_networks": "10.1.0.0/16"}

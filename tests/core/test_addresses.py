@@ -6,7 +6,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from petstore.addresses import client_address, is_within, parse_address
+from petstore.addresses import UNKNOWN, client_address, is_within, parse_address
 
 TRUSTED = (ip_network("10.0.0.0/8"), ip_network("2001:db8::/32"))
 
@@ -21,9 +21,9 @@ TRUSTED = (ip_network("10.0.0.0/8"), ip_network("2001:db8::/32"))
         ("10.0.0.1", "1.2.3.4, 198.51.100.1", "198.51.100.1"),  # the right-most untrusted hop
         ("10.0.0.1", "1.2.3.4,198.51.100.1 , 10.0.0.2", "198.51.100.1"),
         ("10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"),  # all trusted: the left-most of them
-        ("10.0.0.1", "1.2.3.4, nonsense, 10.0.0.2", "10.0.0.2"),  # nothing beyond a hop that is no address
-        ("10.0.0.1", "nonsense", "10.0.0.1"),
-        ("10.0.0.1", ",,", "10.0.0.1"),
+        ("10.0.0.1", "1.2.3.4, , 10.0.0.2,", "1.2.3.4"),  # what is empty is no hop
+        ("10.0.0.1", " ", "10.0.0.1"),
+        ("10.0.0.1", ",,", UNKNOWN),
         ("::ffff:10.0.0.1", "198.51.100.1", "198.51.100.1"),  # IPv4 in IPv6's clothes
         ("10.0.0.1", "2001:db9::7", "2001:db9::7"),
         ("2001:db8::1", "2001:db9::7", "2001:db9::7"),
@@ -35,6 +35,37 @@ def test_the_client_is_the_right_most_hop_that_is_not_trusted(
 ) -> None:
     """The left end of X-Forwarded-For is whatever the client wrote."""
     assert client_address(peer, forwarded_for, TRUSTED) == client
+
+
+@pytest.mark.parametrize(
+    ("hop", "client"),
+    [
+        ("198.51.100.1:5555", "198.51.100.1"),
+        ("10.0.0.2:80", "10.0.0.2"),
+        ("[2001:db9::7]:99", "2001:db9::7"),
+        ("[2001:db9::7]", "2001:db9::7"),
+        ("[2001:db8::1]:99", "2001:db8::1"),
+        ("[::ffff:198.51.100.1]:5", "::ffff:198.51.100.1"),
+        *(
+            (unreadable, UNKNOWN)
+            for unreadable in (
+                "unknown", "_hidden", "nonsense", "198.51.100.1:", "198.51.100.1:x", "198.51.100.1:123456",
+                "[198.51.100.1", "2001:db9::7]:1", "[]", "[]:1", ":80", "198.51.100.256:1", "é",
+                "198.51.100.1 127.0.0.1", "9" * 10_000, "127.1", "2130706433", "0x7f000001",
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_hops_as_proxies_write_them(hop: str, client: str) -> None:
+    """With a port or without; what can't be read is somebody unknown, and never the proxy itself."""
+    assert client_address("10.0.0.1", hop, TRUSTED) == client
+    assert client_address("10.0.0.1", f"{hop}, 10.0.0.2", TRUSTED) == client
+    assert client_address("203.0.113.9", hop, TRUSTED) == "203.0.113.9"
+
+
+def test_nothing_is_believed_beyond_a_hop_that_cannot_be_read() -> None:
+    """Who wrote what stands to its left is unknown too."""
+    assert client_address("10.0.0.1", "1.2.3.4, nonsense, 10.0.0.2", TRUSTED) == UNKNOWN
 
 
 def test_without_trusted_proxies_the_header_means_nothing() -> None:
