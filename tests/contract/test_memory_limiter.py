@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from petstore.keys import Grant
+from petstore.limiter import addresses
 from petstore.limiter.addresses import AddressLimiter, bucket_name
 from petstore.limiter.memory import MemoryLimiter
 from petstore.quota import BanPolicy, KeyStanding, LimiterState
@@ -96,9 +97,24 @@ class TestAddresses:
         assert (bucket_name(one) == bucket_name(other)) is same
 
     def test_the_number_of_remembered_addresses_is_bounded(self, clock: ManualClock) -> None:
-        """Past 100,000 the one that was seen first is forgotten."""
+        """Past 100,000 the one whose window opened first is forgotten."""
         limiter = AddressLimiter(clock, 1)
         for number in range(100_001):
             limiter.charge(f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")
         assert limiter.peek("10.0.0.0").allowed
         assert not limiter.peek("10.0.0.1").allowed
+
+    def test_an_address_that_is_known_for_long_is_not_forgotten_first(
+        self, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What counts is when the current window opened: others can't push a used-up one out by their age."""
+        monkeypatch.setattr(addresses, "_REMEMBERED", 3)
+        limiter = AddressLimiter(clock, 1)
+        for address in ("192.0.2.1", "192.0.2.2", "192.0.2.3"):
+            limiter.charge(address)
+        clock.advance(60)
+        limiter.charge("192.0.2.1")
+        limiter.charge("192.0.2.4")
+        limiter.charge("192.0.2.5")
+        assert not limiter.charge("192.0.2.1").allowed
+        assert not limiter.charge("192.0.2.4").allowed
