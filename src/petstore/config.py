@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_interface, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -52,7 +52,14 @@ def _integer(lowest: int, highest: int) -> Callable[[str], int]:
 def _networks(text: str) -> Networks:
     if text == "*":
         raise ValueError("'*' would trust everybody; list addresses or networks such as 10.0.0.0/8")
-    return tuple(ip_network(part) for part in _list(text))
+    return tuple(map(_network, _list(text)))
+
+
+def _network(text: str) -> IPv4Network | IPv6Network:
+    network = ip_network(text, strict=False)
+    if "/" in text and ip_interface(text).ip != network.network_address:
+        raise ValueError(f"{text} is an address within a network; write {network}")
+    return network
 
 
 def _list(text: str) -> tuple[str, ...]:
@@ -60,10 +67,11 @@ def _list(text: str) -> tuple[str, ...]:
 
 
 def _origins(text: str) -> tuple[str, ...]:
+    # Browsers send the scheme and the name in lower case, and what they send is compared byte for byte.
     for origin in _list(text):
-        if re.fullmatch(r"https?://[A-Za-z0-9.:\[\]-]+", origin) is None:
+        if re.fullmatch(r"https?://[a-z0-9.:\[\]-]+", origin, re.IGNORECASE | re.ASCII) is None:
             raise ValueError(f"{origin!r} is not an origin such as https://shop.example")
-    return _list(text)
+    return _list(text.lower())
 
 
 def _host(text: str) -> str:
@@ -151,7 +159,7 @@ TABLE = (
     Setting(
         "removal_date", "2030-12-05", _date, "End of GET /pets/{petId}; later than published, never earlier."
     ),
-    Setting("body_timeout", "10s", _duration_to("1h"), "Deadline for a whole request body."),
+    Setting("body_timeout", "10s", _duration_to("60s"), "Deadline for a whole request body."),
     Setting("write_queue", "1024", _integer(1, 1_000_000), "Writes that may wait; more are answered 503."),
     Setting("busy_timeout", "5s", _duration_to("1h"), "How long to wait for another process's write."),
     Setting("key_rotation_overlap", "24h", parse_duration, "How long a rotated key goes on working."),

@@ -12,8 +12,9 @@ from tests.support.clock import ManualClock
 ORIGIN = "https://shop.example"
 PREFLIGHT = [("origin", ORIGIN), ("access-control-request-method", "POST")]
 EXPOSED = {
-    "Deprecation", "Idempotency-Replayed", "Link", "Location", "RateLimit", "RateLimit-Policy", "Retry-After",
-    "Sunset", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id",
+    "Allow", "Deprecation", "Idempotency-Replayed", "Link", "Location", "RateLimit", "RateLimit-Policy",
+    "Retry-After", "Sunset", "WWW-Authenticate", "X-RateLimit-Limit", "X-RateLimit-Remaining",
+    "X-RateLimit-Reset", "X-Request-Id",
 }  # fmt: skip
 
 
@@ -63,6 +64,12 @@ class TestConfigured:
         answer = await open_to.ask("GET", "/v1/pets", [("origin", origin)])
         assert answer.headers["access-control-allow-origin"] == origin
         assert set(answer.headers["access-control-expose-headers"].split(", ")) == EXPOSED
+
+    async def test_origins_are_configured_in_any_case(self, tmp_path: Path, clock: ManualClock) -> None:
+        """Browsers send small letters, whatever the operator wrote."""
+        async with open_checked(tmp_path, clock, cors_origins="HTTPS://Shop.Example") as shop:
+            answer = await shop.ask("GET", "/v1/pets", [("origin", ORIGIN)])
+            assert answer.headers["access-control-allow-origin"] == ORIGIN
 
     async def test_every_status(self, open_to: CheckedShop) -> None:
         """A page must be able to read why it was refused."""

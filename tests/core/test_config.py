@@ -75,7 +75,9 @@ ROWS: dict[str, Row] = {
             ("*", "would trust everybody"),
             ("0.0.0.0/0", "would trust everybody"),
             ("::/0", "would trust everybody"),
-            ("10.0.0.1/8", "host bits set"),
+            ("10.0.0.1/8", "write 10.0.0.0/8"),
+            ("2001:db8::1/32", "write 2001:db8::/32"),
+            ("10.0.0.1/33", "does not appear to be"),
             ("proxy.example", "does not appear to be"),
         ],
     ),
@@ -89,6 +91,7 @@ ROWS: dict[str, Row] = {
         [
             ("https://a.example, http://localhost:3000", ("https://a.example", "http://localhost:3000")),
             ("https://[::1]:8443", ("https://[::1]:8443",)),
+            ("HTTPS://Shop.Example", ("https://shop.example",)),
         ],
         [(text, "is not an origin") for text in ("*", "null", "a.example", "https://a.example/", "ftp://a")],
     ),
@@ -120,8 +123,8 @@ ROWS: dict[str, Row] = {
     ),
     "body_timeout": (
         10_000,
-        [("250ms", 250), ("1h", 3_600_000)],
-        [("61m", "at most 1h"), ("10", "duration")],
+        [("250ms", 250), ("1m", 60_000)],
+        [("61s", "at most 60s"), ("1h", "at most 60s"), ("10", "duration")],
     ),
     "write_queue": (1_024, [("1", 1), ("1000000", 10**6)], [("0", "from 1"), ("1000001", "from 1")]),
     "busy_timeout": (

@@ -6,8 +6,8 @@ from petstore.api.head import Request
 from petstore.api.replies import Header
 
 _EXPOSED = (
-    b"Deprecation, Idempotency-Replayed, Link, Location, RateLimit, RateLimit-Policy, Retry-After, Sunset,"
-    b" X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
+    b"Allow, Deprecation, Idempotency-Replayed, Link, Location, RateLimit, RateLimit-Policy, Retry-After,"
+    b" Sunset, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
 )
 _ACCEPTED = b"Authorization, Content-Type, Idempotency-Key, X-Request-Id"
 _PREFLIGHT_SECONDS = b"600"
