@@ -114,6 +114,15 @@ class TestRotate:
         assert before["expiresAt"] == "2027-01-16T08:00:30.000Z"
         assert (after["label"], after["expiresAt"]) == ("web", None)
 
+    def test_expiry_is_inherited_and_told(self, shop: Cli):
+        """The successor of a key for a trial ends with the trial."""
+        shop.issue("shop", "--expires", "30d")
+        told = shop.run("keys", "rotate", "1").stderr
+        assert told.startswith(
+            "Key 2 (expires 2027-02-14 08:00:30Z) replaces key 1, which works for 1d at most."
+        )
+        assert shop.json("keys", "list", "shop")[1]["expiresAt"] == "2027-02-14T08:00:30.000Z"
+
     def test_overlap_can_be_chosen(self, shop: Cli):
         """--overlap wins over the setting."""
         shop.issue("shop")

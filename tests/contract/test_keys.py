@@ -158,6 +158,18 @@ class TestRotate:
         await store.keys.rotate(1, "live", DAY_MS)
         assert (await store.keys.key(1)).expires_at_ms == ends_ms
 
+    async def test_the_successor_ends_when_the_old_key_was_to_end(
+        self, store: Store, clock: ManualClock
+    ) -> None:
+        """A key for a trial does not become one for good; the old one ends with the overlap."""
+        await store.keys.add_account("shop", FREE)
+        ends_ms = clock.now_ms() + 30 * DAY_MS
+        await store.keys.issue("shop", "live", expires_at_ms=ends_ms)
+        new = await store.keys.rotate(1, "live", DAY_MS)
+        assert new.record.expires_at_ms == ends_ms
+        assert await store.keys.key(2) == new.record
+        assert (await store.keys.key(1)).expires_at_ms == clock.now_ms() + DAY_MS
+
     async def test_a_key_that_has_ended_is_not_rotated(self, store: Store, clock: ManualClock) -> None:
         """Expired or revoked: a Conflict that says to issue a new one, and no new key."""
         await store.keys.add_account("shop", FREE)

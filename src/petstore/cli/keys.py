@@ -60,7 +60,8 @@ def issue_key(session: Session, account: str, label: str, expires: int | None, a
         ),
     )
     labelled = f", label {label!r}" if label else ""
-    _hand_over(session, issued, as_json, f"Key {issued.record.id} for account {account!r}{labelled}")
+    ends = "" if expires_at_ms is None else f", expires {text_time(expires_at_ms)}"
+    _hand_over(session, issued, as_json, f"Key {issued.record.id} for account {account!r}{labelled}{ends}")
 
 
 @keys.command("list", epilog=examples("petstore keys list shop", "petstore keys list shop --json"))
@@ -118,14 +119,16 @@ def list_keys(session: Session, account: str, as_json: bool) -> None:
 def rotate_key(session: Session, key_id: int, overlap: int | None, as_json: bool) -> None:
     """Replace a key by a new one, and print that.
 
-    The new key has the same account and label; the old one goes on working for the overlap. Standard output
-    holds the new key alone. A key that has leaked should be revoked instead.
+    The new key has the same account, label and expiry; the old one goes on working for the overlap. Standard
+    output holds the new key alone. A key that has leaked should be revoked instead.
     """
     settings = session.settings
     overlap_ms = settings.key_rotation_overlap if overlap is None else overlap
     issued = with_store(session, lambda store: store.keys.rotate(key_id, settings.environment, overlap_ms))
     lasts = f"for {format_duration(overlap_ms)} at most" if overlap_ms else "no longer"
-    _hand_over(session, issued, as_json, f"Key {issued.record.id} replaces key {key_id}, which works {lasts}")
+    ends = f" (expires {text_time(issued.record.expires_at_ms)})" if issued.record.expires_at_ms else ""
+    what = f"Key {issued.record.id}{ends} replaces key {key_id}, which works {lasts}"
+    _hand_over(session, issued, as_json, what)
 
 
 @keys.command("revoke", epilog=examples("petstore keys revoke 3"))
@@ -173,8 +176,7 @@ def _hand_over(session: Session, issued: IssuedKey, as_json: bool, what: str) ->
     """The only place that shows a key's text."""
     key = issued.record
     if not as_json:
-        ends = f", expires {text_time(key.expires_at_ms)}" if key.expires_at_ms is not None else ""
-        say(f"{what}{ends}. It is shown only now:")
+        say(f"{what}. It is shown only now:")
     try:
         if as_json:
             write_json({"key": issued.secret, **key_json(key, session.clock.now_ms())})

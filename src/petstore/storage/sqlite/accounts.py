@@ -142,7 +142,7 @@ class SqliteKeys:
             ends_ms = now_ms + overlap_ms
             if old.expires_at_ms is None or old.expires_at_ms > ends_ms:
                 connection.execute("UPDATE api_keys SET expires_at_ms = ? WHERE id = ?", (ends_ms, key_id))
-            return _insert_key(connection, old.account_id, environment, old.label, now_ms, None)
+            return _insert_key(connection, old.account_id, environment, old.label, now_ms, old.expires_at_ms)
 
         return await self._writer.submit(swap)
 
