@@ -10,7 +10,7 @@ import apsw
 from petstore.errors import StoreUnavailable
 from petstore.storage import migrations
 
-_MIGRATIONS_PACKAGE = "petstore.storage.sqlite.migrations"
+MIGRATIONS_PACKAGE = "petstore.storage.sqlite.migrations"
 _READ_CACHE_KIB = 16_384
 _MMAP_BYTES = 1 << 30
 _ATTEMPTS = 100
@@ -25,8 +25,11 @@ def translated() -> Iterator[None]:
         raise translate(error) from error
 
 
-def translate(error: Exception) -> Exception:
-    """The store's error for one of the driver's, without the driver's text, which may quote data."""
+def translate(error: Exception, outcome: str = "") -> Exception:
+    """The store's error for one of the driver's, without the driver's text, which may quote data.
+
+    `outcome` goes on with the sentence: what became of the write.
+    """
     if not isinstance(error, apsw.Error):
         return error
     if isinstance(error, apsw.BusyError | apsw.LockedError):
@@ -39,7 +42,7 @@ def translate(error: Exception) -> Exception:
         apsw.NotADBError: "the file is not a database",
         apsw.IOError: "reading or writing the disk failed",
     }.get(type(error), "it could not carry out the operation")
-    return StoreUnavailable(f"The store failed: {kind}.")
+    return StoreUnavailable(f"The store failed: {kind}{outcome}.")
 
 
 def open_writer(path: str, busy_timeout_ms: int) -> apsw.Connection:
@@ -89,7 +92,7 @@ def migrate(path: str, busy_timeout_ms: int) -> list[str]:
 
     Creates the file when there is none. Raises ConfigurationError for a schema that is too new.
     """
-    known = migrations.load(_MIGRATIONS_PACKAGE)
+    known = migrations.load(MIGRATIONS_PACKAGE)
     connection = open_writer(path, busy_timeout_ms)
     ran = []
     try:

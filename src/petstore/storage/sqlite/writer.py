@@ -18,9 +18,14 @@ import apsw
 from petstore.clock import Clock
 from petstore.errors import StoreUnavailable
 from petstore.storage.observer import StoreObserver
-from petstore.storage.sqlite.connection import translate, translated
+from petstore.storage.sqlite.connection import translate
 
 _GROUP_MAX = 256
+_NOTHING_STORED = "; nothing was stored"
+_UNKNOWN = (
+    "; whether this write was kept is unknown."
+    " Look before repeating it, or retry with the same Idempotency-Key"
+)
 _T = TypeVar("_T")
 
 Job = Callable[[apsw.Connection], Any]
@@ -113,20 +118,21 @@ class Writer:
         connection = self._connection
         committing = False
         try:
-            with translated():
-                connection.execute("BEGIN IMMEDIATE")
-                for ticket in group:
-                    self._perform(ticket)
-                committing = True
-                connection.execute("COMMIT")
+            connection.execute("BEGIN IMMEDIATE")
+            for ticket in group:
+                self._perform(ticket)
+            committing = True
+            connection.execute("COMMIT")
         except Exception as error:
-            failure = error
-            if committing and not isinstance(error.__cause__, apsw.BusyError):
-                failure = StoreUnavailable(
-                    "Whether this write was kept is unknown; retry with the same Idempotency-Key."
-                )
+            undone = self._roll_back()
+            # No room is found out before the commit's mark is in the log, so then nothing can come to light.
+            # Any other failure, as that of a sync, may leave a mark that a restart after a crash would read.
+            certain = undone and (not committing or isinstance(error, apsw.FullError))
+            failure = translate(error, _NOTHING_STORED if certain else _UNKNOWN)
+            if failure is not error:
                 failure.__cause__ = error
-            self._abandon(group, failure)
+            for ticket in group:
+                ticket.error = ticket.error or failure
             return
         if self._observer is not None:
             self._observer.committed(len(group), self._clock.monotonic() - began)
@@ -140,16 +146,15 @@ class Writer:
             if not connection.in_transaction:  # SQLite gave up the whole transaction: disk full, I/O error
                 raise
             connection.execute("ROLLBACK TO job")
-            ticket.error = translate(error)
+            ticket.error = translate(error, _NOTHING_STORED)
         connection.execute("RELEASE job")
 
-    def _abandon(self, group: list[_Ticket], failure: Exception) -> None:
-        """Nothing of the group is kept: roll back and answer everyone so."""
-        if self._connection.in_transaction:
-            with contextlib.suppress(apsw.Error):  # rolled back by itself; the next BEGIN tells if not
+    def _roll_back(self) -> bool:
+        """Whether nothing of the transaction is left."""
+        if self._connection.in_transaction:  # else SQLite has rolled back by itself
+            with contextlib.suppress(apsw.Error):
                 self._connection.execute("ROLLBACK")
-        for ticket in group:
-            ticket.error = ticket.error or failure
+        return not self._connection.in_transaction
 
     def _answer(self, group: list[_Ticket]) -> None:
         """Runs on the event loop."""
