@@ -11,9 +11,9 @@ from petstore.errors import ConfigurationError
 from petstore.storage import Store, StoreOptions, open_storage, sqlite_path
 from petstore.storage.observer import StoreObserver
 from petstore.storage.sqlite import upkeep
-from petstore.storage.sqlite.upkeep import CheckReport
+from petstore.storage.sqlite.upkeep import CheckReport, Restored
 
-__all__ = ["CheckReport", "Store", "open_store"]
+__all__ = ["CheckReport", "Restored", "Store", "open_store"]
 
 
 def open_store(settings: Settings, clock: Clock, observer: StoreObserver | None = None) -> Store:
@@ -31,12 +31,17 @@ def lock_for_serving(settings: Settings) -> IO[str]:
 
 
 def database_path(settings: Settings) -> Path:
-    """The database's file, which need not exist. Raises ConfigurationError when its directory does not."""
+    """The database's file, which need not exist.
+
+    Raises ConfigurationError when its directory does not, and when it is a directory.
+    """
     path = Path(sqlite_path(settings.database_url))
     if not path.absolute().parent.is_dir():
         raise ConfigurationError(
             f"PETSTORE_DATABASE_URL: there is no directory {path.absolute().parent}; make it first."
         )
+    if path.is_dir():
+        raise ConfigurationError(f"PETSTORE_DATABASE_URL: {path} is a directory; name a file in it.")
     return path
 
 
@@ -55,6 +60,6 @@ def back_up_database(settings: Settings, target: Path) -> CheckReport:
     return upkeep.backup(str(database_path(settings)), str(target), settings.busy_timeout)
 
 
-def restore_database(settings: Settings, source: Path) -> CheckReport:
+def restore_database(settings: Settings, source: Path, clock: Clock) -> Restored:
     """Put a backup in the database's place. Raises Conflict while a server runs or when it is damaged."""
-    return upkeep.restore(str(database_path(settings)), str(source), settings.busy_timeout)
+    return upkeep.restore(str(database_path(settings)), str(source), clock, settings.busy_timeout)

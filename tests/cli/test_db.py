@@ -55,6 +55,22 @@ class TestCheck:
         assert "problem: api_keys: row 1 refers to a missing row of accounts" in result.stdout
         assert "petstore db restore FILE" in result.stderr
 
+    def test_schema_that_is_too_new(self, cli: Cli):
+        """This program can't serve it, so it is not sound for it; nobody is told to restore at once."""
+        cli.ok("db", "migrate")
+        with sqlite3.connect(cli.database) as connection:
+            connection.execute("PRAGMA user_version = 99")
+        result = cli.run("db", "check")
+        assert result.exit_code == 1
+        assert "sound           no\nproblem: The database has schema version 99" in result.stdout
+        assert "If it is damaged" in result.stderr
+
+    def test_directory_is_a_configuration_error(self, cli: Cli):
+        """A forgotten file name is a mistake of the settings, for every command."""
+        cli.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{cli.folder}"
+        for command in (["db", "check"], ["db", "migrate"], ["pets", "list"]):
+            assert "is a directory; name a file in it" in cli.refused(78, *command)
+
     def test_unreadable(self, cli: Cli):
         """A file that is no database is a finding, not an outage that might pass."""
         cli.database.write_text("no database at all, but long enough to look at" * 50)
@@ -112,17 +128,34 @@ class TestRestore:
         """What came after the backup is gone, and kept in the file beside."""
         result = shop.run("db", "restore", str(copy))
         assert result.exit_code == 0
-        assert f"kept as {shop.database}.before-restore" in result.stderr
+        kept = ".before-restore-20270115T080030Z"
+        assert (
+            result.stderr == f"Restored {shop.database}. What was there is kept as {shop.database}{kept}.\n"
+        )
         assert [account["name"] for account in shop.json("accounts", "list")] == ["shop"]
-        shop.settings["PETSTORE_DATABASE_URL"] += ".before-restore"
+        shop.settings["PETSTORE_DATABASE_URL"] += kept
         assert len(shop.json("accounts", "list")) == 2
+
+    def test_taken_back_by_restoring_what_was_kept(self, shop: Cli, copy: Path):
+        """The one of before is a backup like any other, and a program learns its name."""
+        kept = shop.json("db", "restore", str(copy))["kept"]
+        back = shop.json("db", "restore", kept)
+        assert back["accounts"] == 2
+        assert back["kept"] == f"{kept}-2"
+        assert [account["name"] for account in shop.json("accounts", "list")] == ["shop", "later"]
+
+    def test_the_database_itself_is_refused(self, shop: Cli):
+        """It is no backup of itself."""
+        assert "is the database itself" in shop.refused(1, "db", "restore", str(shop.database))
+        assert len(shop.json("accounts", "list")) == 1
 
     def test_where_there_is_no_database(self, shop: Cli, copy: Path):
         """On a new machine nothing has to be kept."""
         shop.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{shop.folder}/new.db"
         result = shop.run("db", "restore", str(copy))
         assert (result.exit_code, result.stderr) == (0, f"Restored {shop.folder}/new.db.\n")
-        assert shop.json("db", "restore", str(copy))["accounts"] == 1
+        shop.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{shop.folder}/newer.db"
+        assert shop.json("db", "restore", str(copy))["kept"] is None
 
     def test_while_a_server_runs_it_is_refused(self, shop: Cli, copy: Path):
         """The counters of a running server would be written into the restored database."""

@@ -69,6 +69,17 @@ class TestCheck:
         problems = upkeep.check(str(path), 1_000).problems
         assert problems == ["api_keys: row 1 refers to a missing row of accounts"]
 
+    async def test_a_schema_that_is_too_new(self, store: SqliteStore, path: Path) -> None:
+        """This program can't serve it; its tables are not counted, since they may be others."""
+        outside = apsw.Connection(str(path))
+        outside.execute("PRAGMA user_version = 99")
+        outside.execute("ALTER TABLE pets RENAME TO animals")
+        outside.close()
+        report = upkeep.check(str(path), 1_000)
+        assert report.schema_version == 99
+        (problem,) = report.problems
+        assert "schema version 99, this program knows" in problem
+
     def test_a_damaged_file(self, tmp_path: Path) -> None:
         """A report that says so, not an outage."""
         file = tmp_path / "bad.db"
@@ -193,10 +204,11 @@ class TestRestore:
         upkeep.backup(str(path), str(backup), 1_000)
         await store.pets.add(NewPet("after the backup", 1))
         await store.close()
-        report = upkeep.restore(str(path), str(backup), 1_000)
-        assert report.pets == 3
+        restored_as = upkeep.restore(str(path), str(backup), clock, 1_000)
+        assert restored_as.report.pets == 3
         assert pets_in(path) == {1: "a", 2: "b", 3: "c"}
-        assert len(pets_in(beside_it(path, ".before-restore"))) == 4
+        assert restored_as.kept == f"{path}.before-restore-20270115T080030Z"
+        assert len(pets_in(Path(restored_as.kept))) == 4
         restored = SqliteStore(str(path), clock, 100, 1_000)
         assert (await restored.pets.add(NewPet("next", 1))).pet.id == 4
         await restored.close()
@@ -208,7 +220,7 @@ class TestRestore:
         lock = upkeep.lock_for_serving(str(path))
         await store.pets.add(NewPet("later", 1))
         with pytest.raises(Conflict, match="Another server"):
-            upkeep.restore(str(path), str(backup), 1_000)
+            upkeep.restore(str(path), str(backup), ManualClock(), 1_000)
         lock.close()
         assert len(pets_in(path)) == 2
 
@@ -217,7 +229,7 @@ class TestRestore:
         bad = path.with_name("bad.db")
         bad.write_bytes(b"SQLite format 3\x00" + b"\xff" * 8_192)
         with pytest.raises(Conflict, match="damaged and was not restored"):
-            upkeep.restore(str(path), str(bad), 1_000)
+            upkeep.restore(str(path), str(bad), ManualClock(), 1_000)
         assert len(pets_in(path)) == 1
 
     async def test_a_newer_backup_is_refused(self, store: SqliteStore, path: Path) -> None:
@@ -228,14 +240,14 @@ class TestRestore:
         newer.execute("PRAGMA user_version = 99")
         newer.close()
         with pytest.raises(ConfigurationError, match="schema version 99"):
-            upkeep.restore(str(path), str(backup), 1_000)
+            upkeep.restore(str(path), str(backup), ManualClock(), 1_000)
 
     async def test_onto_a_machine_without_a_database(self, store: SqliteStore, path: Path) -> None:
         """There is nothing to keep."""
         backup = path.with_name("backup.db")
         upkeep.backup(str(path), str(backup), 1_000)
         new = path.with_name("new.db")
-        upkeep.restore(str(new), str(backup), 1_000)
+        upkeep.restore(str(new), str(backup), ManualClock(), 1_000)
         assert pets_in(new) == {1: "Rex"}
         assert beside(new) == ["new.db", "new.db.lock"]
 
@@ -250,9 +262,10 @@ class TestRestore:
         await store.close()
         for suffix, content in killed.items():
             beside_it(path, suffix).write_bytes(content)
-        upkeep.restore(str(path), str(backup), 1_000)
+        kept = upkeep.restore(str(path), str(backup), clock, 1_000).kept
         assert pets_in(path) == {1: "a"}
-        assert pets_in(beside_it(path, ".before-restore")) == {1: "a", 2: "b"}
+        assert kept is not None
+        assert pets_in(Path(kept)) == {1: "a", 2: "b"}
 
 
 class TestLock:

@@ -59,7 +59,7 @@ def check(session: Session, as_json: bool) -> None:
     _write_report(report, as_json)
     if report.problems:
         if not as_json:
-            say("petstore: The database is damaged; restore a backup: petstore db restore FILE.")
+            say("petstore: The database is not sound. If it is damaged: petstore db restore FILE.")
         raise click.exceptions.Exit(EXIT_REFUSED)
 
 
@@ -93,20 +93,18 @@ def restore(session: Session, file: Path, as_json: bool) -> None:
     """Put the backup FILE in the database's place.
 
     Stop the server first: it is refused while one runs on the database, and when the backup is damaged. The
-    database that was there is kept beside it, with .before-restore at the end of its name.
+    database that was there is kept beside it, with .before-restore and the time at the end of its name.
     """
     from petstore import opening
 
-    path = opening.database_path(session.settings)
-    had_one = path.exists()
-    report = opening.restore_database(session.settings, file)
-    _write_report(report, as_json)
+    restored = opening.restore_database(session.settings, file, session.clock)
+    _write_report(restored.report, as_json, kept=restored.kept)
     if not as_json:
-        kept = f" What was there is kept as {path}.before-restore." if had_one else ""
-        say(f"Restored {path}.{kept}")
+        kept = f" What was there is kept as {restored.kept}." if restored.kept else ""
+        say(f"Restored {opening.database_path(session.settings)}.{kept}")
 
 
-def _write_report(report: CheckReport, as_json: bool) -> None:
+def _write_report(report: CheckReport, as_json: bool, **more: str | None) -> None:
     if as_json:
         write_json(
             {
@@ -115,6 +113,7 @@ def _write_report(report: CheckReport, as_json: bool) -> None:
                 "accounts": report.accounts,
                 "keys": report.keys,
                 "problems": report.problems,
+                **more,
             }
         )
         return

@@ -1,0 +1,271 @@
+"""A restore beside other processes: one transaction for them, and nothing that was acknowledged gets lost."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+from petstore.errors import Conflict, StoreUnavailable
+from petstore.storage.sqlite import upkeep
+from petstore.storage.sqlite.connection import migrate, open_writer
+from tests.support.clock import ManualClock
+from tests.support.disk import mounted_disk
+
+INSERT = "INSERT INTO pets (name, category_id, status) VALUES (?, 1, 'sold')"
+BACKED_UP = ["a", "b"]
+LATER = [*BACKED_UP, "later"]
+
+
+class Place:
+    """A database with three animals, and a backup from when it had two."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "shop.db"
+        self.backup = folder / "backup.db"
+        migrate(str(self.path), 1_000)
+        self.add(*BACKED_UP)
+        upkeep.backup(str(self.path), str(self.backup), 1_000)
+        self.add("later")
+
+    def add(self, *names: str) -> None:
+        """What a command in another process does."""
+        connection = open_writer(str(self.path), 0)
+        for name in names:
+            connection.execute(INSERT, (name,))
+        connection.close()
+
+    def restore(self, source: Path | str | None = None) -> upkeep.Restored:
+        return upkeep.restore(str(self.path), str(source or self.backup), ManualClock(), 100)
+
+    def names(self, path: Path | str | None = None) -> list[str]:
+        connection = apsw.Connection(str(path or self.path))
+        try:
+            assert connection.execute("PRAGMA integrity_check").get == "ok"
+            return [row[0] for row in connection.execute("SELECT name FROM pets ORDER BY id")]
+        finally:
+            connection.close()
+
+    def files(self) -> list[str]:
+        return sorted(file.name for file in self.path.parent.iterdir())
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def in_the_middle(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+    """Let something happen when the restore has the lock and has not copied a page yet."""
+    original = upkeep._move_versions_past
+
+    def hooked(path: str, staged: apsw.Connection, busy_timeout_ms: int) -> None:
+        act()
+        original(path, staged, busy_timeout_ms)
+
+    monkeypatch.setattr(upkeep, "_move_versions_past", hooked)
+
+
+class TestKept:
+    """What was there is never lost."""
+
+    def test_a_restore_is_undone_by_restoring_what_it_kept(self, place: Place) -> None:
+        """The animals are back, and both kept copies are there, though it happened in the same second."""
+        first = place.restore()
+        assert place.names() == BACKED_UP
+        second = place.restore(first.kept)
+        assert place.names() == LATER
+        assert second.report.pets == 3
+        assert (second.kept, first.kept) == (
+            f"{first.kept}-2",
+            f"{place.path}.before-restore-20270115T080030Z",
+        )
+        assert (place.names(first.kept), place.names(second.kept)) == (LATER, BACKED_UP)
+
+    def test_the_database_itself_is_no_backup(self, place: Place) -> None:
+        """By whichever name; nothing is touched."""
+        other_name = place.path.with_name("link.db")
+        other_name.symlink_to(place.path)
+        before = place.files()
+        for source in (place.path, other_name):
+            with pytest.raises(Conflict, match="is the database itself"):
+                place.restore(source)
+        assert place.names() == LATER
+        assert place.files() == before
+
+    def test_a_backup_with_the_name_of_an_unfinished_copy_is_not_overwritten(self, place: Place) -> None:
+        """Refused, and the file is still there."""
+        source = place.path.with_name("shop.db.partial")
+        place.backup.rename(source)
+        with pytest.raises(Conflict, match="give it another"):
+            place.restore(source)
+        assert place.names(source) == BACKED_UP
+        assert place.names() == LATER
+
+    @pytest.mark.parametrize(
+        "content", [b"no database at all, " * 500, b"SQLite format 3\x00" + b"\xff" * 8_192]
+    )
+    def test_a_file_that_cannot_be_read_goes_aside_as_it_is(self, place: Place, content: bytes) -> None:
+        """The very time when a restore is needed."""
+        place.path.write_bytes(content)
+        restored = place.restore()
+        assert place.names() == BACKED_UP
+        assert restored.kept is not None
+        assert Path(restored.kept).read_bytes() == content
+
+    def test_nothing_else_is_left_behind(self, place: Place) -> None:
+        """One file again, in the mode in which it was, the lock and what was kept."""
+        kept = place.restore().kept
+        assert kept is not None
+        assert place.files() == ["backup.db", "shop.db", Path(kept).name, "shop.db.lock"]
+        assert place.path.read_bytes()[18:20] == b"\x02\x02"  # a write-ahead log
+
+    def test_pages_of_another_size(self, place: Place) -> None:
+        """As in a backup that somebody has rewritten with another tool."""
+        other = apsw.Connection(str(place.backup))
+        other.execute("PRAGMA page_size = 1024")
+        other.execute("VACUUM")
+        other.close()
+        place.restore()
+        assert place.names() == BACKED_UP
+
+
+class TestBesideOthers:
+    """Other processes have the database open."""
+
+    def test_their_later_writes_are_in_the_restored_database(self, place: Place) -> None:
+        """It is the same file, so nothing goes into one that nobody will see."""
+        other = apsw.Connection(str(place.path))
+        assert other.execute("SELECT count(*) FROM pets").get == 3
+        place.restore()
+        assert [row[0] for row in other.execute("SELECT name FROM pets ORDER BY id")] == BACKED_UP
+        other.execute(INSERT, ("after",))
+        assert other.execute("PRAGMA journal_mode").get == "wal"
+        other.close()
+        assert place.names() == [*BACKED_UP, "after"]
+
+    def test_a_reader_keeps_its_snapshot(self, place: Place) -> None:
+        """What it reads in one transaction is of one state, and it does not hold up the restore."""
+        other = apsw.Connection(str(place.path))
+        other.execute("BEGIN")
+        assert other.execute("SELECT count(*) FROM pets").get == 3
+        place.restore()
+        assert other.execute("SELECT count(*) FROM pets").get == 3
+        other.execute("COMMIT")
+        assert other.execute("SELECT count(*) FROM pets").get == 2
+        other.close()
+
+    def test_nobody_writes_in_the_middle(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A write is refused as busy, or waits until it can go into the restored database."""
+        refused: list[bool] = []
+
+        def write() -> None:
+            with pytest.raises(apsw.BusyError):
+                place.add("meanwhile")
+            refused.append(True)
+
+        in_the_middle(monkeypatch, write)
+        kept = place.restore().kept
+        assert refused == [True]
+        assert (place.names(), place.names(kept)) == (BACKED_UP, LATER)
+
+    def test_what_is_written_just_before_is_kept(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        """While the backup is read, the lock is not held yet: such a write is in the kept copy."""
+        original = upkeep._stage
+
+        def stage(source: str, target: str, busy_timeout_ms: int) -> str:
+            if source == str(place.backup):
+                place.add("just before")
+            return original(source, target, busy_timeout_ms)
+
+        monkeypatch.setattr(upkeep, "_stage", stage)
+        assert place.names(place.restore().kept) == [*LATER, "just before"]
+
+    def test_a_writer_in_the_middle_of_a_transaction_stops_the_restore(self, place: Place) -> None:
+        """Busy, and nothing is changed, nothing left."""
+        before = {*place.files(), "shop.db.lock"}
+        other = apsw.Connection(str(place.path))
+        other.execute("BEGIN IMMEDIATE")
+        other.execute(INSERT, ("mine",))
+        with pytest.raises(StoreUnavailable, match="busy with other writes"):
+            place.restore()
+        other.execute("COMMIT")
+        other.close()
+        assert place.names() == [*LATER, "mine"]
+        assert set(place.files()) == before
+
+    @pytest.mark.parametrize("more", [0, 3])
+    def test_the_versions_are_new_to_everybody(self, place: Place, more: int) -> None:
+        """Neither those of the database nor those of the backup come again."""
+        seen = []
+        for path in (place.backup, place.path):
+            connection = apsw.Connection(str(path))
+            for _ in range(more if path == place.backup else 0):
+                connection.execute("UPDATE pets SET category_id = category_id + 1")
+            seen.append(connection.execute("SELECT catalogue, keyring FROM versions").get)
+            connection.close()
+        place.restore()
+        connection = apsw.Connection(str(place.path))
+        now = connection.execute("SELECT catalogue, keyring FROM versions").get
+        connection.close()
+        assert all(now[which] > before[which] for which in (0, 1) for before in seen)
+
+
+class TestInterrupted:
+    """The old database is whole, whatever happens."""
+
+    def test_an_error_in_the_middle(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Undone at once; others go on."""
+
+        def fail() -> None:
+            raise ZeroDivisionError
+
+        other = apsw.Connection(str(place.path))
+        with monkeypatch.context() as patched:
+            in_the_middle(patched, fail)
+            with pytest.raises(ZeroDivisionError):
+                place.restore()
+        other.execute(INSERT, ("goes on",))
+        other.close()
+        assert place.names() == [*LATER, "goes on"]
+        place.restore()
+        assert place.names() == BACKED_UP
+
+    @pytest.mark.parametrize("error", [apsw.IOError, apsw.FullError])
+    def test_the_disk_fails(self, place: Place, error: type[apsw.Error]) -> None:
+        """Told as what it is."""
+        with mounted_disk() as disk:
+            disk.fail("write", error, suffix="shop.db-wal", times=1_000)
+            with pytest.raises(StoreUnavailable, match="disk"):
+                place.restore()
+        assert place.names() == LATER
+
+    @pytest.mark.parametrize("writes", [0, 1, 7, 20])
+    def test_the_process_is_killed(self, place: Place, writes: int) -> None:
+        """After so many writes of pages to the log; the next one to open it finds all that was there."""
+
+        def die() -> None:
+            left = writes
+
+            def count(operation: str, path: str, _offset: int, _data: bytes) -> None:
+                nonlocal left
+                if operation == "write" and path.endswith("shop.db-wal"):
+                    if left == 0:
+                        os._exit(9)
+                    left -= 1
+
+            with mounted_disk() as disk:
+                disk.before = count
+                place.restore()
+
+        process = multiprocessing.get_context("fork").Process(target=die)
+        process.start()
+        process.join(20)
+        assert process.exitcode == 9
+        assert place.names() == LATER
+        place.restore()
+        assert place.names() == BACKED_UP
