@@ -124,7 +124,7 @@ class TestBegin:
     async def test_a_client_that_obeys_is_never_banned(
         self, shop: CheckedShop, small: tuple[str, int]
     ) -> None:
-        """Hours of asking as soon as Retry-After is over, with a few in flight each time."""
+        """Hours of asking as soon as Retry-After is over, a few in flight each time; then all stop."""
         for _ in range(300):
             assert (await ask(shop, small[0])).status == 200
             for _ in range(3):

@@ -219,7 +219,7 @@ _STRICT = BanPolicy(minimum_rejections=1)
 
 
 class TestObedience:
-    """A client that obeys Retry-After is never banned, whatever else it does."""
+    """A key whose callers all stop until Retry-After when one of them is refused is never banned."""
 
     @given(
         limits=st.tuples(st.integers(1, 3), st.integers(1, 12)),
@@ -236,8 +236,11 @@ class TestObedience:
     def test_it_is_never_banned(
         self, limits: tuple[int, int], bursts: list[tuple[int, int, list[int]]]
     ) -> None:
-        """Two keys of one account send bursts whose requests were all under way before the first answer,
-        and wait as long as the last 429 says; the rule is at its strictest."""
+        """Two keys of one account send bursts whose requests were all under way before the first answer.
+
+        After a 429 every caller of the key waits as long as the last one says; the rule is at its strictest.
+        Callers that each wait out only a 429 of their own are no part of the promise.
+        """
         used = AccountWindows()
         grants = {key: Grant(key, 1, *limits) for key in (1, 2)}
         standings = {1: KeyStanding(), 2: KeyStanding()}
