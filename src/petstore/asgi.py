@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import structlog
 
 from petstore import bootstrap
@@ -16,17 +14,11 @@ _log = structlog.get_logger("petstore")
 
 
 class Application:
-    """Builds the service at startup, in the process that serves, and stops it at shutdown.
+    """Builds the service at startup, in the process that serves, and stops it at shutdown."""
 
-    `on_start` is called on the event loop once the service runs.
-    """
-
-    def __init__(
-        self, settings: Settings, clock: Clock | None = None, on_start: Callable[[], None] | None = None
-    ) -> None:
+    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
         self._settings = settings
         self._clock = clock
-        self._on_start = on_start
         self._service: bootstrap.Service | None = None
 
     @property
@@ -38,8 +30,6 @@ class Application:
     async def start(self) -> None:
         """Build the service. Raises ConfigurationError and StoreUnavailable."""
         self._service = await bootstrap.build(self._settings, self._clock)
-        if self._on_start is not None:
-            self._on_start()
 
     async def stop(self) -> None:
         """Stop the service."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +28,11 @@ class FakeGranian:
         """Takes the place of the handler that would reload."""
 
     def serve(self, *, target_loader: Callable[[], object], wrap_loader: bool) -> None:
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)  # the worker has its loop before it loads the application
         self.started.append(self.options | {"application": target_loader(), "wrap_loader": wrap_loader})
+        asyncio.set_event_loop(None)
+        loop.close()
 
 
 @pytest.fixture

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -14,7 +16,7 @@ import apsw
 import pytest
 
 from tests.support.raw import RawConnection
-from tests.support.server import Server, issue_key, running_server
+from tests.support.server import PROGRAM, Server, environment, free_port, issue_key, running_server
 from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-stop")]
@@ -158,18 +160,39 @@ class TestSigterm:
 
     @pytest.mark.parametrize("attempt", range(4))
     def test_signals_that_come_more_than_once(self, tmp_path: Path, attempt: int) -> None:
-        """A service manager signals every process of the group, and the parent passes on its own: a worker
-        that gets several at about the same time still stops in order, and counts exactly."""
+        """A service manager signals every process of the group, an impatient operator does it again, and the
+        parent passes on its own: the worker heeds one, stops in order and counts exactly."""
         with running_server(tmp_path) as server:
             assert server.post({"name": "Rex", "categoryId": 1}).status == 201
-            (worker,) = server.workers()
             for number in range(12):
-                signal_number = signal.SIGTERM if (number + attempt) % 3 else signal.SIGINT
                 try:
-                    os.kill(worker, signal_number)
+                    os.killpg(server.pid, signal.SIGTERM if (number + attempt) % 3 else signal.SIGINT)
                 except ProcessLookupError:
                     break
                 threading.Event().wait(0.0002 * attempt)
-            os.kill(server.pid, signal.SIGTERM)
             assert server.process.wait(8) == 0
         assert query(tmp_path, "SELECT requests FROM usage_days") == [(1,)]
+
+    @pytest.mark.parametrize("milliseconds", [0, 50, 100, 150, 200])
+    def test_a_stop_during_the_start(self, tmp_path: Path, milliseconds: int) -> None:
+        """It does not wait for a worker that has nothing to finish."""
+        issue_key(tmp_path / "petstore.db")
+        log_file = tmp_path / "early.log"
+        settings = {"database_url": f"sqlite:///{tmp_path}/petstore.db", "port": str(free_port())}
+        with log_file.open("wb") as output:
+            process = subprocess.Popen(
+                [PROGRAM, "serve"],
+                cwd=tmp_path,
+                env=environment(settings),
+                stderr=output,
+                start_new_session=True,
+            )
+        try:
+            wait_for(lambda: b"Pet Store Service at" in log_file.read_bytes(), "the start")
+            threading.Event().wait(milliseconds / 1_000)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(8) in {0, -signal.SIGTERM}  # the latter while no handler is set yet
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(5)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import errno
-import os
 import resource
 import signal
 import socket
@@ -21,6 +20,8 @@ from petstore.errors import Conflict
 from petstore.plans import FREE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from granian.server.common import AbstractServer
 
     from petstore.asgi import Application
@@ -82,30 +83,36 @@ def _run(server: AbstractServer[Any], settings: Settings) -> None:
 
 def _load(settings: Settings) -> Application:
     """Runs in the worker's process."""
+    # The parent's handlers came with the fork. Until the HTTP server sets its own there is nothing to finish.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     from petstore.asgi import Application
 
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent gets it as well, and stops the worker in order
     if sys.platform == "linux":  # a parent that is killed leaves no worker behind
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    return Application(settings, on_start=_heed_one_stop)
+    _heed_one_stop(asyncio.get_event_loop())
+    return Application(settings)
 
 
-def _heed_one_stop() -> None:
-    """Tell the HTTP server to stop at the first SIGTERM, by the SIGINT that is blocked here, and never again.
+def _heed_one_stop(loop: asyncio.AbstractEventLoop) -> None:
+    """Let only the first signal through to the handlers that the HTTP server is about to set on its loop.
 
     Its worker may lock up when a second signal comes while it handles the first, and two are common: Ctrl+C
     goes to the parent and the worker, a service manager's SIGTERM too, and the parent passes on its own.
     """
-    loop = asyncio.get_running_loop()
+    register = loop.add_signal_handler
+    heeded = False
 
-    def stop() -> None:
-        loop.add_signal_handler(signal.SIGTERM, lambda: None)
-        os.kill(os.getpid(), signal.SIGINT)  # with one that is pending already it is still one
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    def add_signal_handler(number: int, callback: Callable[..., object], *args: object) -> None:
+        def heed() -> None:
+            nonlocal heeded
+            if not heeded:
+                heeded = True
+                callback(*args)
 
-    loop.add_signal_handler(signal.SIGTERM, stop)
+        register(number, heed)
+
+    setattr(loop, "add_signal_handler", add_signal_handler)  # noqa: B010  it is a method
 
 
 def _raise_descriptor_limit() -> int:
