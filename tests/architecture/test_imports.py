@@ -26,7 +26,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
         {"petstore", "config", "opening", "storage", "limiter", "api", "web", "ops"},
         {"starlette", "structlog"},
     ),
-    "asgi": ({"config", "bootstrap", "api"}, set()),
+    "asgi": ({"config", "bootstrap", "api"}, {"structlog"}),
 }
 
 
