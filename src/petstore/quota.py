@@ -192,11 +192,12 @@ def decide(
     """
     if grant.pardoned_at_ms > standing.pardoned_ms:
         _apply_pardon(standing, grant)
-    if now_ms < max(used.minute_opened_ms, used.day * DAY_MS, standing.banned_from_ms):
+    day_began_ms = used.day * DAY_MS
+    if now_ms < used.minute_opened_ms or now_ms < day_began_ms or now_ms < standing.banned_from_ms:
         _follow_clock(used, standing, now_ms)
     if now_ms < standing.banned_until_ms:
         return _banned(grant, standing, now_ms)
-    if now_ms - used.minute_opened_ms >= MINUTE_MS or now_ms // DAY_MS > used.day:
+    if now_ms - used.minute_opened_ms >= MINUTE_MS or now_ms - day_began_ms >= DAY_MS:
         _roll(used, now_ms)
     if used.minute_used < grant.per_minute and used.day_used < grant.per_day:
         used.minute_used += 1

@@ -71,7 +71,8 @@ class Gate:
         grant = self._kept.get(key_digest)
         if grant is None:
             grant = await self._look_up(request, token, key_digest)
-        self._check_term(request, grant)
+        if grant.revoked_at_ms is not None or grant.expires_at_ms is not None:
+            self._check_term(request, grant)
         request.grant = grant
         decision = request.decision = await self._limiter.take(grant)
         self._meter.count(
