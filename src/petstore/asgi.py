@@ -27,6 +27,11 @@ class Application:
         assert self._service is not None, "the lifespan has not started"
         return self._service
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the service is built and not stopped yet."""
+        return self._service is not None
+
     async def start(self) -> None:
         """Build the service. Raises ConfigurationError and StoreUnavailable."""
         self._service = await bootstrap.build(self._settings, self._clock)

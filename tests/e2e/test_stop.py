@@ -170,7 +170,9 @@ class TestSigterm:
                 except ProcessLookupError:
                     break
                 threading.Event().wait(0.0002 * attempt)
-            assert server.process.wait(8) in {0, -signal.SIGTERM}  # the latter when it was as good as over
+            # One of the signals may come when all is done and Python no longer handles any.
+            assert server.process.wait(8) in {0, -signal.SIGTERM, -signal.SIGINT}
+            assert "died" not in server.log
         assert query(tmp_path, "SELECT requests FROM usage_days") == [(1,)]
 
     @pytest.mark.parametrize("milliseconds", [0, 50, 100, 150, 200])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import errno
+import os
 import resource
 import signal
 import socket
@@ -65,7 +66,9 @@ def serve(session: Session) -> None:
         )
         # granian would start a second worker beside the first, and both would count. A closed terminal sends
         # SIGHUP too: it stops the service, as it stops any other program.
-        setattr(server, "signal_handler_reload", server.signal_handler_interrupt)  # noqa: B010  it is a method
+        stop = _heed_once(server.signal_handler_interrupt)
+        setattr(server, "signal_handler_interrupt", stop)  # noqa: B010  it is a method
+        setattr(server, "signal_handler_reload", stop)  # noqa: B010
         _run(server, settings)
     click.echo("Stopped.", err=True)
 
@@ -75,7 +78,8 @@ def _run(server: AbstractServer[Any], settings: Settings) -> None:
     try:
         server.serve(target_loader=partial(_load, settings), wrap_loader=False)
     except SystemExit as end:
-        if end.code:
+        # A worker that hears of a stop before its parent does, as from Ctrl+C, has not failed.
+        if end.code and not server.interrupt_signal:
             raise click.ClickException(
                 "The service ended, since its worker died twice within seconds; the log says why."
             ) from None
@@ -83,22 +87,41 @@ def _run(server: AbstractServer[Any], settings: Settings) -> None:
 
 def _load(settings: Settings) -> Application:
     """Runs in the worker's process."""
-    # The parent's handlers came with the fork. Until the HTTP server sets its own there is nothing to finish.
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     from petstore.asgi import Application
 
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent gets it as well, and stops the worker in order
     if sys.platform == "linux":  # a parent that is killed leaves no worker behind
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    _heed_one_stop(asyncio.get_event_loop())
-    return Application(settings)
+    application = Application(settings)
+    _heed_one_stop(asyncio.get_event_loop(), application)
+    return application
 
 
-def _heed_one_stop(loop: asyncio.AbstractEventLoop) -> None:
+def _heed_once(callback: Callable[..., object]) -> Callable[..., None]:
+    """The parent's handler, which nothing but the first signal reaches.
+
+    Both processes of the HTTP server may lock up when a second signal comes while they handle the first. Two
+    are common: Ctrl+C goes to both, a service manager's SIGTERM too, and the parent passes on its own.
+    """
+    process = os.getpid()
+    heeded = False
+
+    def heed(*args: object) -> None:
+        nonlocal heeded
+        if os.getpid() != process:  # the handler came with the fork to a worker that has none of its own yet
+            os._exit(0)
+        if not heeded:
+            heeded = True
+            callback(*args)
+
+    return heed
+
+
+def _heed_one_stop(loop: asyncio.AbstractEventLoop, application: Application) -> None:
     """Let only the first signal through to the handlers that the HTTP server is about to set on its loop.
 
-    Its worker may lock up when a second signal comes while it handles the first, and two are common: Ctrl+C
-    goes to the parent and the worker, a service manager's SIGTERM too, and the parent passes on its own.
+    It would forget one that comes while the application starts. That one ends the process: nothing is
+    served yet that would have to be finished.
     """
     register = loop.add_signal_handler
     heeded = False
@@ -106,9 +129,12 @@ def _heed_one_stop(loop: asyncio.AbstractEventLoop) -> None:
     def add_signal_handler(number: int, callback: Callable[..., object], *args: object) -> None:
         def heed() -> None:
             nonlocal heeded
-            if not heeded:
-                heeded = True
-                callback(*args)
+            if heeded:
+                return
+            if not application.is_running:
+                os._exit(0)
+            heeded = True
+            callback(*args)
 
         register(number, heed)
 
