@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +34,7 @@ class FakeGranian:
         self.started.append(self.options | {"application": target_loader(), "wrap_loader": wrap_loader})
         asyncio.set_event_loop(None)
         loop.close()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
 
 
 @pytest.fixture

@@ -37,6 +37,8 @@ _CONNECTIONS_MAX = 16_384
 _DESCRIPTORS_KEPT_BACK = 128
 _STOP_MARGIN_SECONDS = 2  # a body may still be arriving when the service is told to stop
 _PR_SET_PDEATHSIG = 1
+_STOPS = {signal.SIGINT, signal.SIGTERM}
+_START_CHECK_SECONDS = 0.05
 
 
 @click.command(epilog=examples("petstore serve", "PETSTORE_HOST=0.0.0.0 PETSTORE_PORT=9000 petstore serve"))
@@ -120,8 +122,8 @@ def _heed_once(callback: Callable[..., object]) -> Callable[..., None]:
 def _heed_one_stop(loop: asyncio.AbstractEventLoop, application: Application) -> None:
     """Let only the first signal through to the handlers that the HTTP server is about to set on its loop.
 
-    It would forget one that comes while the application starts. That one ends the process: nothing is
-    served yet that would have to be finished.
+    It would forget one that comes before it serves. So they wait, blocked, until it does: it starts to as
+    soon as the application runs, and the loop turns again after that.
     """
     register = loop.add_signal_handler
     heeded = False
@@ -129,15 +131,20 @@ def _heed_one_stop(loop: asyncio.AbstractEventLoop, application: Application) ->
     def add_signal_handler(number: int, callback: Callable[..., object], *args: object) -> None:
         def heed() -> None:
             nonlocal heeded
-            if heeded:
-                return
-            if not application.is_running:
-                os._exit(0)
-            heeded = True
-            callback(*args)
+            if not heeded:
+                heeded = True
+                callback(*args)
 
         register(number, heed)
 
+    def unblock() -> None:
+        if application.is_running:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+        else:
+            loop.call_later(_START_CHECK_SECONDS, unblock)
+
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+    loop.call_later(_START_CHECK_SECONDS, unblock)
     setattr(loop, "add_signal_handler", add_signal_handler)  # noqa: B010  it is a method
 
 
