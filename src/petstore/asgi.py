@@ -44,8 +44,7 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             path: bytes = scope["raw_path"]
-            service = self._service
-            assert service is not None, "the lifespan has not started"
+            service = self.service
             if path.startswith(b"/v1/") or path == b"/v1":
                 await service.api(scope, receive, send)
             else:

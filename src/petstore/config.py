@@ -24,6 +24,7 @@ from petstore.keys import ENVIRONMENTS
 from petstore.plans import QUOTA_MAX
 
 PREFIX = "PETSTORE_"
+# Of GET /pets/{petId} (specification, Versioning): it may be postponed and never brought forward.
 PUBLISHED_REMOVAL = datetime(2030, 12, 5, tzinfo=UTC)
 
 

@@ -12,7 +12,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from petstore import __version__
 from petstore.api import bodies, head
-from petstore.api.deprecation import DEPRECATED_AT, PUBLISHED_REMOVAL_AT
+from petstore.api.deprecation import DEPRECATED_AT
+from petstore.config import PUBLISHED_REMOVAL
 from petstore.errors import CATALOGUE
 from petstore.pets import IDS_MAX, INT64_MAX, INT64_MIN, NAME_MAX_CHARACTERS, PetStatus
 from tests.api import contract
@@ -201,7 +202,7 @@ class TestNumbers:
         headers = contract.document()["components"]["headers"]
         assert headers["Deprecation"]["schema"]["const"] == f"@{DEPRECATED_AT}"
         assert headers["Sunset"]["example"] == "Thu, 05 Dec 2030 00:00:00 GMT"
-        assert PUBLISHED_REMOVAL_AT == 1_922_659_200
+        assert PUBLISHED_REMOVAL.timestamp() == 1_922_659_200
 
     def test_sizes(self) -> None:
         """In the descriptions and in the example messages."""

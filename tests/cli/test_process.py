@@ -77,6 +77,24 @@ def program(tmp_path: Path) -> Program:
     return Program(tmp_path)
 
 
+def check_at_a_terminal(program: Program) -> tuple[subprocess.Popen[bytes], int]:
+    """`petstore keys check` on a terminal, at its prompt: the process and our side of the terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [PROGRAM, "keys", "check"],
+        env=program.environment,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    shown = b""
+    while b"Key:" not in shown:
+        shown += os.read(ours, 1_024)
+    return process, ours
+
+
 def read_all(terminal: int) -> str:
     """Everything until the other side is closed (which Linux reports as an error)."""
     parts = []
@@ -174,19 +192,7 @@ class TestExitCodes:
 
     def test_interrupt_at_the_prompt(self, program: Program):
         """Ctrl+C while `keys check` asks for a key: 130, no traceback."""
-        ours, theirs = pty.openpty()
-        process = subprocess.Popen(
-            [PROGRAM, "keys", "check"],
-            env=program.environment,
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            start_new_session=True,
-        )
-        os.close(theirs)
-        shown = b""
-        while b"Key:" not in shown:
-            shown += os.read(ours, 1_024)
+        process, ours = check_at_a_terminal(program)
         process.send_signal(signal.SIGINT)
         assert process.wait(_SECONDS) == 130
         assert "Traceback" not in read_all(ours)
@@ -195,19 +201,7 @@ class TestExitCodes:
         """On a terminal the key is asked for, and what is typed stays hidden."""
         program.ok("accounts", "add", "shop", "--plan", "free")
         key = program.ok("keys", "issue", "shop").strip()
-        ours, theirs = pty.openpty()
-        process = subprocess.Popen(
-            [PROGRAM, "keys", "check"],
-            env=program.environment,
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            start_new_session=True,
-        )
-        os.close(theirs)
-        shown = b""
-        while b"Key:" not in shown:
-            shown += os.read(ours, 1_024)
+        process, ours = check_at_a_terminal(program)
         os.write(ours, key.encode() + b"\n")
         assert process.wait(_SECONDS) == 0
         rest = read_all(ours)

@@ -11,8 +11,6 @@ from petstore.errors import Gone
 
 # The release of 1.0.0, 2026-11-21T00:00:00Z; RFC 9745 wants the moment, not the document.
 DEPRECATED_AT = 1_795_219_200
-# Thu, 05 Dec 2030 00:00:00 GMT: published, so it may be postponed and never brought forward.
-PUBLISHED_REMOVAL_AT = 1_922_659_200
 
 
 class Deprecation:
