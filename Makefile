@@ -60,10 +60,11 @@ micro: ## Measure the parts of one request, so that a regression has a name
 		--benchmark-columns=min,median,iqr,ops,rounds $(ARGS)
 
 ##@ Look after it
-lock: ## Write both lock files anew from pyproject.toml (needs uv)
+lock: ## Write the lock files anew from pyproject.toml (needs uv)
 	@command -v $(UV) >/dev/null || { echo 'make lock needs uv: .venv/bin/pip install uv, then make lock UV=.venv/bin/uv' >&2; exit 1; }
 	@$(COMPILE) --group build --output-file requirements.lock
-	@$(COMPILE) --group build --group dev --constraints requirements.lock --output-file requirements-dev.lock
+	@$(COMPILE) --group build --all-extras --constraints requirements.lock --output-file requirements-scale.lock
+	@$(COMPILE) --group build --group dev --all-extras --constraints requirements-scale.lock --output-file requirements-dev.lock
 
 clean: ## Remove what was made here, except the database
 	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov

@@ -45,7 +45,7 @@ def texts(module: Module) -> Iterator[tuple[str, int]]:
 
 
 def test_the_environment_is_read_in_one_function() -> None:
-    """config.read_environment; a setting is a row of the table in config.py."""
+    """config.read_environment; a setting is a row of the table in config/table.py."""
     readers = []
     for module in modules():
         inside = {

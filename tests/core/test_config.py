@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -126,6 +126,14 @@ ROWS: dict[str, Row] = {
         [("250ms", 250), ("1m", 60_000)],
         [("61s", "at most 60s"), ("1h", "at most 60s"), ("10", "duration")],
     ),
+    "workers": (1, [], [("0", "from 1 to 256"), ("257", "from 1 to 256")]),
+    "drain": (1_000, [("0s", 0), ("60s", 60_000)], [("61s", "at most 60s"), ("soon", "whole number")]),
+    "database_timeout": (5_000, [("500ms", 500)], [("61s", "at most 60s")]),
+    "database_pool": (10, [("1", 1), ("1000", 1_000)], [("0", "from 1 to 1000")]),
+    "database_prepared": (True, [("off", False)], [("no", "one of on, off")]),
+    "valkey_url": ("", [], []),  # what it names is the limiter's affair
+    "limiter_outage": ("share", [("refuse", "refuse")], [("open", "one of share, refuse")]),
+    "replicas": (1, [], [("0", "from 1 to 10000")]),
     "write_queue": (1_024, [("1", 1), ("1000000", 10**6)], [("0", "from 1"), ("1000001", "from 1")]),
     "busy_timeout": (
         5_000,
@@ -286,6 +294,28 @@ class TestSecrets:
         """Never an empty secret."""
         with pytest.raises(ConfigurationError, match="PETSTORE_DATABASE_URL_FILE"):
             load(database_url_file=str(tmp_path / "absent"))
+
+
+class TestSharing:
+    """What more than one process needs."""
+
+    SHARED: ClassVar = {"database_url": "postgresql:///pets", "valkey_url": "valkey://127.0.0.1"}
+
+    def test_several_processes_with_shared_counters(self) -> None:
+        """Both at once, workers here and replicas elsewhere."""
+        settings = load(workers="4", replicas="3", **self.SHARED)
+        assert (settings.workers, settings.replicas) == (4, 3)
+
+    @pytest.mark.parametrize("name", ["workers", "replicas"])
+    def test_several_processes_without_are_refused(self, name: str) -> None:
+        """With the reason and the remedy: each would grant the whole limit."""
+        with pytest.raises(ConfigurationError, match=r"needs shared counters.*PETSTORE_VALKEY_URL"):
+            load(**{name: "2"})
+
+    def test_shared_counters_over_a_file_are_refused(self) -> None:
+        """One process serves a SQLite file, so there is nobody to share with."""
+        with pytest.raises(ConfigurationError, match="set PETSTORE_DATABASE_URL to postgresql"):
+            load(valkey_url="valkey://127.0.0.1")
 
 
 class TestTogether:

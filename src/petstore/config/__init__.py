@@ -1,0 +1,139 @@
+"""Settings: a table of data, read once from the environment and a TOML file, checked in combination.
+
+The environment wins over the file. docs/settings.md is held to the table (table.py) by a test.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from petstore.config.table import PREFIX, TABLE, Setting, Settings
+from petstore.errors import ConfigurationError
+
+__all__ = ["PREFIX", "PUBLISHED_REMOVAL", "TABLE", "Origin", "Setting", "Settings", "check", "load", "texts"]
+
+# Of GET /pets/{petId} (specification, Versioning): it may be postponed and never brought forward.
+PUBLISHED_REMOVAL = datetime(2030, 12, 5, tzinfo=UTC)
+
+
+def read_environment() -> dict[str, str]:
+    """The PETSTORE_* variables: the only place that looks at the environment."""
+    return {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """A setting's text in force and where it comes from: `default`, a file, or a variable."""
+
+    text: str
+    source: str
+
+
+def texts(environment: Mapping[str, str]) -> dict[str, Origin]:
+    """Each setting's text in force: the default, then the TOML file, then the environment.
+
+    Raises ConfigurationError for names that are not in the table.
+    """
+    values = {setting.name: Origin(setting.default, "default") for setting in TABLE}
+    rest = dict(environment)
+    path = rest.pop(PREFIX + "CONFIG", "")
+    if path:
+        read = _read_file(Path(path), values)
+        values.update({name: Origin(text, path) for name, text in read.items()})
+    for setting in TABLE:
+        if setting.variable in rest:
+            values[setting.name] = Origin(rest.pop(setting.variable), setting.variable)
+        if setting.secret and (named := rest.pop(f"{setting.variable}_FILE", "")):
+            if setting.variable in environment:
+                raise ConfigurationError(
+                    f"{setting.variable} and {setting.variable}_FILE contradict; set one."
+                )
+            values[setting.name] = Origin(_read_secret(Path(named), setting), named)
+    if rest:
+        unknown = ", ".join(sorted(rest))
+        raise ConfigurationError(f"{unknown}: no such setting; `petstore config` lists them all.")
+    return values
+
+
+def load(environment: Mapping[str, str] | None = None) -> Settings:
+    """The settings in force. Raises ConfigurationError with one line for the first thing that is wrong."""
+    values = texts(read_environment() if environment is None else environment)
+    parsed = {}
+    for setting in TABLE:
+        text = values[setting.name].text
+        try:
+            parsed[setting.name] = setting.parse(text)
+        except ValueError as error:
+            raise ConfigurationError(f"{setting.variable}={text!r}: {error}.") from None
+    settings = Settings(**parsed)
+    check(settings)
+    return settings
+
+
+def check(settings: Settings) -> None:
+    """Raise ConfigurationError for values that contradict each other."""
+    if settings.removal_date < PUBLISHED_REMOVAL:
+        raise ConfigurationError(
+            "PETSTORE_REMOVAL_DATE: the published date, 2030-12-05, may be postponed, never brought forward."
+        )
+    if any(network.prefixlen == 0 for network in settings.trusted_proxies):
+        raise ConfigurationError("PETSTORE_TRUSTED_PROXIES: a network with /0 would trust everybody.")
+    if list(settings.ban_durations) != sorted(settings.ban_durations):
+        raise ConfigurationError(
+            "PETSTORE_BAN_DURATIONS: each ban must last at least as long as the one before."
+        )
+    if settings.ban_grace >= settings.ban_window:
+        raise ConfigurationError("PETSTORE_BAN_GRACE must be shorter than PETSTORE_BAN_WINDOW.")
+    _check_sharing(settings)
+
+
+def _check_sharing(settings: Settings) -> None:
+    """More than one process needs counters and a database that all of them can reach."""
+    if settings.valkey_url and settings.database_url.startswith("sqlite:"):
+        raise ConfigurationError(
+            "PETSTORE_VALKEY_URL shares counters between processes, and a SQLite file is served by one alone:"
+            " set PETSTORE_DATABASE_URL to postgresql://…, or leave PETSTORE_VALKEY_URL empty."
+        )
+    for variable, number in (
+        ("PETSTORE_WORKERS", settings.workers),
+        ("PETSTORE_REPLICAS", settings.replicas),
+    ):
+        if number > 1 and not settings.valkey_url:
+            raise ConfigurationError(
+                f"{variable}={number} needs shared counters, or every process would grant each plan's whole"
+                " limit: set PETSTORE_VALKEY_URL=valkey://… and PETSTORE_DATABASE_URL=postgresql://…,"
+                " or leave it at 1."
+            )
+
+
+def _read_file(path: Path, known: Collection[str]) -> dict[str, str]:
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"PETSTORE_CONFIG={str(path)!r} can't be read: {error}.") from None
+    unknown = sorted(set(table) - set(known))
+    if unknown:
+        raise ConfigurationError(
+            f"{path}: no such setting: {', '.join(unknown)}; `petstore config` lists them all."
+        )
+    return {name: _as_text(value) for name, value in table.items()}
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, list):
+        return ",".join(map(_as_text, value))
+    return str(value)
+
+
+def _read_secret(path: Path, setting: Setting) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ConfigurationError(f"{setting.variable}_FILE={str(path)!r} can't be read: {error}.") from None

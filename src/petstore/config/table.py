@@ -1,0 +1,140 @@
+"""The table of settings: names, defaults, how each is read, and the record of the values in force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from ipaddress import ip_address
+from typing import Any
+
+import msgspec
+
+from petstore.addresses import Networks
+from petstore.config.values import (
+    base_url,
+    choice,
+    date,
+    duration_to,
+    durations,
+    host,
+    integer,
+    networks,
+    origins,
+    pause_to,
+    switch,
+)
+from petstore.durations import parse_duration
+from petstore.keys import ENVIRONMENTS
+from petstore.plans import QUOTA_MAX
+
+PREFIX = "PETSTORE_"
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """A row of the table: the name after the prefix in lower case, its default as text, how it is read."""
+
+    name: str
+    default: str
+    parse: Callable[[str], Any]
+    summary: str
+    secret: bool = False
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + self.name.upper()
+
+
+TABLE = (
+    Setting("database_url", "sqlite:///petstore.db", str, "Where the data is.", secret=True),
+    Setting("host", "127.0.0.1", host, "Address to listen on."),
+    Setting("port", "8080", integer(1, 65_535), "Port to listen on."),
+    Setting("base_url", "", base_url, "Public base address, ending with /v1. Empty: references are paths."),
+    Setting("staging_base_url", "", base_url, "A second server in the OpenAPI document."),
+    Setting("environment", "live", choice(*ENVIRONMENTS), "Prefix of new keys: pets_live_ or pets_test_."),
+    Setting("access_log", "on", switch, "One log line for each request under /v1."),
+    Setting("log_format", "auto", choice("auto", "json", "text"), "auto: JSON unless on a terminal."),
+    Setting(
+        "log_level",
+        "info",
+        choice("debug", "info", "warning", "error"),
+        "Least severe level that is logged.",
+    ),
+    Setting("trusted_proxies", "", networks, "Networks whose X-Forwarded-For is believed."),
+    Setting("ops_networks", "127.0.0.0/8,::1/128", networks, "Who may see /metrics and /readyz details."),
+    Setting("cors_origins", "", origins, "Origins whose pages may call the interface."),
+    Setting(
+        "address_per_minute", "600", integer(1, QUOTA_MAX), "Failed authentications an address may make."
+    ),
+    Setting("ban_minimum_rejections", "60", integer(1, QUOTA_MAX), "Fewest counted 429s before a ban."),
+    Setting("ban_window", "5m", parse_duration, "Window in which 429s are counted."),
+    Setting("ban_grace", "2s", parse_duration, "After a window's first 429: not counted."),
+    Setting("ban_durations", "1m,5m,15m,60m", durations, "Length of a key's first, second, … ban."),
+    Setting(
+        "ban_forgiven_after", "24h", parse_duration, "Without a ban for so long, the ladder starts anew."
+    ),
+    Setting(
+        "removal_date", "2030-12-05", date, "End of GET /pets/{petId}; later than published, never earlier."
+    ),
+    Setting("body_timeout", "10s", duration_to("60s"), "Deadline for a whole request body."),
+    Setting(
+        "workers", "1", integer(1, 256), "Processes that serve; more than one needs PETSTORE_VALKEY_URL."
+    ),
+    Setting(
+        "drain", "1s", pause_to("60s"), "At a stop: how long /readyz refuses before the listener closes."
+    ),
+    Setting("database_timeout", "5s", duration_to("60s"), "PostgreSQL: how long a statement may take."),
+    Setting("database_pool", "10", integer(1, 1_000), "PostgreSQL: connections of each process."),
+    Setting("database_prepared", "on", switch, "PostgreSQL: off behind PgBouncer in transaction mode."),
+    Setting("valkey_url", "", str, "Shared counters. Empty: this process counts for itself.", secret=True),
+    Setting("limiter_outage", "share", choice("share", "refuse"), "Without Valkey: a local share, or 503."),
+    Setting(
+        "replicas", "1", integer(1, 10_000), "Machines that share the counters: what a local share is of."
+    ),
+    Setting("write_queue", "1024", integer(1, 1_000_000), "Writes that may wait; more are answered 503."),
+    Setting("busy_timeout", "5s", duration_to("1h"), "How long to wait for another process's write."),
+    Setting("key_rotation_overlap", "24h", parse_duration, "How long a rotated key goes on working."),
+)
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The values in force, parsed; one field for each row of TABLE. Durations are in milliseconds."""
+
+    database_url: str
+    host: str
+    port: int
+    base_url: str
+    staging_base_url: str
+    environment: str
+    access_log: bool
+    log_format: str
+    log_level: str
+    trusted_proxies: Networks
+    ops_networks: Networks
+    cors_origins: tuple[str, ...]
+    address_per_minute: int
+    ban_minimum_rejections: int
+    ban_window: int
+    ban_grace: int
+    ban_durations: tuple[int, ...]
+    ban_forgiven_after: int
+    removal_date: datetime
+    body_timeout: int
+    write_queue: int
+    busy_timeout: int
+    key_rotation_overlap: int
+    workers: int
+    drain: int
+    database_timeout: int
+    database_pool: int
+    database_prepared: bool
+    valkey_url: str
+    limiter_outage: str
+    replicas: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the listener."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"

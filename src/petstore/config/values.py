@@ -1,0 +1,109 @@
+"""How a setting's text is read: a function for each kind of value, a ValueError for what it does not take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
+from urllib.parse import urlsplit
+
+from petstore.addresses import Networks
+from petstore.durations import parse_duration
+
+
+def choice(*values: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in values:
+            raise ValueError(f"expected one of {', '.join(values)}")
+        return text
+
+    return parse
+
+
+def switch(text: str) -> bool:
+    return choice("on", "off")(text) == "on"
+
+
+def integer(lowest: int, highest: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if re.fullmatch(r"[0-9]{1,18}", text, re.ASCII) is None or not lowest <= int(text) <= highest:
+            raise ValueError(f"expected a whole number from {lowest} to {highest}")
+        return int(text)
+
+    return parse
+
+
+def networks(text: str) -> Networks:
+    if text == "*":
+        raise ValueError("'*' would trust everybody; list addresses or networks such as 10.0.0.0/8")
+    return tuple(map(_network, _list(text)))
+
+
+def _network(text: str) -> IPv4Network | IPv6Network:
+    network = ip_network(text, strict=False)
+    if "/" in text and ip_interface(text).ip != network.network_address:
+        raise ValueError(f"{text} is an address within a network; write {network}")
+    return network
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def origins(text: str) -> tuple[str, ...]:
+    # Browsers send the scheme and the name in lower case, and what they send is compared byte for byte.
+    for origin in _list(text):
+        if re.fullmatch(r"https?://[a-z0-9.:\[\]-]+", origin, re.IGNORECASE | re.ASCII) is None:
+            raise ValueError(f"{origin!r} is not an origin such as https://shop.example")
+    return _list(text.lower())
+
+
+def host(text: str) -> str:
+    # An empty one would listen on every address of the machine.
+    if re.fullmatch(r"[A-Za-z0-9.:_-]+", text, re.ASCII) is None:
+        raise ValueError("expected an address such as 127.0.0.1, ::1 or 0.0.0.0")
+    return text
+
+
+def base_url(text: str) -> str:
+    parts = urlsplit(text)
+    if text and (parts.scheme not in ("http", "https") or not parts.netloc or not parts.path.endswith("/v1")):
+        raise ValueError("expected a URL that ends with /v1, such as https://api.example.com/v1")
+    if parts.query or parts.fragment or "@" in text or re.search(r'[^!-~]|[<>"]', text):
+        raise ValueError("expected a URL in ASCII without user, query or fragment")
+    return text
+
+
+def date(text: str) -> datetime:
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        raise ValueError("expected a date such as 2030-12-05") from None
+
+
+def duration_to(longest: str) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        milliseconds = parse_duration(text)
+        if milliseconds > parse_duration(longest):
+            raise ValueError(f"expected at most {longest}")
+        return milliseconds
+
+    return parse
+
+
+def pause_to(longest: str) -> Callable[[str], int]:
+    """A duration that may also be none at all: `0s`."""
+    parse_some = duration_to(longest)
+
+    def parse(text: str) -> int:
+        return 0 if text.strip() == "0s" else parse_some(text)
+
+    return parse
+
+
+def durations(text: str) -> tuple[int, ...]:
+    parsed = tuple(parse_duration(part) for part in _list(text))
+    if not parsed:
+        raise ValueError("expected at least one duration")
+    return parsed
