@@ -38,7 +38,7 @@ from petstore.ops.endpoints import Endpoints
 from petstore.ops.journal import Journal
 from petstore.ops.metrics import Metrics
 from petstore.ops.observer import ApiObserver
-from petstore.quota import BanPolicy, LimiterState
+from petstore.quota import BanPolicy, Limiter, LimiterState
 from petstore.storage import Store
 from petstore.usage import UsageMeter
 from petstore.web.pages import Pages
@@ -67,9 +67,13 @@ class Service:
         self._log_writer = log_writer
         self._saving = asyncio.create_task(journal.run())
 
+    def begin_drain(self) -> None:
+        """Say at /readyz that traffic should go elsewhere."""
+        self._endpoints.draining = True
+
     async def stop(self) -> None:
         """Write what is counted, carry out what was accepted, close everything."""
-        self._endpoints.draining = True
+        self.begin_drain()
         self.journal.stop()
         await self._saving
         try:
@@ -109,7 +113,7 @@ def _build_api(
     settings: Settings,
     clock: Clock,
     store: Store,
-    limiter: MemoryLimiter,
+    limiter: Limiter,
     meter: UsageMeter,
     observer: ApiObserver,
 ) -> ApiApp:
@@ -123,7 +127,6 @@ def _build_api(
     )
     gate = Gate(
         keys=store.keys,
-        versions=store.versions,
         limiter=limiter,
         addresses=AddressLimiter(clock, settings.address_per_minute),
         meter=meter,
@@ -194,7 +197,7 @@ async def _join(settings: Settings, clock: Clock, log_writer: logs.LogWriter) ->
     metrics = Metrics(lambda: log_writer.dropped)
     store = open_store(settings, clock, metrics)
     state: LimiterState = await store.ledger.load(clock.now_ms())
-    limiter = MemoryLimiter(clock, ban_policy(settings), state)
+    limiter = MemoryLimiter(clock, ban_policy(settings), store.versions, state)
     meter = UsageMeter()
     observer = ApiObserver(metrics, log_writer if settings.access_log else None)
     endpoints = Endpoints(

@@ -12,6 +12,7 @@ import msgspec
 
 from petstore.keys import Grant
 from petstore.usage import DAY_MS, MINUTE_MS, AccountWindows, UsageChanges
+from petstore.versions import UNKNOWN, Version, Versions
 
 SECOND_MS = 1_000
 DAY_SECONDS = 86_400
@@ -32,7 +33,8 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
 
     `binding` is the window that stops the client first: least remaining, on a tie the later reset.
     `retry_after_seconds` is 0 when it may. `banned` tells a ban from a used-up window, `ban_began` the one
-    refusal that began it.
+    refusal that began it. `versions` are those of a moment after the request arrived: what was kept under
+    them is still true.
     """
 
     allowed: bool
@@ -42,6 +44,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     retry_after_seconds: int = 0
     banned: bool = False
     ban_began: bool = False
+    versions: Versions = UNKNOWN
 
 
 class KeyStanding(msgspec.Struct, gc=False):
@@ -127,13 +130,15 @@ def _binding(minute: Window, day: Window) -> Window:
     return minute if minute.reset_at > day.reset_at else day
 
 
-def _banned(grant: Grant, standing: KeyStanding, now_ms: int, *, began: bool = False) -> Decision:
+def _banned(
+    grant: Grant, standing: KeyStanding, now_ms: int, versions: Versions, *, began: bool = False
+) -> Decision:
     """A ban closes both windows until its end."""
     reset_at = standing.banned_until_ms // SECOND_MS
     minute = Window("minute", grant.per_minute, 60, 0, reset_at)
     day = Window("day", grant.per_day, DAY_SECONDS, 0, reset_at)
     retry_after = max(1, ceil_seconds(standing.banned_until_ms - now_ms))
-    return Decision(False, (minute, day), minute, now_ms, retry_after, banned=True, ban_began=began)
+    return Decision(False, (minute, day), minute, now_ms, retry_after, True, began, versions)
 
 
 def _count_refusal(
@@ -183,12 +188,17 @@ def view(used: AccountWindows, grant: Grant, now_ms: int) -> tuple[Window, Windo
 
 
 def decide(
-    used: AccountWindows, standing: KeyStanding, grant: Grant, policy: BanPolicy, now_ms: int
+    used: AccountWindows,
+    standing: KeyStanding,
+    grant: Grant,
+    policy: BanPolicy,
+    now_ms: int,
+    versions: Versions = UNKNOWN,
 ) -> Decision:
     """Take one request from both windows, or from neither, and count a refusal towards a ban.
 
-    Changes the two records. A refused request consumes nothing; during a ban refusals neither extend it
-    nor count.
+    Changes the two records; `versions` is only handed on. A refused request consumes nothing; during a ban
+    refusals neither extend it nor count. limiter/take.lua says the same in Lua: change both.
     """
     if grant.pardoned_at_ms > standing.pardoned_ms:
         _apply_pardon(standing, grant)
@@ -196,20 +206,20 @@ def decide(
     if now_ms < used.minute_opened_ms or now_ms < day_began_ms or now_ms < standing.banned_from_ms:
         _follow_clock(used, standing, now_ms)
     if now_ms < standing.banned_until_ms:
-        return _banned(grant, standing, now_ms)
+        return _banned(grant, standing, now_ms, versions)
     if now_ms - used.minute_opened_ms >= MINUTE_MS or now_ms - day_began_ms >= DAY_MS:
         _roll(used, now_ms)
     if used.minute_used < grant.per_minute and used.day_used < grant.per_day:
         used.minute_used += 1
         used.day_used += 1
         windows = _windows(used, grant)
-        return Decision(True, windows, _binding(*windows), now_ms)
+        return Decision(True, windows, _binding(*windows), now_ms, 0, False, False, versions)
     windows = _windows(used, grant)
     binding = _binding(*windows)
     if _count_refusal(standing, grant, policy, binding.reset_at, now_ms):
-        return _banned(grant, standing, now_ms, began=True)
+        return _banned(grant, standing, now_ms, versions, began=True)
     retry_after = max(1, ceil_seconds(binding.reset_at * SECOND_MS - now_ms))
-    return Decision(False, windows, binding, now_ms, retry_after)
+    return Decision(False, windows, binding, now_ms, retry_after, False, False, versions)
 
 
 class AddressBucket(msgspec.Struct):
@@ -250,8 +260,17 @@ class LimiterState(msgspec.Struct):
 class Limiter(Protocol):
     """Counters shared by everything that serves an account."""
 
-    async def take(self, grant: Grant) -> Decision:
-        """One request of this key: both windows or neither. Never raises for an outage."""
+    async def take(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
+        """One request of this key: both windows or neither, and the versions as of after the call began.
+
+        `kept_under` is the keyring's version under which the caller kept this grant. When the keyring has
+        another one now, or an unknown one, nothing is taken and None comes back: the caller reads the grant
+        afresh and calls again without it. Raises Unavailable where there is no way to decide.
+        """
+        ...
+
+    def keyring_version(self) -> Version | None:
+        """The one to note before a grant is read, and to keep it under once a decision brings the same."""
         ...
 
     def drain(self) -> LimiterState:

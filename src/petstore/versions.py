@@ -1,22 +1,72 @@
-"""Versions that tell whether something read earlier is still true: one of the animals, one of the keys."""
+"""Versions that tell whether something read earlier is still true: one of the animals, one of the keys.
+
+Who moves them: SQLite by triggers; where counters are shared, whoever writes, through a Publisher.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Protocol
 
 import msgspec
+
+# Opaque: two of them are compared for equality, nothing else. None stands for "unknown": nothing that was
+# kept may be used, and nothing may be kept.
+Version = Hashable
 
 
 class Versions(msgspec.Struct, frozen=True, gc=False):
     """`catalogue` changes with every change of an animal, `keyring` with every one of an account or key."""
 
-    catalogue: int
-    keyring: int
+    catalogue: Version | None
+    keyring: Version | None
+
+
+UNKNOWN = Versions(None, None)
 
 
 class VersionSource(Protocol):
-    """Asked once by every request that wants to use something kept."""
+    """Where versions are known without shared counters: the store."""
 
-    def current(self) -> Versions:
-        """As of a moment after the request was received. Must be called on the event loop."""
+    async def current(self) -> Versions:
+        """As of a moment after the call began. Raises StoreUnavailable."""
         ...
+
+    def known(self) -> Versions:
+        """As of a moment before the call ended, perhaps long before; waits for nobody.
+
+        What is read from the store afterwards may be kept under it, once a decision has brought the same
+        version: then nothing has changed in between. Raises StoreUnavailable.
+        """
+        ...
+
+
+class Publisher(Protocol):
+    """Tells everybody who keeps something that it may have changed; used by a store that can't do so itself.
+
+    Around every transaction that changes something, also around one that finds that it was done before (a
+    replayed answer is an acknowledgement too):
+
+        async with publisher.changing(catalogue=True):
+            ... begin, change, commit ...
+
+    While the block runs, and for some seconds after a writer that died in it, the version is unknown to all.
+    At the block's end, however it ends, the version moves. Never raises for an outage: what happens then is
+    for the implementation to say. The caller is answered after the block, never within.
+    """
+
+    def changing(
+        self, *, catalogue: bool = False, keyring: bool = False
+    ) -> AbstractAsyncContextManager[None]:
+        """The time in which a change is made and committed."""
+        ...
+
+
+class NoPublisher:
+    """For a store whose versions move by themselves."""
+
+    def changing(
+        self, *, catalogue: bool = False, keyring: bool = False
+    ) -> AbstractAsyncContextManager[None]:
+        return nullcontext()

@@ -94,15 +94,17 @@ class MemoryBackend:
         self._store = store
         self._clock = clock
         self._policy = policy
-        self.limiter = MemoryLimiter(clock, policy)
+        self.limiter = MemoryLimiter(clock, policy, store.versions)
 
     async def take(self, grant: Grant) -> Decision:
-        return await self.limiter.take(grant)
+        decision = await self.limiter.take(grant)
+        assert decision is not None
+        return decision
 
     async def restart(self) -> None:
         await self._store.ledger.save(self.limiter.drain(), UsageChanges())
         state = await self._store.ledger.load(self._clock.now_ms())
-        self.limiter = MemoryLimiter(self._clock, self._policy, state)
+        self.limiter = MemoryLimiter(self._clock, self._policy, self._store.versions, state)
 
 
 LIMITERS = {"memory": MemoryBackend}

@@ -19,6 +19,7 @@ from petstore.usage import UsageChanges, UsageMeter
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
 from tests.support.service import open_shop
+from tests.support.versions import SteeredVersions
 from tests.support.waiting import until
 
 
@@ -51,7 +52,7 @@ class Counting:
         self.clock = clock
         self.ledger = Ledger()
         self.meter = UsageMeter()
-        self.limiter = MemoryLimiter(clock, BanPolicy())
+        self.limiter = MemoryLimiter(clock, BanPolicy(), SteeredVersions())
         self.journal = Journal(
             limiter=self.limiter, meter=self.meter, ledger=self.ledger, purge=self.ledger.purge, clock=clock
         )
@@ -59,6 +60,7 @@ class Counting:
     async def request(self) -> None:
         """One request of key 1, account 1."""
         decision = await self.limiter.take(Grant(1, 1, 60, 1_000))
+        assert decision is not None
         self.meter.count(1, 1, decision.now_ms, allowed=decision.allowed, deprecated=False)
 
     def sums(self) -> int:

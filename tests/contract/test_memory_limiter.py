@@ -10,7 +10,9 @@ from petstore.limiter.addresses import AddressLimiter, bucket_name
 from petstore.limiter.memory import MemoryLimiter
 from petstore.quota import BanPolicy, KeyStanding, LimiterState
 from petstore.usage import AccountWindows
+from petstore.versions import Versions
 from tests.support.clock import ManualClock
+from tests.support.versions import SteeredVersions
 
 FREE = Grant(1, 1, 60, 1_000)
 
@@ -20,7 +22,7 @@ class TestDrain:
 
     async def test_only_what_changed_and_only_once(self, clock: ManualClock) -> None:
         """Accounts by what passed, keys by what was refused."""
-        limiter = MemoryLimiter(clock, BanPolicy())
+        limiter = MemoryLimiter(clock, BanPolicy(), SteeredVersions())
         assert limiter.drain() == LimiterState()
         await limiter.take(FREE)
         changed = limiter.drain()
@@ -32,7 +34,7 @@ class TestDrain:
 
     async def test_a_batch_does_not_change_after_it_was_taken(self, clock: ManualClock) -> None:
         """It is on its way to the disk while the counting goes on."""
-        limiter = MemoryLimiter(clock, BanPolicy())
+        limiter = MemoryLimiter(clock, BanPolicy(), SteeredVersions())
         await limiter.take(FREE)
         changed = limiter.drain()
         await limiter.take(FREE)
@@ -46,7 +48,7 @@ class TestForgetting:
         """A window after its day, a standing a day after it would have been forgiven; not before."""
         windows = {1: AccountWindows(clock.now_ms(), 5, clock.now_ms() // 86_400_000, 5)}
         standings = {1: KeyStanding(level=1, banned_until_ms=clock.now_ms())}
-        limiter = MemoryLimiter(clock, BanPolicy(), LimiterState(windows, standings))
+        limiter = MemoryLimiter(clock, BanPolicy(), SteeredVersions(), LimiterState(windows, standings))
         limiter.drain()
         assert (list(windows), list(standings)) == ([1], [1])
         clock.advance(86_400)
@@ -59,12 +61,14 @@ class TestForgetting:
     async def test_a_window_that_reaches_over_midnight_is_kept(self, clock: ManualClock) -> None:
         """The minute that began before midnight still counts after it."""
         clock.set_seconds((clock.now_ms() // 86_400_000 + 1) * 86_400 - 1)
-        limiter = MemoryLimiter(clock, BanPolicy())
+        limiter = MemoryLimiter(clock, BanPolicy(), SteeredVersions())
         for _ in range(60):
             await limiter.take(FREE)
         clock.advance(2)
         limiter.drain()
-        assert not (await limiter.take(FREE)).allowed
+        decision = await limiter.take(FREE)
+        assert decision is not None
+        assert not decision.allowed
 
 
 class TestAddresses:
@@ -118,3 +122,32 @@ class TestAddresses:
         limiter.charge("192.0.2.5")
         assert not limiter.charge("192.0.2.1").allowed
         assert not limiter.charge("192.0.2.4").allowed
+
+
+class TestVersions:
+    """A decision brings the versions of its moment; a grant that was kept passes only while they stand."""
+
+    async def test_a_grant_kept_under_another_keyring_takes_nothing(self, clock: ManualClock) -> None:
+        """None comes back, for a moved version and for an unknown one; the caller calls again."""
+        versions = SteeredVersions()
+        limiter = MemoryLimiter(clock, BanPolicy(), versions)
+        version = limiter.keyring_version()
+        assert await limiter.take(FREE, version) is not None
+        for now in (Versions(1, 2), Versions(1, None)):
+            versions.now = now
+            assert await limiter.take(FREE, version) is None
+        decision = await limiter.take(FREE)
+        assert decision is not None
+        assert (decision.windows[0].remaining, decision.versions) == (58, Versions(1, None))
+
+    async def test_every_decision_brings_them(self, clock: ManualClock) -> None:
+        """Admitted, refused, banned."""
+        versions = SteeredVersions()
+        limiter = MemoryLimiter(clock, BanPolicy(minimum_rejections=1, grace_ms=0), versions)
+        grant = Grant(1, 1, 1, 10)
+        for milliseconds in (0, 0, 1, 1, 1):
+            clock.ms += milliseconds
+            decision = await limiter.take(grant)
+            assert decision is not None
+            assert decision.versions is versions.now
+        assert decision.banned

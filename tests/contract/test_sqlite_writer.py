@@ -242,7 +242,7 @@ class TestLocks:
         outside.execute("BEGIN IMMEDIATE")
         assert len((await store.pets.page(PageQuery())).pets) == 1
         assert await store.keys.find_grant(b"x" * 32) is None
-        store.versions.current()
+        await store.versions.current()
         await store.probe()
         outside.close()
         await store.close()

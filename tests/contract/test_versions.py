@@ -31,7 +31,7 @@ async def turn() -> None:
 async def moved(store: Store, before: Versions) -> tuple[bool, bool]:
     """Whether the catalogue's and the keyring's version are others than before."""
     await turn()
-    now = store.versions.current()
+    now = await store.versions.current()
     return now.catalogue != before.catalogue, now.keyring != before.keyring
 
 
@@ -55,7 +55,7 @@ class TestWhatMoves:
             store.pets.set_status(1, PetStatus.SOLD, "staff"),
         ):
             await turn()
-            before = store.versions.current()
+            before = await store.versions.current()
             await change
             assert await moved(store, before) == (True, False)
 
@@ -70,13 +70,13 @@ class TestWhatMoves:
             store.keys.revoke(1),
         ):
             await turn()
-            before = store.versions.current()
+            before = await store.versions.current()
             await change
             assert await moved(store, before) == (False, True)
 
     async def test_counters_move_nothing(self, store: Store) -> None:
         """A batch is written every second: what is kept survives it."""
-        before = store.versions.current()
+        before = await store.versions.current()
         state = LimiterState({1: AccountWindows(1, 1, 1, 1)}, {1: KeyStanding(strikes=1)})
         await store.ledger.save(state, UsageChanges({(1, 7): DailyUsage(7, 1)}, {1: 5}))
         await store.purge(10**15)
@@ -84,7 +84,7 @@ class TestWhatMoves:
 
     async def test_reading_moves_nothing(self, store: Store) -> None:
         """Nor does a refused change."""
-        before = store.versions.current()
+        before = await store.versions.current()
         await store.pets.get(1)
         await store.keys.find_grant(digest(b"x"))
         with pytest.raises(Exception, match="no animal 9"):
@@ -106,13 +106,13 @@ class TestWhatMoves:
         self, backend: Backend, store: Store, sql: str, catalogue: bool, keyring: bool
     ) -> None:
         """Any other connection, even a SQL shell. (SQLite's file control would miss it.)"""
-        before = store.versions.current()
+        before = await store.versions.current()
         backend.execute(sql)
         assert await moved(store, before) == (catalogue, keyring)
 
     async def test_a_second_store_is_seen(self, backend: Backend, store: Store) -> None:
         """As a command beside the server is."""
-        before = store.versions.current()
+        before = await store.versions.current()
         await backend.open().pets.add(NewPet("Tom", 2))
         assert await moved(store, before) == (True, False)
 
@@ -171,11 +171,11 @@ class TestTurn:
         """A hundred requests that were received together; the next turn looks again."""
         loop = asyncio.get_running_loop()
         for _ in range(100):
-            loop.call_soon(versions.current)
+            loop.call_soon(versions.known)
         await turn()
         assert spy.looks == 1
         await turn()
-        versions.current()
+        versions.known()
         assert spy.looks == 2
 
     async def test_a_request_of_the_next_turn_sees_a_commit_of_this_one(
@@ -184,9 +184,9 @@ class TestTurn:
         """Checked, then committed outside, then received: it is seen."""
         loop = asyncio.get_running_loop()
         seen: list[Versions] = []
-        first = versions.current()
+        first = versions.known()
         self.write(database)
-        loop.call_soon(lambda: seen.append(versions.current()))
+        loop.call_soon(lambda: seen.append(versions.known()))
         await turn()
         assert seen[0].catalogue == first.catalogue + 1
 
@@ -201,12 +201,12 @@ class TestTurn:
 
         def meanwhile() -> None:
             self.write(database)
-            loop.call_soon(lambda: seen.append(versions.current()))
+            loop.call_soon(lambda: seen.append(versions.known()))
 
-        first = versions.current()
+        first = versions.known()
         await turn()
         spy.after_look = meanwhile
-        assert versions.current() == first
+        assert versions.known() == first
         await turn()
         await turn()
         assert seen[0].catalogue == first.catalogue + 1
@@ -219,13 +219,13 @@ class TestTurn:
         the state that was still open."""
         loop = asyncio.get_running_loop()
         seen: list[Versions] = []
-        first = versions.current()
+        first = versions.known()
         await turn()
-        spy.after_look = lambda: loop.call_soon(versions.current)
-        assert versions.current() == first
+        spy.after_look = lambda: loop.call_soon(versions.known)
+        assert versions.known() == first
         versions.execute("SELECT count(*) FROM pets").fetchall()
         self.write(database)
-        loop.call_soon(lambda: seen.append(versions.current()))
+        loop.call_soon(lambda: seen.append(versions.known()))
         await turn()
         await turn()
         assert seen[0].catalogue == first.catalogue + 1
@@ -247,8 +247,8 @@ class TestTurn:
 
         spy.after_look = fail
         with pytest.raises(Exception, match="busy"):
-            versions.current()
-        assert versions.current().catalogue == 1
+            versions.known()
+        assert versions.known().catalogue == 1
         assert spy.looks == 2
 
 

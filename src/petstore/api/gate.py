@@ -15,7 +15,7 @@ from petstore.errors import KeyBanned, RateLimited, Unauthorized
 from petstore.keys import Grant, KeyRepository, digest, is_wellformed
 from petstore.quota import Decision, Limiter
 from petstore.usage import UsageMeter
-from petstore.versions import VersionSource
+from petstore.versions import Version
 
 _KEPT_GRANTS_MAX = 100_000
 
@@ -37,7 +37,6 @@ class Gate:
         self,
         *,
         keys: KeyRepository,
-        versions: VersionSource,
         limiter: Limiter,
         addresses: AddressQuota,
         meter: UsageMeter,
@@ -45,14 +44,13 @@ class Gate:
         trusted_proxies: Networks = (),
     ) -> None:
         self._keys = keys
-        self._versions = versions
         self._limiter = limiter
         self._addresses = addresses
         self._meter = meter
         self._clock = clock
         self._trusted = trusted_proxies
         self._kept: dict[bytes, Grant] = {}
-        self._kept_version = -1
+        self._kept_version: Version | None = None
 
     async def admit(self, request: Request, *, deprecated: bool) -> None:
         """Let an authenticated request pass at the cost of one, and note the Decision on it.
@@ -62,19 +60,16 @@ class Gate:
         token = request.bearer_token()
         if token is None:
             raise self._failed(request, _ONE_MESSAGE)
-        versions = request.versions = self._versions.current()
-        if versions.keyring != self._kept_version:
-            self._kept.clear()
-            self._kept_version = versions.keyring
         # The digest first, whatever the token: the work says nothing about how close a guess was.
         key_digest = digest(token)
+        decision = None
         grant = self._kept.get(key_digest)
-        if grant is None:
-            grant = await self._look_up(request, token, key_digest)
-        if grant.revoked_at_ms is not None or grant.expires_at_ms is not None:
-            self._check_term(request, grant)
+        if grant is not None:
+            decision = await self._take_kept(grant)
+        if grant is None or decision is None:
+            grant, decision = await self._take_afresh(request, token, key_digest)
         request.grant = grant
-        decision = request.decision = await self._limiter.take(grant)
+        request.decision = decision
         self._meter.count(
             grant.account_id, grant.key_id, decision.now_ms, allowed=decision.allowed, deprecated=deprecated
         )
@@ -85,18 +80,40 @@ class Gate:
         """The address's window, for an answer that was given before authentication."""
         return self._addresses.peek(request.client_address(self._trusted))
 
-    async def _look_up(self, request: Request, token: bytes, key_digest: bytes) -> Grant:
+    async def _take_kept(self, grant: Grant) -> Decision | None:
+        """Take by a grant that is kept; None when it has to be read afresh.
+
+        A key whose end has come is read afresh too: its refusal is never an old one.
+        """
+        if grant.expires_at_ms is not None and grant.expires_at_ms <= self._clock.now_ms():
+            return None
         version = self._kept_version
+        decision = await self._limiter.take(grant, version)
+        if decision is None and version == self._kept_version:
+            self._kept.clear()
+        return decision
+
+    async def _take_afresh(self, request: Request, token: bytes, key_digest: bytes) -> tuple[Grant, Decision]:
+        """Read the grant from the store, take by it, and keep it when nothing has changed meanwhile."""
+        version = self._limiter.keyring_version()
         grant = None
         if token.isascii() and is_wellformed(token.decode("ascii")):
             grant = await self._keys.find_grant(key_digest)
         if grant is None:
             raise self._failed(request, _ONE_MESSAGE)
-        if version == self._kept_version:
-            if len(self._kept) >= _KEPT_GRANTS_MAX:
-                self._kept.clear()
-            self._kept[key_digest] = grant
-        return grant
+        self._check_term(request, grant)
+        decision = await self._limiter.take(grant)
+        assert decision is not None  # nothing was said about a version
+        if version is not None and version == decision.versions.keyring:
+            self._keep(version, key_digest, grant)
+        return grant, decision
+
+    def _keep(self, version: Version, key_digest: bytes, grant: Grant) -> None:
+        """Everything kept is of one version of the keyring."""
+        if version != self._kept_version or len(self._kept) >= _KEPT_GRANTS_MAX:
+            self._kept.clear()
+            self._kept_version = version
+        self._kept[key_digest] = grant
 
     def _check_term(self, request: Request, grant: Grant) -> None:
         """Revoked and expired keys are told apart only here, after the digest matched."""

@@ -16,7 +16,6 @@ from petstore.addresses import Networks, client_address
 from petstore.errors import HeadersTooLarge, InvalidHeader, UriTooLong
 from petstore.keys import Grant
 from petstore.quota import Decision
-from petstore.versions import Versions
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -41,7 +40,7 @@ def _is_host(value: bytes) -> bool:
 
 
 class Request(msgspec.Struct, gc=False):
-    """One request on its way through the pipeline; the gate fills `grant`, `decision` and `versions`.
+    """One request on its way through the pipeline; the gate fills `grant` and `decision`.
 
     `values` has the header lines by their name, `repeated` the names that stand more than once, `size` counts
     the lines' bytes with four more for each: the colon, the space and the line's end.
@@ -58,7 +57,6 @@ class Request(msgspec.Struct, gc=False):
     request_id: bytes = b""
     grant: Grant | None = None
     decision: Decision | None = None
-    versions: Versions | None = None
 
     def header(self, name: bytes) -> bytes | None:
         """A header's value, the first one where it is repeated."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from petstore.versions import Version
+
 _BYTES_MAX = 2 * 1024 * 1024
 _OVERHEAD_BYTES = 300
 
@@ -13,15 +15,17 @@ class KeptPages:
 
     def __init__(self) -> None:
         self._pages: dict[bytes, Kept] = {}
-        self._version = -1
+        self._version: Version | None = None
         self._bytes = 0
 
-    def find(self, query: bytes, version: int) -> Kept | None:
+    def find(self, query: bytes, version: Version | None) -> Kept | None:
         """The page of this query, if it was kept while the catalogue had this version."""
-        return self._pages.get(query) if version == self._version else None
+        return self._pages.get(query) if version is not None and version == self._version else None
 
-    def keep(self, query: bytes, version: int, page: Kept) -> None:
+    def keep(self, query: bytes, version: Version | None, page: Kept) -> None:
         """Keep a page that was read after the version was; forget those of other versions."""
+        if version is None:
+            return
         if version != self._version or self._bytes > _BYTES_MAX:
             self._pages.clear()
             self._bytes = 0

@@ -33,8 +33,8 @@ class PetOperations:
 
     async def list_pets(self, request: Request) -> Reply:
         """GET /pets: a page in ascending order of id, its neighbours in `Link`."""
-        assert request.versions is not None  # the gate was passed
-        version = request.versions.catalogue
+        assert request.decision is not None  # the gate was passed
+        version = request.decision.versions.catalogue
         kept = self._kept.find(request.query, version)
         if kept is None:
             query = requests.read_page_query(request.query)

@@ -1,6 +1,7 @@
 """The limiter of a single process: records in two dictionaries, decided by quota.py.
 
-No locks: every call is made on the event loop and none suspends. Durability is the ledger's affair.
+No locks: every call is made on the event loop, and nothing suspends between reading a record and writing
+it. Durability is the ledger's affair, versions are the store's.
 """
 
 from __future__ import annotations
@@ -11,33 +12,43 @@ from petstore.clock import Clock
 from petstore.keys import Grant
 from petstore.quota import BanPolicy, Decision, KeyStanding, LimiterState, decide
 from petstore.usage import DAY_MS, MINUTE_MS, AccountWindows
+from petstore.versions import Version, VersionSource
 
 
 class MemoryLimiter:
     """Implements quota.Limiter for everything that one process serves."""
 
-    def __init__(self, clock: Clock, policy: BanPolicy, state: LimiterState | None = None) -> None:
+    def __init__(
+        self, clock: Clock, policy: BanPolicy, versions: VersionSource, state: LimiterState | None = None
+    ) -> None:
         self._clock = clock
         self._policy = policy
+        self._versions = versions
         self._windows = state.windows if state else {}
         self._standings = state.standings if state else {}
         self._changed_accounts: set[int] = set()
         self._changed_keys: set[int] = set()
         self._swept_day = clock.now_ms() // DAY_MS
 
-    async def take(self, grant: Grant) -> Decision:
+    async def take(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
+        versions = await self._versions.current()
+        if kept_under is not None and versions.keyring != kept_under:
+            return None
         used = self._windows.get(grant.account_id)
         if used is None:
             used = self._windows[grant.account_id] = AccountWindows()
         # Most keys are never refused anything: nothing is remembered of them.
         standing = self._standings.get(grant.key_id) or KeyStanding()
-        decision = decide(used, standing, grant, self._policy, self._clock.now_ms())
+        decision = decide(used, standing, grant, self._policy, self._clock.now_ms(), versions)
         if decision.allowed:
             self._changed_accounts.add(grant.account_id)
         else:
             self._standings[grant.key_id] = standing
             self._changed_keys.add(grant.key_id)
         return decision
+
+    def keyring_version(self) -> Version | None:
+        return self._versions.known().keyring
 
     def drain(self) -> LimiterState:
         changed = LimiterState(

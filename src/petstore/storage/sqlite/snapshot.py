@@ -32,7 +32,11 @@ class TurnReader:
         self._data_version = -1
         self._versions = Versions(-1, -1)
 
-    def current(self) -> Versions:
+    async def current(self) -> Versions:
+        return self.known()
+
+    def known(self) -> Versions:
+        """The turn's versions: must be called on the event loop."""
         if self._checked:
             return self._versions
         self._begin_turn()

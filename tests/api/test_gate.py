@@ -1,0 +1,156 @@
+"""The gate's bargain with its limiter: a grant is kept under the version that a decision confirms (I14)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from petstore.api.gate import Gate
+from petstore.api.head import Request, read_request
+from petstore.errors import Unauthorized
+from petstore.keys import Grant, digest, mint
+from petstore.limiter.addresses import AddressLimiter
+from petstore.limiter.memory import MemoryLimiter
+from petstore.quota import BanPolicy
+from petstore.usage import UsageMeter
+from petstore.versions import Version, Versions
+from tests.support.clock import ManualClock
+from tests.support.versions import SteeredVersions
+
+KEY = mint("test")
+
+
+class Keys:
+    """The one grant of a store, how often it was read, and a moment to act right after a read."""
+
+    def __init__(self) -> None:
+        self.grant: Grant | None = Grant(1, 1, 60, 1_000)
+        self.reads = 0
+        self.after_read: Callable[[], None] = lambda: None
+
+    async def find_grant(self, key_digest: bytes) -> Grant | None:
+        assert key_digest == digest(KEY.encode())
+        self.reads += 1
+        found = self.grant
+        self.after_read()
+        return found
+
+
+class LateLimiter(MemoryLimiter):
+    """Knows, between decisions, only the version of the last one: as with counters elsewhere."""
+
+    seen: Version | None = None
+
+    async def take(self, grant: Grant, kept_under: Version | None = None) -> Any:
+        decision = await super().take(grant, kept_under)
+        if decision is not None:
+            self.seen = decision.versions.keyring
+        return decision
+
+    def keyring_version(self) -> Version | None:
+        return self.seen
+
+
+class Entrance:
+    """A gate on its own."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.keys = Keys()
+        self.versions = SteeredVersions()
+        self.limiter = LateLimiter(clock, BanPolicy(), self.versions)
+        self.gate = Gate(
+            keys=self.keys,  # type: ignore[arg-type]
+            limiter=self.limiter,
+            addresses=AddressLimiter(clock, 600),
+            meter=UsageMeter(),
+            clock=clock,
+        )
+
+    async def ask(self) -> Request:
+        async def receive() -> dict[str, Any]:
+            return {}
+
+        head = [(b"host", b"x"), (b"authorization", f"Bearer {KEY}".encode())]
+        scope = {"method": "GET", "raw_path": b"/v1/pets", "query_string": b"", "headers": head}
+        request = read_request({**scope, "client": ("192.0.2.1", 1)}, receive)
+        await self.gate.admit(request, deprecated=False)
+        return request
+
+
+@pytest.fixture
+def entrance(clock: ManualClock) -> Entrance:
+    return Entrance(clock)
+
+
+def left(request: Request) -> int:
+    """Remaining of the minute."""
+    assert request.decision is not None
+    return request.decision.windows[0].remaining
+
+
+class TestKeeping:
+    """When a grant is kept, and when it may be used."""
+
+    async def test_kept_once_two_decisions_agree(self, entrance: Entrance) -> None:
+        """The first request knows no version before its read, so the second reads too; then none does."""
+        assert [left(await entrance.ask()) for _ in range(5)] == [59, 58, 57, 56, 55]
+        assert entrance.keys.reads == 2
+
+    async def test_a_moved_version_is_one_more_read_and_one_request(self, entrance: Entrance) -> None:
+        """The refused take took nothing: the quota falls by one for each request."""
+        for _ in range(3):
+            await entrance.ask()
+        entrance.versions.now = Versions(1, 2)
+        assert left(await entrance.ask()) == 56
+        assert left(await entrance.ask()) == 55
+        assert left(await entrance.ask()) == 54
+        assert entrance.keys.reads == 4
+
+    async def test_nothing_is_kept_or_used_while_the_version_is_unknown(self, entrance: Entrance) -> None:
+        """A writer is at work, or the counters are out of reach: everybody reads."""
+        for _ in range(3):
+            await entrance.ask()
+        entrance.versions.now = Versions(None, None)
+        for _ in range(4):
+            await entrance.ask()
+        assert entrance.keys.reads == 6
+
+    async def test_a_change_between_version_and_read_is_never_kept(self, entrance: Entrance) -> None:
+        """Read before the change, decided after it: the grant serves this request and no other."""
+        await entrance.ask()
+
+        def revoke() -> None:
+            entrance.keys.grant = Grant(1, 1, 60, 1_000, revoked_at_ms=1)
+            entrance.versions.now = Versions(1, 2)
+            entrance.keys.after_read = lambda: None
+
+        entrance.keys.after_read = revoke
+        await entrance.ask()
+        with pytest.raises(Unauthorized, match="revoked"):
+            await entrance.ask()
+
+    async def test_a_revoked_key_takes_nothing(self, entrance: Entrance) -> None:
+        """401 costs the account nothing."""
+        for _ in range(3):
+            await entrance.ask()
+        entrance.keys.grant = Grant(1, 1, 60, 1_000, revoked_at_ms=1)
+        entrance.versions.now = Versions(1, 2)
+        with pytest.raises(Unauthorized):
+            await entrance.ask()
+        entrance.keys.grant = Grant(1, 1, 60, 1_000)
+        assert left(await entrance.ask()) == 56
+
+    async def test_a_kept_key_past_its_end_is_read_afresh(
+        self, entrance: Entrance, clock: ManualClock
+    ) -> None:
+        """Its refusal is never an old one: an end that was moved meanwhile is seen."""
+        entrance.keys.grant = Grant(1, 1, 60, 1_000, expires_at_ms=clock.now_ms() + 1_000)
+        for _ in range(3):
+            await entrance.ask()
+        clock.advance(1)
+        with pytest.raises(Unauthorized, match="expired"):
+            await entrance.ask()
+        entrance.keys.grant = Grant(1, 1, 60, 1_000, expires_at_ms=clock.now_ms() + 1_000)
+        assert left(await entrance.ask()) == 56

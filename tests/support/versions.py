@@ -1,0 +1,18 @@
+"""Versions as a test wants them: they stand until it moves them."""
+
+from __future__ import annotations
+
+from petstore.versions import Versions
+
+
+class SteeredVersions:
+    """Implements petstore.versions.VersionSource."""
+
+    def __init__(self) -> None:
+        self.now = Versions(1, 1)
+
+    async def current(self) -> Versions:
+        return self.now
+
+    def known(self) -> Versions:
+        return self.now
