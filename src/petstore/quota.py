@@ -222,29 +222,6 @@ def decide(
     return Decision(False, windows, binding, now_ms, retry_after, False, False, versions)
 
 
-class AddressBucket(msgspec.Struct):
-    """Failed authentications of one client address in its 60-second window."""
-
-    opened_ms: int = -MINUTE_MS
-    used: int = 0
-
-
-def decide_address(bucket: AddressBucket, limit: int, now_ms: int, *, charge: bool) -> Decision:
-    """Take one failed authentication from an address's window, or (`charge` off) only look at it."""
-    age_ms = now_ms - bucket.opened_ms
-    if not 0 <= age_ms < MINUTE_MS:
-        bucket.opened_ms = now_ms - now_ms % SECOND_MS
-        if age_ms >= MINUTE_MS:
-            bucket.used = 0
-    allowed = bucket.used < limit
-    if charge and allowed:
-        bucket.used += 1
-    reset_at = bucket.opened_ms // SECOND_MS + 60
-    window = Window("address", limit, 60, limit - bucket.used, reset_at)
-    retry_after = 0 if allowed else max(1, ceil_seconds(reset_at * SECOND_MS - now_ms))
-    return Decision(allowed, (window,), window, now_ms, retry_after)
-
-
 class LimiterState(msgspec.Struct):
     """Windows by account and standings by key: what has to survive a restart, absolute values."""
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from petstore.keys import Grant
+from petstore.limiter.addresses import AddressBucket, decide_address
 from petstore.quota import (
-    AddressBucket,
     BanPolicy,
     Decision,
     KeyStanding,
@@ -19,7 +19,6 @@ from petstore.quota import (
     Window,
     ceil_seconds,
     decide,
-    decide_address,
     view,
 )
 from petstore.usage import DAY_MS, AccountWindows

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from ipaddress import IPv6Address
 
+import msgspec
+
 from petstore.addresses import UNKNOWN, parse_address
 from petstore.clock import Clock
-from petstore.quota import AddressBucket, Decision, decide_address
+from petstore.quota import SECOND_MS, Decision, Window, ceil_seconds
+from petstore.usage import MINUTE_MS
 
 _REMEMBERED = 100_000
 _IPV6_NETWORK_BITS = 64
@@ -22,6 +25,29 @@ def bucket_name(address: str) -> str:
     if isinstance(parsed, IPv6Address):
         return f"{int(parsed) >> _IPV6_NETWORK_BITS:x}/64"
     return str(parsed) if parsed is not None else UNKNOWN
+
+
+class AddressBucket(msgspec.Struct):
+    """Failed authentications of one client address in its 60-second window."""
+
+    opened_ms: int = -MINUTE_MS
+    used: int = 0
+
+
+def decide_address(bucket: AddressBucket, limit: int, now_ms: int, *, charge: bool) -> Decision:
+    """Take one failed authentication from an address's window, or (`charge` off) only look at it."""
+    age_ms = now_ms - bucket.opened_ms
+    if not 0 <= age_ms < MINUTE_MS:
+        bucket.opened_ms = now_ms - now_ms % SECOND_MS
+        if age_ms >= MINUTE_MS:
+            bucket.used = 0
+    allowed = bucket.used < limit
+    if charge and allowed:
+        bucket.used += 1
+    reset_at = bucket.opened_ms // SECOND_MS + 60
+    window = Window("address", limit, 60, limit - bucket.used, reset_at)
+    retry_after = 0 if allowed else max(1, ceil_seconds(reset_at * SECOND_MS - now_ms))
+    return Decision(allowed, (window,), window, now_ms, retry_after)
 
 
 class AddressLimiter:
