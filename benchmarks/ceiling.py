@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+import socket
 import sys
-from functools import partial
 from typing import Any
 
-from granian import Granian
+import uvloop
 
-from petstore.cli.serve import granian_options
+from petstore.serving.worker import BACKLOG, HttpServer
 
 
 class Plaintext:
@@ -20,16 +22,19 @@ class Plaintext:
         self._start = {"type": "http.response.start", "status": 200, "headers": headers}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            while (message := await receive())["type"] != "lifespan.shutdown":
-                await send({"type": f"{message['type']}.complete"})
-            await send({"type": "lifespan.shutdown.complete"})
-            return
         await send(self._start)
         await send(self._body)
 
 
+async def serve(port: int, body_bytes: int) -> None:
+    """Until SIGTERM, on the same server class that the service's workers use."""
+    listener = socket.create_server(("127.0.0.1", port), backlog=BACKLOG)
+    listener.setblocking(False)
+    server = HttpServer(Plaintext(body_bytes), listener, 16_384)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, server.stop)
+    await server.serve()
+
+
 if __name__ == "__main__":
-    port, body_bytes = int(sys.argv[1]), int(sys.argv[2])
-    server = Granian("benchmarks.ceiling", address="127.0.0.1", port=port, **granian_options())
-    server.serve(target_loader=partial(Plaintext, body_bytes), wrap_loader=False)
+    asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
+    asyncio.run(serve(int(sys.argv[1]), int(sys.argv[2])))

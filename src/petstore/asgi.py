@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
+from typing import Any
+
 import structlog
 
 from petstore import bootstrap
@@ -20,6 +23,7 @@ class Application:
         self._settings = settings
         self._clock = clock
         self._service: bootstrap.Service | None = None
+        self._draining = False
 
     @property
     def service(self) -> bootstrap.Service:
@@ -27,14 +31,24 @@ class Application:
         assert self._service is not None, "the lifespan has not started"
         return self._service
 
-    @property
-    def is_running(self) -> bool:
-        """Whether the service is built and not stopped yet."""
-        return self._service is not None
-
     async def start(self) -> None:
         """Build the service. Raises ConfigurationError and StoreUnavailable."""
         self._service = await bootstrap.build(self._settings, self._clock)
+
+    async def try_to_start(self) -> bool:
+        """Build the service, or say in the log why that is not possible."""
+        try:
+            await self.start()
+        except Exception as error:
+            foreseen = isinstance(error, ConfigurationError | PetstoreError)
+            _log.error("start failed", reason=str(error), exc_info=None if foreseen else error)
+            return False
+        return True
+
+    def begin_drain(self) -> None:
+        """From now on not ready, and each connection is closed after its answer; requests are served on."""
+        self.service.begin_drain()
+        self._draining = True
 
     async def stop(self) -> None:
         """Stop the service."""
@@ -43,6 +57,8 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
+            if self._draining:
+                send = _closing(send)
             path: bytes = scope["raw_path"]
             service = self.service
             if path.startswith(b"/v1/") or path == b"/v1":
@@ -56,15 +72,22 @@ class Application:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
-                try:
-                    await self.start()
-                except Exception as error:
-                    foreseen = isinstance(error, ConfigurationError | PetstoreError)
-                    _log.error("start failed", reason=str(error), exc_info=None if foreseen else error)
-                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                if not await self.try_to_start():
+                    await send({"type": "lifespan.startup.failed", "message": "The log says why."})
                     return
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
                 await self.stop()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+
+def _closing(send: Send) -> Send:
+    """Tell the client, or the proxy, to take its next request elsewhere (RFC 9112, section 9.6)."""
+
+    async def send_and_close(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message["headers"], (b"connection", b"close")]
+        await send(message)
+
+    return send_and_close

@@ -37,7 +37,7 @@ class Module:
         return str(self.path.relative_to(ROOT))
 
 
-EDGES = {"storage", "limiter", "api", "web", "ops", "cli"}
+EDGES = {"storage", "limiter", "api", "web", "ops", "serving", "cli"}
 JOINING = {"petstore", "config", "opening", "bootstrap", "asgi"}
 
 

@@ -21,7 +21,8 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "web": ({"petstore"}, {"starlette"}),
     "ops": ({"petstore"}, {"starlette", "structlog", "prometheus_client"}),
     "opening": ({"config", "storage"}, set()),
-    "cli": ({"petstore", "config", "opening", "bootstrap", "asgi"}, {"click", "rich", "granian"}),
+    "serving": ({"config", "asgi"}, {"granian", "uvloop"}),
+    "cli": ({"petstore", "config", "opening", "bootstrap", "serving"}, {"click", "rich"}),
     "bootstrap": (
         {"petstore", "config", "opening", "storage", "limiter", "api", "web", "ops"},
         {"starlette", "structlog"},

@@ -1,9 +1,7 @@
-"""`petstore serve` up to the moment at which the HTTP server takes over; the rest is in tests/e2e."""
+"""`petstore serve` up to the moment at which workers are started; the rest is in tests/e2e."""
 
 from __future__ import annotations
 
-import asyncio
-import signal
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -11,41 +9,32 @@ from typing import Any
 import pytest
 
 from petstore import config
-from petstore.asgi import Application
 from petstore.keys import KEY_PATTERN
 from petstore.opening import lock_for_serving
 from tests.cli.conftest import Cli
 
 
-class FakeGranian:
-    """Takes what the HTTP server would take, and comes back at once."""
+class FakeSupervisor:
+    """Takes what the parent of the workers would take, and comes back at once."""
 
     started: list[dict[str, Any]]
 
-    def __init__(self, _target: str, **options: Any) -> None:
-        self.options = options
+    def __init__(self, work: Callable[..., int], **options: Any) -> None:
+        self.options = options | {"work": work}
 
-    def signal_handler_interrupt(self) -> None:
-        """Takes the place of the handler that would reload."""
-
-    def serve(self, *, target_loader: Callable[[], object], wrap_loader: bool) -> None:
-        loop = asyncio.new_event_loop()
-        asyncio.set_event_loop(loop)  # the worker has its loop before it loads the application
-        self.started.append(self.options | {"application": target_loader(), "wrap_loader": wrap_loader})
-        asyncio.set_event_loop(None)
-        loop.close()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+    def run(self) -> None:
+        self.started.append(self.options)
 
 
 @pytest.fixture
 def started(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What was handed to the HTTP server."""
-    FakeGranian.started = []
-    monkeypatch.setattr("granian.Granian", FakeGranian)
+    """What was handed to the supervisor."""
+    FakeSupervisor.started = []
+    monkeypatch.setattr("petstore.serving.supervisor.Supervisor", FakeSupervisor)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         cli.settings["PETSTORE_PORT"] = str(probe.getsockname()[1])
-    return FakeGranian.started
+    return FakeSupervisor.started
 
 
 class TestFirstStart:
@@ -58,8 +47,8 @@ class TestFirstStart:
         base = f"http://127.0.0.1:{cli.settings['PETSTORE_PORT']}/v1"
         assert f"curl -i -H 'Authorization: Bearer {key}' {base}/pets" in result.stderr
         assert "account  local (id 1)" in cli.ok("keys", "check", stdin=key)
-        assert isinstance(started[0]["application"], Application)
-        assert started[0]["address"] == "127.0.0.1"
+        assert started[0]["count"] == 1
+        assert started[0]["overlap"] is False  # two workers at once would both count
 
     def test_happens_once(self, cli: Cli, started: list[dict[str, Any]]):
         """Where there is an account, no key is issued; the lock is free again after the stop."""
@@ -90,6 +79,17 @@ class TestFirstStart:
 
 
 class TestRefused:
+    @pytest.mark.parametrize("by", ["option", "setting"])
+    def test_several_workers_without_shared_counters(self, cli: Cli, started: list[dict[str, Any]], by: str):
+        """Each would grant every plan's whole limit: the reason, the remedy, exit 78, and nothing is made."""
+        if by == "setting":
+            cli.settings["PETSTORE_WORKERS"] = "2"
+        message = cli.refused(78, "serve", *(["--workers", "2"] if by == "option" else []))
+        assert "PETSTORE_WORKERS=2 needs shared counters" in message
+        assert "set PETSTORE_VALKEY_URL=valkey://" in message
+        assert started == []
+        assert list(cli.folder.iterdir()) == []
+
     def test_port_that_is_in_use(self, cli: Cli, started: list[dict[str, Any]]):
         """Two services on one port would answer by turns; nothing is made before that is known."""
         with socket.socket() as other:

@@ -10,25 +10,104 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.support.server import PROGRAM, environment, free_port, running_server, start_server
+from tests.support.server import PROGRAM, Server, environment, free_port, running_server, start_server
 from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-supervision")]
 
 
 class TestSighup:
-    """A terminal that is closed, or an operator who expects a reload."""
+    """An operator who wants new settings without an interruption, or a terminal that is closed."""
 
-    def test_stops_in_order_and_never_runs_two_workers(self, tmp_path: Path) -> None:
-        """Two workers would both count: the service stops as on SIGTERM, with its counters saved."""
-        with running_server(tmp_path) as server:
+    def test_replaces_the_worker_with_new_settings(self, tmp_path: Path) -> None:
+        """The file of settings is read anew; the counters go on where they were; one worker at any time, and
+        nobody is refused a connection meanwhile."""
+        settings = tmp_path / "settings.toml"
+        settings.write_text("environment = 'live'\ncors_origins = 'https://old.example'\n")
+        with running_server(tmp_path, config=str(settings)) as server:
+            (first,) = server.workers()
+            assert server.request("GET", "/v1/pets").headers["x-ratelimit-remaining"] == "59"
+            settings.write_text("cors_origins = 'https://new.example'\nhost = '192.0.2.1'\n")
+            os.killpg(server.pid, signal.SIGHUP)  # to the worker too, which leaves it to its parent
+            seen: list[list[int]] = []
+
+            def is_replaced() -> bool:
+                seen.append(server.workers())
+                return bool(seen[-1]) and first not in seen[-1]
+
+            wait_for(is_replaced, "the new worker")
+            answer = server.request("GET", "/v1/pets", headers={"Origin": "https://new.example"})
+            assert answer.headers["access-control-allow-origin"] == "https://new.example"
+            assert answer.headers["x-ratelimit-remaining"] == "58"
+            assert max(map(len, seen)) == 1
+            assert "Replacing the workers." in server.log
+
+    def test_settings_that_are_wrong_replace_nothing(self, tmp_path: Path) -> None:
+        """One line says why; the worker goes on."""
+        settings = tmp_path / "settings.toml"
+        settings.write_text("")
+        with running_server(tmp_path, config=str(settings)) as server:
+            before = server.workers()
+            settings.write_text("prot = 80\n")
+            server.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: "Not replaced" in server.log, "the refusal")
+            assert "no such setting: prot" in server.log
+            assert server.workers() == before
             assert server.request("GET", "/v1/pets").status == 200
-            os.killpg(server.pid, signal.SIGHUP)  # as a terminal does: to the worker too
+
+    def test_another_database_needs_a_restart(self, tmp_path: Path) -> None:
+        """The file is locked for this service; another one would serve without a lock."""
+        settings = tmp_path / "settings.toml"
+        settings.write_text(f"database_url = 'sqlite:///{tmp_path / 'petstore.db'}'\n")
+        with running_server(tmp_path, config=str(settings), database_url=None) as server:
+            settings.write_text("database_url = 'sqlite:///other.db'\n")
+            server.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: "another file needs a restart" in server.log, "the refusal")
+
+    def test_a_closed_terminal_stops_it_in_order(self, tmp_path: Path) -> None:
+        """As it stops any other program; the counters are saved."""
+        controller, terminal = os.openpty()
+        port, database = free_port(), tmp_path / "petstore.db"
+        process = subprocess.Popen(
+            [PROGRAM, "serve"],
+            cwd=tmp_path,
+            env=environment({"database_url": f"sqlite:///{database}", "port": str(port)}),
+            stdin=subprocess.DEVNULL,
+            stderr=terminal,
+            start_new_session=True,
+        )
+        try:
+            os.close(terminal)
+            Server(process, port, database, tmp_path / "none.log").wait_until_ready()
+            process.send_signal(signal.SIGHUP)
+            assert process.wait(15) == 0
+        finally:
+            process.kill()
+            process.wait(5)
+            os.close(controller)
+
+
+class TestDrain:
+    """What a load balancer sees of a stop."""
+
+    def test_readiness_fails_before_the_listener_closes(self, tmp_path: Path) -> None:
+        """/readyz answers 503 while requests are still served, each with a connection that ends with it."""
+        with running_server(tmp_path, drain="60s") as server:
+            assert "connection" not in server.request("GET", "/v1/pets").headers
+            server.process.send_signal(signal.SIGTERM)
+            wait_for(lambda: server.request("GET", "/readyz", key="").status == 503, "the drain")
+            for target in ("/v1/pets", "/v1/nothing", "/healthz", "/"):
+                answer = server.request("GET", target)
+                assert answer.headers["connection"] == "close"
+                assert answer.status == (404 if target == "/v1/nothing" else 200)
+            server.process.send_signal(signal.SIGINT)  # an operator who does not want to wait
             assert server.process.wait(15) == 0
-            assert server.log.endswith("Stopped.\n")
-        connection = apsw.Connection(str(server.database))
-        assert connection.execute("SELECT day_used FROM account_windows").get == 1
-        connection.close()
+
+    def test_ctrl_c_does_not_wait(self, tmp_path: Path) -> None:
+        """Nobody balances load to a terminal: the pause is left out."""
+        with running_server(tmp_path, drain="60s") as server:
+            os.killpg(server.pid, signal.SIGINT)
+            assert server.process.wait(15) == 0
 
 
 class TestEnds:

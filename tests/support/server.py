@@ -153,18 +153,20 @@ def issue_key(database: Path, name: str = "large", *, per_minute: int = 10**6, p
     return asyncio.run(issue())
 
 
-def start_server(folder: Path, *, port: int | None = None, **settings: str) -> Server:
+def start_server(folder: Path, *, port: int | None = None, **settings: str | None) -> Server:
     """Start a server on `folder`/petstore.db and wait until it answers; end it with `terminate` or `kill`.
 
-    Without `port` it is a free one, and another one when somebody was quicker to take it.
+    A setting that is None is not set. Without `port` it is a free one, and another one when somebody was
+    quicker to take it.
     """
     database = folder / "petstore.db"
     for attempt in range(_ATTEMPTS):
         chosen = port or free_port()
-        given = {
+        given: dict[str, str | None] = {
             "database_url": f"sqlite:///{database}",
             "host": "127.0.0.1",
             "port": str(chosen),
+            "drain": "0s",
             **settings,
         }
         number = len(list(folder.glob("server-*.log")))
@@ -173,7 +175,7 @@ def start_server(folder: Path, *, port: int | None = None, **settings: str) -> S
             process = subprocess.Popen(
                 [PROGRAM, "serve"],
                 cwd=folder,
-                env=environment(given),
+                env=environment({name: text for name, text in given.items() if text is not None}),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -194,7 +196,7 @@ def start_server(folder: Path, *, port: int | None = None, **settings: str) -> S
 
 
 @contextmanager
-def running_server(folder: Path, *, port: int | None = None, **settings: str) -> Iterator[Server]:
+def running_server(folder: Path, *, port: int | None = None, **settings: str | None) -> Iterator[Server]:
     """A server for the length of a block, stopped with SIGTERM and, should that fail, killed."""
     server = start_server(folder, port=port, **settings)
     try:

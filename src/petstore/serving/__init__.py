@@ -1,0 +1,1 @@
+"""The processes that serve: a parent that only watches (supervisor.py), and workers (worker.py)."""

@@ -1,0 +1,271 @@
+"""The parent: starts workers, starts a dead one anew, replaces them on SIGHUP, ends them in order.
+
+No signal handler does anything: each signal becomes a byte in a pipe and is taken from there, one at a time,
+so that none can arrive in the middle of anything. What a worker does is handed in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Callable
+
+import msgspec
+
+_TAKEN = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+_SHORT_LIFE_SECONDS = 5.0
+
+
+class WorkerFailed(Exception):
+    """A worker died twice within seconds: a third one would do the same."""
+
+
+class _Worker(msgspec.Struct):
+    """A process that serves. `kill_at` is set once it was told to stop."""
+
+    pid: int
+    number: int
+    began: float
+    ready: int | None  # the end of a pipe that speaks, once, when it serves
+    is_second: bool = False  # started because one before it had died
+    kill_at: float | None = None
+
+
+class _SignalPipe:
+    """What has arrived: one byte for each signal, its number."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
+        self._writer.setblocking(False)
+        signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        self._before = {number: signal.signal(number, lambda *_: None) for number in _TAKEN}
+
+    def fileno(self) -> int:
+        return self._reader.fileno()
+
+    def take(self) -> bytes:
+        """What arrived since the last call."""
+        return self._reader.recv(4_096)
+
+    def close(self) -> None:
+        """Handle signals as before."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(-1)
+        self._reader.close()
+        self._writer.close()
+
+
+class Supervisor:
+    """Keeps `count` processes running that each do `work(number, ready)`, whose result is their exit code.
+
+    A worker calls `ready` once it serves. SIGTERM stops it in order, SIGINT without a pause before.
+    `overlap`: a new worker may serve beside the one that it replaces. Otherwise it starts after its end; the
+    listener stays open, so that connections wait meanwhile. `renew` prepares for that and may refuse; without
+    it SIGHUP stops too. `before_stop` is called before the workers are told to stop.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[int, Callable[[], None]], int],
+        *,
+        count: int,
+        overlap: bool,
+        stop_seconds: float,
+        renew: Callable[[], bool] | None,
+        before_stop: Callable[[], None],
+        say: Callable[[str], None],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._work = work
+        self._count = count
+        self._overlap = overlap
+        self._stop_seconds = stop_seconds
+        self._renew = renew
+        self._before_stop = before_stop
+        self._say = say
+        self._monotonic = monotonic
+        self._signals = _SignalPipe()
+        self._workers: dict[int, _Worker] = {}
+        self._to_replace: list[int] = []
+        self._stop_by: signal.Signals | None = None
+
+    def run(self) -> None:
+        """Until a signal says stop. Raises WorkerFailed, after the other workers were stopped."""
+        try:
+            for number in range(self._count):
+                self._start(number)
+            while self._stop_by is None:
+                self._turn()
+        except WorkerFailed:
+            self._stop_by = signal.SIGTERM
+            raise
+        finally:
+            self._stop_all(self._stop_by or signal.SIGTERM)
+            self._signals.close()
+
+    def _start(self, number: int) -> _Worker:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        reader, writer = os.pipe()
+        parent = os.getpid()
+        # A signal that the child took before it let go of the parent's pipe would reach the parent.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _TAKEN)
+        pid = os.fork()
+        if pid == 0:
+            self._become_worker(number, parent, reader, writer)
+        os.close(writer)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        worker = self._workers[pid] = _Worker(pid, number, self._monotonic(), reader)
+        return worker
+
+    def _become_worker(self, number: int, parent: int, reader: int, writer: int) -> None:
+        """The child's whole life. SIGTERM and SIGINT wait, blocked, until its work heeds them."""
+        code = 1
+        try:
+            os.close(reader)
+            self._signals.close()
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, {signal.SIGTERM, signal.SIGINT})
+            _die_with_parent()
+            if os.getppid() == parent:  # else it has ended before the kernel was told to mind
+                code = self._work(number, lambda: _speak(writer))
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _turn(self) -> None:
+        """Wait for something to happen, and act on it."""
+        for received in self._wait():
+            number = signal.Signals(received)
+            if number in (signal.SIGTERM, signal.SIGINT) or (number == signal.SIGHUP and self._renew is None):
+                self._stop_by = number
+            elif number == signal.SIGHUP and self._renew is not None and self._renew():
+                self._to_replace = [worker.pid for worker in self._workers.values() if worker.kill_at is None]
+                self._replace_next()
+            elif number == signal.SIGCHLD:
+                self._reap()
+
+    def _wait(self) -> bytes:
+        """The signals that arrived; meanwhile heed workers that became ready, and kill those that stay."""
+        silent = {worker.ready: worker for worker in self._workers.values() if worker.ready is not None}
+        kills = [worker.kill_at for worker in self._workers.values() if worker.kill_at is not None]
+        timeout = max(0.0, min(kills) - self._monotonic()) if kills else None
+        readable, _, _ = select.select([self._signals.fileno(), *silent], [], [], timeout)
+        for pipe in silent.keys() & set(readable):
+            self._spoke(silent[pipe])
+        self._kill_overdue()
+        return self._signals.take() if self._signals.fileno() in readable else b""
+
+    def _spoke(self, worker: _Worker) -> None:
+        """A worker serves, or has ended without a word, which SIGCHLD tells as well."""
+        assert worker.ready is not None
+        serves = bool(os.read(worker.ready, 1))
+        os.close(worker.ready)
+        worker.ready = None
+        if serves and self._overlap:
+            for old in self._workers.values():
+                if old.number == worker.number and old.pid != worker.pid:
+                    self._tell(old, signal.SIGTERM)
+
+    def _kill_overdue(self) -> None:
+        now = self._monotonic()
+        for worker in self._workers.values():
+            if worker.kill_at is not None and worker.kill_at <= now:
+                self._say(f"Killing worker {worker.number}, which does not stop.")
+                self._send(worker.pid, signal.SIGKILL)
+                worker.kill_at = now + self._stop_seconds
+
+    def _replace_next(self) -> None:
+        """Begin to replace the next worker; its successor, or its end, goes on from there."""
+        while self._to_replace:
+            old = self._workers.get(self._to_replace[0])
+            if old is None:
+                self._to_replace.pop(0)
+            elif self._overlap:
+                self._start(old.number)
+                return
+            else:
+                self._tell(old, signal.SIGTERM)
+                return
+
+    def _reap(self) -> None:
+        """Take in every worker that has ended."""
+        for worker in list(self._workers.values()):
+            pid, status = os.waitpid(worker.pid, os.WNOHANG)
+            if pid:
+                self._forget(worker)
+                self._ended(worker, os.waitstatus_to_exitcode(status))
+
+    def _forget(self, worker: _Worker) -> None:
+        del self._workers[worker.pid]
+        if worker.ready is not None:
+            os.close(worker.ready)
+
+    def _ended(self, worker: _Worker, code: int) -> None:
+        if self._to_replace and self._to_replace[0] == worker.pid:
+            self._to_replace.pop(0)
+            if not any(other.number == worker.number for other in self._workers.values()):
+                self._start(worker.number)
+            self._replace_next()
+        elif any(other.number == worker.number for other in self._workers.values()):
+            self._to_replace.clear()
+            self._say(
+                f"The new worker {worker.number} ended with {code} before it served; the old one goes on."
+            )
+        else:
+            self._say(f"Worker {worker.number} ended with {code}; starting another one.")
+            self._mend(worker)
+
+    def _mend(self, worker: _Worker) -> None:
+        """Start a dead worker anew, unless it was such a one itself and lived for seconds only."""
+        if worker.is_second and self._monotonic() - worker.began < _SHORT_LIFE_SECONDS:
+            raise WorkerFailed
+        self._start(worker.number).is_second = True
+
+    def _tell(self, worker: _Worker, number: signal.Signals) -> None:
+        """Tell a worker to stop, and note when it will be killed."""
+        if worker.kill_at is None:
+            worker.kill_at = self._monotonic() + self._stop_seconds
+        self._send(worker.pid, number)
+
+    def _stop_all(self, number: signal.Signals) -> None:
+        """Pass the stop on, and wait for the end of every worker; a later SIGINT cuts the pause short."""
+        self._before_stop()
+        for worker in self._workers.values():
+            self._tell(worker, signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
+        while self._workers:
+            if signal.SIGINT in self._wait():
+                for worker in self._workers.values():
+                    self._tell(worker, signal.SIGINT)
+            for worker in list(self._workers.values()):
+                if os.waitpid(worker.pid, os.WNOHANG)[0]:
+                    self._forget(worker)
+
+    def _send(self, pid: int, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def _speak(pipe: int) -> None:
+    os.write(pipe, b"1")
+    os.close(pipe)
+
+
+def _die_with_parent() -> None:
+    """A parent that is killed leaves no worker behind (Linux)."""
+    if sys.platform == "linux":
+        import ctypes
+
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)

@@ -1,0 +1,116 @@
+"""A worker: the application on an event loop of its own, behind granian, on a listener that it was given."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import granian.net
+import uvloop
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.server.embed import Server
+
+from petstore.asgi import Application
+from petstore.config import Settings
+
+BACKLOG = 2_048
+_HEADER_TIMEOUT_MS = 10_000
+# Larger than the application's own limit on the head, so that it can answer 431 with an Error body.
+_HEAD_BUFFER_BYTES = 64 * 1024
+
+
+class HttpServer(Server):
+    """granian within our own process and loop, accepting from a socket that is open already.
+
+    Signals, processes and the socket are ours: its own supervision can lock up when two signals meet.
+    """
+
+    def __init__(self, application: Any, listener: socket.socket, connections: int) -> None:
+        super().__init__(
+            application,
+            interface=Interfaces.ASGINL,
+            http=HTTPModes.http1,
+            websockets=False,
+            backlog=BACKLOG,
+            backpressure=connections,
+            http1_settings=HTTP1Settings(
+                header_read_timeout=_HEADER_TIMEOUT_MS, max_buffer_size=_HEAD_BUFFER_BYTES
+            ),
+            log_enabled=False,
+        )
+        self._listener = listener
+
+    def _init_shared_socket(self) -> None:
+        holder: Any = vars(granian.net)["SocketHolder"]  # its type stub does not know the arguments
+        self._ssp: Any = None
+        self._shd = holder(self._listener.fileno(), False, BACKLOG)
+
+
+def run(settings: Settings, server: Callable[[Application], HttpServer], ready: Callable[[], None]) -> int:
+    """Serve until SIGTERM or SIGINT, and call `ready` as soon as it does; the process's exit code.
+
+    Both signals are blocked when this is called, and heeded from the first turn of the loop on.
+    """
+    loop = uvloop.new_event_loop()
+    asyncio.set_event_loop(loop)
+    application = Application(settings)
+    try:
+        return loop.run_until_complete(_Worker(application, server(application), settings, ready).serve())
+    finally:
+        loop.close()
+
+
+class _Worker:
+    """One application from its start to its stop."""
+
+    def __init__(
+        self, application: Application, server: HttpServer, settings: Settings, ready: Callable[[], None]
+    ) -> None:
+        self._application = application
+        self._server = server
+        self._pause_seconds = settings.drain / 1_000
+        self._ready = ready
+        self._told_to_stop = asyncio.Event()
+        self._told_to_hurry = asyncio.Event()
+
+    async def serve(self) -> int:
+        self._heed_signals()
+        if not await self._application.try_to_start():
+            return 1
+        serving = asyncio.create_task(self._server.serve())
+        self._ready()
+        await _first_of(self._told_to_stop.wait(), serving)
+        if not serving.done():
+            await self._drain()
+            self._server.stop()  # type: ignore[no-untyped-call]
+        await asyncio.wait([serving])
+        await self._application.stop()
+        return 0 if self._told_to_stop.is_set() and serving.exception() is None else 1
+
+    def _heed_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._told_to_stop.set)
+        loop.add_signal_handler(signal.SIGINT, self._hurry)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT})
+
+    def _hurry(self) -> None:
+        self._told_to_hurry.set()
+        self._told_to_stop.set()
+
+    async def _drain(self) -> None:
+        """Refuse to be ready, and close each connection after its answer, so that others take over."""
+        self._application.begin_drain()
+        if self._pause_seconds:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._told_to_hurry.wait(), self._pause_seconds)
+
+
+async def _first_of(waiting: Any, task: asyncio.Task[None]) -> None:
+    other = asyncio.ensure_future(waiting)
+    await asyncio.wait({other, task}, return_when=asyncio.FIRST_COMPLETED)
+    other.cancel()
