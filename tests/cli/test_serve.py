@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,8 +18,8 @@ class FakeSupervisor:
 
     started: list[dict[str, Any]]
 
-    def __init__(self, work: Callable[..., int], **options: Any) -> None:
-        self.options = options | {"work": work}
+    def __init__(self, job: object, **options: Any) -> None:
+        self.options = options | {"job": job}
 
     def run(self) -> None:
         self.started.append(self.options)

@@ -51,64 +51,48 @@ def serve(session: Session, workers: int | None) -> None:
     """
     from petstore import opening
 
-    serving = _Serving(session.settings, workers)
-    settings = serving.settings
+    settings = _with_workers(session.settings, workers)
     with contextlib.closing(_bind(settings)) as listener:
         connections = _raise_descriptor_limit()
         with opening.lock_for_serving(settings):
             with_store(session, partial(_welcome, settings), create=True)
             _listen(listener, settings)
-            serving.run(listener, connections)
+            _supervise(settings, _Serving(settings, listener, connections))
     _say("Stopped.")
 
 
+def _with_workers(settings: Settings, workers: int | None) -> Settings:
+    """The settings with the option's number of workers, when it was given."""
+    from petstore import config
+
+    if workers is not None:
+        settings = msgspec.structs.replace(settings, workers=workers)
+        config.check(settings)
+    return settings
+
+
 class _Serving:
-    """The settings in force, which SIGHUP renews, and the processes that serve by them."""
+    """Implements supervisor.Job: the listener, and the settings in force, which SIGHUP renews."""
 
-    def __init__(self, settings: Settings, workers: int | None) -> None:
-        from petstore import config
+    def __init__(self, settings: Settings, listener: socket.socket, connections: int) -> None:
+        self._settings = settings
+        self._listener = listener
+        self._connections = connections
 
-        self.settings = settings
-        if workers is not None:
-            self.settings = msgspec.structs.replace(settings, workers=workers)
-            config.check(self.settings)
-
-    def run(self, listener: socket.socket, connections: int) -> None:
-        """Until the service is told to stop; a worker that dies is started again, unless it dies at once."""
-        # Imported before the fork, so that a worker is quick to start and shares the memory.
+    def work(self, number: int, ready: Callable[[], None]) -> int:
         from petstore.serving import worker
-        from petstore.serving.supervisor import Supervisor, WorkerFailed
 
-        def work(_number: int, ready: Callable[[], None]) -> int:
-            return worker.run(
-                self.settings,
-                lambda application: worker.HttpServer(application, listener, connections),
-                ready,
-            )
-
-        settings = self.settings
-        supervisor = Supervisor(
-            work,
-            count=settings.workers,
-            overlap=bool(settings.valkey_url),  # else the counters are in the one process
-            stop_seconds=(settings.body_timeout + settings.drain) / 1_000 + _STOP_MARGIN_SECONDS,
-            renew=None if sys.stderr.isatty() else self._renew,
-            before_stop=listener.close,
-            say=_say,
-            monotonic=SystemClock().monotonic,
+        return worker.run(
+            self._settings,
+            lambda application: worker.HttpServer(application, self._listener, self._connections),
+            ready,
         )
-        try:
-            supervisor.run()
-        except WorkerFailed:
-            raise click.ClickException(
-                "The service ended, since its worker died twice within seconds; the log says why."
-            ) from None
 
-    def _renew(self) -> bool:
+    def renew(self) -> bool:
         """Read the settings anew; False, with the reason told, when they can't be used."""
         from petstore import config
 
-        old = self.settings
+        old = self._settings
         try:
             new = config.load()
             if new.database_url != old.database_url and "sqlite:" in new.database_url + old.database_url:
@@ -119,9 +103,35 @@ class _Serving:
         except ConfigurationError as error:
             _say(f"Not replaced, the workers go on as they are: {error}")
             return False
-        self.settings = new
+        self._settings = new
         _say("Replacing the workers.")
         return True
+
+    def before_stop(self) -> None:
+        self._listener.close()
+
+
+def _supervise(settings: Settings, job: _Serving) -> None:
+    """Until the service is told to stop; a worker that dies is started again, unless it dies at once."""
+    # Imported before the fork, so that a worker is quick to start and shares the memory.
+    import petstore.serving.worker  # noqa: F401
+    from petstore.serving.supervisor import Supervisor, WorkerFailed
+
+    supervisor = Supervisor(
+        job,
+        count=settings.workers,
+        overlap=bool(settings.valkey_url),  # else the counters are in the one process
+        hangup_stops=sys.stderr.isatty(),
+        stop_seconds=(settings.body_timeout + settings.drain) / 1_000 + _STOP_MARGIN_SECONDS,
+        say=_say,
+        monotonic=SystemClock().monotonic,
+    )
+    try:
+        supervisor.run()
+    except WorkerFailed:
+        raise click.ClickException(
+            "The service ended, since its worker died twice within seconds; the log says why."
+        ) from None
 
 
 def _raise_descriptor_limit() -> int:

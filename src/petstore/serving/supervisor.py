@@ -14,6 +14,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
 
@@ -62,33 +63,45 @@ class _SignalPipe:
         self._writer.close()
 
 
-class Supervisor:
-    """Keeps `count` processes running that each do `work(number, ready)`, whose result is their exit code.
+class Job(Protocol):
+    """What the workers are for."""
 
-    A worker calls `ready` once it serves. SIGTERM stops it in order, SIGINT without a pause before.
-    `overlap`: a new worker may serve beside the one that it replaces. Otherwise it starts after its end; the
-    listener stays open, so that connections wait meanwhile. `renew` prepares for that and may refuse; without
-    it SIGHUP stops too. `before_stop` is called before the workers are told to stop.
+    def work(self, number: int, ready: Callable[[], None]) -> int:
+        """All that one worker does, in its own process; calls `ready` once it serves. Its exit code."""
+        ...
+
+    def renew(self) -> bool:
+        """Prepare for new workers in the place of the present ones; False refuses."""
+        ...
+
+    def before_stop(self) -> None:
+        """Called in the parent before the workers are told to stop."""
+        ...
+
+
+class Supervisor:
+    """Keeps `count` processes running that do the job.
+
+    SIGTERM stops them in order, SIGINT without a pause before, SIGHUP replaces them unless `hangup_stops`.
+    `overlap`: a new worker may serve beside the one that it replaces. Otherwise it starts after its end.
     """
 
     def __init__(
         self,
-        work: Callable[[int, Callable[[], None]], int],
+        job: Job,
         *,
         count: int,
         overlap: bool,
+        hangup_stops: bool,
         stop_seconds: float,
-        renew: Callable[[], bool] | None,
-        before_stop: Callable[[], None],
         say: Callable[[str], None],
         monotonic: Callable[[], float],
     ) -> None:
-        self._work = work
+        self._job = job
         self._count = count
         self._overlap = overlap
+        self._hangup_stops = hangup_stops
         self._stop_seconds = stop_seconds
-        self._renew = renew
-        self._before_stop = before_stop
         self._say = say
         self._monotonic = monotonic
         self._signals = _SignalPipe()
@@ -136,7 +149,7 @@ class Supervisor:
             signal.pthread_sigmask(signal.SIG_SETMASK, {signal.SIGTERM, signal.SIGINT})
             _die_with_parent()
             if os.getppid() == parent:  # else it has ended before the kernel was told to mind
-                code = self._work(number, lambda: _speak(writer))
+                code = self._job.work(number, lambda: _speak(writer))
         except BaseException:
             traceback.print_exc()
         finally:
@@ -148,9 +161,9 @@ class Supervisor:
         """Wait for something to happen, and act on it."""
         for received in self._wait():
             number = signal.Signals(received)
-            if number in (signal.SIGTERM, signal.SIGINT) or (number == signal.SIGHUP and self._renew is None):
+            if number in (signal.SIGTERM, signal.SIGINT) or (number == signal.SIGHUP and self._hangup_stops):
                 self._stop_by = number
-            elif number == signal.SIGHUP and self._renew is not None and self._renew():
+            elif number == signal.SIGHUP and self._job.renew():
                 self._to_replace = [worker.pid for worker in self._workers.values() if worker.kill_at is None]
                 self._replace_next()
             elif number == signal.SIGCHLD:
@@ -241,7 +254,7 @@ class Supervisor:
 
     def _stop_all(self, number: signal.Signals) -> None:
         """Pass the stop on, and wait for the end of every worker; a later SIGINT cuts the pause short."""
-        self._before_stop()
+        self._job.before_stop()
         for worker in self._workers.values():
             self._tell(worker, signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
         while self._workers:
