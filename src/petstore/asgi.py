@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -19,9 +20,12 @@ _log = structlog.get_logger("petstore")
 class Application:
     """Builds the service at startup, in the process that serves, and stops it at shutdown."""
 
-    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
+    def __init__(
+        self, settings: Settings, clock: Clock | None = None, counts_directory: Path | None = None
+    ) -> None:
         self._settings = settings
         self._clock = clock
+        self._counts_directory = counts_directory
         self._service: bootstrap.Service | None = None
         self._draining = False
 
@@ -33,7 +37,7 @@ class Application:
 
     async def start(self) -> None:
         """Build the service. Raises ConfigurationError and StoreUnavailable."""
-        self._service = await bootstrap.build(self._settings, self._clock)
+        self._service = await bootstrap.build(self._settings, self._clock, self._counts_directory)
 
     async def try_to_start(self) -> bool:
         """Build the service, or say in the log why that is not possible."""

@@ -6,6 +6,8 @@ What a command needs of the store is opening.py, which is lighter to import.
 from __future__ import annotations
 
 import asyncio
+import os
+from pathlib import Path
 
 import structlog
 from starlette.applications import Starlette
@@ -34,6 +36,7 @@ from petstore.limiter.addresses import AddressLimiter
 from petstore.limiter.memory import MemoryLimiter
 from petstore.opening import open_store
 from petstore.ops import logs
+from petstore.ops.counts import SharedCounts
 from petstore.ops.endpoints import Endpoints
 from petstore.ops.journal import Journal
 from petstore.ops.metrics import Metrics
@@ -180,21 +183,25 @@ async def _answer_unexpected(request: PageRequest, error: Exception) -> Response
     return _error_response(InternalError("Something went wrong on our side."))
 
 
-async def build(settings: Settings, clock: Clock | None = None) -> Service:
+async def build(
+    settings: Settings, clock: Clock | None = None, counts_directory: Path | None = None
+) -> Service:
     """Open the store, take up the counters where they were left, and join everything.
 
-    Raises ConfigurationError and StoreUnavailable.
+    `counts_directory` is where the workers of one service leave their metrics to each other. Raises
+    ConfigurationError and StoreUnavailable.
     """
     log_writer = logs.start(settings.log_level, settings.log_format)
     try:
-        return await _join(settings, clock or SystemClock(), log_writer)
+        shared = SharedCounts(counts_directory, os.getpid()) if counts_directory else None
+        metrics = Metrics(lambda: log_writer.dropped, shared)
+        return await _join(settings, clock or SystemClock(), log_writer, metrics)
     except BaseException:
         log_writer.close()
         raise
 
 
-async def _join(settings: Settings, clock: Clock, log_writer: logs.LogWriter) -> Service:
-    metrics = Metrics(lambda: log_writer.dropped)
+async def _join(settings: Settings, clock: Clock, log_writer: logs.LogWriter, metrics: Metrics) -> Service:
     store = open_store(settings, clock, metrics)
     state: LimiterState = await store.ledger.load(clock.now_ms())
     limiter = MemoryLimiter(clock, ban_policy(settings), store.versions, state)
@@ -206,7 +213,14 @@ async def _join(settings: Settings, clock: Clock, log_writer: logs.LogWriter) ->
         networks=settings.ops_networks,
         trusted_proxies=settings.trusted_proxies,
     )
-    journal = Journal(limiter=limiter, meter=meter, ledger=store.ledger, purge=store.purge, clock=clock)
+    journal = Journal(
+        limiter=limiter,
+        meter=meter,
+        ledger=store.ledger,
+        purge=store.purge,
+        share=metrics.share,
+        clock=clock,
+    )
     return Service(
         store=store,
         api=_build_api(settings, clock, store, limiter, meter, observer),

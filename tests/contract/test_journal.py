@@ -54,7 +54,12 @@ class Counting:
         self.meter = UsageMeter()
         self.limiter = MemoryLimiter(clock, BanPolicy(), SteeredVersions())
         self.journal = Journal(
-            limiter=self.limiter, meter=self.meter, ledger=self.ledger, purge=self.ledger.purge, clock=clock
+            limiter=self.limiter,
+            meter=self.meter,
+            ledger=self.ledger,
+            purge=self.ledger.purge,
+            share=lambda: None,
+            clock=clock,
         )
 
     async def request(self) -> None:

@@ -7,7 +7,9 @@ import errno
 import resource
 import socket
 import sys
+import tempfile
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -20,7 +22,7 @@ from petstore.errors import ConfigurationError, Conflict
 from petstore.plans import FREE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from petstore.config import Settings
     from petstore.opening import Store
@@ -57,7 +59,8 @@ def serve(session: Session, workers: int | None) -> None:
         with opening.lock_for_serving(settings):
             with_store(session, partial(_welcome, settings), create=True)
             _listen(listener, settings)
-            _supervise(settings, _Serving(settings, listener, connections))
+            with _counts_directory(settings) as counts:
+                _supervise(settings, _Serving(settings, listener, connections, counts))
     _say("Stopped.")
 
 
@@ -74,7 +77,10 @@ def _with_workers(settings: Settings, workers: int | None) -> Settings:
 class _Serving:
     """Implements supervisor.Job: the listener, and the settings in force, which SIGHUP renews."""
 
-    def __init__(self, settings: Settings, listener: socket.socket, connections: int) -> None:
+    def __init__(
+        self, settings: Settings, listener: socket.socket, connections: int, counts_directory: Path | None
+    ) -> None:
+        self._counts_directory = counts_directory
         self._settings = settings
         self._listener = listener
         self._connections = connections
@@ -84,6 +90,7 @@ class _Serving:
 
         return worker.run(
             self._settings,
+            self._counts_directory,
             lambda application: worker.HttpServer(application, self._listener, self._connections),
             ready,
         )
@@ -109,6 +116,16 @@ class _Serving:
 
     def before_stop(self) -> None:
         self._listener.close()
+
+
+@contextlib.contextmanager
+def _counts_directory(settings: Settings) -> Iterator[Path | None]:
+    """Where workers leave their metrics to each other, when there may be more than one."""
+    if not settings.valkey_url:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="petstore-") as directory:
+        yield Path(directory)
 
 
 def _supervise(settings: Settings, job: _Serving) -> None:

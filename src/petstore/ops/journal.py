@@ -1,6 +1,7 @@
 """Writes counters and usage to the ledger about once a second, and exactly at a clean stop.
 
-After a kill at most about one second of counts is lost. Also drives the store's purge.
+After a kill at most about one second of counts is lost. Its rhythm also drives the store's purge, and the
+sharing of metrics between workers.
 """
 
 from __future__ import annotations
@@ -31,12 +32,14 @@ class Journal:
         meter: UsageMeter,
         ledger: Ledger,
         purge: Callable[[int], Awaitable[None]],
+        share: Callable[[], None],
         clock: Clock,
     ) -> None:
         self._limiter = limiter
         self._meter = meter
         self._ledger = ledger
         self._purge = purge
+        self._share = share
         self._clock = clock
         self._state = LimiterState()
         self._usage = UsageChanges()
@@ -56,6 +59,7 @@ class Journal:
     async def run(self) -> None:
         """Until `stop`. Not to be cancelled: what is on its way to the ledger would be counted twice."""
         while await self._pause():
+            self._share()
             try:
                 await self.save()
                 now_ms = self._clock.now_ms()
@@ -67,6 +71,7 @@ class Journal:
             except Exception as error:
                 # The next round tries again: nothing may end the saving while the service goes on.
                 _log.error("counters not saved yet", exc_info=error)
+        self._share()
 
     def stop(self) -> None:
         """End `run` after what it is doing now."""

@@ -7,6 +7,7 @@ import contextlib
 import signal
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import granian.net
@@ -51,14 +52,19 @@ class HttpServer(Server):
         self._shd = holder(self._listener.fileno(), False, BACKLOG)
 
 
-def run(settings: Settings, server: Callable[[Application], HttpServer], ready: Callable[[], None]) -> int:
+def run(
+    settings: Settings,
+    counts_directory: Path | None,
+    server: Callable[[Application], HttpServer],
+    ready: Callable[[], None],
+) -> int:
     """Serve until SIGTERM or SIGINT, and call `ready` as soon as it does; the process's exit code.
 
     Both signals are blocked when this is called, and heeded from the first turn of the loop on.
     """
     loop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
-    application = Application(settings)
+    application = Application(settings, counts_directory=counts_directory)
     try:
         return loop.run_until_complete(_Worker(application, server(application), settings, ready).serve())
     finally:
