@@ -4,26 +4,76 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import IO
+from urllib.parse import urlsplit
 
 from petstore.clock import Clock
 from petstore.config import Settings
-from petstore.errors import ConfigurationError
-from petstore.storage import Store, StoreOptions, open_storage, sqlite_path
+from petstore.errors import ConfigurationError, Conflict
+from petstore.storage import (
+    SharedStore,
+    Store,
+    StoreOptions,
+    is_server,
+    open_shared_storage,
+    open_storage,
+    sqlite_path,
+    tuning,
+)
 from petstore.storage.observer import StoreObserver
+from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite import upkeep
-from petstore.storage.sqlite.upkeep import CheckReport, Restored
+from petstore.storage.sqlite.upkeep import Restored
+from petstore.versions import Publisher
 
-__all__ = ["CheckReport", "Restored", "Store", "open_store"]
+__all__ = ["CheckReport", "Restored", "SharedStore", "Store", "open_shared_store", "open_store"]
 
 
-def open_store(settings: Settings, clock: Clock, observer: StoreObserver | None = None) -> Store:
+def open_store(
+    settings: Settings,
+    clock: Clock,
+    observer: StoreObserver | None = None,
+    publisher: Publisher | None = None,
+) -> Store:
     """The store of the settings, created and migrated when needed."""
-    options = StoreOptions(settings.write_queue, settings.busy_timeout)
-    return open_storage(settings.database_url, clock, options, observer)
+    return open_storage(settings.database_url, clock, _options(settings), observer, publisher)
+
+
+def open_shared_store(
+    settings: Settings,
+    clock: Clock,
+    observer: StoreObserver | None = None,
+    publisher: Publisher | None = None,
+) -> SharedStore:
+    """The same, where the settings name a server: what several processes need."""
+    return open_shared_storage(settings.database_url, clock, _options(settings), observer, publisher)
+
+
+def _options(settings: Settings) -> StoreOptions:
+    return StoreOptions(
+        write_queue=settings.write_queue,
+        busy_timeout_ms=settings.busy_timeout,
+        database_timeout_ms=settings.database_timeout,
+        database_pool=settings.database_pool,
+        database_prepared=settings.database_prepared,
+    )
+
+
+def uses_server(settings: Settings) -> bool:
+    """Whether the database is a server's, and not a file of this machine."""
+    return is_server(settings.database_url)
+
+
+def database_name(settings: Settings) -> str:
+    """What to call the database to a person: its file, or its server and name without any password."""
+    if not uses_server(settings):
+        return str(database_path(settings))
+    parts = urlsplit(settings.database_url)
+    place = parts.netloc.rpartition("@")[2]
+    return f"postgresql://{place}{parts.path}"
 
 
 def lock_for_serving(settings: Settings) -> IO[str]:
-    """Hold the database for one server, since the counters of the limits live in its process.
+    """Hold the database's file for one server, since the counters of the limits live in its process.
 
     Raises Conflict when another server holds it.
     """
@@ -33,8 +83,14 @@ def lock_for_serving(settings: Settings) -> IO[str]:
 def database_path(settings: Settings) -> Path:
     """The database's file, which need not exist.
 
-    Raises ConfigurationError when its directory does not, and when it is a directory.
+    Raises ConfigurationError when its directory does not, and when it is a directory; Conflict when the
+    database is not a file.
     """
+    if uses_server(settings):
+        raise Conflict(
+            "The database is on a PostgreSQL server and is no file:"
+            " copy it with pg_dump, and put a copy back with pg_restore."
+        )
     path = Path(sqlite_path(settings.database_url))
     if not path.absolute().parent.is_dir():
         raise ConfigurationError(
@@ -47,11 +103,19 @@ def database_path(settings: Settings) -> Path:
 
 def migrate_database(settings: Settings) -> list[str]:
     """Bring the schema up to date, in a new file when there is none; the names of the steps that ran."""
+    if uses_server(settings):
+        from petstore.storage.postgres.upkeep import migrate
+
+        return migrate(settings.database_url, tuning(_options(settings)))
     return upkeep.migrate(str(database_path(settings)), settings.busy_timeout)
 
 
 def check_database(settings: Settings) -> CheckReport:
     """Read all of the database and say what is wrong. Raises NotFound when there is none."""
+    if uses_server(settings):
+        from petstore.storage.postgres.upkeep import check
+
+        return check(settings.database_url, tuning(_options(settings)))
     return upkeep.check(str(database_path(settings)), settings.busy_timeout)
 
 

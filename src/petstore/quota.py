@@ -265,3 +265,21 @@ class Ledger(Protocol):
     async def save(self, state: LimiterState, usage: UsageChanges) -> None:
         """Keep absolute values of the state and add the usage, in one transaction."""
         ...
+
+
+class SharedLedger(Ledger, Protocol):
+    """A ledger that several processes write, each what it has seen of counters that they share."""
+
+    async def merge(self, state: LimiterState, usage: UsageChanges) -> None:
+        """Keep what is later, and add the usage, in one transaction.
+
+        Of an account's windows the later one stands, of the same one the greater count; of a key's
+        standings the one with the later pardon, then the later ban, then the later strikes.
+        """
+        ...
+
+    async def recall(
+        self, account_id: int, key_id: int, now_ms: int
+    ) -> tuple[AccountWindows | None, KeyStanding | None]:
+        """What was kept of an account and of one of its keys, and can still matter at `now_ms`."""
+        ...

@@ -15,7 +15,7 @@ STANDARD = frozenset(sys.stdlib_module_names)
 ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "petstore": (set(), set()),
     "config": (set(), set()),
-    "storage": (set(), {"apsw"}),
+    "storage": (set(), {"apsw", "asyncpg"}),
     "limiter": (set(), set()),
     "api": (set(), {"yaml"}),
     "web": ({"petstore"}, {"starlette"}),

@@ -6,6 +6,7 @@ A further store is one more class here and one more id in STORES; a further limi
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
@@ -18,10 +19,16 @@ from petstore.quota import BanPolicy, Decision
 from petstore.storage import Store, StoreOptions, open_storage
 from petstore.usage import UsageChanges
 from tests.support.clock import ManualClock
+from tests.support.postgres import fresh_database, run
 
 
 class Backend(Protocol):
-    """A kind of store. Every store that it opens is on the same data, as several processes would be."""
+    """A kind of store. Every store that it opens is on the same data, as several processes would be.
+
+    `exact_versions`: a version moves only when what is kept under it changes, not with every commit.
+    """
+
+    exact_versions: bool
 
     def open(self, **options: int) -> Store:
         """Another store on the same data; options as in StoreOptions."""
@@ -38,6 +45,8 @@ class Backend(Protocol):
 
 class SqliteBackend:
     """A file."""
+
+    exact_versions = True
 
     def __init__(self, folder: Path, clock: ManualClock) -> None:
         self.path = folder / "contract.db"
@@ -60,10 +69,35 @@ class SqliteBackend:
             await store.close()
 
 
-STORES = {"sqlite": SqliteBackend}
+class PostgresBackend:
+    """A database of its own on a server."""
+
+    exact_versions = False
+
+    def __init__(self, _folder: Path, clock: ManualClock) -> None:
+        self._clock = clock
+        self._opened: list[Store] = []
+        self._made = ExitStack()
+        self.url = self._made.enter_context(fresh_database())
+
+    def open(self, **options: int) -> Store:
+        store = open_storage(self.url, self._clock, StoreOptions(**options))
+        self._opened.append(store)
+        return store
+
+    def execute(self, sql: str) -> list[tuple[object, ...]]:
+        return run(self.url, sql)
+
+    async def close(self) -> None:
+        for store in self._opened:
+            await store.close()
+        self._made.close()
 
 
-@pytest.fixture(params=sorted(STORES))
+STORES = {"sqlite": SqliteBackend, "postgres": PostgresBackend}
+
+
+@pytest.fixture(params=list(STORES))
 async def backend(
     request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock
 ) -> AsyncIterator[Backend]:

@@ -5,7 +5,7 @@ Only the core's own errors leave this package; SQL stands nowhere else.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -13,17 +13,23 @@ from petstore.clock import Clock
 from petstore.errors import ConfigurationError
 from petstore.keys import KeyRepository
 from petstore.pets import PetRepository
-from petstore.quota import Ledger
+from petstore.quota import Ledger, SharedLedger
 from petstore.storage.observer import StoreObserver
 from petstore.usage import UsageRepository
-from petstore.versions import VersionSource
+from petstore.versions import Publisher, VersionSource
+
+if TYPE_CHECKING:
+    from petstore.storage.postgres.connection import Tuning
 
 
 class StoreOptions(msgspec.Struct, frozen=True):
-    """What a store takes besides its address: a bound on waiting writes, and on waiting for a lock."""
+    """What a store takes besides its address: bounds on what may wait, and how to speak to a server."""
 
     write_queue: int = 1_024
     busy_timeout_ms: int = 5_000
+    database_timeout_ms: int = 5_000
+    database_pool: int = 10
+    database_prepared: bool = True
 
 
 class Store(Protocol):
@@ -32,8 +38,12 @@ class Store(Protocol):
     pets: PetRepository
     keys: KeyRepository
     usage: UsageRepository
-    ledger: Ledger
     versions: VersionSource
+
+    @property
+    def ledger(self) -> Ledger:
+        """Where counters survive a restart."""
+        ...
 
     async def probe(self) -> None:
         """Raise StoreUnavailable unless the store answers."""
@@ -52,6 +62,20 @@ class Store(Protocol):
         ...
 
 
+class SharedStore(Store, Protocol):
+    """A store that several processes may serve from at once."""
+
+    @property
+    def ledger(self) -> SharedLedger:
+        """Where counters survive a restart, whoever of them wrote."""
+        ...
+
+
+def is_server(url: str) -> bool:
+    """Whether the URL names a database server, and not a file."""
+    return url.startswith(("postgresql://", "postgres://"))
+
+
 def sqlite_path(url: str) -> str:
     """The file that a `sqlite:///` URL names: three slashes for a relative path, four for an absolute one."""
     prefix = "sqlite:///"
@@ -59,19 +83,51 @@ def sqlite_path(url: str) -> str:
     if not url.startswith(prefix) or not path or path == ":memory:" or "?" in path:
         raise ConfigurationError(
             "PETSTORE_DATABASE_URL is not understood; write sqlite:///petstore.db for a file in the working"
-            " directory or sqlite:////var/lib/petstore/petstore.db for an absolute path."
+            " directory, sqlite:////var/lib/petstore/petstore.db for an absolute path, or"
+            " postgresql://USER:PASSWORD@HOST:5432/DATABASE for a server."
         )
     return path
 
 
 def open_storage(
-    url: str, clock: Clock, options: StoreOptions, observer: StoreObserver | None = None
+    url: str,
+    clock: Clock,
+    options: StoreOptions,
+    observer: StoreObserver | None = None,
+    publisher: Publisher | None = None,
 ) -> Store:
-    """Open the migrated database behind `url`.
+    """Open the migrated database behind `url`; a server's store tells `publisher` of every change.
 
     Raises ConfigurationError for a URL of no known kind and for a database newer than this program,
     StoreUnavailable when it can't be opened.
     """
+    if is_server(url):
+        return open_shared_storage(url, clock, options, observer, publisher)
     from petstore.storage.sqlite.store import SqliteStore
 
     return SqliteStore(sqlite_path(url), clock, options.write_queue, options.busy_timeout_ms, observer)
+
+
+def open_shared_storage(
+    url: str,
+    clock: Clock,
+    options: StoreOptions,
+    observer: StoreObserver | None = None,
+    publisher: Publisher | None = None,
+) -> SharedStore:
+    """The same for the URL of a server."""
+    from petstore.storage.postgres.store import PostgresStore
+
+    return PostgresStore(url, clock, tuning(options), publisher, observer)
+
+
+def tuning(options: StoreOptions) -> Tuning:
+    """The options as the store of a server takes them."""
+    from petstore.storage.postgres.connection import Tuning
+
+    return Tuning(
+        timeout_ms=options.database_timeout_ms,
+        connections=options.database_pool,
+        waiting=options.write_queue,
+        prepared=options.database_prepared,
+    )

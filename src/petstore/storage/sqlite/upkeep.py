@@ -16,20 +16,11 @@ import msgspec
 from petstore.clock import Clock
 from petstore.errors import ConfigurationError, Conflict, NotFound, StoreUnavailable
 from petstore.storage import migrations
+from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite import connection as database
 
 _PAGES_A_STEP = 1_000
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError)
-
-
-class CheckReport(msgspec.Struct, frozen=True):
-    """What `db check` found: `problems` is empty for a sound database."""
-
-    schema_version: int
-    pets: int
-    accounts: int
-    keys: int
-    problems: list[str]
 
 
 class Restored(msgspec.Struct, frozen=True):

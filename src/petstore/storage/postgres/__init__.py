@@ -1,0 +1,13 @@
+"""PostgreSQL: a pool of connections for each process, and the same repositories as every store has."""
+
+from __future__ import annotations
+
+from petstore.errors import ConfigurationError
+
+try:
+    import asyncpg as asyncpg
+except ImportError as error:
+    raise ConfigurationError(
+        "PETSTORE_DATABASE_URL names PostgreSQL, and its driver is not installed:"
+        " pip install 'petstore-service[postgres]'."
+    ) from error

@@ -1,0 +1,208 @@
+"""Accounts and their keys in PostgreSQL. A key's text never reaches this file's tables, only its digest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from petstore.clock import Clock
+from petstore.errors import Conflict, NotFound
+from petstore.keys import (
+    Account,
+    ApiKey,
+    Grant,
+    IssuedKey,
+    check_account_name,
+    check_label,
+    digest,
+    display,
+    mint,
+)
+from petstore.plans import Plan
+from petstore.storage.postgres.connection import Database
+from petstore.storage.postgres.pool import Connection
+
+_GRANT = (
+    "SELECT k.id, k.account_id, a.per_minute, a.per_day, k.expires_at_ms, k.revoked_at_ms, k.pardoned_at_ms"
+    " FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.digest = $1"
+)
+_ACCOUNT_COLUMNS = "id, name, plan, per_minute, per_day, created_at_ms"
+_ACCOUNT = f"SELECT {_ACCOUNT_COLUMNS} FROM accounts"
+_KEY = (
+    "SELECT k.id, k.account_id, k.label, k.display, k.created_at_ms, k.expires_at_ms, k.revoked_at_ms,"
+    " u.last_used_at_ms FROM api_keys k LEFT JOIN key_activity u ON u.key_id = k.id"
+)
+_ADD_KEY = (
+    "INSERT INTO api_keys (account_id, digest, label, display, created_at_ms, expires_at_ms)"
+    " VALUES ($1, $2, $3, $4, $5, $6) RETURNING id"
+)
+
+
+def _account(row: Any) -> Account:
+    return Account(row[0], row[1], Plan(row[2], row[3], row[4]), row[5])
+
+
+def _which(reference: str) -> tuple[str, int | str]:
+    """A condition and its value: by name, or by id in digits (no name is digits alone)."""
+    if reference.isascii() and reference.isdigit() and len(reference) < 19:
+        return "id = $1", int(reference)
+    # What can't be a name is not asked for: the server refuses some of it, as U+0000.
+    return "name = $1", reference if reference.isascii() and reference.isprintable() else ""
+
+
+def _no_account(reference: str) -> NotFound:
+    return NotFound(f"There is no account {reference!r}; `petstore accounts list` shows them.")
+
+
+def _no_key(key_id: int) -> NotFound:
+    return NotFound(f"There is no key {key_id}; `petstore keys list ACCOUNT` shows them.")
+
+
+class PostgresKeys:
+    """Implements keys.KeyRepository."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def find_grant(self, key_digest: bytes) -> Grant | None:
+        row = await self._database.fetch_row(_GRANT, key_digest)
+        return Grant(*row) if row else None
+
+    async def add_account(self, name: str, plan: Plan) -> Account:
+        check_account_name(name)
+        now_ms = self._clock.now_ms()
+        row = await self._database.write_row(
+            "INSERT INTO accounts (name, plan, per_minute, per_day, created_at_ms)"
+            " VALUES ($1, $2, $3, $4, $5) ON CONFLICT (name) DO NOTHING RETURNING id",
+            name,
+            plan.name,
+            plan.per_minute,
+            plan.per_day,
+            now_ms,
+            keyring=True,
+        )
+        if row is None:
+            raise Conflict(f"There is an account {name!r} already; choose another name.")
+        return Account(row[0], name, plan, now_ms)
+
+    async def account(self, reference: str) -> Account:
+        condition, value = _which(reference)
+        row = await self._database.fetch_row(f"{_ACCOUNT} WHERE {condition}", value)
+        if row is None:
+            raise _no_account(reference)
+        return _account(row)
+
+    async def accounts(self) -> list[Account]:
+        return [_account(row) for row in await self._database.fetch(f"{_ACCOUNT} ORDER BY id")]
+
+    async def set_plan(self, reference: str, plan: Plan) -> Account:
+        condition, value = _which(reference)
+        row = await self._database.write_row(
+            f"UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4 WHERE {condition}"
+            f" RETURNING {_ACCOUNT_COLUMNS}",
+            value,
+            plan.name,
+            plan.per_minute,
+            plan.per_day,
+            keyring=True,
+        )
+        if row is None:
+            raise _no_account(reference)
+        return _account(row)
+
+    async def issue(
+        self, reference: str, environment: str, *, label: str = "", expires_at_ms: int | None = None
+    ) -> IssuedKey:
+        check_label(label)
+        now_ms = self._clock.now_ms()
+        account = await self.account(reference)  # an account is never removed, and its id never changes
+
+        async def add(connection: Connection) -> IssuedKey:
+            return await _insert_key(connection, account.id, environment, label, now_ms, expires_at_ms)
+
+        return await self._database.write(add, keyring=True)
+
+    async def keys(self, reference: str) -> list[ApiKey]:
+        account = await self.account(reference)
+        rows = await self._database.fetch(f"{_KEY} WHERE k.account_id = $1 ORDER BY k.id", account.id)
+        return [ApiKey(*row) for row in rows]
+
+    async def key(self, key_id: int) -> ApiKey:
+        row = await self._database.fetch_row(f"{_KEY} WHERE k.id = $1", key_id)
+        if row is None:
+            raise _no_key(key_id)
+        return ApiKey(*row)
+
+    async def find_key(self, key_digest: bytes) -> ApiKey | None:
+        row = await self._database.fetch_row(f"{_KEY} WHERE k.digest = $1", key_digest)
+        return ApiKey(*row) if row else None
+
+    async def rotate(self, key_id: int, environment: str, overlap_ms: int) -> IssuedKey:
+        now_ms = self._clock.now_ms()
+
+        async def swap(connection: Connection) -> IssuedKey:
+            old = await _lock_key(connection, key_id)
+            if old.state(now_ms) != "active":
+                raise Conflict(f"Key {key_id} is {old.state(now_ms)}; issue a new key instead.")
+            ends_ms = now_ms + overlap_ms
+            if old.expires_at_ms is None or old.expires_at_ms > ends_ms:
+                await connection.execute(
+                    "UPDATE api_keys SET expires_at_ms = $1 WHERE id = $2", ends_ms, key_id
+                )
+            return await _insert_key(
+                connection, old.account_id, environment, old.label, now_ms, old.expires_at_ms
+            )
+
+        return await self._database.write(swap, keyring=True)
+
+    async def revoke(self, key_id: int) -> ApiKey:
+        now_ms = self._clock.now_ms()
+
+        async def mark(connection: Connection) -> ApiKey:
+            await connection.execute(
+                "UPDATE api_keys SET revoked_at_ms = coalesce(revoked_at_ms, $1) WHERE id = $2",
+                now_ms,
+                key_id,
+            )
+            return await _lock_key(connection, key_id)
+
+        return await self._database.write(mark, keyring=True)
+
+    async def pardon(self, key_id: int) -> ApiKey:
+        now_ms = self._clock.now_ms()
+
+        async def mark(connection: Connection) -> ApiKey:
+            # Always later than the one before, also when the clock was set back: that is how it is noticed.
+            await connection.execute(
+                "UPDATE api_keys SET pardoned_at_ms = greatest($1, pardoned_at_ms + 1) WHERE id = $2",
+                now_ms,
+                key_id,
+            )
+            await connection.execute("DELETE FROM key_standings WHERE key_id = $1", key_id)
+            return await _lock_key(connection, key_id)
+
+        return await self._database.write(mark, keyring=True)
+
+
+async def _lock_key(connection: Connection, key_id: int) -> ApiKey:
+    """A key as it is until the transaction's end."""
+    row = await connection.fetchrow(f"{_KEY} WHERE k.id = $1 FOR UPDATE OF k", key_id)
+    if row is None:
+        raise _no_key(key_id)
+    return ApiKey(*row)
+
+
+async def _insert_key(
+    connection: Connection,
+    account_id: int,
+    environment: str,
+    label: str,
+    now_ms: int,
+    expires_at_ms: int | None,
+) -> IssuedKey:
+    secret = mint(environment)
+    shown = display(secret)
+    key_id = await connection.fetchval(
+        _ADD_KEY, account_id, digest(secret.encode("ascii")), label, shown, now_ms, expires_at_ms
+    )
+    return IssuedKey(ApiKey(key_id, account_id, label, shown, now_ms, expires_at_ms), secret)

@@ -1,0 +1,281 @@
+"""Statements and transactions on pooled connections: bounded in time, repeated where that is safe.
+
+Writes are announced to the publisher before they may commit, and settled once their outcome is known. What
+they say in SQL is the repositories' affair.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, TypeVar
+
+import asyncpg
+import msgspec
+
+from petstore.clock import Clock
+from petstore.errors import ConfigurationError, StoreUnavailable
+from petstore.storage.observer import StoreObserver
+from petstore.storage.postgres.faults import (
+    NOTHING_STORED,
+    UNKNOWN,
+    Repeatable,
+    is_lost,
+    is_the_drivers,
+    may_repeat,
+    translate,
+)
+from petstore.storage.postgres.pool import Connection, Pool
+from petstore.versions import Publisher
+
+# Together less than a second.
+_PAUSES_SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
+# The server itself ends a statement in time: then the connection can be used on, and the outcome is known.
+# This much later we give up on the server.
+_GRACE_SECONDS = 0.5
+# A write whose outcome nobody knows may commit late: for so long it goes on being announced.
+_UNKNOWN_SECONDS = 10.0
+_T = TypeVar("_T")
+Work = Callable[[Connection], Awaitable[_T]]
+
+
+class Tuning(msgspec.Struct, frozen=True):
+    """The bounds of the settings: time for a statement, connections, who may wait, prepared statements."""
+
+    timeout_ms: int
+    connections: int
+    waiting: int
+    prepared: bool
+
+
+async def connect(url: str, tuning: Tuning, *, bounded: bool = True) -> Connection:
+    """A new connection; the server ends its statements in time when they are `bounded`.
+
+    Raises ConfigurationError for an address that can't be understood, and the driver's errors.
+    """
+    seconds = tuning.timeout_ms / 1_000
+    settings = {"application_name": "petstore"}
+    if tuning.prepared and bounded:  # PgBouncer knows only a few settings, and refuses the others
+        settings["statement_timeout"] = settings["idle_in_transaction_session_timeout"] = str(
+            tuning.timeout_ms
+        )
+    try:
+        return await asyncpg.connect(
+            url,
+            timeout=seconds,
+            command_timeout=(seconds + _GRACE_SECONDS if tuning.prepared else seconds) if bounded else None,
+            statement_cache_size=100 if tuning.prepared else 0,
+            max_cached_statement_lifetime=0,
+            server_settings=settings,
+        )
+    except OSError:
+        raise
+    except (asyncpg.ClientConfigurationError, ValueError) as error:
+        raise ConfigurationError(
+            "PETSTORE_DATABASE_URL is not understood; write"
+            " postgresql://USER:PASSWORD@HOST:5432/DATABASE, with ?sslmode=verify-full to insist on TLS."
+        ) from error
+
+
+class Database:
+    """What the repositories speak to."""
+
+    def __init__(
+        self, url: str, clock: Clock, tuning: Tuning, publisher: Publisher, observer: StoreObserver | None
+    ) -> None:
+        self._clock = clock
+        self._publisher = publisher
+        self._observer = observer
+        seconds = tuning.timeout_ms / 1_000
+        self._pool = Pool(lambda: connect(url, tuning), clock, tuning.connections, seconds, tuning.waiting)
+        self._writing: set[asyncio.Task[Any]] = set()
+        self._settling: set[asyncio.Task[None]] = set()
+        self._closing = asyncio.Event()
+
+    async def fetch(self, sql: str, *arguments: object) -> list[Any]:
+        """The rows of a query. Raises StoreUnavailable."""
+        for pause in _PAUSES_SECONDS:
+            try:
+                return await self._fetch(sql, arguments)
+            except Repeatable:
+                await asyncio.sleep(pause * random.uniform(0.5, 1))
+        return await self._fetch(sql, arguments)
+
+    async def fetch_row(self, sql: str, *arguments: object) -> Any:
+        """The first row of a query, or None."""
+        rows = await self.fetch(sql, *arguments)
+        return rows[0] if rows else None
+
+    async def write(self, work: Work[_T], *, catalogue: bool = False, keyring: bool = False) -> _T:
+        """Carry out `work` in a transaction; its result is durable when this returns.
+
+        Says which versions it moves. Raises what the work raises (then nothing of it is kept) and
+        StoreUnavailable.
+        """
+        return await asyncio.shield(self.start(work, catalogue=catalogue, keyring=keyring))
+
+    def start(
+        self, work: Work[_T], *, catalogue: bool = False, keyring: bool = False, alone: bool = False
+    ) -> asyncio.Task[_T]:
+        """A write on its way: `alone` when it is one statement, which is a transaction of its own.
+
+        Wait for it through a shield: a client that goes away must not leave a write behind whose outcome
+        nobody looked at.
+        """
+        if self._closing.is_set():
+            raise StoreUnavailable("The service is shutting down; nothing was stored.")
+        task = asyncio.get_running_loop().create_task(self._write(work, catalogue, keyring, alone))
+        self._writing.add(task)
+        task.add_done_callback(self._written)
+        return task
+
+    async def write_rows(
+        self, sql: str, *arguments: object, catalogue: bool = False, keyring: bool = False
+    ) -> list[Any]:
+        """Carry out one statement; the rows that it returns."""
+
+        async def one(connection: Connection) -> list[Any]:
+            rows: list[Any] = await connection.fetch(sql, *arguments)
+            return rows
+
+        return await asyncio.shield(self.start(one, catalogue=catalogue, keyring=keyring, alone=True))
+
+    async def write_row(
+        self, sql: str, *arguments: object, catalogue: bool = False, keyring: bool = False
+    ) -> Any:
+        """Carry out one statement; the first row that it returns, or None."""
+        rows = await self.write_rows(sql, *arguments, catalogue=catalogue, keyring=keyring)
+        return rows[0] if rows else None
+
+    async def close(self) -> None:
+        """Carry out what was accepted, then let go."""
+        self._closing.set()
+        while unfinished := self._writing | self._settling:
+            await asyncio.wait(unfinished)
+        await self._pool.close()
+
+    def _written(self, task: asyncio.Task[Any]) -> None:
+        self._writing.discard(task)
+        if not task.cancelled():
+            task.exception()  # looked at: its caller may be gone
+
+    async def _acquire(self, outcome: str) -> Connection:
+        try:
+            return await self._pool.acquire()
+        except Exception as error:  # without a connection it is told at once: the next request tries again
+            raise translate(error, outcome) from error
+
+    async def _fetch(self, sql: str, arguments: tuple[object, ...]) -> list[Any]:
+        connection = await self._acquire("")
+        try:
+            rows: list[Any] = await connection.fetch(sql, *arguments)
+            return rows
+        except BaseException as error:
+            self._look_at(connection, error)
+            if not isinstance(error, Exception):
+                raise
+            raise translate(error, repeatable=may_repeat(error)) from error
+        finally:
+            self._pool.release(connection)
+
+    def _look_at(self, connection: Connection, error: BaseException) -> None:
+        """Close what can't be used any more after an error."""
+        if not isinstance(error, Exception):  # cancelled: the statement may still be running
+            connection.terminate()
+        elif is_the_drivers(error) and (is_lost(error) or connection.is_closed()):
+            connection.terminate()
+            self._pool.distrust()
+
+    async def _write(self, work: Work[_T], catalogue: bool, keyring: bool, alone: bool) -> _T:
+        for pause in _PAUSES_SECONDS:
+            try:
+                return await self._attempt(work, catalogue, keyring, alone)
+            except Repeatable:
+                await asyncio.sleep(pause * random.uniform(0.5, 1))
+        return await self._attempt(work, catalogue, keyring, alone)
+
+    async def _attempt(self, work: Work[_T], catalogue: bool, keyring: bool, alone: bool) -> _T:
+        connection = await self._acquire(NOTHING_STORED)
+        unit = _Unit(connection, alone)
+        announced: AbstractAsyncContextManager[None] | None = None
+        try:
+            if catalogue or keyring:
+                announced = self._publisher.changing(catalogue=catalogue, keyring=keyring)
+                await announced.__aenter__()
+            began = self._clock.monotonic()
+            result = await unit.carry_out(work)
+            if self._observer is not None:
+                self._observer.committed(1, self._clock.monotonic() - began)
+            return result
+        except BaseException as error:
+            self._look_at(connection, error)
+            if not isinstance(error, Exception):
+                raise
+            outcome = UNKNOWN if unit.unknown else NOTHING_STORED
+            repeatable = may_repeat(error) and not unit.unknown
+            raise translate(error, outcome, repeatable=repeatable) from error
+        finally:
+            self._pool.release(connection)
+            if announced is not None:
+                await self._settle(announced, unit)
+
+    async def _settle(self, announced: AbstractAsyncContextManager[None], unit: _Unit) -> None:
+        if unit.unknown:
+            late = asyncio.get_running_loop().create_task(self._settle_late(announced))
+            self._settling.add(late)
+            late.add_done_callback(self._settling.discard)
+        else:
+            await announced.__aexit__(None, None, None)
+
+    async def _settle_late(self, announced: AbstractAsyncContextManager[None]) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_UNKNOWN_SECONDS):
+                await self._closing.wait()
+        await announced.__aexit__(None, None, None)
+
+
+class _Unit:
+    """One attempt at a write, and whether its outcome is known."""
+
+    def __init__(self, connection: Connection, alone: bool) -> None:
+        self._connection = connection
+        self._alone = alone
+        self.unknown = False
+
+    async def carry_out(self, work: Work[_T]) -> _T:
+        connection = self._connection
+        if connection.is_closed():  # while the publisher was asked; nothing was sent yet
+            raise asyncpg.ConnectionDoesNotExistError("the connection was closed before its use")
+        try:
+            if self._alone:
+                self.unknown = True
+                result = await work(connection)
+            else:
+                await connection.execute("BEGIN")
+                result = await work(connection)
+                self.unknown = True
+                # The answer to a COMMIT may be that the transaction had failed before.
+                if await connection.execute("COMMIT") != "COMMIT":
+                    raise asyncpg.InFailedSQLTransactionError("the transaction had failed before its end")
+            self.unknown = False
+            return result
+        except Exception as error:
+            if self._answered(error):
+                self.unknown = False
+                await self._roll_back()
+            raise
+
+    def _answered(self, error: Exception) -> bool:
+        """Whether the server, or the driver before it sent anything, said that nothing comes of it."""
+        said = not is_the_drivers(error) or isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError)
+        return said and not is_lost(error) and not self._connection.is_closed()
+
+    async def _roll_back(self) -> None:
+        if not self._alone:
+            try:
+                await self._connection.execute("ROLLBACK")
+            except Exception:
+                self._connection.terminate()  # which rolls back as well

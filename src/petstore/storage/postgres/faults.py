@@ -1,0 +1,97 @@
+"""What a driver's error means to the store: its message, and whether the same may be tried again.
+
+Nothing of the driver's text goes further: it may quote data, and the address with its password.
+"""
+
+from __future__ import annotations
+
+import ssl
+
+import asyncpg
+
+from petstore.errors import StoreUnavailable
+
+NOTHING_STORED = "; nothing was stored"
+UNKNOWN = (
+    "; whether this write was kept is unknown."
+    " Look before repeating it, or retry with the same Idempotency-Key"
+)
+
+# The server chose one of several transactions to fail, so that the others could go on.
+_COLLISIONS = ("40001", "40P01")
+# The server goes away, is not there yet, or has become a copy that can't be written to.
+_GONE = ("57P01", "57P02", "57P03", "57P05", "25006")
+
+_MEANINGS = {
+    "40001": "it is busy with other writes",
+    "40P01": "it is busy with other writes",
+    "55P03": "it is busy with other writes",
+    "57014": "it took too long",
+    "53100": "its disk is full",
+    "53200": "it has no memory left",
+    "53300": "it takes no further connections",
+    "2200H": "the range of identifiers is full",
+    "25006": "it is a copy that can't be written to",
+    "57P01": "it is shutting down",
+    "57P02": "it has crashed",
+    "57P03": "it is starting up",
+    "28000": "it refuses the user of PETSTORE_DATABASE_URL",
+    "28P01": "it refuses the password of PETSTORE_DATABASE_URL",
+    "3D000": "it has no such database; create it first",
+    "42501": "the user of PETSTORE_DATABASE_URL may not do this",
+    "42P01": "its schema is incomplete; `petstore db migrate` completes it",
+}
+
+
+class Repeatable(StoreUnavailable):
+    """Nothing was stored, and the same may well succeed at once."""
+
+
+def is_the_drivers(error: BaseException) -> bool:
+    """Whether the store or the way to it failed; everything else is the program's own error."""
+    return isinstance(
+        error, asyncpg.PostgresError | asyncpg.InterfaceError | asyncpg.InternalClientError | OSError
+    )
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether the connection is useless now; other idle ones may well be, too."""
+    if isinstance(error, asyncpg.PostgresConnectionError | OSError):  # TimeoutError is an OSError
+        return True
+    return _state(error) in _GONE
+
+
+def may_repeat(error: BaseException) -> bool:
+    """Whether the same may well succeed at once, provided that nothing of it was kept."""
+    return _state(error) in _COLLISIONS or (is_lost(error) and not isinstance(error, TimeoutError))
+
+
+def translate(error: Exception, outcome: str = "", *, repeatable: bool = False) -> Exception:
+    """The store's error for one of the driver's; other errors pass unchanged.
+
+    `outcome` goes on with the sentence: what became of the write.
+    """
+    if not is_the_drivers(error):
+        return error
+    return (Repeatable if repeatable else StoreUnavailable)(f"The store failed: {_meaning(error)}{outcome}.")
+
+
+def _state(error: BaseException | None) -> str:
+    """The server's five characters, or nothing when it was not the server who spoke."""
+    return str(getattr(error, "sqlstate", None) or "")
+
+
+def _meaning(error: BaseException) -> str:
+    # The server's last word before it closed the connection is the cause of what the driver says.
+    for each in (error.__cause__, error):
+        if _state(each) in _MEANINGS:
+            return _MEANINGS[_state(each)]
+    if isinstance(error, TimeoutError):
+        return "it did not answer in time"
+    if isinstance(error, ssl.SSLError):
+        return "its certificate is not the one that PETSTORE_DATABASE_URL insists on"
+    if isinstance(error, OSError):
+        return "it can't be reached"
+    if isinstance(error, asyncpg.PostgresConnectionError):
+        return "the connection to it broke"
+    return "it could not carry out the operation"

@@ -1,0 +1,1 @@
+"""The schema's steps for PostgreSQL, as SQL files."""

@@ -1,0 +1,217 @@
+"""Animals in PostgreSQL. Every query is bounded by an index and by a page's length."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from typing import Any
+
+import msgspec
+
+from petstore.clock import Clock
+from petstore.errors import IdempotencyKeyInUse, IdempotencyKeyReused, NotFound
+from petstore.pets import (
+    Created,
+    Idempotency,
+    NewPet,
+    Page,
+    PageQuery,
+    Pet,
+    PetStatus,
+    StatusChange,
+    check_transition,
+)
+from petstore.storage.postgres.connection import Database
+from petstore.storage.postgres.faults import Repeatable
+from petstore.storage.postgres.pool import Connection
+
+IDEMPOTENCY_KEPT_MS = 86_400_000
+
+_COLUMNS = "id, name, category_id, status"
+_PAGE = f"SELECT {_COLUMNS} FROM pets WHERE id > $1 ORDER BY id LIMIT $2"
+_PAGE_BY_STATUS = f"SELECT {_COLUMNS} FROM pets WHERE status = $1 AND id > $2 ORDER BY id LIMIT $3"
+_PAGE_BY_ID = f"SELECT {_COLUMNS} FROM pets WHERE id = ANY($1::bigint[]) AND id > $2 ORDER BY id LIMIT $3"
+_PAGE_BY_ID_AND_STATUS = (
+    f"SELECT {_COLUMNS} FROM pets WHERE id = ANY($1::bigint[]) AND id > $2 AND status = $4"
+    " ORDER BY id LIMIT $3"
+)
+_ONE = f"SELECT {_COLUMNS} FROM pets WHERE id = $1"
+_ADD = "INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id"
+
+# One statement, so one round trip. Whoever gets the lock of the key is the one that carries it out; who does
+# not is told so. The statement sees what was committed before it began: when another one commits in between,
+# the row is there and no conflict is resolved, so nothing is added, and the caller asks again.
+_ADD_ONCE = """
+WITH mine AS MATERIALIZED (
+    SELECT pg_try_advisory_xact_lock($1::bigint) AS held
+), known AS (
+    SELECT fingerprint, pet_id FROM idempotency_keys
+    WHERE account_id = $2::bigint AND key = $3::text AND created_at_ms > $6::bigint
+), claimed AS (
+    INSERT INTO idempotency_keys AS kept (account_id, key, fingerprint, pet_id, created_at_ms)
+    SELECT $2::bigint, $3::text, $4::bytea, nextval('pets_id_seq'), $5::bigint FROM mine
+    WHERE held AND NOT EXISTS (SELECT FROM known)
+    ON CONFLICT (account_id, key) DO UPDATE
+    SET fingerprint = excluded.fingerprint, pet_id = excluded.pet_id, created_at_ms = excluded.created_at_ms
+    WHERE kept.created_at_ms <= $6::bigint
+    RETURNING pet_id
+), added AS (
+    INSERT INTO pets (id, name, category_id, status) OVERRIDING SYSTEM VALUE
+    SELECT pet_id, $7::text, $8::bigint, $9::text FROM claimed RETURNING id
+)
+SELECT mine.held, (SELECT id FROM added), known.fingerprint, known.pet_id FROM mine LEFT JOIN known ON true
+"""
+
+# A look-up here costs a fifth of a call of the enumeration.
+_STATUSES = {status.value: status for status in PetStatus}
+
+
+def _pet(row: Any) -> Pet:
+    return Pet(row[0], row[1], row[2], _STATUSES[row[3]])
+
+
+def _fingerprint(new: NewPet) -> bytes:
+    """What makes two requests with one Idempotency-Key the same: the animal, not the bytes."""
+    return hashlib.sha256(msgspec.json.encode(new)).digest()
+
+
+def _lock_number(idempotency: Idempotency) -> int:
+    """64 bits for an account's key; two that share them are told to come again, and nothing worse."""
+    text = f"{idempotency.account_id}:{idempotency.key}".encode()
+    return int.from_bytes(hashlib.sha256(text).digest()[:8], "big", signed=True)
+
+
+class PostgresPets:
+    """Implements pets.PetRepository."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._in_flight: set[Idempotency] = set()
+        self._abandoned: dict[Idempotency, asyncio.Task[Created]] = {}
+
+    async def page(self, query: PageQuery) -> Page:
+        limit = query.limit
+        fetch = self._database.fetch
+        if query.ids is not None:
+            rows = await self._rows_by_id(query, query.ids)
+        elif query.status is None:
+            rows = await fetch(_PAGE, query.after_id, limit + 1)
+        else:
+            rows = await fetch(_PAGE_BY_STATUS, query.status.value, query.after_id, limit + 1)
+        has_more = len(rows) > limit
+        if has_more:
+            rows.pop()
+        statuses = _STATUSES
+        return Page([Pet(row[0], row[1], row[2], statuses[row[3]]) for row in rows], has_more)
+
+    async def _rows_by_id(self, query: PageQuery, ids: tuple[int, ...]) -> list[Any]:
+        arguments = (ids, query.after_id, query.limit + 1)
+        if query.status is None:
+            return await self._database.fetch(_PAGE_BY_ID, *arguments)
+        return await self._database.fetch(_PAGE_BY_ID_AND_STATUS, *arguments, query.status.value)
+
+    async def get(self, pet_id: int) -> Pet | None:
+        row = await self._database.fetch_row(_ONE, pet_id)
+        return _pet(row) if row else None
+
+    async def add(self, new: NewPet, idempotency: Idempotency | None = None) -> Created:
+        if idempotency is not None:
+            return await self._add_once_here(new, idempotency)
+        row = await self._database.write_row(
+            _ADD, new.name, new.category_id, new.status.value, catalogue=True
+        )
+        return Created(Pet(row[0], new.name, new.category_id, new.status), False)
+
+    async def _add_once_here(self, new: NewPet, idempotency: Idempotency) -> Created:
+        """Tells the requests of this process apart; the key's lock does so for all."""
+        if idempotency in self._in_flight:
+            raise _in_use()
+        self._in_flight.add(idempotency)
+        try:
+            abandoned = self._abandoned.get(idempotency)
+            if abandoned is not None:
+                await asyncio.wait([abandoned])
+            return await self._add_once(new, idempotency)
+        finally:
+            self._in_flight.discard(idempotency)
+
+    async def _add_once(self, new: NewPet, idempotency: Idempotency) -> Created:
+        now_ms = self._clock.now_ms()
+        task = self._database.start(
+            lambda connection: _insert_once(connection, new, idempotency, now_ms), catalogue=True, alone=True
+        )
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not task.done():  # the client went away; its next attempt waits for what this one does
+                self._abandoned[idempotency] = task
+                task.add_done_callback(lambda _: self._abandoned.pop(idempotency, None))
+            raise
+
+    async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
+        now_ms = self._clock.now_ms()
+
+        async def change(connection: Connection) -> Pet:
+            row = await connection.fetchrow(f"{_ONE} FOR UPDATE", pet_id)
+            if row is None:
+                raise NotFound(f"There is no animal {pet_id}.")
+            pet = _pet(row)
+            check_transition(pet_id, pet.status, status)
+            if pet.status is not status:
+                await connection.execute("UPDATE pets SET status = $1 WHERE id = $2", status.value, pet_id)
+                await connection.execute(
+                    "INSERT INTO pet_status_changes (pet_id, at_ms, actor, from_status, to_status)"
+                    " VALUES ($1, $2, $3, $4, $5)",
+                    pet_id,
+                    now_ms,
+                    actor,
+                    pet.status.value,
+                    status.value,
+                )
+            return msgspec.structs.replace(pet, status=status)
+
+        return await self._database.write(change, catalogue=True)
+
+    async def history(self, pet_id: int) -> list[StatusChange]:
+        rows = await self._database.fetch(
+            "SELECT pet_id, at_ms, actor, from_status, to_status FROM pet_status_changes"
+            " WHERE pet_id = $1 ORDER BY id",
+            pet_id,
+        )
+        return [StatusChange(row[0], row[1], row[2], _STATUSES[row[3]], _STATUSES[row[4]]) for row in rows]
+
+
+def _in_use() -> IdempotencyKeyInUse:
+    return IdempotencyKeyInUse("A request with this Idempotency-Key is still being carried out.")
+
+
+async def _insert_once(connection: Connection, new: NewPet, idempotency: Idempotency, now_ms: int) -> Created:
+    """Add the animal unless this key did so within the last 24 hours: same transaction as the animal."""
+    fingerprint = _fingerprint(new)
+    row = await connection.fetchrow(
+        _ADD_ONCE,
+        _lock_number(idempotency),
+        idempotency.account_id,
+        idempotency.key,
+        fingerprint,
+        now_ms,
+        now_ms - IDEMPOTENCY_KEPT_MS,
+        new.name,
+        new.category_id,
+        new.status.value,
+    )
+    held, added_id, known_fingerprint, known_id = row
+    if known_id is not None:
+        if known_fingerprint != fingerprint:
+            raise IdempotencyKeyReused(
+                "This Idempotency-Key was used within the last 24 hours for another animal;"
+                " use a new key for a new request."
+            )
+        # As it was answered then, not as the animal is now: the same request gets the same answer.
+        return Created(Pet(known_id, new.name, new.category_id, new.status), True)
+    if not held:
+        raise _in_use()
+    if added_id is None:
+        raise Repeatable("The store is busy with the same Idempotency-Key; nothing was stored.")
+    return Created(Pet(added_id, new.name, new.category_id, new.status), False)

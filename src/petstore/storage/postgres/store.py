@@ -1,0 +1,61 @@
+"""The PostgreSQL store: a pool of connections joined with the repositories that use it."""
+
+from __future__ import annotations
+
+from petstore.clock import Clock
+from petstore.keys import KeyRepository
+from petstore.pets import PetRepository
+from petstore.quota import SharedLedger
+from petstore.storage.observer import StoreObserver
+from petstore.storage.postgres.accounts import PostgresKeys
+from petstore.storage.postgres.connection import Database, Tuning
+from petstore.storage.postgres.pets import IDEMPOTENCY_KEPT_MS, PostgresPets
+from petstore.storage.postgres.upkeep import migrate
+from petstore.storage.postgres.usage import PostgresLedger, PostgresUsage
+from petstore.storage.postgres.versions import SnapshotSource
+from petstore.usage import UsageRepository
+from petstore.versions import NoPublisher, Publisher, VersionSource
+
+_PURGE_AT_A_TIME = 1_000
+# Several processes may do this at once: each takes what no other one holds.
+_PURGE = """
+DELETE FROM idempotency_keys WHERE (account_id, key) IN (
+    SELECT account_id, key FROM idempotency_keys WHERE created_at_ms <= $1
+    ORDER BY created_at_ms LIMIT $2 FOR UPDATE SKIP LOCKED
+) RETURNING 1
+"""
+
+
+class PostgresStore:
+    """Implements storage.Store for the database at `url`, which it migrates when needed."""
+
+    def __init__(
+        self,
+        url: str,
+        clock: Clock,
+        tuning: Tuning,
+        publisher: Publisher | None = None,
+        observer: StoreObserver | None = None,
+    ) -> None:
+        migrate(url, tuning)
+        database = self._database = Database(url, clock, tuning, publisher or NoPublisher(), observer)
+        self.pets: PetRepository = PostgresPets(database, clock)
+        self.keys: KeyRepository = PostgresKeys(database, clock)
+        self.usage: UsageRepository = PostgresUsage(database)
+        self.ledger: SharedLedger = PostgresLedger(database)
+        self.versions: VersionSource = SnapshotSource(database)
+
+    async def probe(self) -> None:
+        await self._database.fetch("SELECT 1 FROM schema_migrations LIMIT 1")
+
+    async def is_empty(self) -> bool:
+        return not await self._database.fetch("SELECT 1 FROM accounts LIMIT 1")
+
+    async def purge(self, now_ms: int) -> None:
+        # A thousand in a transaction, so that requests' writes find their way in between.
+        oldest_ms = now_ms - IDEMPOTENCY_KEPT_MS
+        while len(await self._database.write_rows(_PURGE, oldest_ms, _PURGE_AT_A_TIME)) == _PURGE_AT_A_TIME:
+            pass
+
+    async def close(self) -> None:
+        await self._database.close()

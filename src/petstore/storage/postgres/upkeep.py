@@ -1,0 +1,144 @@
+"""Upkeep of the database for operators: its schema, and a check. Backups are pg_dump's affair."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from threading import Thread
+from typing import Any, TypeVar
+
+import asyncpg
+
+from petstore.errors import ConfigurationError, StoreUnavailable
+from petstore.storage import migrations
+from petstore.storage.postgres.connection import Tuning, connect
+from petstore.storage.postgres.faults import is_the_drivers, translate
+from petstore.storage.postgres.pool import Connection
+from petstore.storage.reports import CheckReport
+
+MIGRATIONS_PACKAGE = "petstore.storage.postgres.migrations"
+_OLDEST = 130_000  # the first that tells its snapshots
+# "petstore" in ASCII: whoever migrates holds this lock until the end of its transaction.
+_LOCK = 0x70657473746F7265
+_LOCK_WAIT = "60s"
+_T = TypeVar("_T")
+
+
+def migrate(url: str, tuning: Tuning) -> list[str]:
+    """Bring the schema up to date, one transaction for each step; the names of the steps that ran.
+
+    Any number of processes may do so at once. Raises ConfigurationError for a schema that is too new.
+    """
+    return _apart(_migrate(url, tuning))
+
+
+def check(url: str, tuning: Tuning) -> CheckReport:
+    """Count what is there, and say what is wrong with it or with how the server keeps it."""
+    return _apart(_check(url, tuning))
+
+
+def _apart(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run it to its end in a thread with an event loop of its own: the caller may be in one already."""
+    outcome: list[_T] = []
+    failure: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(asyncio.run(work))
+        except BaseException as error:
+            failure.append(error)
+
+    thread = Thread(target=run, name="petstore-upkeep")
+    thread.start()
+    thread.join()
+    if failure:
+        error = failure[0]
+        if isinstance(error, Exception) and is_the_drivers(error):
+            raise translate(error) from error
+        raise error
+    return outcome[0]
+
+
+async def _migrate(url: str, tuning: Tuning) -> list[str]:
+    known = migrations.load(MIGRATIONS_PACKAGE)
+    connection = await connect(url, tuning, bounded=False)
+    ran = []
+    try:
+        await _check_server(connection)
+        while todo := migrations.pending(known, await _schema_version(connection)):
+            step = todo[0]
+            async with connection.transaction():
+                await connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_WAIT}'")
+                await connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
+                if await _schema_version(connection) == step.number - 1:  # else another one was quicker
+                    await _carry_out(connection, step)
+                    ran.append(f"{step.number:04}_{step.name}")
+    finally:
+        await _close(connection)
+    return ran
+
+
+async def _check_server(connection: Connection) -> None:
+    version = int(await connection.fetchval("SELECT current_setting('server_version_num')"))
+    encoding = await connection.fetchval("SELECT current_setting('server_encoding')")
+    if version < _OLDEST:
+        raise ConfigurationError(f"PostgreSQL {version // 10_000} is too old; use 13 or newer.")
+    if encoding != "UTF8":
+        raise ConfigurationError(
+            f"The database is encoded in {encoding}, which can't hold every name;"
+            " create it with ENCODING 'UTF8' TEMPLATE template0."
+        )
+
+
+async def _schema_version(connection: Connection) -> int:
+    """The number of the last migration that ran; 0 before the first."""
+    if await connection.fetchval("SELECT to_regclass('schema_migrations')") is None:
+        return 0
+    return int(await connection.fetchval("SELECT coalesce(max(number), 0) FROM schema_migrations"))
+
+
+async def _carry_out(connection: Connection, step: migrations.Migration) -> None:
+    await connection.execute(
+        "CREATE TABLE IF NOT EXISTS schema_migrations (number integer PRIMARY KEY, name text NOT NULL,"
+        " ran_at timestamptz NOT NULL DEFAULT now())"
+    )
+    await connection.execute(step.sql)
+    await connection.execute(
+        "INSERT INTO schema_migrations (number, name) VALUES ($1, $2)", step.number, step.name
+    )
+
+
+async def _check(url: str, tuning: Tuning) -> CheckReport:
+    connection = await connect(url, tuning, bounded=False)
+    try:
+        problems = [
+            f"{name} is off: {what}"
+            for name, what in (
+                ("fsync", "a crash of the machine may damage the database"),
+                ("full_page_writes", "a crash of the machine may damage the database"),
+                ("synchronous_commit", "a crash may lose what was acknowledged"),
+            )
+            if await connection.fetchval("SELECT current_setting($1)", name) == "off"
+        ]
+        version = await _schema_version(connection)
+        if version == 0:
+            return CheckReport(0, 0, 0, 0, [*problems, "the schema was never created"])
+        try:
+            migrations.pending(migrations.load(MIGRATIONS_PACKAGE), version)
+        except ConfigurationError as error:  # it can't be served, and its tables may be others
+            return CheckReport(version, 0, 0, 0, [*problems, str(error).rstrip(".")])
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            pets, accounts, keys = [
+                await connection.fetchval(f"SELECT count(*) FROM {table}")
+                for table in ("pets", "accounts", "api_keys")
+            ]
+        return CheckReport(version, pets, accounts, keys, problems)
+    finally:
+        await _close(connection)
+
+
+async def _close(connection: Connection) -> None:
+    try:
+        await connection.close(timeout=1)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, StoreUnavailable):
+        connection.terminate()
