@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import structlog
@@ -24,6 +25,7 @@ from petstore.api.openapi import OpenApiDocument
 from petstore.api.pets import PetOperations
 from petstore.clock import Clock, SystemClock
 from petstore.config import Settings
+from petstore.counting import open_counting
 from petstore.errors import (
     InternalError,
     MethodNotAllowed,
@@ -33,15 +35,13 @@ from petstore.errors import (
     error_body,
 )
 from petstore.limiter.addresses import AddressLimiter
-from petstore.limiter.memory import MemoryLimiter
-from petstore.opening import open_store
 from petstore.ops import logs
 from petstore.ops.counts import SharedCounts
 from petstore.ops.endpoints import Endpoints
 from petstore.ops.journal import Journal
 from petstore.ops.metrics import Metrics
-from petstore.ops.observer import ApiObserver
-from petstore.quota import BanPolicy, Limiter, LimiterState
+from petstore.ops.observer import ApiObserver, LimiterWatch
+from petstore.quota import Limiter
 from petstore.storage import Store
 from petstore.usage import UsageMeter
 from petstore.web.pages import Pages
@@ -60,14 +60,14 @@ class Service:
         site: Starlette,
         journal: Journal,
         endpoints: Endpoints,
-        log_writer: logs.LogWriter,
+        close: Callable[[], Awaitable[None]],
     ) -> None:
         self.store = store
         self.api = api
         self.site = site
         self.journal = journal
         self._endpoints = endpoints
-        self._log_writer = log_writer
+        self._close = close
         self._saving = asyncio.create_task(journal.run())
 
     def begin_drain(self) -> None:
@@ -83,19 +83,7 @@ class Service:
             await self.journal.save()
         except StoreUnavailable as error:
             _log.error("the last counters could not be saved", reason=error.message)
-        await self.store.close()
-        self._log_writer.close()
-
-
-def ban_policy(settings: Settings) -> BanPolicy:
-    """The ban rule of the settings."""
-    return BanPolicy(
-        settings.ban_minimum_rejections,
-        settings.ban_window,
-        settings.ban_grace,
-        settings.ban_durations,
-        settings.ban_forgiven_after,
-    )
+        await self._close()
 
 
 def openapi_document(settings: Settings) -> OpenApiDocument:
@@ -202,9 +190,8 @@ async def build(
 
 
 async def _join(settings: Settings, clock: Clock, log_writer: logs.LogWriter, metrics: Metrics) -> Service:
-    store = open_store(settings, clock, metrics)
-    state: LimiterState = await store.ledger.load(clock.now_ms())
-    limiter = MemoryLimiter(clock, ban_policy(settings), store.versions, state)
+    counting = await open_counting(settings, clock, metrics, LimiterWatch(metrics, clock))
+    store, limiter = counting.store, counting.limiter
     meter = UsageMeter()
     observer = ApiObserver(metrics, log_writer if settings.access_log else None)
     endpoints = Endpoints(
@@ -216,16 +203,21 @@ async def _join(settings: Settings, clock: Clock, log_writer: logs.LogWriter, me
     journal = Journal(
         limiter=limiter,
         meter=meter,
-        ledger=store.ledger,
+        save=counting.save,
         purge=store.purge,
         share=metrics.share,
         clock=clock,
     )
+
+    async def close() -> None:
+        await counting.close()
+        log_writer.close()
+
     return Service(
         store=store,
         api=_build_api(settings, clock, store, limiter, meter, observer),
         site=_build_site(settings, endpoints),
         journal=journal,
         endpoints=endpoints,
-        log_writer=log_writer,
+        close=close,
     )

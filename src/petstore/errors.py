@@ -156,6 +156,10 @@ class StoreUnavailable(Unavailable):
     """The database refused, is locked, is full or can't be reached."""
 
 
+class LimiterUnavailable(Unavailable):
+    """The shared counters can't be reached, and the operator prefers a refusal to a local share."""
+
+
 class ConfigurationError(Exception):
     """Settings that are unknown, malformed, contradictory or unsafe: the process must not start (exit 78)."""
 

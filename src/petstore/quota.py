@@ -130,7 +130,7 @@ def _binding(minute: Window, day: Window) -> Window:
     return minute if minute.reset_at > day.reset_at else day
 
 
-def _banned(
+def banned(
     grant: Grant, standing: KeyStanding, now_ms: int, versions: Versions, *, began: bool = False
 ) -> Decision:
     """A ban closes both windows until its end."""
@@ -139,6 +139,16 @@ def _banned(
     day = Window("day", grant.per_day, DAY_SECONDS, 0, reset_at)
     retry_after = max(1, ceil_seconds(standing.banned_until_ms - now_ms))
     return Decision(False, (minute, day), minute, now_ms, retry_after, True, began, versions)
+
+
+def counted(
+    used: AccountWindows, grant: Grant, now_ms: int, versions: Versions, *, allowed: bool
+) -> Decision:
+    """The Decision about a request that is in `used` already, or that found it used up."""
+    windows = _windows(used, grant)
+    binding = _binding(*windows)
+    retry_after = 0 if allowed else max(1, ceil_seconds(binding.reset_at * SECOND_MS - now_ms))
+    return Decision(allowed, windows, binding, now_ms, retry_after, False, False, versions)
 
 
 def _count_refusal(
@@ -206,7 +216,7 @@ def decide(
     if now_ms < used.minute_opened_ms or now_ms < day_began_ms or now_ms < standing.banned_from_ms:
         _follow_clock(used, standing, now_ms)
     if now_ms < standing.banned_until_ms:
-        return _banned(grant, standing, now_ms, versions)
+        return banned(grant, standing, now_ms, versions)
     if now_ms - used.minute_opened_ms >= MINUTE_MS or now_ms - day_began_ms >= DAY_MS:
         _roll(used, now_ms)
     if used.minute_used < grant.per_minute and used.day_used < grant.per_day:
@@ -214,12 +224,10 @@ def decide(
         used.day_used += 1
         windows = _windows(used, grant)
         return Decision(True, windows, _binding(*windows), now_ms, 0, False, False, versions)
-    windows = _windows(used, grant)
-    binding = _binding(*windows)
-    if _count_refusal(standing, grant, policy, binding.reset_at, now_ms):
-        return _banned(grant, standing, now_ms, versions, began=True)
-    retry_after = max(1, ceil_seconds(binding.reset_at * SECOND_MS - now_ms))
-    return Decision(False, windows, binding, now_ms, retry_after, False, False, versions)
+    refused = counted(used, grant, now_ms, versions, allowed=False)
+    if _count_refusal(standing, grant, policy, refused.binding.reset_at, now_ms):
+        return banned(grant, standing, now_ms, versions, began=True)
+    return refused
 
 
 class LimiterState(msgspec.Struct):

@@ -15,11 +15,15 @@ import pytest
 
 from petstore.keys import Grant
 from petstore.limiter.memory import MemoryLimiter
-from petstore.quota import BanPolicy, Decision
+from petstore.limiter.shared import SharedCounters, open_shared
+from petstore.quota import BanPolicy, Decision, Limiter, SharedLedger
 from petstore.storage import Store, StoreOptions, open_storage
+from petstore.storage.postgres.store import PostgresStore
 from petstore.usage import UsageChanges
 from tests.support.clock import ManualClock
+from tests.support.ledger import MemoryLedger
 from tests.support.postgres import fresh_database, run
+from tests.support.valkey import FailOnOutage, SteeredTime, emptied_url, steered_scripts
 
 
 class Backend(Protocol):
@@ -120,6 +124,10 @@ class LimiterBackend(Protocol):
         """A clean stop of the service and a start."""
         ...
 
+    async def close(self) -> None:
+        """Let go."""
+        ...
+
 
 class MemoryBackend:
     """Memory, and a store's ledger that it survives by."""
@@ -140,8 +148,45 @@ class MemoryBackend:
         state = await self._store.ledger.load(self._clock.now_ms())
         self.limiter = MemoryLimiter(self._clock, self._policy, self._store.versions, state)
 
+    async def close(self) -> None:
+        pass
 
-LIMITERS = {"memory": MemoryBackend}
+
+class ValkeyBackend:
+    """Valkey by a steered clock, with the store's ledger behind it where several processes may share that."""
+
+    def __init__(self, store: Store, clock: ManualClock, policy: BanPolicy) -> None:
+        self._clock = clock
+        self._policy = policy
+        shares = isinstance(store, PostgresStore)
+        self.ledger: SharedLedger = store.ledger if shares else MemoryLedger()  # type: ignore[assignment]
+        self.url = emptied_url()
+        self.time = SteeredTime(self.url, clock)
+        self.limiter: Limiter | None = None
+        self._opened: SharedCounters | None = None
+
+    async def take(self, grant: Grant) -> Decision:
+        if self.limiter is None:
+            self._opened = await open_shared(self.url, FailOnOutage(), steered_scripts())
+            self.limiter = self._opened.limiter(self.ledger, self._clock, self._policy, 1, refuse=True)
+        self.time.tell()
+        decision = await self.limiter.take(grant)
+        assert decision is not None
+        return decision
+
+    async def restart(self) -> None:
+        """The last process stops and another one starts; Valkey goes on."""
+        if self.limiter is not None:
+            await self.ledger.merge(self.limiter.drain(), UsageChanges())
+        await self.close()
+
+    async def close(self) -> None:
+        if self._opened is not None:
+            await self._opened.close()
+        self.limiter = self._opened = None
+
+
+LIMITERS = {"memory": MemoryBackend, "valkey": ValkeyBackend}
 
 
 @pytest.fixture(params=sorted(LIMITERS))

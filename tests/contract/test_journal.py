@@ -56,7 +56,7 @@ class Counting:
         self.journal = Journal(
             limiter=self.limiter,
             meter=self.meter,
-            ledger=self.ledger,
+            save=self.ledger.save,
             purge=self.ledger.purge,
             share=lambda: None,
             clock=clock,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -28,12 +29,14 @@ async def store_with_the_histories_keys(path: Path, clock: ManualClock) -> Store
 
 
 @pytest.fixture
-async def limiter(limiter_kind: str, store: Store, clock: ManualClock) -> LimiterBackend:
+async def limiter(limiter_kind: str, store: Store, clock: ManualClock) -> AsyncIterator[LimiterBackend]:
     """With the default rule of bans, and two accounts in its store."""
     for name in ("a", "b"):
         await store.keys.add_account(name, resolve_plan("free"))
         await store.keys.issue(name, "test")
-    return LIMITERS[limiter_kind](store, clock, BanPolicy())
+    opened = LIMITERS[limiter_kind](store, clock, BanPolicy())
+    yield opened
+    await opened.close()
 
 
 @given(events=histories())
@@ -49,6 +52,7 @@ def test_it_decides_as_the_rules_say(limiter_kind: str, tmp_path: Path, events: 
         try:
             limiter = LIMITERS[limiter_kind](store, clock, POLICY)
             await compare(events, clock, limiter.take, limiter.restart)
+            await limiter.close()
         finally:
             await store.close()
 

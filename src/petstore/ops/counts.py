@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 LATENCY_BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+ROUND_TRIP_BOUNDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
 COMMIT_BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 
 
@@ -55,6 +56,9 @@ class Counts(msgspec.Struct):
     commits: Histogram = msgspec.field(default_factory=lambda: Histogram.of(COMMIT_BOUNDS))
     writes: int = 0
     lines_dropped: int = 0
+    round_trips: Histogram = msgspec.field(default_factory=lambda: Histogram.of(ROUND_TRIP_BOUNDS))
+    outages: int = 0
+    local_decisions: int = 0
 
     def add(self, other: Counts) -> None:
         for place, histogram in other.answers.items():
@@ -65,6 +69,9 @@ class Counts(msgspec.Struct):
         self.commits.add(other.commits)
         self.writes += other.writes
         self.lines_dropped += other.lines_dropped
+        self.round_trips.add(other.round_trips)
+        self.outages += other.outages
+        self.local_decisions += other.local_decisions
 
 
 class SharedCounts:

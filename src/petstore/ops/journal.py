@@ -13,7 +13,7 @@ import structlog
 
 from petstore.clock import Clock
 from petstore.errors import StoreUnavailable
-from petstore.quota import Ledger, Limiter, LimiterState
+from petstore.quota import Limiter, LimiterState
 from petstore.usage import UsageChanges, UsageMeter
 
 INTERVAL_SECONDS = 1.0
@@ -30,14 +30,14 @@ class Journal:
         *,
         limiter: Limiter,
         meter: UsageMeter,
-        ledger: Ledger,
+        save: Callable[[LimiterState, UsageChanges], Awaitable[None]],
         purge: Callable[[int], Awaitable[None]],
         share: Callable[[], None],
         clock: Clock,
     ) -> None:
         self._limiter = limiter
         self._meter = meter
-        self._ledger = ledger
+        self._save = save
         self._purge = purge
         self._share = share
         self._clock = clock
@@ -53,7 +53,7 @@ class Journal:
         state, usage = self._state, self._usage
         if not (state.windows or state.standings or usage.daily):
             return
-        await self._ledger.save(state, usage)
+        await self._save(state, usage)
         self._state, self._usage = LimiterState(), UsageChanges()
 
     async def run(self) -> None:

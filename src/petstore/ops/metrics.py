@@ -19,7 +19,14 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from petstore import __version__
-from petstore.ops.counts import COMMIT_BOUNDS, LATENCY_BOUNDS, Counts, Histogram, SharedCounts
+from petstore.ops.counts import (
+    COMMIT_BOUNDS,
+    LATENCY_BOUNDS,
+    ROUND_TRIP_BOUNDS,
+    Counts,
+    Histogram,
+    SharedCounts,
+)
 
 _log = structlog.get_logger("petstore.metrics")
 
@@ -35,6 +42,7 @@ class Metrics(Collector):
         self._shared = shared
         self._counts = Counts()
         self._answers = self._counts.answers
+        self._in_outage = False
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -55,6 +63,19 @@ class Metrics(Collector):
         """One group of writes was made durable (called by the writer's thread)."""
         self._counts.commits.observe(seconds, COMMIT_BOUNDS)
         self._counts.writes += jobs
+
+    def limiter_outage(self, begins: bool) -> None:
+        """The shared counters can't be reached from now on, or can be reached again."""
+        self._in_outage = begins
+        self._counts.outages += begins
+
+    def decided_locally(self) -> None:
+        """One request met an outage of the shared counters."""
+        self._counts.local_decisions += 1
+
+    def limiter_asked(self, seconds: float) -> None:
+        """One round trip to the shared counters."""
+        self._counts.round_trips.observe(seconds, ROUND_TRIP_BOUNDS)
 
     def share(self) -> None:
         """Leave the counts to the other workers; called about once a second, and at the end."""
@@ -77,6 +98,7 @@ class Metrics(Collector):
             refusals.add_metric([window], count)
         yield refusals
         yield CounterMetricFamily("petstore_bans", "Bans that began.", value=counts.bans)
+        yield from _limiter_metrics(counts, self._in_outage)
         commits = HistogramMetricFamily(
             "petstore_store_commit_seconds", "Time of a group commit, with its fsync."
         )
@@ -100,6 +122,25 @@ class Metrics(Collector):
             except (OSError, msgspec.MsgspecError) as error:
                 _log.warning("counts of other workers not read", reason=str(error))
         return counts
+
+
+def _limiter_metrics(counts: Counts, in_outage: bool) -> Iterable[Metric]:
+    yield GaugeMetricFamily(
+        "petstore_limiter_outage", "Whether this process can't reach the shared counters.", value=in_outage
+    )
+    yield CounterMetricFamily(
+        "petstore_limiter_outages", "Times that a process lost the shared counters.", value=counts.outages
+    )
+    yield CounterMetricFamily(
+        "petstore_limiter_local_decisions",
+        "Requests decided without the shared counters.",
+        value=counts.local_decisions,
+    )
+    round_trips = HistogramMetricFamily(
+        "petstore_limiter_round_trip_seconds", "Time of one call to the shared counters."
+    )
+    round_trips.add_metric([], counts.round_trips.buckets(ROUND_TRIP_BOUNDS), counts.round_trips.total)
+    yield round_trips
 
 
 def _request_metrics(counts: Counts) -> Iterable[Metric]:

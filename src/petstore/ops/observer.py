@@ -1,4 +1,4 @@
-"""Turns every answer into a count and, when switched on, a line of the access log."""
+"""Turns every answer into a count and, when switched on, a line of the access log; and outages into lines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Protocol
 
 import structlog
 
+from petstore.clock import Clock
 from petstore.keys import Grant
 from petstore.ops.logs import AccessEntry, LogWriter
 from petstore.ops.metrics import Metrics
@@ -55,3 +56,23 @@ class ApiObserver:
             _log.warning("store unavailable", request_id=request_id, operation=operation, reason=str(error))
         else:
             _log.error("unexpected error", request_id=request_id, operation=operation, exc_info=error)
+
+
+class LimiterWatch:
+    """Implements limiter.observer.LimiterObserver: a line when an outage begins, and one when it ends."""
+
+    def __init__(self, metrics: Metrics, clock: Clock) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._began = 0.0
+        self.decided_locally = metrics.decided_locally
+        self.asked = metrics.limiter_asked
+
+    def outage_began(self, reason: str) -> None:
+        self._began = self._clock.monotonic()
+        self._metrics.limiter_outage(True)
+        _log.error("shared counters out of reach", reason=reason)
+
+    def outage_ended(self) -> None:
+        self._metrics.limiter_outage(False)
+        _log.warning("shared counters back", seconds=round(self._clock.monotonic() - self._began, 3))

@@ -1,0 +1,72 @@
+"""Opens the store and the limiter that goes with it: counters of this process alone, or shared by many."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from petstore.clock import Clock
+from petstore.config import Settings
+from petstore.limiter.memory import MemoryLimiter
+from petstore.limiter.observer import LimiterObserver
+from petstore.opening import open_shared_store, open_store
+from petstore.quota import BanPolicy, Limiter, LimiterState
+from petstore.storage import Store
+from petstore.storage.observer import StoreObserver
+from petstore.usage import UsageChanges
+
+Save = Callable[[LimiterState, UsageChanges], Awaitable[None]]
+
+
+def ban_policy(settings: Settings) -> BanPolicy:
+    """The ban rule of the settings."""
+    return BanPolicy(
+        settings.ban_minimum_rejections,
+        settings.ban_window,
+        settings.ban_grace,
+        settings.ban_durations,
+        settings.ban_forgiven_after,
+    )
+
+
+class Counting:
+    """The store, and the limiter that goes with it.
+
+    `save` writes what the limiter's `drain` has given.
+    """
+
+    def __init__(
+        self, store: Store, limiter: Limiter, save: Save, let_go: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self.store = store
+        self.limiter = limiter
+        self.save = save
+        self.let_go = let_go
+
+    async def close(self) -> None:
+        """The store first: what it still writes is told to the others."""
+        await self.store.close()
+        if self.let_go is not None:
+            await self.let_go()
+
+
+async def open_counting(
+    settings: Settings, clock: Clock, observer: StoreObserver, watch: LimiterObserver
+) -> Counting:
+    """Both, as the settings say. Raises ConfigurationError and StoreUnavailable."""
+    policy = ban_policy(settings)
+    if not settings.valkey_url:
+        store = open_store(settings, clock, observer)
+        state = await store.ledger.load(clock.now_ms())
+        return Counting(store, MemoryLimiter(clock, policy, store.versions, state), store.ledger.save)
+    from petstore.limiter.shared import open_shared  # needs a driver that not everybody has
+
+    shared = await open_shared(settings.valkey_url, watch)
+    try:
+        shared_store = open_shared_store(settings, clock, observer, shared.publisher)
+    except BaseException:
+        await shared.close()
+        raise
+    processes = settings.replicas * settings.workers
+    refuse = settings.limiter_outage == "refuse"
+    limiter = shared.limiter(shared_store.ledger, clock, policy, processes, refuse=refuse)
+    return Counting(shared_store, limiter, shared_store.ledger.merge, shared.close)

@@ -1,0 +1,148 @@
+"""One connection to Valkey: commands go out together, answers come back in order, none is waited for long.
+
+A connection of our own instead of a client library, for its cost: docs/decisions/0011.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any, cast
+
+import libvalkey
+
+from petstore.limiter.scripts import command
+from petstore.limiter.url import ValkeyUrl
+
+# A call that is not answered at the second look after it was sent has been waiting for one to two of these;
+# with the last look it is 50 ms at most.
+_LOOK_SECONDS = 0.021
+_LAST_LOOK_SECONDS = 0.005
+CONNECT_SECONDS = 1.0
+
+
+class Unreachable(Exception):
+    """No answer, or one that says that the server can't do its work now."""
+
+
+class Connection(asyncio.Protocol):
+    """Pipelined by nature: every call of a turn of the event loop is in one write."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._reader = libvalkey.Reader()
+        self._waiting: deque[asyncio.Future[Any]] = deque()
+        self._out: list[bytes] = []
+        self._transport: asyncio.Transport | None = None
+        self._watch: asyncio.TimerHandle | None = None
+        self._sent = self._answered = self._expected = 0
+        self.is_lost = False
+        self.lost = self._loop.create_future()  # resolved with the reason
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def call(self, sent: bytes) -> asyncio.Future[Any]:
+        """Send a command; the reply, or Unreachable. An error that the server answers is a reply as well."""
+        if self.is_lost:
+            raise Unreachable("the connection is lost")
+        future = self._loop.create_future()
+        self._waiting.append(future)
+        self._sent += 1
+        if not self._out:
+            self._loop.call_soon(self._flush)
+        self._out.append(sent)
+        if self._watch is None:
+            self._expected = self._answered
+            self._watch = self._loop.call_later(_LOOK_SECONDS, self._look)
+        return future
+
+    def _flush(self) -> None:
+        if self._transport is not None and self._out:
+            self._transport.write(b"".join(self._out))
+        self._out.clear()
+
+    def data_received(self, data: bytes) -> None:
+        reader, waiting = self._reader, self._waiting
+        try:
+            reader.feed(data)
+            while (reply := reader.gets()) is not False:
+                future = waiting.popleft()
+                self._answered += 1
+                if not future.done():  # its request may have gone
+                    future.set_result(reply)
+        except (libvalkey.ProtocolError, IndexError) as error:
+            self.give_up(f"it does not speak the protocol of Valkey: {error}")
+
+    def _look(self) -> None:
+        """Whether everything that was sent before the last look is answered by now."""
+        if self._answered < self._expected:
+            # It may be this process that paused, with the answers unread: read first, then judge.
+            self._watch = self._loop.call_later(_LAST_LOOK_SECONDS, self._last_look)
+            return
+        self._expected = self._sent
+        waits = self._answered < self._sent
+        self._watch = self._loop.call_later(_LOOK_SECONDS, self._look) if waits else None
+
+    def _last_look(self) -> None:
+        if self._answered < self._expected:
+            self.give_up("no answer within 50 ms")
+        else:
+            self._look()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.give_up(f"the connection was lost: {exc}" if exc else "the connection was closed")
+
+    def give_up(self, reason: str) -> None:
+        """Take it as lost: everybody who waits is told, and nothing more is sent."""
+        if self.is_lost:
+            return
+        self.is_lost = True
+        if self._watch is not None:
+            self._watch.cancel()
+        for future in self._waiting:
+            if not future.done():
+                future.set_exception(Unreachable(reason))
+                future.exception()  # nobody may be waiting any more
+        self._waiting.clear()
+        self._out.clear()
+        if self._transport is not None:
+            self._transport.abort()
+        if not self.lost.done():
+            self.lost.set_result(reason)
+
+
+async def connect(url: ValkeyUrl, *greeting: bytes) -> Connection:
+    """A connection that is ready for use: authenticated, its database chosen, each greeting answered.
+
+    Raises Unreachable.
+    """
+    loop = asyncio.get_running_loop()
+    first = [command(b"CLIENT", b"SETNAME", b"petstore")]
+    if url.password:
+        first.insert(0, command(b"AUTH", *filter(None, (url.user.encode(), url.password.encode()))))
+    if url.database:
+        first.append(command(b"SELECT", b"%d" % url.database))
+    connection: Connection | None = None
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            if url.path:
+                _, connection = await loop.create_unix_connection(Connection, url.path)
+            else:
+                tls = url.tls_context() if url.tls else None
+                _, connection = await loop.create_connection(Connection, url.host, url.port, ssl=tls)
+            for reply in await asyncio.gather(*map(connection.call, (*first, *greeting))):
+                raise_for(reply)
+    except (OSError, TimeoutError) as error:
+        raise Unreachable(f"it can't be connected to: {str(error) or 'no answer'}") from error
+    except BaseException:
+        if connection is not None:
+            connection.give_up("the greeting failed")
+        raise
+    return connection
+
+
+def raise_for(reply: object) -> None:
+    """Raise Unreachable when the reply says that the server can't do its work."""
+    if isinstance(reply, libvalkey.ReplyError):
+        raise Unreachable(str(reply))

@@ -1,0 +1,101 @@
+"""The link to Valkey: one connection, and while there is none, a probe every half second.
+
+Nothing waits for the probe. Whatever goes wrong with a call is an outage, and a new connection its end: what
+is wrong may be the server behind a name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import libvalkey
+
+from petstore.limiter.connection import Connection, Unreachable, connect, raise_for
+from petstore.limiter.observer import LimiterObserver
+from petstore.limiter.scripts import PROBE, Script, Scripts, command
+from petstore.limiter.url import ValkeyUrl
+
+PROBE_SECONDS = 0.5
+# A server that is full, or that may not write, answers a ping.
+_CAN_WRITE = command(b"SET", PROBE, b"1", b"PX", b"1000")
+
+
+class Link:
+    """`epoch` counts the outages: what was true before one need not be true after it."""
+
+    def __init__(self, url: ValkeyUrl, scripts: Scripts, observer: LimiterObserver) -> None:
+        self.scripts = scripts
+        self.epoch = 0
+        self.on_return: list[Callable[[], Any]] = []
+        self._url = url
+        self._observer = observer
+        self._connection: Connection | None = None
+        self._probing: asyncio.Task[None] | None = None
+
+    @property
+    def is_up(self) -> bool:
+        """Whether a call is worth making; while not, callers decide for themselves at once."""
+        return self._connection is not None
+
+    async def open(self) -> None:
+        """Connect; when that fails, go on trying beside what the caller does."""
+        try:
+            await self.open_once()
+        except Unreachable as error:
+            self._began(str(error))
+
+    async def open_once(self) -> None:
+        """Connect. Raises Unreachable, and tries no more then."""
+        load = (self.scripts.take.load, self.scripts.publish.load)
+        connection = await connect(self._url, _CAN_WRITE, *load)
+        connection.lost.add_done_callback(lambda lost: self.lost(lost.result(), connection))
+        self._connection = connection
+
+    async def call(self, script: Script, evalsha: bytes) -> Any:
+        """The script's reply. Raises Unreachable for every other outcome; the outage has begun then."""
+        connection = self._connection
+        if connection is None:
+            raise Unreachable("there is no connection")
+        reply = await connection.call(evalsha)
+        if isinstance(reply, libvalkey.ReplyError):
+            if str(reply).startswith("NOSCRIPT"):
+                reply = await connection.call(script.in_full(evalsha))
+            try:
+                raise_for(reply)
+            except Unreachable as error:
+                self.lost(str(error), connection)
+                raise
+        return reply
+
+    def lost(self, reason: str, connection: Connection) -> None:
+        """Give a connection up; only the first one to notice begins the outage."""
+        connection.give_up(reason)
+        if self._connection is connection:
+            self._connection = None
+            self._began(reason)
+
+    def _began(self, reason: str) -> None:
+        self.epoch += 1
+        self._observer.outage_began(reason)
+        self._probing = asyncio.get_running_loop().create_task(self._probe())
+
+    async def _probe(self) -> None:
+        while self._connection is None:
+            await asyncio.sleep(PROBE_SECONDS)
+            with contextlib.suppress(Unreachable):
+                await self.open_once()
+        self._observer.outage_ended()
+        for told in self.on_return:
+            told()
+
+    async def close(self) -> None:
+        """Let go, for good."""
+        if self._probing is not None:
+            self._probing.cancel()
+            await asyncio.wait([self._probing])
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.give_up("closed")

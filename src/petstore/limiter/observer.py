@@ -1,0 +1,35 @@
+"""What a limiter with counters elsewhere tells about its work."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class LimiterObserver(Protocol):
+    """Told on the event loop; must cost next to nothing."""
+
+    def outage_began(self, reason: str) -> None:
+        """The shared counters are out of reach from now on."""
+        ...
+
+    def outage_ended(self) -> None: ...
+
+    def decided_locally(self) -> None:
+        """One request was decided by this process's share, or refused for the outage."""
+        ...
+
+    def asked(self, seconds: float) -> None:
+        """One round trip."""
+        ...
+
+
+class NoObserver:
+    """Nobody is told."""
+
+    def outage_began(self, reason: str) -> None: ...
+
+    def outage_ended(self) -> None: ...
+
+    def decided_locally(self) -> None: ...
+
+    def asked(self, seconds: float) -> None: ...

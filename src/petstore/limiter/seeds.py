@@ -1,0 +1,93 @@
+"""What an emptied Valkey is given back: the ledger's counts, or this process's own where they are later.
+
+The ledger is about a second behind; what this process has seen in its last batches closes its part of that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from petstore.clock import Clock
+from petstore.keys import Grant
+from petstore.quota import KeyStanding, LimiterState, SharedLedger
+from petstore.usage import AccountWindows
+
+Seeds = tuple[bytes, bytes]
+_NOTHING_USED = AccountWindows()
+_NEVER_MISBEHAVED = b"-"
+
+
+def later_windows(one: AccountWindows, other: AccountWindows) -> AccountWindows:
+    """Of two records of an account: the newer window of each kind, of the same window the greater count."""
+    minute = max((one.minute_opened_ms, one.minute_used), (other.minute_opened_ms, other.minute_used))
+    day = max((one.day, one.day_used), (other.day, other.day_used))
+    return AccountWindows(*minute, *day)
+
+
+def as_text(windows: AccountWindows) -> bytes:
+    """As the script reads it."""
+    return b"%d %d %d %d" % (
+        windows.minute_opened_ms,
+        windows.minute_used,
+        windows.day,
+        windows.day_used,
+    )
+
+
+def standing_as_text(standing: KeyStanding) -> bytes:
+    """As the script reads it."""
+    return b"%d %d %d %d %d %d %d %d" % (
+        standing.refused_reset_at,
+        standing.first_refused_ms,
+        standing.strikes,
+        standing.strikes_opened_ms,
+        standing.level,
+        standing.banned_from_ms,
+        standing.banned_until_ms,
+        standing.pardoned_ms,
+    )
+
+
+class Seedbed:
+    """Notes what replies say, hands it to the journal in batches, and knows the last two batches."""
+
+    def __init__(self, clock: Clock, ledger: SharedLedger) -> None:
+        self._clock = clock
+        self._ledger = ledger
+        self._now, self._before = LimiterState(), LimiterState()
+        self._recalling: dict[tuple[int, int], asyncio.Task[Seeds]] = {}
+
+    def note_windows(self, account_id: int, windows: AccountWindows) -> None:
+        """An account's counts, as they are now."""
+        self._now.windows[account_id] = windows
+
+    def note_ban(self, key_id: int, standing: KeyStanding) -> None:
+        """A key's ban; of a key's standing nothing else is worth a row in the ledger."""
+        self._now.standings[key_id] = standing
+
+    def drain(self) -> LimiterState:
+        """What was noted since the last call."""
+        self._before, self._now = self._now, LimiterState()
+        return LimiterState(dict(self._before.windows), dict(self._before.standings))
+
+    async def recall(self, grant: Grant) -> Seeds:
+        """What to give the script for this account and this key. Raises StoreUnavailable.
+
+        Requests that ask at the same time share one answer: all of them came before it was asked for.
+        """
+        place = (grant.account_id, grant.key_id)
+        task = self._recalling.get(place)
+        if task is None:
+            task = self._recalling[place] = asyncio.get_running_loop().create_task(self._ask(*place))
+            task.add_done_callback(lambda _: self._recalling.pop(place, None))
+        return await asyncio.shield(task)
+
+    async def _ask(self, account_id: int, key_id: int) -> Seeds:
+        windows, standing = await self._ledger.recall(account_id, key_id, self._clock.now_ms())
+        used = windows or _NOTHING_USED
+        for batch in (self._before, self._now):
+            used = later_windows(used, batch.windows.get(account_id, _NOTHING_USED))
+            ban = batch.standings.get(key_id)
+            if ban is not None and (standing is None or ban.banned_until_ms > standing.banned_until_ms):
+                standing = ban
+        return as_text(used), _NEVER_MISBEHAVED if standing is None else standing_as_text(standing)

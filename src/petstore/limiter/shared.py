@@ -1,0 +1,74 @@
+"""Counters and versions that many processes share: opened by a URL, for a service or for one command."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from petstore.clock import Clock
+from petstore.errors import ConfigurationError
+from petstore.limiter.observer import LimiterObserver, NoObserver
+from petstore.limiter.scripts import Scripts
+from petstore.limiter.url import parse_url
+from petstore.quota import BanPolicy, Limiter, SharedLedger
+from petstore.versions import Publisher
+
+try:
+    from petstore.limiter.link import Link
+    from petstore.limiter.publisher import PatientPublisher, ValkeyPublisher
+    from petstore.limiter.share import LocalShare
+    from petstore.limiter.valkey import LEASE_SECONDS, ValkeyLimiter
+except ModuleNotFoundError as error:
+    if error.name != "libvalkey":
+        raise
+    raise ConfigurationError(
+        "PETSTORE_VALKEY_URL needs a driver that is not installed: pip install 'petstore-service[valkey]'."
+    ) from None
+
+__all__ = ["LEASE_SECONDS", "SharedCounters", "open_publisher", "open_shared"]
+
+
+class SharedCounters:
+    """A link to Valkey, with what works over it."""
+
+    def __init__(self, link: Link, observer: LimiterObserver) -> None:
+        self._link = link
+        self._observer = observer
+        self.publisher: Publisher = ValkeyPublisher(link)
+
+    def limiter(
+        self, ledger: SharedLedger, clock: Clock, policy: BanPolicy, processes: int, *, refuse: bool
+    ) -> Limiter:
+        """The limiter; in an outage it decides by one share in `processes`, or refuses."""
+        return ValkeyLimiter(
+            link=self._link,
+            ledger=ledger,
+            clock=clock,
+            policy=policy,
+            observer=self._observer,
+            share=None if refuse else LocalShare(clock, policy, processes),
+        )
+
+    async def close(self) -> None:
+        """Let go."""
+        await self._link.close()
+
+
+async def open_shared(
+    url: str, observer: LimiterObserver | None = None, scripts: Scripts | None = None
+) -> SharedCounters:
+    """Connect, for a second at most; where that fails, an outage has begun and a probe will end it.
+
+    Raises ConfigurationError for a URL that is not understood.
+    """
+    observer = observer or NoObserver()
+    link = Link(parse_url(url), scripts or Scripts(), observer)
+    await link.open()
+    return SharedCounters(link, observer)
+
+
+def open_publisher(url: str, wait: Callable[[], Awaitable[None]]) -> PatientPublisher:
+    """For a command. `wait` is called where replicas could not be told: it has to take LEASE_SECONDS.
+
+    Raises ConfigurationError for a URL that is not understood.
+    """
+    return PatientPublisher(Link(parse_url(url), Scripts(), NoObserver()), wait)

@@ -1,0 +1,163 @@
+-- One request: both windows of its account or neither, refusals and bans of its key, and both versions.
+-- The same rules as quota.decide, in the same integers (milliseconds); a test holds the two together.
+--
+-- KEYS  account, key, versions of catalogue and keyring, sets of their writers; all in one slot
+-- ARGV  1  "per_minute per_day pardoned_ms kept_under", the last 0 when nothing was kept
+--       2  "minimum_rejections window grace forgiven_after duration ..."
+--       3  what is to be taken where nothing is known here, of the account, 4 of the key; "" for unknown too
+--       5  "minute_opened minute_used day day_used" that were counted elsewhere during an outage
+-- Reply one of
+--       {0, catalogue, keyring}   the grant was kept under another keyring
+--       {1}                       account or key are not known here: ask the ledger, call again with seeds
+--       {2 admitted or 3 refused, catalogue, keyring, now, minute_opened, minute_used, day, day_used}
+--       {4 banned or 5 began now, catalogue, keyring, now, from, until, level, pardoned}
+-- A version of 0 is unknown: somebody is writing.
+local DAY, MINUTE = 86400000, 60000
+local floor, ceil, max, min, format, match = math.floor, math.ceil, math.max, math.min, string.format, string.match
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + floor(time[2] / 1000)
+
+local held = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+local catalogue, keyring = tonumber(held[3]), tonumber(held[4])
+if not catalogue or not keyring or redis.call('EXISTS', KEYS[5], KEYS[6]) > 0 then
+  -- A version that is missing begins with the time, so that an emptied server never repeats one. A writer
+  -- that has not come back in its time is taken off, and the version moves in its stead.
+  local function settled(version, key, writers)
+    if redis.call('ZREMRANGEBYSCORE', writers, '-inf', now) > 0 or not version then
+      version = max((version or 0) + 1, time[1] * 1000000 + time[2])
+      redis.call('SET', key, format('%.0f', version))
+    end
+    return redis.call('EXISTS', writers) > 0 and 0 or version
+  end
+  catalogue = settled(catalogue, KEYS[3], KEYS[5])
+  keyring = settled(keyring, KEYS[4], KEYS[6])
+end
+
+local per_minute, per_day, pardoned_now, kept_under = match(ARGV[1], '^(%d+) (%d+) (%d+) (%d+)$')
+if kept_under ~= '0' and tonumber(kept_under) ~= keyring then
+  return {0, catalogue, keyring}
+end
+local account, key = held[1] or ARGV[3] or '', held[2] or ARGV[4] or ''
+if account == '' or key == '' then
+  return {1}
+end
+per_minute, per_day, pardoned_now = tonumber(per_minute), tonumber(per_day), tonumber(pardoned_now)
+
+local opened, used, day, day_used = match(account, '^(-?%d+) (%d+) (%d+) (%d+)$')
+opened, used, day, day_used = tonumber(opened), tonumber(used), tonumber(day), tonumber(day_used)
+local account_changed, key_changed = not held[1], not held[2]
+
+-- "-" is a key that never misbehaved: most of them.
+local reset, first, strikes, strikes_opened, level, from, till, pardoned = 0, 0, 0, 0, 0, 0, 0, 0
+if key ~= '-' then
+  reset, first, strikes, strikes_opened, level, from, till, pardoned =
+    match(key, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+  reset, first, strikes = tonumber(reset), tonumber(first), tonumber(strikes)
+  strikes_opened, level = tonumber(strikes_opened), tonumber(level)
+  from, till, pardoned = tonumber(from), tonumber(till), tonumber(pardoned)
+end
+
+local minimum, window, grace, forgiven, durations
+local function read_policy()
+  if minimum then return end
+  durations = {}
+  for number in string.gmatch(ARGV[2], '%d+') do durations[#durations + 1] = tonumber(number) end
+  minimum, window, grace, forgiven = unpack(durations, 1, 4)
+end
+
+local function keep()
+  if account_changed then
+    redis.call('SET', KEYS[1], format('%.0f %.0f %.0f %.0f', opened, used, day, day_used), 'PX', 2 * DAY)
+  end
+  if not key_changed then return end
+  if key == '-' then
+    redis.call('SET', KEYS[2], '-', 'PX', 2 * DAY)
+    return
+  end
+  read_policy()
+  redis.call('SET', KEYS[2], format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f', reset, first, strikes,
+    strikes_opened, level, from, till, pardoned), 'PX', format('%.0f', max(till - now, 0) + forgiven + DAY))
+end
+
+if pardoned_now > pardoned then
+  reset, first, strikes, strikes_opened, level, from, till = 0, 0, 0, 0, 0, 0, 0
+  pardoned = pardoned_now
+  key_changed = key_changed or key ~= '-'
+end
+
+-- A clock that was set back: counts stay, and no end is further away than a window or a ban is long.
+if now < opened then
+  opened, account_changed = now - now % 1000, true
+end
+if now < day * DAY then
+  day, account_changed = floor(now / DAY), true
+end
+if now < from then
+  from, till, key_changed = now, ceil((now + till - from) / 1000) * 1000, true
+end
+
+local function roll()
+  if now - opened >= MINUTE then
+    opened, used, account_changed = now - now % 1000, 0, true
+  end
+  local today = floor(now / DAY)
+  if today > day then
+    day, day_used, account_changed = today, 0, true
+  end
+end
+
+if (ARGV[5] or '') ~= '' then
+  local its_opened, its_used, its_day, its_day_used = match(ARGV[5], '^(-?%d+) (%d+) (%d+) (%d+)$')
+  roll()
+  its_opened = min(tonumber(its_opened), now - now % 1000)
+  if now - its_opened < MINUTE then
+    if used == 0 then opened = its_opened end
+    used = used + tonumber(its_used)
+  end
+  if tonumber(its_day) == day then day_used = day_used + tonumber(its_day_used) end
+  account_changed = true
+end
+
+if now < till then
+  keep()
+  return {4, catalogue, keyring, now, from, till, level, pardoned}
+end
+roll()
+if used < per_minute and day_used < per_day then
+  used, day_used, account_changed = used + 1, day_used + 1, true
+  keep()
+  return {2, catalogue, keyring, now, opened, used, day, day_used}
+end
+
+-- Refused. Which window binds: the one with least left, on a tie the later reset.
+local left, day_left = max(per_minute - used, 0), max(per_day - day_used, 0)
+local minute_reset, day_reset = opened / 1000 + 60, (day + 1) * 86400
+local binding = day_reset
+if left < day_left or (left == day_left and minute_reset > day_reset) then binding = minute_reset end
+
+-- The first 429 of a window, and those within the grace after it, were in flight: they do not count.
+local began = false
+read_policy()
+if reset ~= binding then
+  reset, first = binding, now
+elseif now - first > grace then
+  local age = now - strikes_opened
+  if age < 0 or age >= window then
+    strikes_opened, strikes = now, 0
+  end
+  strikes = strikes + 1
+  if strikes > max(minimum, per_minute) then
+    began = true
+    if now - till >= forgiven then level = 0 end
+    local duration = durations[min(level + 5, #durations)]
+    level, strikes, strikes_opened = level + 1, 0, 0
+    from, till = now, ceil((now + duration) / 1000) * 1000
+  end
+end
+key, key_changed = '', true
+keep()
+if began then
+  return {5, catalogue, keyring, now, from, till, level, pardoned}
+end
+return {3, catalogue, keyring, now, opened, used, day, day_used}

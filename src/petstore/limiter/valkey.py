@@ -1,0 +1,187 @@
+"""The limiter of many processes: the records are in Valkey, decided by take.lua in one round trip.
+
+What comes back is made a Decision by the same arithmetic as everywhere. In an outage share.py decides.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from petstore.clock import Clock
+from petstore.errors import LimiterUnavailable
+from petstore.keys import Grant
+from petstore.limiter.connection import Unreachable
+from petstore.limiter.link import Link
+from petstore.limiter.observer import LimiterObserver
+from petstore.limiter.scripts import CATALOGUE, CATALOGUE_WRITERS, KEYRING, KEYRING_WRITERS, TAG, Script
+from petstore.limiter.seeds import Seedbed, as_text
+from petstore.limiter.share import LocalShare
+from petstore.quota import BanPolicy, Decision, KeyStanding, LimiterState, SharedLedger, banned, counted
+from petstore.usage import AccountWindows
+from petstore.versions import UNKNOWN, Version, Versions
+
+# Nothing is kept for longer, whatever happens to the version counters: a failover may lose the last of them.
+LEASE_SECONDS = 5.0
+
+_MOVED, _UNKNOWN, _ADMITTED, _REFUSED, _BANNED, _BAN_BEGAN = range(6)
+
+
+class _Token(msgspec.Struct, frozen=True, gc=False):
+    """A version, within a lease: of one stretch of time and of one connection."""
+
+    number: int
+    lease: tuple[int, int]
+
+
+class _Calls:
+    """Encodes the calls of the script; what does not change from one to the next is made once."""
+
+    def __init__(self, script: Script, policy: BanPolicy) -> None:
+        numbers = (policy.minimum_rejections, policy.window_ms, policy.grace_ms, policy.forgiven_after_ms)
+        rule = " ".join(map(str, (*numbers, *policy.durations_ms))).encode("ascii")
+        keys = (CATALOGUE, KEYRING, CATALOGUE_WRITERS, KEYRING_WRITERS)
+        self._head = b"$7\r\nEVALSHA\r\n$40\r\n%b\r\n$1\r\n6\r\n" % script.digest
+        self._keys = b"".join(b"$%d\r\n%b\r\n" % (len(key), key) for key in keys)
+        self._rule = b"$%d\r\n%b\r\n" % (len(rule), rule)
+
+    def take(self, grant: Grant, kept_under: int, more: tuple[bytes, ...] = ()) -> bytes:
+        """`more`: seeds of account and key, and what is carried; empty where there is none."""
+        account = TAG + b"account:%d" % grant.account_id
+        key = TAG + b"key:%d" % grant.key_id
+        numbers = b"%d %d %d %d" % (grant.per_minute, grant.per_day, grant.pardoned_at_ms, kept_under)
+        return b"*%d\r\n%b$%d\r\n%b\r\n$%d\r\n%b\r\n%b$%d\r\n%b\r\n%b%b" % (
+            11 + len(more),
+            self._head,
+            len(account),
+            account,
+            len(key),
+            key,
+            self._keys,
+            len(numbers),
+            numbers,
+            self._rule,
+            b"".join([b"$%d\r\n%b\r\n" % (len(part), part) for part in more]),
+        )
+
+
+class ValkeyLimiter:
+    """Implements quota.Limiter for everything that shares one Valkey and one ledger."""
+
+    def __init__(
+        self,
+        *,
+        link: Link,
+        ledger: SharedLedger,
+        clock: Clock,
+        policy: BanPolicy,
+        observer: LimiterObserver,
+        share: LocalShare | None,
+    ) -> None:
+        """Without a `share` every request of an outage is refused."""
+        self._link = link
+        self._calls = _Calls(link.scripts.take, policy)
+        self._seedbed = Seedbed(clock, ledger)
+        self._share = share
+        self._clock = clock
+        self._observer = observer
+        self._versions = UNKNOWN
+        self._seen: tuple[int, int, tuple[int, int]] | None = None
+
+    async def take(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
+        number = 0
+        if kept_under is not None:
+            if not isinstance(kept_under, _Token) or kept_under.lease != self._lease():
+                return None
+            number = kept_under.number
+        if not self._link.is_up:
+            return await self._decide_locally(grant, kept_under)
+        try:
+            reply = await self._ask(grant, number)
+        except Unreachable:
+            return await self._decide_locally(grant, kept_under)
+        return self._read(grant, reply)
+
+    def keyring_version(self) -> Version | None:
+        if self._seen is None or not self._seen[1] or not self._link.is_up:
+            return None
+        return _Token(self._seen[1], self._lease())
+
+    def drain(self) -> LimiterState:
+        if self._share is not None:
+            self._share.forget()
+        return self._seedbed.drain()
+
+    def _lease(self) -> tuple[int, int]:
+        return (self._link.epoch, int(self._clock.monotonic() // LEASE_SECONDS))
+
+    async def _ask(self, grant: Grant, kept_under: int) -> list[int]:
+        """The script's reply. Raises Unreachable, and StoreUnavailable where the ledger has to be asked."""
+        share = self._share
+        if share is not None and not share.is_carried:
+            carried = share.carry(grant.account_id)
+            if carried is not None:
+                return await self._ask_and_carry(share, grant, kept_under, carried)
+        reply = await self._call(self._calls.take(grant, kept_under))
+        if reply[0] == _UNKNOWN:
+            seeds = await self._seedbed.recall(grant)
+            reply = await self._call(self._calls.take(grant, kept_under, seeds))
+        return reply
+
+    async def _ask_and_carry(
+        self, share: LocalShare, grant: Grant, kept_under: int, carried: AccountWindows
+    ) -> list[int]:
+        """What it carries comes back where nobody knows whether it arrived: rather too much than too little
+        is counted then."""
+        arrived = False
+        try:
+            reply = await self._call(self._calls.take(grant, kept_under, (b"", b"", as_text(carried))))
+            if reply[0] == _UNKNOWN:
+                seeds = await self._seedbed.recall(grant)
+                reply = await self._call(self._calls.take(grant, kept_under, (*seeds, as_text(carried))))
+            arrived = reply[0] not in (_MOVED, _UNKNOWN)
+        finally:
+            if not arrived:
+                share.put_back(grant.account_id, carried)
+        return reply
+
+    async def _call(self, sent: bytes) -> list[int]:
+        began = self._clock.monotonic()
+        reply: list[int] = await self._link.call(self._link.scripts.take, sent)
+        self._observer.asked(self._clock.monotonic() - began)
+        return reply
+
+    def _read(self, grant: Grant, reply: list[int]) -> Decision | None:
+        kind = reply[0]
+        versions = self._current(reply[1], reply[2])
+        if kind in (_ADMITTED, _REFUSED):
+            windows = AccountWindows(*reply[4:])
+            if kind == _ADMITTED:
+                self._seedbed.note_windows(grant.account_id, windows)
+            return counted(windows, grant, reply[3], versions, allowed=kind == _ADMITTED)
+        if kind == _MOVED:
+            return None
+        from_ms, until_ms, level, pardoned_ms = reply[4:]
+        standing = KeyStanding(
+            level=level, banned_from_ms=from_ms, banned_until_ms=until_ms, pardoned_ms=pardoned_ms
+        )
+        self._seedbed.note_ban(grant.key_id, standing)
+        return banned(grant, standing, reply[3], versions, began=kind == _BAN_BEGAN)
+
+    def _current(self, catalogue: int, keyring: int) -> Versions:
+        """The reply's versions as tokens; the same objects for as long as they are the same."""
+        seen = (catalogue, keyring, self._lease())
+        if seen != self._seen:
+            lease = seen[2]
+            self._seen = seen
+            self._versions = Versions(
+                _Token(catalogue, lease) if catalogue else None, _Token(keyring, lease) if keyring else None
+            )
+        return self._versions
+
+    async def _decide_locally(self, grant: Grant, kept_under: Version | None) -> Decision | None:
+        if kept_under is not None:
+            return None
+        self._observer.decided_locally()
+        if self._share is None:
+            raise LimiterUnavailable("The limits can't be counted at the moment; try again soon.")
+        return await self._share.take(grant)
