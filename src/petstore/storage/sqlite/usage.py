@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import apsw
+import msgspec
 
 from petstore.quota import KeyStanding, LimiterState
 from petstore.storage.sqlite.connection import translated
@@ -45,46 +46,55 @@ class SqliteLedger:
         await self._writer.submit(write)
 
 
+def _write_all(connection: apsw.Connection, sql: str, rows: list[tuple[int, ...]]) -> None:
+    """Run one statement over all rows, which it reads from `json_each(?)` as arrays.
+
+    One call for each row would take Python's lock away from the event loop and give it back every time; this
+    takes it once.
+    """
+    if rows:
+        connection.execute(sql, (msgspec.json.encode(rows).decode("ascii"),))
+
+
+def _values(count: int) -> str:
+    """The first columns of each row."""
+    return ", ".join(f"value ->> {column}" for column in range(count))
+
+
+_SAVE_WINDOWS = f"INSERT OR REPLACE INTO account_windows SELECT {_values(5)} FROM json_each(?)"
+_SAVE_STANDINGS = f"INSERT OR REPLACE INTO key_standings SELECT {_values(9)} FROM json_each(?)"
+# Without the condition SQLite could not tell ON CONFLICT from the ON of a join.
+_ADD_USAGE = (
+    f"INSERT INTO usage_days SELECT {_values(5)} FROM json_each(?) WHERE true ON CONFLICT DO UPDATE SET"
+    " requests = requests + excluded.requests, refused = refused + excluded.refused,"
+    " deprecated = deprecated + excluded.deprecated"
+)
+_SAVE_ACTIVITY = f"INSERT OR REPLACE INTO key_activity SELECT {_values(2)} FROM json_each(?)"
+
+
 def _save_state(connection: apsw.Connection, state: LimiterState) -> None:
-    connection.executemany(
-        "INSERT OR REPLACE INTO account_windows VALUES (?, ?, ?, ?, ?)",
-        (
-            (account, used.minute_opened_ms, used.minute_used, used.day, used.day_used)
-            for account, used in state.windows.items()
-        ),
+    _write_all(
+        connection,
+        _SAVE_WINDOWS,
+        [(account, *msgspec.structs.astuple(used)) for account, used in state.windows.items()],
     )
-    connection.executemany(
-        "INSERT OR REPLACE INTO key_standings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            (
-                key,
-                standing.refused_reset_at,
-                standing.first_refused_ms,
-                standing.strikes,
-                standing.strikes_opened_ms,
-                standing.level,
-                standing.banned_from_ms,
-                standing.banned_until_ms,
-                standing.pardoned_ms,
-            )
-            for key, standing in state.standings.items()
-        ),
+    _write_all(
+        connection,
+        _SAVE_STANDINGS,
+        [(key, *msgspec.structs.astuple(standing)) for key, standing in state.standings.items()],
     )
 
 
 def _add_usage(connection: apsw.Connection, usage: UsageChanges) -> None:
-    connection.executemany(
-        "INSERT INTO usage_days VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-        " requests = requests + excluded.requests, refused = refused + excluded.refused,"
-        " deprecated = deprecated + excluded.deprecated",
-        (
+    _write_all(
+        connection,
+        _ADD_USAGE,
+        [
             (account, day, counts.requests, counts.refused, counts.deprecated)
             for (account, day), counts in usage.daily.items()
-        ),
+        ],
     )
-    connection.executemany(
-        "INSERT OR REPLACE INTO key_activity VALUES (?, ?)", iter(usage.last_used_ms.items())
-    )
+    _write_all(connection, _SAVE_ACTIVITY, list(usage.last_used_ms.items()))
 
 
 class SqliteUsage:
