@@ -22,8 +22,9 @@ from petstore.storage.postgres.store import PostgresStore
 from petstore.usage import UsageChanges
 from tests.support.clock import ManualClock
 from tests.support.ledger import MemoryLedger
+from tests.support.pgbouncer import pooled
 from tests.support.postgres import fresh_database, run
-from tests.support.valkey import FailOnOutage, SteeredTime, emptied_url, steered_scripts
+from tests.support.valkey import PATIENT, FailOnOutage, SteeredTime, emptied_url, steered_scripts
 
 
 class Backend(Protocol):
@@ -98,7 +99,17 @@ class PostgresBackend:
         self._made.close()
 
 
-STORES = {"sqlite": SqliteBackend, "postgres": PostgresBackend}
+class PgBouncerBackend(PostgresBackend):
+    """The same through PgBouncer in transaction mode: nothing may depend on a session."""
+
+    def open(self, **options: int) -> Store:
+        chosen = StoreOptions(database_prepared=False, **options)
+        store = open_storage(pooled(self.url), self._clock, chosen)
+        self._opened.append(store)
+        return store
+
+
+STORES = {"sqlite": SqliteBackend, "postgres": PostgresBackend, "pgbouncer": PgBouncerBackend}
 
 
 @pytest.fixture(params=list(STORES))
@@ -167,7 +178,7 @@ class ValkeyBackend:
 
     async def take(self, grant: Grant) -> Decision:
         if self.limiter is None:
-            self._opened = await open_shared(self.url, FailOnOutage(), steered_scripts())
+            self._opened = await open_shared(self.url, FailOnOutage(), steered_scripts(), PATIENT)
             self.limiter = self._opened.limiter(self.ledger, self._clock, self._policy, 1, refuse=True)
         self.time.tell()
         decision = await self.limiter.take(grant)

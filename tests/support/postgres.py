@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 import pytest
@@ -57,7 +57,7 @@ def programs() -> Path:
     raise AssertionError("unreachable")
 
 
-def _as_nobody() -> dict[str, Any]:
+def as_nobody() -> dict[str, Any]:
     """PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return {}
@@ -67,15 +67,15 @@ def _as_nobody() -> dict[str, Any]:
 def _within_reach(folder: Path) -> Path:
     """The programs where nobody may run them: the environment may stand in a private directory."""
     try:
-        subprocess.run([folder / "initdb", "--version"], **_as_nobody(), check=True, capture_output=True)
+        subprocess.run([folder / "initdb", "--version"], **as_nobody(), check=True, capture_output=True)
     except PermissionError:
-        copied = _folder() / folder.parent.name
+        copied = own_folder() / folder.parent.name
         shutil.copytree(folder.parent, copied, symlinks=True)
         return copied / "bin"
     return folder
 
 
-def _folder() -> Path:
+def own_folder() -> Path:
     """A directory of its own with a short name (a socket's path may not be long), gone at the end.
 
     In memory where there is room, so that waiting for the disk costs nothing.
@@ -107,7 +107,7 @@ class PostgresServer:
 
     def __init__(self, *settings: str, tcp: bool = False) -> None:
         self._programs = programs()
-        self.folder = _folder()
+        self.folder = own_folder()
         self.port = free_port()
         self._settings = [f"listen_addresses={'127.0.0.1' if tcp else ''}", *settings]
         self._process: subprocess.Popen[bytes] | None = None
@@ -117,7 +117,7 @@ class PostgresServer:
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [self._programs / program, *arguments, "-D", self.folder / "data"]
-        subprocess.run(command, **_as_nobody(), check=True, capture_output=True, cwd=self.folder)
+        subprocess.run(command, **as_nobody(), check=True, capture_output=True, cwd=self.folder)
 
     @property
     def log(self) -> str:
@@ -142,7 +142,7 @@ class PostgresServer:
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self._programs / "postgres", "-D", "data", *(f"--{setting}" for setting in settings)],
-                **_as_nobody(),
+                **as_nobody(),
                 cwd=self.folder,
                 stdout=log,
                 stderr=log,
@@ -224,12 +224,37 @@ def shared_url() -> str:
 
 @contextlib.contextmanager
 def fresh_database(server_url: str | None = None) -> Iterator[str]:
-    """The URL of a new, empty database; it is dropped afterwards, whoever still uses it."""
+    """The URL of a new, empty database; it is dropped afterwards, whoever still uses it.
+
+    Nobody waits for that: the server looks for the last user's leave only every tenth of a second.
+    """
     maintenance = server_url or shared_url()
     name = f"petstore_test_{os.getpid()}_{next(_numbers)}"
     run(maintenance, f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
     try:
         yield urlunsplit(urlsplit(maintenance)._replace(path=f"/{name}"))
     finally:
-        with contextlib.suppress(OSError, asyncpg.PostgresError):  # the test may have ended the server
-            run(maintenance, f"DROP DATABASE {name} WITH (FORCE)")
+        threading.Thread(target=_drop_database, args=(maintenance, name)).start()
+
+
+def _drop_database(maintenance: str, name: str) -> None:
+    with contextlib.suppress(OSError, asyncpg.PostgresError):  # the test may have ended the server
+        run(maintenance, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def place_of(url: str) -> tuple[str, int] | Path:
+    """Where the server of a URL listens, for a proxy in front of it."""
+    parts = urlsplit(url)
+    query = dict(parse_qsl(parts.query))
+    port = int(query.get("port") or parts.port or 5_432)
+    host = query.get("host") or parts.hostname or "127.0.0.1"
+    return Path(host) / f".s.PGSQL.{port}" if host.startswith("/") else (host, port)
+
+
+def by_way_of(url: str, port: int) -> str:
+    """The same database through what listens on that port of the loopback."""
+    parts = urlsplit(url)
+    user = parts.netloc.rpartition("@")[0]
+    rest = [(name, text) for name, text in parse_qsl(parts.query) if name not in ("host", "port")]
+    place = f"{user}@127.0.0.1:{port}" if user else f"127.0.0.1:{port}"
+    return urlunsplit(parts._replace(netloc=place, query=urlencode(rest)))

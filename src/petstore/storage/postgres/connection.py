@@ -23,6 +23,7 @@ from petstore.storage.postgres.faults import (
     NOTHING_STORED,
     UNKNOWN,
     Repeatable,
+    is_answer,
     is_lost,
     is_the_drivers,
     may_repeat,
@@ -263,15 +264,11 @@ class _Unit:
             self.unknown = False
             return result
         except Exception as error:
-            if self._answered(error):
+            known = is_answer(error) or not is_the_drivers(error)
+            if known and not connection.is_closed():
                 self.unknown = False
                 await self._roll_back()
             raise
-
-    def _answered(self, error: Exception) -> bool:
-        """Whether the server, or the driver before it sent anything, said that nothing comes of it."""
-        said = not is_the_drivers(error) or isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError)
-        return said and not is_lost(error) and not self._connection.is_closed()
 
     async def _roll_back(self) -> None:
         if not self._alone:

@@ -19,8 +19,10 @@ UNKNOWN = (
 
 # The server chose one of several transactions to fail, so that the others could go on.
 _COLLISIONS = ("40001", "40P01")
-# The server goes away, is not there yet, or has become a copy that can't be written to.
-_GONE = ("57P01", "57P02", "57P03", "57P05", "25006")
+# The server goes away, or is not there yet.
+_GONE = ("57P01", "57P02", "57P03", "57P05")
+# The server has become, or always was, a copy: another connection may lead to the right one.
+_READ_ONLY = "25006"
 
 _MEANINGS = {
     "40001": "it is busy with other writes",
@@ -56,9 +58,17 @@ def is_the_drivers(error: BaseException) -> bool:
 
 def is_lost(error: BaseException) -> bool:
     """Whether the connection is useless now; other idle ones may well be, too."""
-    if isinstance(error, asyncpg.PostgresConnectionError | OSError):  # TimeoutError is an OSError
-        return True
-    return _state(error) in _GONE
+    return _has_gone(error) or _state(error) == _READ_ONLY
+
+
+def is_answer(error: BaseException) -> bool:
+    """Whether the server, or the driver before it sent anything, refused: then nothing comes of it."""
+    return isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError) and not _has_gone(error)
+
+
+def _has_gone(error: BaseException) -> bool:
+    # TimeoutError is an OSError.
+    return isinstance(error, asyncpg.PostgresConnectionError | OSError) or _state(error) in _GONE
 
 
 def may_repeat(error: BaseException) -> bool:

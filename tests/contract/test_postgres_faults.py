@@ -1,0 +1,258 @@
+"""PostgreSQL that hangs, breaks off and refuses: only StoreUnavailable comes out, and the store recovers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+import asyncpg
+import pytest
+
+from petstore.errors import StoreUnavailable
+from petstore.pets import Idempotency, NewPet, PageQuery, PetStatus
+from petstore.plans import FREE
+from petstore.quota import LimiterState
+from petstore.storage import Store, StoreOptions, open_storage
+from petstore.usage import DailyUsage, UsageChanges
+from tests.support.clock import ManualClock
+from tests.support.postgres import by_way_of, fresh_database, place_of, run
+from tests.support.proxy import Proxy, open_proxy
+from tests.support.waiting import until
+
+REX = NewPet("Rex", 1)
+LOST = NewPet("a needle on the wire", 2)
+KEY = Idempotency(1, "order-1")
+UNKNOWN = (
+    "; whether this write was kept is unknown."
+    " Look before repeating it, or retry with the same Idempotency-Key."
+)
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    with fresh_database() as url:
+        yield url
+
+
+@pytest.fixture
+async def proxy(database: str) -> AsyncIterator[Proxy]:
+    async with open_proxy(place_of(database)) as opened:
+        yield opened
+
+
+def open_store(url: str, **options: int) -> Store:
+    return open_storage(url, ManualClock(), StoreOptions(**options))
+
+
+@pytest.fixture
+async def store(database: str, proxy: Proxy) -> AsyncIterator[Store]:
+    """Behind the proxy, with an account, a key and one animal; its patience is half a second."""
+    migrated = open_store(database)  # the proxy lives on this event loop, which opening a store holds up
+    await migrated.keys.add_account("shop", FREE)
+    await migrated.keys.issue("shop", "test")
+    await migrated.pets.add(REX)
+    await migrated.close()
+    opened = await asyncio.to_thread(
+        open_store, by_way_of(database, proxy.port), database_timeout_ms=500, database_pool=4
+    )
+    assert [pet.name for pet in (await opened.pets.page(PageQuery())).pets] == ["Rex"]
+    yield opened
+    proxy.release()
+    await opened.close()
+
+
+async def names(store: Store) -> list[str]:
+    return [pet.name for pet in (await store.pets.page(PageQuery(limit=100))).pets]
+
+
+class TestCutAtTheCommit:
+    """The connection breaks when the server has committed and before its answer arrives."""
+
+    async def test_the_outcome_is_said_to_be_unknown(self, proxy: Proxy, store: Store) -> None:
+        """It was kept; who was not told so is told to look, and the next write works."""
+        proxy.cut_before_the_answer(LOST.name.encode())
+        with pytest.raises(StoreUnavailable) as failure:
+            await store.pets.add(LOST)
+        assert failure.value.message == f"The store failed: the connection to it broke{UNKNOWN}"
+        assert proxy.cuts == 1
+        assert await names(store) == ["Rex", LOST.name]
+
+    async def test_a_retry_with_the_same_key_finds_the_one_animal(self, proxy: Proxy, store: Store) -> None:
+        """I6: however often the answer gets lost."""
+        for _ in range(3):
+            proxy.cut_before_the_answer(KEY.key.encode())
+            with pytest.raises(StoreUnavailable, match="Idempotency-Key"):
+                await store.pets.add(LOST, KEY)
+        found = await store.pets.add(LOST, KEY)
+        assert (found.pet.id, found.replayed) == (2, True)
+        assert await names(store) == ["Rex", LOST.name]
+
+    async def test_a_transaction_of_several_statements(self, proxy: Proxy, store: Store) -> None:
+        """A change of status: unknown when its COMMIT was sent, and then it may well have happened."""
+        proxy.cut_before_the_answer(b"COMMIT")
+        with pytest.raises(StoreUnavailable, match="kept is unknown"):
+            await store.pets.set_status(1, PetStatus.SOLD, "staff")
+        assert (await store.pets.history(1))[0].after is PetStatus.SOLD
+
+    async def test_counters_are_not_added_twice_in_silence(self, proxy: Proxy, store: Store) -> None:
+        """A batch of usage of unknown outcome is an error for its writer, and not repeated by the store."""
+        await store.ledger.save(*_usage(1))
+        proxy.cut_before_the_answer((7_777).to_bytes(8, "big"))
+        with pytest.raises(StoreUnavailable, match="kept is unknown"):
+            await store.ledger.save(*_usage(7_777))
+        assert (await store.usage.report(1, 0)).days[0].requests == 7_778
+
+
+def _usage(requests: int) -> tuple[LimiterState, UsageChanges]:
+    return LimiterState(), UsageChanges({(1, 7): DailyUsage(7, requests)})
+
+
+class TestCutElsewhere:
+    """The connection breaks when nothing can have been kept, or nothing was to be."""
+
+    async def test_a_transaction_that_broke_before_its_commit_is_repeated(
+        self, proxy: Proxy, store: Store
+    ) -> None:
+        """Nothing of it was kept, so nobody needs to know."""
+        proxy.cut_before_the_answer(b"BEGIN")
+        assert (await store.pets.set_status(1, PetStatus.SOLD, "staff")).status is PetStatus.SOLD
+        assert proxy.cuts == 1
+        assert len(await store.pets.history(1)) == 1
+
+    async def test_a_read_that_broke_is_repeated(self, proxy: Proxy, store: Store) -> None:
+        """On another connection, at once."""
+        await store.pets.get(123_456)  # prepares the statement
+        proxy.cut_before_the_answer((123_456).to_bytes(8, "big"))
+        assert await store.pets.get(123_456) is None
+        assert proxy.cuts == 1
+
+    async def test_connections_that_broke_while_idle_cost_nobody_a_request(
+        self, proxy: Proxy, store: Store
+    ) -> None:
+        """Four connections are cut, four writes and four reads go on."""
+        await asyncio.gather(*(names(store) for _ in range(4)))
+        proxy.cut()
+        await until(lambda: not proxy.open_lines)
+        await asyncio.gather(*(store.pets.add(REX) for _ in range(4)), *(names(store) for _ in range(4)))
+        assert len(await names(store)) == 5
+
+    async def test_a_server_that_takes_no_connections_is_told_at_once(
+        self, proxy: Proxy, store: Store
+    ) -> None:
+        """And when it does again, the next request succeeds."""
+        proxy.refuse()
+        proxy.cut()
+        await until(lambda: not proxy.open_lines)
+        for attempt in (store.pets.page(PageQuery()), store.probe(), store.versions.current()):
+            with pytest.raises(StoreUnavailable, match="it can't be reached"):
+                await attempt
+        with pytest.raises(StoreUnavailable, match="it can't be reached; nothing was stored"):
+            await store.pets.add(REX)
+        await proxy.listen()
+        assert await names(store) == ["Rex"]
+
+
+class TestHanging:
+    """Nothing answers any more."""
+
+    async def test_reads_and_writes_end_in_time(self, proxy: Proxy, store: Store) -> None:
+        """503 material: a write of which the server may have heard is unknown."""
+        proxy.hold()
+        async with asyncio.timeout(5):
+            with pytest.raises(StoreUnavailable, match="did not answer in time"):
+                await store.pets.page(PageQuery())
+            with pytest.raises(StoreUnavailable, match="in time"):  # a new connection hangs as well
+                await store.pets.add(REX)
+
+    async def test_a_write_that_hangs_on_its_way_is_unknown(self, proxy: Proxy, store: Store) -> None:
+        """The server gets it later, when nobody waits any more."""
+        await asyncio.gather(*(store.pets.add(REX) for _ in range(4)))  # connections that are open
+        proxy.hold()
+        with pytest.raises(StoreUnavailable, match="in time; whether this write was kept is unknown"):
+            await store.pets.add(LOST)
+
+    async def test_after_one_silence_no_idle_connection_is_trusted(self, proxy: Proxy, store: Store) -> None:
+        """When the way is good again, new connections are made: the next requests succeed at once."""
+        await asyncio.gather(*(names(store) for _ in range(4)))
+        proxy.hold()
+        with pytest.raises(StoreUnavailable):
+            await names(store)
+        before = proxy.accepted
+        proxy.release()
+        assert await asyncio.gather(*(names(store) for _ in range(4))) == [["Rex"]] * 4
+        assert proxy.accepted > before
+
+
+class TestPool:
+    """More requests than connections."""
+
+    async def test_who_waits_too_long_for_a_connection_is_told(self, database: str) -> None:
+        """One connection, held by a statement that waits for a lock; the others wait for a turn in vain."""
+        store = open_store(database, database_timeout_ms=300, database_pool=1)
+        await store.pets.add(REX)
+        locker = await _holding_locks(database)
+        async with asyncio.timeout(5):
+            waiting = await asyncio.gather(*(store.pets.add(REX) for _ in range(5)), return_exceptions=True)
+        assert all(isinstance(failure, StoreUnavailable) for failure in waiting)
+        said = [str(failure) for failure in waiting]
+        assert said[0] == "The store failed: it took too long; nothing was stored."
+        assert said[-1] == "The store is busy: no connection to it came free in time; nothing was stored."
+        locker.terminate()
+        assert (await store.pets.add(REX)).pet.id > 1
+        await store.close()
+
+    async def test_a_crowd_is_sent_away_at_once(self, database: str) -> None:
+        """One is served, two may wait, the fourth is told."""
+        store = open_store(database, database_pool=1, write_queue=2)
+        await store.pets.add(REX)
+        locker = await _holding_locks(database)
+        waiting = [asyncio.create_task(store.pets.add(REX)) for _ in range(3)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        with pytest.raises(StoreUnavailable, match="Too many requests wait"):
+            await store.pets.page(PageQuery())
+        locker.terminate()
+        assert len({(await task).pet.id for task in waiting}) == 3
+        await store.close()
+
+    async def test_a_client_that_goes_away_while_it_waits_leaves_no_hole(self, database: str) -> None:
+        """Twenty of forty reads are cancelled in all stages; the pool has its two connections afterwards."""
+        store = open_store(database, database_pool=2)
+        reads = [asyncio.create_task(store.pets.page(PageQuery())) for _ in range(40)]
+        for step in range(20):
+            reads[step * 2].cancel()
+            await asyncio.sleep(0)
+        results = await asyncio.gather(*reads, return_exceptions=True)
+        assert sum(isinstance(result, asyncio.CancelledError) for result in results) <= 20
+        assert not [r for r in results if isinstance(r, Exception)]
+        await asyncio.gather(*(store.probe() for _ in range(20)))
+        connected = run(database, _CONNECTED)
+        assert connected[0][0] <= 2
+        await store.close()
+
+    async def test_nothing_is_accepted_after_the_close_and_what_was_is_carried_out(
+        self, database: str
+    ) -> None:
+        """As at a clean stop; no connection is left."""
+        store = open_store(database)
+        accepted = [asyncio.create_task(store.pets.add(REX)) for _ in range(20)]
+        await asyncio.sleep(0)
+        await store.close()
+        assert len({(await task).pet.id for task in accepted}) == 20
+        for attempt in (store.pets.add(REX), store.pets.page(PageQuery())):
+            with pytest.raises(StoreUnavailable, match="shutting down"):
+                await attempt
+        assert run(database, _CONNECTED)[0][0] == 0
+
+
+_CONNECTED = (
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND application_name = 'petstore'"
+)
+
+
+async def _holding_locks(url: str) -> asyncpg.Connection:
+    """Somebody else's transaction in which nobody may add an animal."""
+    connection = await asyncpg.connect(url)
+    await connection.execute("BEGIN; LOCK TABLE pets IN SHARE MODE")
+    return connection

@@ -1,0 +1,221 @@
+"""PostgreSQL that says no: collisions are tried again, everything else is told, and nothing is half done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from urllib.parse import urlsplit
+
+import asyncpg
+import pytest
+
+from petstore.errors import StoreUnavailable
+from petstore.pets import Idempotency, NewPet, PageQuery, PetStatus
+from petstore.plans import FREE
+from petstore.quota import KeyStanding, LimiterState
+from petstore.storage import Store, StoreOptions, open_storage
+from petstore.storage.postgres import connection
+from petstore.usage import AccountWindows, DailyUsage, UsageChanges
+from tests.support.clock import ManualClock
+from tests.support.postgres import fresh_database, run
+
+REX = NewPet("Rex", 1)
+Open = Callable[..., Store]
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    with fresh_database() as url:
+        yield url
+
+
+@pytest.fixture
+async def open_store(database: str) -> AsyncIterator[Open]:
+    """Opens stores on the database; the first one finds an account, a key and an animal."""
+    opened: list[Store] = []
+
+    def open_one(**options: int) -> Store:
+        opened.append(open_storage(database, ManualClock(), StoreOptions(**options)))
+        return opened[-1]
+
+    first = open_one()
+    await first.keys.add_account("shop", FREE)
+    await first.keys.issue("shop", "test")
+    await first.pets.add(REX)
+    yield open_one
+    for store in opened:
+        await store.close()
+
+
+def configure(url: str, setting: str) -> None:
+    """For connections that are made from now on."""
+    name = urlsplit(url).path[1:]
+    run(url, f"ALTER DATABASE {name} SET {setting}")
+
+
+class TestCollisions:
+    """The server lets one of several transactions fail: it is repeated, within a second."""
+
+    async def test_a_deadlock_is_survived(self, database: str, open_store: Open) -> None:
+        """Somebody locks in the other order: we are the one that the server stops, and we try again."""
+        configure(database, "deadlock_timeout = '20ms'")
+        store = open_store()
+        await store.ledger.save(LimiterState({}, {1: KeyStanding(strikes=1)}), UsageChanges())
+        other = await asyncpg.connect(database)
+        await other.execute("SET deadlock_timeout = '20s'; BEGIN; DELETE FROM key_standings WHERE key_id = 1")
+        pardoning = asyncio.create_task(store.keys.pardon(1))
+        while not await other.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
+            pass
+        await other.execute("UPDATE api_keys SET label = 'till' WHERE id = 1; COMMIT")
+        assert (await pardoning).label == "till"
+        other.terminate()
+
+    @pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
+    async def test_serialisation_failures_are_survived(
+        self, database: str, open_store: Open, isolation: str
+    ) -> None:
+        """A server that isolates strictly, and ten sales of one animal at once: one change, no error."""
+        configure(database, f"default_transaction_isolation = '{isolation}'")
+        store = open_store()
+        await asyncio.gather(*(store.pets.set_status(1, PetStatus.SOLD, f"s{n}") for n in range(10)))
+        assert len(await store.pets.history(1)) == 1
+
+    async def test_batches_of_several_processes_never_lock_each_other_out(
+        self, database: str, open_store: Open, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Each has the same rows in another order, all at once, and nothing may be tried a second time."""
+        monkeypatch.setattr(connection, "_PAUSES_SECONDS", ())
+        configure(database, "deadlock_timeout = '1ms'")
+        stores = [open_store() for _ in range(4)]
+
+        def batch(turn: int) -> tuple[LimiterState, UsageChanges]:
+            ids = list(range(1, 60))[:: 1 if turn % 2 else -1]
+            windows = {n: AccountWindows(turn, turn, 7, turn) for n in ids}
+            usage = UsageChanges({(n, 7): DailyUsage(7, 1) for n in ids}, dict.fromkeys(ids, turn))
+            return LimiterState(windows, {n: KeyStanding(strikes=turn) for n in ids}), usage
+
+        await asyncio.gather(
+            *(store.ledger.merge(*batch(turn)) for turn in range(20) for store in stores)  # type: ignore[attr-defined]
+        )
+        assert (await stores[0].usage.report(59, 0)).days[0].requests == 80
+
+    async def test_what_collides_for_ever_is_told_within_a_second(
+        self, database: str, open_store: Open
+    ) -> None:
+        """Eight attempts, then an error that says that nothing was stored."""
+        run(
+            database,
+            "CREATE SEQUENCE attempts; CREATE FUNCTION collide() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN PERFORM nextval('attempts'); RAISE SQLSTATE '40001'; END $$;"
+            " CREATE TRIGGER collide BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION collide()",
+        )
+        store = open_store()
+        for idempotency in (None, Idempotency(1, "order-1")):
+            async with asyncio.timeout(2):
+                with pytest.raises(StoreUnavailable, match="busy with other writes; nothing was stored"):
+                    await store.pets.add(REX, idempotency)
+        assert run(database, "SELECT last_value FROM attempts") == [(16,)]
+
+
+class TestTold:
+    """What is refused for a reason that lasts."""
+
+    @pytest.mark.parametrize("idempotency", [None, Idempotency(1, "order-1")])
+    async def test_identifiers_come_to_an_end(
+        self, database: str, open_store: Open, idempotency: Idempotency | None
+    ) -> None:
+        """The last one is exact in JavaScript; after it nothing is stored, and reading goes on."""
+        run(database, "ALTER SEQUENCE pets_id_seq RESTART WITH 9007199254740991")
+        store = open_store()
+        assert (await store.pets.add(REX)).pet.id == 2**53 - 1
+        with pytest.raises(StoreUnavailable, match="range of identifiers is full; nothing was stored"):
+            await store.pets.add(REX, idempotency)
+        assert len((await store.pets.page(PageQuery())).pets) == 2
+        assert run(database, "SELECT count(*) FROM idempotency_keys") == [(0,)]
+
+    async def test_a_copy_that_cannot_be_written_to(self, database: str, open_store: Open) -> None:
+        """As after a failover that went elsewhere: reads go on, and so do writes as soon as they may."""
+        configure(database, "default_transaction_read_only = on")
+        store = open_store()
+        with pytest.raises(StoreUnavailable, match="a copy that can't be written to; nothing was stored"):
+            await store.pets.add(REX)
+        assert len((await store.pets.page(PageQuery())).pets) == 1
+        connection = await asyncpg.connect(database)
+        await connection.execute("SET default_transaction_read_only = off")
+        await connection.execute(
+            f"ALTER DATABASE {urlsplit(database).path[1:]} RESET default_transaction_read_only"
+        )
+        connection.terminate()
+        assert (await store.pets.add(REX)).pet.id == 2
+
+    async def test_a_statement_that_takes_too_long(self, database: str, open_store: Open) -> None:
+        """The server ends it, so that the outcome is known and the connection is used on."""
+        store = open_store(database_timeout_ms=100, database_pool=1)
+        pid = await _backend(store)
+        locker = await asyncpg.connect(database)
+        await locker.execute("BEGIN; LOCK TABLE pets")
+        with pytest.raises(StoreUnavailable, match="it took too long; nothing was stored"):
+            await store.pets.add(REX)
+        with pytest.raises(StoreUnavailable, match="it took too long"):
+            await store.pets.page(PageQuery())
+        with pytest.raises(StoreUnavailable, match="it took too long; nothing was stored"):
+            await store.pets.set_status(1, PetStatus.SOLD, "staff")
+        locker.terminate()
+        assert (await store.pets.add(REX)).pet.id > 1
+        assert await _backend(store) == pid
+
+    async def test_connections_that_an_administrator_ends(self, database: str, open_store: Open) -> None:
+        """Again and again, under load: what was acknowledged is there, and every request ends."""
+        store = open_store()
+        ending = True
+
+        async def end_them() -> None:
+            connection = await asyncpg.connect(database)
+            while ending:
+                await connection.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+            connection.terminate()
+
+        administrator = asyncio.create_task(end_them())
+        added = await asyncio.gather(*(store.pets.add(REX) for _ in range(100)), return_exceptions=True)
+        ending = False
+        await administrator
+        acknowledged = {one.pet.id for one in added if not isinstance(one, BaseException)}
+        assert all(isinstance(one, StoreUnavailable) for one in added if isinstance(one, BaseException))
+        kept = {row[0] for row in run(database, "SELECT id FROM pets")}
+        assert acknowledged <= kept
+        await store.probe()
+
+    async def test_a_schema_that_somebody_damaged(self, database: str, open_store: Open) -> None:
+        """The message says what to do; it has no word of the server's own."""
+        store = open_store()
+        run(database, "DROP TABLE idempotency_keys")
+        with pytest.raises(StoreUnavailable, match="schema is incomplete; `petstore db migrate`"):
+            await store.pets.add(REX, Idempotency(1, "x"))
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            (lambda url: url.replace("petstore@", "nobody@"), "refuses the user|has no such"),
+            (lambda url: url.replace("petstore_test", "petstore_nowhere"), "has no such database"),
+            (lambda url: url.replace("host=/", "host=/nowhere/"), "can't be reached"),
+        ],
+    )
+    async def test_a_database_that_cannot_be_opened(
+        self, database: str, change: Callable[[str], str], said: str
+    ) -> None:
+        """Told in one sentence that quotes nothing of the address."""
+        if change(database) == database:
+            pytest.skip("The server of PETSTORE_TEST_POSTGRES_URL has another kind of address.")
+        with pytest.raises(StoreUnavailable, match=said) as failure:
+            open_storage(change(database), ManualClock(), StoreOptions())
+        assert "nowhere" not in failure.value.message
+        assert "nobody" not in failure.value.message
+
+
+async def _backend(store: Store) -> int:
+    """Which of the server's processes a store with one connection speaks to."""
+    rows = await store._database.fetch("SELECT pg_backend_pid()")  # type: ignore[attr-defined]
+    return int(rows[0][0])

@@ -1,0 +1,77 @@
+"""A real PgBouncer in transaction mode, before the tests' PostgreSQL. Absent: skip, or fail in CI."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import asyncpg
+
+from tests.support.postgres import (
+    absent,
+    as_nobody,
+    by_way_of,
+    die_with_parent,
+    free_port,
+    own_folder,
+    place_of,
+    run,
+    shared_url,
+)
+from tests.support.waiting import wait_for
+
+_POOL = 3  # so few that many clients' transactions have to take turns on one server connection
+
+_started: list[int] = []
+
+
+def pooled(url: str) -> str:
+    """The same database of the shared server through PgBouncer, which is started at the first call."""
+    if not _started:
+        _started.append(_start())
+    return by_way_of(url, _started[0])
+
+
+def _start() -> int:
+    program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if program is None:
+        absent("PgBouncer")
+    assert program is not None
+    folder, port = own_folder(), free_port()
+    place = place_of(shared_url())
+    where = (
+        f"host={place.parent} port={place.suffix[1:]}"
+        if isinstance(place, Path)
+        else f"host={place[0]} port={place[1]}"
+    )
+    (folder / "users").write_text('"petstore" ""\n')
+    (folder / "pgbouncer.ini").write_text(
+        f"[databases]\n* = {where}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n"
+        f"unix_socket_dir =\nauth_type = trust\nauth_file = {folder}/users\npool_mode = transaction\n"
+        f"default_pool_size = {_POOL}\nmax_client_conn = 500\n"
+    )
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [program, folder / "pgbouncer.ini"],
+            **as_nobody(),
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+            preexec_fn=die_with_parent,  # noqa: PLW1509  one call into libc
+        )
+    atexit.register(process.send_signal, signal.SIGQUIT)
+
+    def answers() -> bool:
+        assert process.poll() is None, (folder / "log").read_text()
+        try:
+            run(by_way_of(shared_url(), port), "SELECT 1")
+        except (OSError, asyncpg.PostgresError):
+            return False
+        return True
+
+    wait_for(answers, "PgBouncer to start")
+    return port

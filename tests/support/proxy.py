@@ -1,0 +1,153 @@
+"""A network that misbehaves: a proxy in the test's own event loop that cuts, holds back and swallows.
+
+It knows no protocol; what it waits for is a run of bytes that the test expects on the wire.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+Place = tuple[str, int] | Path
+_CHUNK = 65_536
+
+
+class _Line:
+    """One client's connection and its way to the server."""
+
+    def __init__(self, client: asyncio.StreamWriter, server: asyncio.StreamWriter) -> None:
+        self.writers = (client, server)
+        self.swallowing = False
+
+    def cut(self) -> None:
+        for writer in self.writers:
+            writer.transport.abort()
+
+
+class Proxy:
+    """Forwards everything, until a test says otherwise."""
+
+    def __init__(self, upstream: Place) -> None:
+        self._upstream = upstream
+        self._lines: set[_Line] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+        self._listener: asyncio.Server | None = None
+        self._needle = b""
+        self.port = 0
+        self.cuts = 0
+        self.accepted = 0
+
+    @property
+    def open_lines(self) -> int:
+        """How many clients are connected."""
+        return len(self._lines)
+
+    async def listen(self, path: Path | None = None) -> None:
+        """On a port of the loopback, the same one again after `refuse`, or on a socket at `path`."""
+        if path is not None:
+            self._listener = await asyncio.start_unix_server(self._accept, path)
+            return
+        self._listener = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
+        self.port = self._listener.sockets[0].getsockname()[1]
+
+    def refuse(self) -> None:
+        """Take no further connections; those that are open stay."""
+        assert self._listener is not None
+        self._listener.close()
+
+    def hold(self) -> None:
+        """Forward nothing more, in neither direction: to both ends the other one hangs."""
+        self._flowing.clear()
+
+    def release(self) -> None:
+        """Forward what was held back, and go on."""
+        self._flowing.set()
+
+    def cut(self) -> None:
+        """Break every connection, as a router that was switched off and on."""
+        for line in list(self._lines):
+            line.cut()
+
+    def cut_before_the_answer(self, needle: bytes) -> None:
+        """Let the next bytes with `needle` in them through, wait for the server's answer to them, and cut.
+
+        The server has done what it was asked by then, and the client will never know.
+        """
+        self._needle = needle
+
+    async def close(self) -> None:
+        """Stop, with every connection."""
+        self.refuse()
+        self.cut()
+        self.release()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        self.accepted += 1
+        try:
+            await self._serve(reader, client)
+        except (OSError, asyncio.CancelledError):
+            pass  # an end of the line is gone, or the test is over
+        finally:
+            client.transport.abort()
+            self._tasks.discard(task)
+
+    async def _serve(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+        await self._flowing.wait()
+        if isinstance(self._upstream, Path):
+            answers, server = await asyncio.open_unix_connection(self._upstream)
+        else:
+            answers, server = await asyncio.open_connection(*self._upstream)
+        line = _Line(client, server)
+        self._lines.add(line)
+        try:
+            questions = asyncio.create_task(self._forward(line, reader, server))
+            try:
+                await self._return(line, answers, client)
+            finally:
+                questions.cancel()
+                await asyncio.gather(questions, return_exceptions=True)
+        finally:
+            self._lines.discard(line)
+            line.cut()
+
+    async def _forward(self, line: _Line, reader: asyncio.StreamReader, server: asyncio.StreamWriter) -> None:
+        while chunk := await reader.read(_CHUNK):
+            await self._flowing.wait()
+            if self._needle and self._needle in chunk:
+                self._needle = b""
+                line.swallowing = True
+            server.write(chunk)
+            await server.drain()
+        line.cut()
+
+    async def _return(self, line: _Line, answers: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+        while chunk := await answers.read(_CHUNK):
+            await self._flowing.wait()
+            if line.swallowing:
+                self.cuts += 1
+                return
+            client.write(chunk)
+            await client.drain()
+
+
+@asynccontextmanager
+async def open_proxy(upstream: Place, path: Path | None = None) -> AsyncIterator[Proxy]:
+    """A proxy that listens for the length of the block."""
+    proxy = Proxy(upstream)
+    await proxy.listen(path)
+    try:
+        yield proxy
+    finally:
+        with contextlib.suppress(asyncio.CancelledError):
+            await proxy.close()
