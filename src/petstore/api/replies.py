@@ -11,7 +11,7 @@ import msgspec
 
 from petstore.errors import MethodNotAllowed, PetstoreError, error_body
 from petstore.pets import Pet
-from petstore.quota import Decision, ceil_seconds
+from petstore.quota import Decision
 
 Header = tuple[bytes, bytes]
 
@@ -69,19 +69,20 @@ def limit_headers(decision: Decision) -> list[Header]:
 
     The pair: draft-ietf-httpapi-ratelimit-headers, `t` in seconds from now.
     """
-    binding, now_ms = decision.binding, decision.now_ms
-    if len(decision.windows) == 2:
-        minute, day = decision.windows
+    binding, windows = decision.binding, decision.windows
+    now = decision.now_ms // 1_000  # rounded down, so that what is left until a whole second is rounded up
+    if len(windows) == 2:
+        minute, day = windows
         policy = _account_policy(minute.limit, day.limit)
         left = b'"minute";r=%d;t=%d, "day";r=%d;t=%d' % (
             minute.remaining,
-            ceil_seconds(minute.reset_at * 1_000 - now_ms),
+            minute.reset_at - now,
             day.remaining,
-            ceil_seconds(day.reset_at * 1_000 - now_ms),
+            day.reset_at - now,
         )
     else:
         policy = (b"ratelimit-policy", b'"address";q=%d;w=60' % binding.limit)
-        left = b'"address";r=%d;t=%d' % (binding.remaining, ceil_seconds(binding.reset_at * 1_000 - now_ms))
+        left = b'"address";r=%d;t=%d' % (binding.remaining, binding.reset_at - now)
     return [
         (b"x-ratelimit-limit", b"%d" % binding.limit),
         (b"x-ratelimit-remaining", b"%d" % binding.remaining),
