@@ -133,11 +133,15 @@ class PostgresServer:
     def start(self) -> PostgresServer:
         """Start, and wait until it answers."""
         self.launch()
-        wait_for(self.answers, "PostgreSQL to start")
+        self.await_answers()
         return self
 
+    def await_answers(self) -> None:
+        """Wait until it takes connections."""
+        wait_for(self.answers, "PostgreSQL to start")
+
     def launch(self) -> None:
-        """Start, and wait for nothing."""
+        """Start, and wait for nothing. The server ends with the thread that called this."""
         settings = [f"unix_socket_directories={self.folder}", f"port={self.port}", *self._settings]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(

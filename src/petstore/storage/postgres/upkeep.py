@@ -21,6 +21,11 @@ _OLDEST = 130_000  # the first that tells its snapshots
 # "petstore" in ASCII: whoever migrates holds this lock until the end of its transaction.
 _LOCK = 0x70657473746F7265
 _LOCK_WAIT = "60s"
+_CREATE_VERSIONS = (
+    "CREATE TABLE IF NOT EXISTS schema_migrations (number integer PRIMARY KEY, name text NOT NULL,"
+    " ran_at timestamptz NOT NULL DEFAULT now())"
+)
+_ADD_VERSION = "INSERT INTO schema_migrations (number, name) VALUES ($1, $2)"
 _T = TypeVar("_T")
 
 
@@ -70,8 +75,11 @@ async def _migrate(url: str, tuning: Tuning) -> list[str]:
             async with connection.transaction():
                 await connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_WAIT}'")
                 await connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
+                # Also tells the session what others have created meanwhile: the lock alone does not.
+                await connection.execute(_CREATE_VERSIONS)
                 if await _schema_version(connection) == step.number - 1:  # else another one was quicker
-                    await _carry_out(connection, step)
+                    await connection.execute(step.sql)
+                    await connection.execute(_ADD_VERSION, step.number, step.name)
                     ran.append(f"{step.number:04}_{step.name}")
     finally:
         await _close(connection)
@@ -95,17 +103,6 @@ async def _schema_version(connection: Connection) -> int:
     if await connection.fetchval("SELECT to_regclass('schema_migrations')") is None:
         return 0
     return int(await connection.fetchval("SELECT coalesce(max(number), 0) FROM schema_migrations"))
-
-
-async def _carry_out(connection: Connection, step: migrations.Migration) -> None:
-    await connection.execute(
-        "CREATE TABLE IF NOT EXISTS schema_migrations (number integer PRIMARY KEY, name text NOT NULL,"
-        " ran_at timestamptz NOT NULL DEFAULT now())"
-    )
-    await connection.execute(step.sql)
-    await connection.execute(
-        "INSERT INTO schema_migrations (number, name) VALUES ($1, $2)", step.number, step.name
-    )
 
 
 async def _check(url: str, tuning: Tuning) -> CheckReport:

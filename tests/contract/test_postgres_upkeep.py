@@ -1,0 +1,288 @@
+"""The schema's steps in PostgreSQL, the check, and what is left to PostgreSQL's own tools."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import asyncpg
+import pytest
+
+from petstore import config, opening
+from petstore.errors import ConfigurationError, Conflict, StoreUnavailable
+from petstore.pets import NewPet
+from petstore.plans import FREE
+from petstore.storage import StoreOptions, migrations, open_storage, tuning
+from petstore.storage.migrations import Migration
+from petstore.storage.postgres import upkeep
+from petstore.storage.postgres.upkeep import check, migrate
+from tests.support.clock import ManualClock
+from tests.support.postgres import fresh_database, run, shared_url
+
+NEWEST = migrations.load(upkeep.MIGRATIONS_PACKAGE)[-1].number
+TUNING = tuning(StoreOptions())
+VERSION = "SELECT max(number) FROM schema_migrations"
+
+Plan = Callable[..., None]
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    with fresh_database() as url:
+        yield url
+
+
+@pytest.fixture
+def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """Let the program know further steps, given as SQL, after its own."""
+    own = migrations.load(upkeep.MIGRATIONS_PACKAGE)
+
+    def know(*further: str) -> None:
+        steps = [Migration(NEWEST + n, f"step_{n}", sql) for n, sql in enumerate(further, 1)]
+        monkeypatch.setattr(migrations, "load", lambda _package: [*own, *steps])
+
+    return know
+
+
+def tables(url: str) -> set[object]:
+    """The names of the tables that are there."""
+    return {row[0] for row in run(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")}
+
+
+class TestMigrate:
+    """Numbered files, in order, each whole or not at all."""
+
+    def test_a_new_database_gets_every_step(self, database: str) -> None:
+        """And a second run has nothing to do."""
+        ran = migrate(database, TUNING)
+        assert (len(ran), ran[0]) == (NEWEST, "0001_initial")
+        assert migrate(database, TUNING) == []
+        assert run(database, VERSION) == [(NEWEST,)]
+
+    def test_only_what_is_missing_runs(self, database: str, plan: Plan) -> None:
+        """An older database gets the steps that it does not have, its data stays."""
+        migrate(database, TUNING)
+        run(database, "INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold')")
+        plan("CREATE TABLE first (a int)", "CREATE TABLE second (b int)")
+        assert migrate(database, TUNING) == [f"{NEWEST + 1:04}_step_1", f"{NEWEST + 2:04}_step_2"]
+        assert run(database, "SELECT name FROM pets") == [("Rex",)]
+
+    def test_a_step_that_fails_leaves_nothing_of_itself(self, database: str, plan: Plan) -> None:
+        """It fails in its second statement: the steps before it stay, and a mended one runs."""
+        migrate(database, TUNING)
+        before = tables(database)
+        plan("CREATE TABLE good (a int)", "CREATE TABLE half (a int); INSERT INTO nowhere VALUES (1)")
+        with pytest.raises(StoreUnavailable):
+            migrate(database, TUNING)
+        assert tables(database) == before | {"good"}
+        plan("CREATE TABLE good (a int)", "CREATE TABLE half (a int)")
+        assert migrate(database, TUNING) == [f"{NEWEST + 2:04}_step_2"]
+
+    def test_a_newer_schema_is_refused_and_left_alone(self, database: str) -> None:
+        """Exit 78: run the newer program, or restore a backup."""
+        migrate(database, TUNING)
+        run(database, f"INSERT INTO schema_migrations VALUES ({NEWEST + 1}, 'later')")
+        said = f"has schema version {NEWEST + 1}, this program knows {NEWEST} at most"
+        with pytest.raises(ConfigurationError, match=said):
+            open_storage(database, ManualClock(), StoreOptions())
+        assert run(database, VERSION) == [(NEWEST + 1,)]
+
+    def test_an_encoding_that_cannot_hold_every_name_is_refused(self, database: str) -> None:
+        """Before anything is created."""
+        name = urlsplit(database).path[1:]
+        run(shared_url(), f"DROP DATABASE {name}")
+        run(
+            shared_url(),
+            f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'",
+        )
+        with pytest.raises(ConfigurationError, match="encoded in LATIN1"):
+            migrate(database, TUNING)
+        assert tables(database) == set()
+
+    def test_a_user_who_may_not_create_anything(self, database: str) -> None:
+        """May serve from a schema that is up to date, and is told when it is not."""
+        role = f"plain_{urlsplit(database).path[1:]}"
+        run(shared_url(), f"CREATE ROLE {role} LOGIN")
+        try:
+            run(database, "REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+            plain = database.replace("petstore@", f"{role}@", 1)
+            with pytest.raises(StoreUnavailable, match="user of PETSTORE_DATABASE_URL may not do this"):
+                migrate(plain, TUNING)
+            migrate(database, TUNING)
+            run(database, f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}")
+            assert migrate(plain, TUNING) == []
+        finally:
+            run(database, f"DROP OWNED BY {role}")
+            run(shared_url(), f"DROP ROLE {role}")
+
+
+class TestAtOnce:
+    """Several replicas start on the same new database."""
+
+    def test_threads(self, database: str) -> None:
+        """Eight at the same moment: each step runs once, nobody fails."""
+        barrier = threading.Barrier(8)
+        ran: list[list[str]] = []
+        failed: list[Exception] = []
+
+        def begin() -> None:
+            barrier.wait()
+            try:
+                ran.append(migrate(database, TUNING))
+            except Exception as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=begin) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failed == []
+        assert sum(map(len, ran)) == NEWEST
+
+    def test_processes(self, database: str) -> None:
+        """Real ones, which wait for the word."""
+        code = (
+            "import sys; from petstore.storage import StoreOptions, tuning;"
+            " from petstore.storage.postgres.upkeep import migrate;"
+            " sys.stdin.read(1); print(len(migrate(sys.argv[1], tuning(StoreOptions()))))"
+        )
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-c", code, database],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for _ in range(3)
+        ]
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("!")
+            process.stdin.flush()
+        answers = [process.communicate(timeout=30) for process in processes]
+        assert [errors for _, errors in answers] == [""] * 3
+        assert sum(int(output) for output, _ in answers) == NEWEST
+
+    def test_who_waits_for_another_for_too_long_is_told(
+        self, database: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Another process holds the lock and does not come to an end."""
+        monkeypatch.setattr(upkeep, "_LOCK_WAIT", "20ms")
+        holding, done = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            import asyncio
+
+            async def work() -> None:
+                connection = await asyncpg.connect(database)
+                await connection.execute(f"SELECT pg_advisory_lock({upkeep._LOCK})")
+                holding.set()
+                await asyncio.to_thread(done.wait, 20)
+                connection.terminate()
+
+            asyncio.run(work())
+
+        holder = threading.Thread(target=hold)
+        holder.start()
+        holding.wait(20)
+        try:
+            with pytest.raises(StoreUnavailable, match="busy with other writes"):
+                migrate(database, TUNING)
+        finally:
+            done.set()
+            holder.join()
+        assert tables(database) == set()
+
+
+class TestCheck:
+    """What `petstore db check` finds."""
+
+    async def test_a_sound_database(self, database: str) -> None:
+        """Counts, and no problems."""
+        store = open_storage(database, ManualClock(), StoreOptions())
+        await store.keys.add_account("shop", FREE)
+        await store.keys.issue("shop", "test")
+        for _ in range(3):
+            await store.pets.add(NewPet("x", 1))
+        await store.close()
+        report = check(database, TUNING)
+        assert (report.schema_version, report.pets, report.accounts, report.keys) == (NEWEST, 3, 1, 1)
+        assert report.problems == []
+
+    def test_a_database_without_a_schema(self, database: str) -> None:
+        """Nothing is created by looking."""
+        assert check(database, TUNING).problems == ["the schema was never created"]
+        assert tables(database) == set()
+
+    def test_a_newer_schema(self, database: str) -> None:
+        """Its tables may be others: they are not counted."""
+        migrate(database, TUNING)
+        run(database, f"INSERT INTO schema_migrations VALUES ({NEWEST + 1}, 'later')")
+        assert "this program knows" in check(database, TUNING).problems[0]
+
+    def test_a_server_that_may_lose_what_it_acknowledged(self, database: str) -> None:
+        """A commit that does not wait for the disk breaks the promise of a 201."""
+        migrate(database, TUNING)
+        run(database, f"ALTER DATABASE {urlsplit(database).path[1:]} SET synchronous_commit = off")
+        assert check(database, TUNING).problems == [
+            "synchronous_commit is off: a crash may lose what was acknowledged"
+        ]
+
+
+class TestOpening:
+    """The commands, by the settings."""
+
+    @pytest.fixture
+    def settings(self, database: str) -> config.Settings:
+        return config.load({"PETSTORE_DATABASE_URL": database})
+
+    def test_migrate_and_check_know_the_server(self, settings: config.Settings) -> None:
+        """By the URL's scheme."""
+        assert len(opening.migrate_database(settings)) == NEWEST
+        assert opening.check_database(settings).problems == []
+
+    def test_copies_are_left_to_its_own_tools(self, settings: config.Settings, tmp_path: Path) -> None:
+        """One line that names them, also where a file is asked for."""
+        for attempt in (
+            lambda: opening.back_up_database(settings, tmp_path / "copy"),
+            lambda: opening.restore_database(settings, tmp_path / "copy", ManualClock()),
+            lambda: opening.lock_for_serving(settings),
+            lambda: opening.database_path(settings),
+        ):
+            with pytest.raises(Conflict, match=r"pg_dump.*pg_restore"):
+                attempt()
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_name_for_people_has_no_password(self) -> None:
+        """In what commands print."""
+        loaded = config.load({"PETSTORE_DATABASE_URL": "postgresql://anna:hush@db.example:5433/shop?x=hush"})
+        assert opening.database_name(loaded) == "postgresql://db.example:5433/shop"
+
+    @pytest.mark.parametrize(
+        "url", ["postgresql://db:port/x", "postgresql://db/x?sslmode=perhaps", "postgres://[::1/x"]
+    )
+    def test_an_address_that_cannot_be_understood(self, url: str) -> None:
+        """Exit 78, with an example of one that can."""
+        with pytest.raises(ConfigurationError, match="DATABASE_URL is not understood; write postgresql://"):
+            open_storage(url, ManualClock(), StoreOptions())
+
+    def test_without_the_driver_the_remedy_is_told(self, tmp_path: Path) -> None:
+        """One line: which extra to install."""
+        (tmp_path / "asyncpg.py").write_text("raise ImportError('no driver')")
+        code = (
+            f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+            "from petstore.storage import StoreOptions, open_storage\n"
+            "from petstore.clock import SystemClock\n"
+            "open_storage('postgresql://db/x', SystemClock(), StoreOptions())"
+        )
+        ended = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
+        )
+        assert "ConfigurationError: PETSTORE_DATABASE_URL names PostgreSQL" in ended.stderr
+        assert "petstore-service[postgres]" in ended.stderr
