@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from petstore.clock import Clock
@@ -24,6 +27,9 @@ from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite import upkeep
 from petstore.storage.sqlite.upkeep import Restored
 from petstore.versions import Publisher
+
+if TYPE_CHECKING:
+    from petstore.storage.copying import CopiedTable
 
 __all__ = ["CheckReport", "Restored", "SharedStore", "Store", "open_shared_store", "open_store"]
 
@@ -108,6 +114,66 @@ def migrate_database(settings: Settings) -> list[str]:
 
         return migrate(settings.database_url, tuning(_options(settings)))
     return upkeep.migrate(str(database_path(settings)), settings.busy_timeout)
+
+
+def copy_database(
+    settings: Settings,
+    source: str,
+    target: str,
+    expect: Callable[[int], None],
+    progress: Callable[[int], None],
+) -> list[CopiedTable]:
+    """Move the store in a SQLite file to an empty PostgreSQL database; the source stays as it is.
+
+    `expect` is told how many rows there are to write and read back, `progress` of each that is done. Raises
+    ConfigurationError for any other pair of databases, Conflict while a server uses the source or when the
+    target is not empty.
+    """
+    if is_server(source) or not is_server(target):
+        raise ConfigurationError(
+            "A store is copied from a SQLite file to PostgreSQL:"
+            " petstore db copy sqlite:///petstore.db postgresql://USER@HOST/DATABASE."
+        )
+    from petstore.storage import copying
+    from petstore.storage.sqlite import copying as sqlite
+
+    with sqlite.opened(sqlite_path(source), settings.busy_timeout) as opened:
+        expect(2 * copying.count_rows(opened))
+        return asyncio.run(copying.copy(opened, target, tuning(_options(settings)), progress))
+
+
+@asynccontextmanager
+async def store_for_command(
+    settings: Settings, clock: Clock, say: Callable[[str], None]
+) -> AsyncIterator[Store]:
+    """The store beside running servers, which hear of every change before the command is done.
+
+    Where counters are shared and can't be reached, what replicas keep of the store ends by itself after
+    some seconds: a change waits so long, and says so.
+    """
+    if not settings.valkey_url:
+        store = open_store(settings, clock)
+        try:
+            yield store
+        finally:
+            await store.close()
+        return
+    from petstore.limiter.shared import LEASE_SECONDS, open_publisher
+
+    async def wait() -> None:
+        say(
+            f"Valkey can't be reached: waiting {LEASE_SECONDS:g} s, until no replica uses what it kept of"
+            " the database before."
+        )
+        await asyncio.sleep(LEASE_SECONDS)
+
+    publisher = open_publisher(settings.valkey_url, wait)
+    shared = open_shared_store(settings, clock, publisher=publisher)
+    try:
+        yield shared
+    finally:
+        await shared.close()
+        await publisher.close()
 
 
 def check_database(settings: Settings) -> CheckReport:

@@ -20,7 +20,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "api": (set(), {"yaml"}),
     "web": ({"petstore"}, {"starlette"}),
     "ops": ({"petstore"}, {"starlette", "structlog", "prometheus_client"}),
-    "opening": ({"config", "storage"}, set()),
+    "opening": ({"config", "storage", "limiter"}, set()),
     "counting": ({"config", "opening", "storage", "limiter"}, set()),
     "serving": ({"config", "asgi"}, {"granian", "uvloop"}),
     "cli": ({"petstore", "config", "opening", "bootstrap", "serving"}, {"click", "rich"}),

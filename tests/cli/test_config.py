@@ -133,5 +133,5 @@ class TestWrong:
 
     def test_password_of_an_unknown_database_is_not_repeated(self, cli: Cli):
         """An address that is not understood may hold a password."""
-        cli.settings["PETSTORE_DATABASE_URL"] = "postgresql://shop:geheim@db/pets"
+        cli.settings["PETSTORE_DATABASE_URL"] = "mysql://shop:geheim@db/pets"
         assert "geheim" not in cli.refused(78, "accounts", "list")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from petstore.cli.groups import EXIT_REFUSED, Family, examples
-from petstore.cli.output import json_option, say, write_fields, write_json
+from petstore.cli.output import json_option, row_progress, say, write_fields, write_json, write_table
 from petstore.cli.running import Session
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=Family)
 def db() -> None:
-    """The database: create, check, back up and restore it.
+    """The database: create, check, back up, restore and copy it.
 
     Which database it is, PETSTORE_DATABASE_URL says.
     """
@@ -36,7 +36,7 @@ def migrate(session: Session, as_json: bool) -> None:
 
     ran = opening.migrate_database(session.settings)
     if as_json:
-        write_json({"database": str(opening.database_path(session.settings)), "applied": ran})
+        write_json({"database": opening.database_name(session.settings), "applied": ran})
         return
     for step in ran:
         click.echo(f"applied {step}")
@@ -102,6 +102,36 @@ def restore(session: Session, file: Path, as_json: bool) -> None:
     if not as_json:
         kept = f" What was there is kept as {restored.kept}." if restored.kept else ""
         say(f"Restored {opening.database_path(session.settings)}.{kept}")
+
+
+@db.command(
+    "copy",
+    epilog=examples("petstore db copy sqlite:///petstore.db postgresql://petstore@db.example/petstore"),
+)
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@json_option
+@click.pass_obj
+def copy(session: Session, source: str, target: str, as_json: bool) -> None:
+    """Move a store from a SQLite file to PostgreSQL.
+
+    Everything: accounts, keys, animals with their history, usage, limits and bans in force, Idempotency-Keys.
+    Identifiers stay, so keys go on working. Stop the server first. FROM stays as it is; TO has to be
+    empty, is written in one transaction, and read back before that is kept: it is whole or still empty.
+
+    Rather than with the password in TO, say it in PGPASSWORD or ~/.pgpass.
+    """
+    from petstore import opening
+
+    with row_progress("Copying") as (expect, progress):
+        tables = opening.copy_database(session.settings, source, target, expect, progress)
+    if as_json:
+        write_json([{"table": table.name, "rows": table.rows, "sha256": table.sha256} for table in tables])
+        return
+    write_table(
+        ("TABLE", "ROWS", "SHA-256"), [(table.name, table.rows, table.sha256[:16]) for table in tables]
+    )
+    say("Copied and verified. Set PETSTORE_DATABASE_URL to the new database and start the server.")
 
 
 def _write_report(report: CheckReport, as_json: bool, **more: str | None) -> None:

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -83,6 +84,24 @@ def write_fields(fields: Mapping[str, object]) -> None:
     width = max(map(len, fields))
     for name, value in fields.items():
         click.echo(f"{name:<{width}}  {printable(str(value))}")
+
+
+@contextmanager
+def row_progress(what: str) -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
+    """A bar on standard error, when that is a terminal: how many rows to expect, and rows that are done."""
+    if not sys.stderr.isatty():
+        yield (lambda _total: None), (lambda _rows: None)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield (
+            lambda total: bar.update(task, total=total),
+            lambda rows: bar.advance(task, rows),
+        )
 
 
 def _write_plain(columns: Sequence[str], cells: list[list[str]], numeric: list[bool]) -> None:

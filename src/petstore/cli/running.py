@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -40,20 +40,18 @@ def with_store(session: Session, work: Callable[[Store], Awaitable[_T]], *, crea
     """
     from petstore import opening
 
-    path = opening.database_path(session.settings)
-    if not path.exists():
+    settings = session.settings
+    say = partial(click.echo, err=True)
+    if not opening.uses_server(settings) and not (path := opening.database_path(settings)).exists():
         if not create:
             raise NotFound(
                 f"There is no database {path}; `petstore db migrate` makes one, and so does `petstore serve`."
                 " If there should be one, check PETSTORE_DATABASE_URL and the working directory."
             )
-        click.echo(f"Making the database {path}.", err=True)
+        say(f"Making the database {path}.")
 
     async def run() -> _T:
-        store = opening.open_store(session.settings, session.clock)
-        try:
+        async with opening.store_for_command(settings, session.clock, say) as store:
             return await work(store)
-        finally:
-            await store.close()
 
     return asyncio.run(run())

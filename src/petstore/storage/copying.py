@@ -1,0 +1,150 @@
+"""Moves a store from a SQLite file to a PostgreSQL database: every row, with its identifier, verified."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from petstore.errors import StoreUnavailable
+from petstore.storage.postgres import copying as postgres
+from petstore.storage.postgres.connection import Tuning
+from petstore.storage.sqlite import copying as sqlite
+
+_PROGRESS_EVERY = 1_000
+
+
+class Table(msgspec.Struct, frozen=True):
+    """A table that both stores have. `order` is its primary key; `has_identity`: the store assigns `id`."""
+
+    name: str
+    columns: tuple[str, ...]
+    order: str = "id"
+    has_identity: bool = True
+
+
+# In the order of their references. The table of versions is SQLite's own.
+TABLES = (
+    Table("pets", ("id", "name", "category_id", "status")),
+    Table("pet_status_changes", ("id", "pet_id", "at_ms", "actor", "from_status", "to_status")),
+    Table("accounts", ("id", "name", "plan", "per_minute", "per_day", "created_at_ms")),
+    Table(
+        "api_keys",
+        (
+            "id",
+            "account_id",
+            "digest",
+            "label",
+            "display",
+            "created_at_ms",
+            "expires_at_ms",
+            "revoked_at_ms",
+            "pardoned_at_ms",
+        ),
+    ),
+    Table(
+        "idempotency_keys",
+        ("account_id", "key", "fingerprint", "pet_id", "created_at_ms"),
+        "account_id, key",
+        has_identity=False,
+    ),
+    Table(
+        "account_windows",
+        ("account_id", "minute_opened_ms", "minute_used", "day", "day_used"),
+        "account_id",
+        has_identity=False,
+    ),
+    Table(
+        "key_standings",
+        (
+            "key_id",
+            "refused_reset_at",
+            "first_refused_ms",
+            "strikes",
+            "strikes_opened_ms",
+            "level",
+            "banned_from_ms",
+            "banned_until_ms",
+            "pardoned_ms",
+        ),
+        "key_id",
+        has_identity=False,
+    ),
+    Table("key_activity", ("key_id", "last_used_at_ms"), "key_id", has_identity=False),
+    Table(
+        "usage_days",
+        ("account_id", "day", "requests", "refused", "deprecated"),
+        "account_id, day",
+        has_identity=False,
+    ),
+)
+_NAMES = [table.name for table in TABLES]
+
+
+class CopiedTable(msgspec.Struct, frozen=True):
+    """What arrived: read back from the target, and equal to what was read from the source."""
+
+    name: str
+    rows: int
+    sha256: str
+
+
+class _Checksum:
+    """Over all rows in order; equal for equal rows, whichever store they came from."""
+
+    def __init__(self, progress: Callable[[int], None]) -> None:
+        self._hash = hashlib.sha256()
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._progress = progress
+        self.rows = 0
+
+    def add(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        self._hash.update(self._encode(row))
+        self.rows += 1
+        if self.rows % _PROGRESS_EVERY == 0:
+            self._progress(_PROGRESS_EVERY)
+        return row
+
+    def result(self) -> tuple[int, str]:
+        self._progress(self.rows % _PROGRESS_EVERY)
+        return self.rows, self._hash.hexdigest()
+
+
+def count_rows(source: sqlite.Source) -> int:
+    """How many rows there are to copy."""
+    return sum(source.count(table.name) for table in TABLES)
+
+
+async def copy(
+    source: sqlite.Source, url: str, tuning: Tuning, progress: Callable[[int], None]
+) -> list[CopiedTable]:
+    """Copy everything and read it back, in one transaction of the target.
+
+    `progress` is told of rows as they are done: each counts twice, written and read back. Raises Conflict
+    when the target is not empty, StoreUnavailable when it fails or holds something else than was sent.
+    """
+    async with postgres.opened(url, tuning) as target:
+        await target.refuse_unless_empty(_NAMES)
+        copied = [await _copy_table(source, target, table, progress) for table in TABLES]
+        await target.analyze(_NAMES)
+    return copied
+
+
+async def _copy_table(
+    source: sqlite.Source, target: postgres.Target, table: Table, progress: Callable[[int], None]
+) -> CopiedTable:
+    columns = ", ".join(table.columns)
+    sent = _Checksum(progress)
+    rows: Iterator[tuple[Any, ...]] = map(sent.add, source.rows(table.name, columns, table.order))
+    await target.write(table.name, table.columns, rows)
+    if table.has_identity:
+        await target.go_on_after(table.name, source.last_identifier(table.name))
+    arrived = _Checksum(progress)
+    stored: AsyncIterator[tuple[Any, ...]] = target.rows(table.name, columns, table.order)
+    async for row in stored:
+        arrived.add(row)
+    if (result := arrived.result()) != sent.result():
+        raise StoreUnavailable(f"The rows of {table.name} differ after the copy; nothing was kept.")
+    return CopiedTable(table.name, *result)

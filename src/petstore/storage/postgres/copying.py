@@ -1,0 +1,73 @@
+"""A database on a server as the target of a copy: everything in one transaction, so whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any
+
+from petstore.errors import Conflict
+from petstore.storage.postgres.connection import Tuning, connect
+from petstore.storage.postgres.faults import is_the_drivers, translate
+from petstore.storage.postgres.pool import Connection
+from petstore.storage.postgres.upkeep import migrate
+
+_ROWS_AT_A_TIME = 5_000
+
+
+class Target:
+    """Open within `opened`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def refuse_unless_empty(self, tables: Sequence[str]) -> None:
+        """Hold the tables, and raise Conflict when something is in them already."""
+        await self._connection.execute(f"LOCK TABLE {', '.join(tables)} IN EXCLUSIVE MODE")
+        for table in tables:
+            if await self._connection.fetchval(f"SELECT EXISTS (SELECT 1 FROM {table})"):
+                raise Conflict(
+                    f"The target is not empty: there are rows in {table}. Copy into a database of its own."
+                )
+
+    async def write(self, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
+        """Add all rows with their own identifiers, by COPY."""
+        await self._connection.copy_records_to_table(table, records=rows, columns=columns)
+
+    async def rows(self, table: str, columns: str, order: str) -> AsyncIterator[tuple[Any, ...]]:
+        """Every row as it was stored, in the order of the primary key."""
+        query = f"SELECT {columns} FROM {table} ORDER BY {order}"
+        async for row in self._connection.cursor(query, prefetch=_ROWS_AT_A_TIME):
+            yield tuple(row)
+
+    async def go_on_after(self, table: str, identifier: int) -> None:
+        """The next identifier is a later one than `identifier`, which was the last; 0 when there was none."""
+        if identifier:
+            await self._connection.fetchval(
+                "SELECT setval(pg_get_serial_sequence($1, 'id'), $2)", table, identifier
+            )
+
+    async def analyze(self, tables: Sequence[str]) -> None:
+        """Tell the planner what there is now, else its first plans would be for empty tables."""
+        for table in tables:
+            await self._connection.execute(f"ANALYZE {table}")
+
+
+@contextlib.asynccontextmanager
+async def opened(url: str, tuning: Tuning) -> AsyncIterator[Target]:
+    """The target, migrated; what is written is kept when the block ends without an error.
+
+    Raises StoreUnavailable and ConfigurationError.
+    """
+    migrate(url, tuning)
+    try:
+        connection = await connect(url, tuning, bounded=False)
+        try:
+            async with connection.transaction():
+                yield Target(connection)
+        finally:
+            await connection.close(timeout=5)
+    except Exception as error:
+        if is_the_drivers(error):
+            raise translate(error, "; nothing was copied") from error
+        raise

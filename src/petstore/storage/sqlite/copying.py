@@ -1,0 +1,64 @@
+"""The file as the source of a copy: rows of its tables, all of one moment, while no server uses it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from petstore.errors import Conflict, NotFound
+from petstore.storage.sqlite import connection as database
+from petstore.storage.sqlite import upkeep
+
+
+class Source:
+    """Open within `opened`; sees one moment, whatever a command writes meanwhile."""
+
+    def __init__(self, path: str, busy_timeout_ms: int) -> None:
+        self._connection = database.open_reader(path, busy_timeout_ms)
+        with database.translated():
+            self._connection.execute("BEGIN; SELECT 1 FROM sqlite_schema").fetchall()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def count(self, table: str) -> int:
+        with database.translated():
+            count: int = self._connection.execute(f"SELECT count(*) FROM {table}").get
+        return count
+
+    def rows(self, table: str, columns: str, order: str) -> Iterator[tuple[Any, ...]]:
+        """Every row, in the order of the primary key."""
+        with database.translated():
+            yield from self._connection.execute(f"SELECT {columns} FROM {table} ORDER BY {order}")
+
+    def last_identifier(self, table: str) -> int:
+        """The last one that was ever assigned, also when its row is gone."""
+        with database.translated():
+            found = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).get
+            highest = self._connection.execute(f"SELECT max(id) FROM {table}").get
+        return max(found or 0, highest or 0)
+
+
+@contextlib.contextmanager
+def opened(path: str, busy_timeout_ms: int) -> Iterator[Source]:
+    """The source, migrated and held, so that no server writes to it meanwhile.
+
+    Raises NotFound where there is no database, Conflict while a server uses it and when it is damaged.
+    """
+    if not Path(path).exists():
+        raise NotFound(f"There is no database {path}; nothing was copied.")
+    lock = upkeep.lock_for_serving(path)
+    try:
+        database.migrate(path, busy_timeout_ms)
+        report = upkeep.check(path, busy_timeout_ms)
+        if report.problems:
+            raise Conflict(f"{path} is damaged and was not copied: {report.problems[0]}.")
+        source = Source(path, busy_timeout_ms)
+        try:
+            yield source
+        finally:
+            source.close()
+    finally:
+        lock.close()

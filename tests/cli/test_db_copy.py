@@ -1,0 +1,192 @@
+"""`petstore db copy`: everything arrives with its identifier, or nothing does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from petstore import config
+from petstore.opening import Store, lock_for_serving
+from petstore.pets import Idempotency, NewPet
+from petstore.quota import KeyStanding, LimiterState
+from petstore.storage import copying
+from petstore.storage.postgres import copying as postgres
+from petstore.usage import AccountWindows, DailyUsage, UsageChanges
+from tests.cli.conftest import Cli
+from tests.support.postgres import fresh_database, run
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    """An empty PostgreSQL database."""
+    with fresh_database() as url:
+        yield url
+
+
+async def fill(store: Store) -> None:
+    """Something in every table, and animals with every kind of name and number."""
+    for number, name in enumerate(("Rex", "  Ω \u2028 ", "'; DROP TABLE pets; --", "\\N", "🐈" * 255)):
+        await store.pets.add(NewPet(name, (-1) ** number * (2**63 - 1)), Idempotency(1, f"key-{number}"))
+    await store.ledger.save(
+        LimiterState(
+            {1: AccountWindows(60_000, 7, 20_000, 11)},
+            {1: KeyStanding(1, 2, 3, 4, 5, 6, 7, 8)},
+        ),
+        UsageChanges({(1, 20_000): DailyUsage(20_000, 11, 2, 3)}, {1: 70_000}),
+    )
+
+
+@pytest.fixture
+def shop(cli: Cli) -> Cli:
+    """A store with something in every table; the animals with the highest identifiers are gone again."""
+    cli.ok("accounts", "add", "shop", "--plan", "pro")
+    cli.issue("shop")
+    cli.issue("shop", "--expires", "30d", "--label", "second")
+    cli.with_store(fill)
+    cli.ok("pets", "set-status", "1", "sold")
+    outside = apsw.Connection(str(cli.database))
+    outside.execute("DELETE FROM pets WHERE id = 5")
+    outside.close()
+    return cli
+
+
+def rows_of(url: str, table: str) -> list[tuple[Any, ...]]:
+    """A table as an outside program sees it."""
+    (found,) = [each for each in copying.TABLES if each.name == table]
+    return [
+        tuple(row)
+        for row in run(url, f"SELECT {', '.join(found.columns)} FROM {table} ORDER BY {found.order}")
+    ]
+
+
+class TestCopied:
+    """A store that was moved."""
+
+    def test_every_row_of_every_table(self, shop: Cli, server: str) -> None:
+        """As they were, with their identifiers; what is printed are the counts of what is there."""
+        printed = shop.json("db", "copy", f"sqlite:///{shop.database}", server)
+        outside = apsw.Connection(str(shop.database))
+        for table in copying.TABLES:
+            columns = ", ".join(table.columns)
+            rows = list(outside.execute(f"SELECT {columns} FROM {table.name} ORDER BY {table.order}"))
+            assert rows, f"{table.name} has no rows: the test would show nothing"
+            assert rows_of(server, table.name) == rows
+            assert {"table": table.name, "rows": len(rows)}.items() <= printed.pop(0).items()
+        assert printed == []
+
+    def test_keys_and_limits_go_on_working(self, shop: Cli, server: str) -> None:
+        """The key of before is the key of after, and what is used stays used."""
+        secret, _ = shop.issue("shop")
+        before, used = shop.json("keys", "check", stdin=secret), shop.json("usage", "shop")
+        shop.ok("db", "copy", f"sqlite:///{shop.database}", server)
+        shop.settings["PETSTORE_DATABASE_URL"] = server
+        assert shop.json("keys", "check", stdin=secret) == before
+        assert shop.json("usage", "shop") == used
+
+    def test_identifiers_go_on_where_they_were(self, shop: Cli, server: str) -> None:
+        """The animal with the last identifier was deleted: that identifier is not given again."""
+        shop.ok("db", "copy", f"sqlite:///{shop.database}", server)
+        shop.settings["PETSTORE_DATABASE_URL"] = server
+        assert shop.json("pets", "add", "Next", "--category", "1")["id"] == 6
+        assert shop.json("accounts", "add", "next", "--plan", "free")["id"] == 2
+        assert shop.issue("next")[1] == 3
+
+    def test_an_idempotency_key_still_finds_its_animal(self, shop: Cli, server: str) -> None:
+        """A retry after the move creates nothing."""
+        shop.ok("db", "copy", f"sqlite:///{shop.database}", server)
+        shop.settings["PETSTORE_DATABASE_URL"] = server
+
+        async def retry(store: Store) -> Any:
+            return await store.pets.add(NewPet("Rex", 2**63 - 1), Idempotency(1, "key-0"))
+
+        created = shop.with_store(retry)
+        assert (created.pet.id, created.replayed) == (1, True)
+
+    def test_an_empty_store(self, cli: Cli, server: str) -> None:
+        """Zero rows everywhere is a copy too."""
+        cli.ok("db", "migrate")
+        assert {table["rows"] for table in cli.json("db", "copy", f"sqlite:///{cli.database}", server)} == {0}
+
+    def test_what_people_read(self, shop: Cli, server: str) -> None:
+        """A table on standard output, and what to do next on standard error."""
+        result = shop.run("db", "copy", f"sqlite:///{shop.database}", server)
+        assert result.exit_code == 0
+        assert result.stdout.splitlines()[0].split() == ["TABLE", "ROWS", "SHA-256"]
+        assert "Set PETSTORE_DATABASE_URL" in result.stderr
+
+
+class TestRefused:
+    """Nothing is written."""
+
+    def test_a_target_with_something_in_it(self, shop: Cli, server: str) -> None:
+        """It belongs to another store."""
+        shop.ok("db", "copy", f"sqlite:///{shop.database}", server)
+        message = shop.refused(1, "db", "copy", f"sqlite:///{shop.database}", server)
+        assert "The target is not empty: there are rows in pets" in message
+
+    def test_a_source_that_is_served(self, shop: Cli, server: str) -> None:
+        """What it accepts afterwards would be lost."""
+        with lock_for_serving(config.load(shop.settings)):
+            message = shop.refused(1, "db", "copy", f"sqlite:///{shop.database}", server)
+        assert "stop it first" in message
+
+    def test_a_source_that_is_not_there(self, cli: Cli, server: str) -> None:
+        """No empty store is made of a typing error."""
+        message = cli.refused(1, "db", "copy", "sqlite:///absent.db", server)
+        assert "There is no database absent.db" in message
+
+    def test_a_source_that_is_damaged(self, shop: Cli, server: str) -> None:
+        """Half of a store is none."""
+        outside = apsw.Connection(str(shop.database))
+        outside.execute("PRAGMA foreign_keys = OFF; DELETE FROM accounts")
+        outside.close()
+        message = shop.refused(1, "db", "copy", f"sqlite:///{shop.database}", server)
+        assert "is damaged and was not copied" in message
+
+    @pytest.mark.parametrize("pair", [("pg", "sqlite"), ("pg", "pg"), ("sqlite", "sqlite")])
+    def test_another_pair_of_databases(self, shop: Cli, server: str, pair: tuple[str, str]) -> None:
+        """The one way there is, is told."""
+        urls = {"pg": server, "sqlite": f"sqlite:///{shop.database}"}
+        message = shop.refused(78, "db", "copy", *(urls[kind] for kind in pair))
+        assert "from a SQLite file to PostgreSQL" in message
+
+    def test_a_server_that_is_not_there(self, shop: Cli, tmp_path: Path) -> None:
+        """Unavailable: to be tried again. The password is not shown."""
+        url = f"postgresql://me:secret@/pets?host={tmp_path}"
+        message = shop.refused(75, "db", "copy", f"sqlite:///{shop.database}", url)
+        assert "can't be reached" in message
+        assert "secret" not in message
+
+    def test_rows_that_arrive_changed(self, shop: Cli, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The copy is read back before it is kept; what differs is not."""
+        write = postgres.Target.write
+
+        async def careless(self: postgres.Target, table: str, columns: Any, rows: Any) -> None:
+            if table == "usage_days":
+                rows = [(*row[:-1], row[-1] + 1) for row in rows]
+            await write(self, table, columns, rows)
+
+        monkeypatch.setattr(postgres.Target, "write", careless)
+        message = shop.refused(75, "db", "copy", f"sqlite:///{shop.database}", server)
+        assert "The rows of usage_days differ" in message
+        assert rows_of(server, "pets") == []
+        assert rows_of(server, "accounts") == []
+
+
+def test_no_table_is_forgotten(cli: Cli) -> None:
+    """Every table of the schema with every column, but for the versions, which are SQLite's own."""
+    cli.ok("db", "migrate")
+    outside = apsw.Connection(str(cli.database))
+    tables = {
+        name: tuple(column for (column,) in outside.execute("SELECT name FROM pragma_table_info(?)", (name,)))
+        for (name,) in outside.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        )
+    }
+    outside.close()
+    tables.pop("versions")
+    assert {table.name: table.columns for table in copying.TABLES} == tables
