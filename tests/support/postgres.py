@@ -130,6 +130,10 @@ class PostgresServer:
             return f"postgresql://petstore@127.0.0.1:{self.port}/{database}"
         return f"postgresql://petstore@/{database}?host={self.folder}&port={self.port}"
 
+    def set(self, setting: str) -> None:
+        """From the next start on."""
+        self._settings.append(setting)
+
     def start(self) -> PostgresServer:
         """Start, and wait until it answers."""
         self.launch()

@@ -100,6 +100,8 @@ def _meaning(error: BaseException) -> str:
         return "it did not answer in time"
     if isinstance(error, ssl.SSLError):
         return "its certificate is not the one that PETSTORE_DATABASE_URL insists on"
+    if isinstance(error, ConnectionError) and "SSL" in str(error):
+        return "it does not speak TLS, on which PETSTORE_DATABASE_URL insists"
     if isinstance(error, OSError):
         return "it can't be reached"
     if isinstance(error, asyncpg.PostgresConnectionError):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 import asyncpg
 
@@ -26,6 +28,7 @@ _CREATE_VERSIONS = (
     " ran_at timestamptz NOT NULL DEFAULT now())"
 )
 _ADD_VERSION = "INSERT INTO schema_migrations (number, name) VALUES ($1, $2)"
+_FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
 _T = TypeVar("_T")
 
 
@@ -34,12 +37,21 @@ def migrate(url: str, tuning: Tuning) -> list[str]:
 
     Any number of processes may do so at once. Raises ConfigurationError for a schema that is too new.
     """
+    _check_files(url)
     return _apart(_migrate(url, tuning))
 
 
 def check(url: str, tuning: Tuning) -> CheckReport:
     """Count what is there, and say what is wrong with it or with how the server keeps it."""
+    _check_files(url)
     return _apart(_check(url, tuning))
+
+
+def _check_files(url: str) -> None:
+    """Of the files that the address names, none may be missing: the driver would call that an outage."""
+    for name, path in parse_qsl(url.partition("?")[2]):
+        if name in _FILES and not Path(path).is_file():
+            raise ConfigurationError(f"PETSTORE_DATABASE_URL: there is no file {path}, which is its {name}.")
 
 
 def _apart(work: Coroutine[Any, Any, _T]) -> _T:

@@ -1,0 +1,166 @@
+"""The ledger of several processes: what is later stands, in whatever order they write."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from petstore.plans import FREE
+from petstore.quota import KeyStanding, LimiterState
+from petstore.storage import SharedStore, StoreOptions, open_shared_storage
+from petstore.usage import DAY_MS, AccountWindows, DailyUsage, UsageChanges
+from tests.support.clock import ManualClock
+from tests.support.postgres import fresh_database, run
+
+DAY = ManualClock().now_ms() // DAY_MS
+NOW_MS = ManualClock().now_ms()
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    with fresh_database() as url:
+        yield url
+
+
+@pytest.fixture
+async def store(database: str) -> AsyncIterator[SharedStore]:
+    """An account with a key."""
+    opened = open_shared_storage(database, ManualClock(), StoreOptions())
+    await opened.keys.add_account("shop", FREE)
+    await opened.keys.issue("shop", "test")
+    yield opened
+    await opened.close()
+
+
+async def merge_windows(store: SharedStore, *seen: AccountWindows) -> AccountWindows | None:
+    """What is recalled of account 1 after these were merged one by one."""
+    for used in seen:
+        await store.ledger.merge(LimiterState({1: used}), UsageChanges())
+    return (await store.ledger.recall(1, 1, NOW_MS))[0]
+
+
+async def merge_standings(store: SharedStore, *seen: KeyStanding) -> KeyStanding | None:
+    """The same of key 1."""
+    for standing in seen:
+        await store.ledger.merge(LimiterState({}, {1: standing}), UsageChanges())
+    return (await store.ledger.recall(1, 1, NOW_MS))[1]
+
+
+class TestWindows:
+    """Minute and day are merged each by itself."""
+
+    @pytest.mark.parametrize(
+        ("one", "other", "merged"),
+        [
+            # the same windows: the greater counts
+            ((1_000, 5, DAY, 50), (1_000, 7, DAY, 40), (1_000, 7, DAY, 50)),
+            # a later minute on the same day
+            ((1_000, 60, DAY, 60), (61_000, 1, DAY, 61), (61_000, 1, DAY, 61)),
+            # a later day
+            ((1_000, 9, DAY - 1, 900), (61_000, 2, DAY, 2), (61_000, 2, DAY, 2)),
+            # a later minute from one who counts the earlier day
+            ((1_000, 9, DAY, 9), (61_000, 2, DAY - 1, 900), (61_000, 2, DAY, 9)),
+        ],
+    )
+    async def test_the_later_stands_in_either_order(
+        self,
+        store: SharedStore,
+        one: tuple[int, int, int, int],
+        other: tuple[int, int, int, int],
+        merged: tuple[int, int, int, int],
+    ) -> None:
+        """Same window: the greater count; else the window that opened later."""
+        first, second = AccountWindows(*one), AccountWindows(*other)
+        assert await merge_windows(store, first, second) == AccountWindows(*merged)
+        await store.ledger.save(LimiterState({1: AccountWindows()}), UsageChanges())
+        assert await merge_windows(store, second, first) == AccountWindows(*merged)
+
+    async def test_what_one_process_alone_writes_is_kept_as_it_is(self, store: SharedStore) -> None:
+        """`save` is for a clock that may have been set back: there the last word stands."""
+        await store.ledger.save(LimiterState({1: AccountWindows(9_000, 9, DAY, 9)}), UsageChanges())
+        await store.ledger.save(LimiterState({1: AccountWindows(1_000, 1, DAY - 1, 1)}), UsageChanges())
+        assert (await store.ledger.recall(1, 1, NOW_MS))[0] == AccountWindows(1_000, 1, DAY - 1, 1)
+
+    @given(
+        seen=st.lists(
+            st.builds(
+                AccountWindows,
+                st.integers(0, 3),
+                st.integers(0, 9),
+                st.integers(DAY - 1, DAY + 1),
+                st.integers(0, 9),
+            ),
+            min_size=1,
+            max_size=5,
+        )
+    )
+    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    async def test_any_order_leads_to_the_same(self, store: SharedStore, seen: list[AccountWindows]) -> None:
+        """As a maximum over pairs: (opening, count) and (day, count)."""
+        await store._database.write_rows("DELETE FROM account_windows")  # type: ignore[attr-defined]
+        minute = max((used.minute_opened_ms, used.minute_used) for used in seen)
+        day = max((used.day, used.day_used) for used in seen)
+        assert await merge_windows(store, *seen) == AccountWindows(*minute, *day)
+
+
+class TestStandings:
+    """The later pardon, then the later ban, then the later strikes."""
+
+    ORDER = (
+        KeyStanding(strikes=1, strikes_opened_ms=10, refused_reset_at=5),
+        KeyStanding(strikes=9, strikes_opened_ms=10, refused_reset_at=5),
+        KeyStanding(strikes=2, strikes_opened_ms=20, refused_reset_at=9),
+        KeyStanding(level=1, banned_from_ms=30, banned_until_ms=90),
+        KeyStanding(level=1, banned_from_ms=30, banned_until_ms=90, strikes=1, strikes_opened_ms=100),
+        KeyStanding(level=2, banned_from_ms=110, banned_until_ms=500),
+        KeyStanding(pardoned_ms=120),
+        KeyStanding(pardoned_ms=120, strikes=3, strikes_opened_ms=130),
+    )
+
+    @pytest.mark.parametrize(("earlier", "later"), list(itertools.combinations(ORDER, 2)))
+    async def test_the_later_stands_in_either_order(
+        self, store: SharedStore, earlier: KeyStanding, later: KeyStanding
+    ) -> None:
+        """Whole: no member is taken from another one."""
+        assert await merge_standings(store, earlier, later) == later
+        assert await merge_standings(store, later, earlier) == later
+
+
+class TestUsage:
+    """Sums add up; the last use is the latest."""
+
+    async def test_batches_of_several_add_up(self, store: SharedStore) -> None:
+        """By account and day."""
+        for requests, used_ms in ((1, 500), (2, 900), (4, 700)):
+            usage = UsageChanges({(1, DAY): DailyUsage(DAY, requests, 10, 100)}, {1: used_ms})
+            await store.ledger.merge(LimiterState(), usage)
+        assert (await store.usage.report(1, NOW_MS)).days == [DailyUsage(DAY, 7, 30, 300)]
+        assert (await store.keys.key(1)).last_used_at_ms == 900
+
+
+class TestRecall:
+    """What an emptied limiter asks for."""
+
+    async def test_nothing_is_known_of_most(self, store: SharedStore) -> None:
+        """Neither windows nor a standing."""
+        assert await store.ledger.recall(1, 1, NOW_MS) == (None, None)
+
+    @pytest.mark.parametrize(("age_days", "kept"), [(-3, True), (0, True), (1, True), (2, False)])
+    async def test_windows_older_than_yesterday_do_not_matter(
+        self, store: SharedStore, age_days: int, kept: bool
+    ) -> None:
+        """As at a start; the key's standing is told all the same."""
+        used, standing = AccountWindows(1, 2, DAY - age_days, 3), KeyStanding(level=1, banned_until_ms=9)
+        await store.ledger.merge(LimiterState({1: used}, {1: standing}), UsageChanges())
+        assert await store.ledger.recall(1, 1, NOW_MS) == (used if kept else None, standing)
+
+    async def test_a_batch_is_one_statement(self, database: str, store: SharedStore) -> None:
+        """A large one, too: one commit for a thousand accounts."""
+        commits = "SELECT count(*) FROM account_windows GROUP BY xmin"
+        windows = {n: AccountWindows(1, 1, DAY, 1) for n in range(1, 1_001)}
+        await store.ledger.merge(LimiterState(windows), UsageChanges())
+        assert run(database, commits) == [(1_000,)]

@@ -1,0 +1,192 @@
+"""What a store tells the publisher: before a change may commit, and after its outcome is known."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from petstore.errors import Conflict, IdempotencyKeyReused, NotFound, StoreUnavailable
+from petstore.pets import Idempotency, NewPet, PetStatus
+from petstore.plans import FREE, PRO
+from petstore.quota import LimiterState
+from petstore.storage import Store, StoreOptions, open_storage
+from petstore.storage.postgres import connection
+from petstore.usage import DailyUsage, UsageChanges
+from tests.support.clock import ManualClock
+from tests.support.postgres import by_way_of, fresh_database, place_of, run
+from tests.support.proxy import Proxy, open_proxy
+from tests.support.waiting import until
+
+REX = NewPet("Rex", 1)
+KEY = Idempotency(1, "order-1")
+
+
+class Publisher:
+    """Notes what it is told, with the number of animals that everybody can see at that moment."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.told: list[tuple[str, str, int]] = []
+
+    def visible(self) -> int:
+        return int(run(self.url, "SELECT count(*) FROM pets")[0][0])
+
+    @asynccontextmanager
+    async def changing(self, *, catalogue: bool = False, keyring: bool = False) -> AsyncIterator[None]:
+        what = " ".join(name for name, on in (("catalogue", catalogue), ("keyring", keyring)) if on)
+        self.told.append(("begin", what, self.visible()))
+        try:
+            yield
+        finally:
+            self.told.append(("settle", what, self.visible()))
+
+    def take(self) -> list[tuple[str, str, int]]:
+        """What was told since the last time."""
+        told, self.told = self.told, []
+        return told
+
+
+class Watch:
+    """A StoreObserver."""
+
+    def __init__(self) -> None:
+        self.commits: list[int] = []
+
+    def committed(self, jobs: int, seconds: float) -> None:
+        assert seconds >= 0
+        self.commits.append(jobs)
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    with fresh_database() as url:
+        open_storage(url, ManualClock(), StoreOptions())
+        yield url
+
+
+@pytest.fixture
+def publisher(database: str) -> Publisher:
+    return Publisher(database)
+
+
+@pytest.fixture
+def watch() -> Watch:
+    return Watch()
+
+
+@pytest.fixture
+async def proxy(database: str) -> AsyncIterator[Proxy]:
+    async with open_proxy(place_of(database)) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def store(database: str, publisher: Publisher, watch: Watch, proxy: Proxy) -> AsyncIterator[Store]:
+    """Behind the proxy, with an account and a key."""
+
+    def open_it() -> Store:
+        url = by_way_of(database, proxy.port)
+        return open_storage(url, ManualClock(), StoreOptions(), watch, publisher)
+
+    opened = await asyncio.to_thread(open_it)
+    await opened.keys.add_account("shop", FREE)
+    await opened.keys.issue("shop", "test")
+    publisher.take()
+    yield opened
+    await opened.close()
+
+
+async def test_an_addition_is_announced_before_and_settled_after(store: Store, publisher: Publisher) -> None:
+    """Nobody sees the animal at the beginning, everybody does at the end."""
+    await store.pets.add(REX)
+    assert publisher.take() == [("begin", "catalogue", 0), ("settle", "catalogue", 1)]
+
+
+async def test_a_replayed_answer_is_an_acknowledgement_too(store: Store, publisher: Publisher) -> None:
+    """The first attempt may have died between its commit and its word to others."""
+    await store.pets.add(REX, KEY)
+    publisher.take()
+    assert (await store.pets.add(REX, KEY)).replayed
+    assert publisher.take() == [("begin", "catalogue", 1), ("settle", "catalogue", 1)]
+
+
+async def test_everything_that_changes_keys_moves_the_keyring(store: Store, publisher: Publisher) -> None:
+    """And nothing else; a change of status moves the catalogue."""
+    await store.pets.add(REX)
+    publisher.take()
+    for change, what in (
+        (store.keys.add_account("other", FREE), "keyring"),
+        (store.keys.issue("shop", "test"), "keyring"),
+        (store.keys.set_plan("shop", PRO), "keyring"),
+        (store.keys.rotate(1, "test", 1_000), "keyring"),
+        (store.keys.pardon(1), "keyring"),
+        (store.keys.revoke(1), "keyring"),
+        (store.pets.set_status(1, PetStatus.SOLD, "staff"), "catalogue"),
+    ):
+        await change
+        assert [(step, told) for step, told, _ in publisher.take()] == [("begin", what), ("settle", what)]
+
+
+async def test_counters_and_the_purge_are_nobodys_business(store: Store, publisher: Publisher) -> None:
+    """Nothing that is kept depends on them."""
+    await store.ledger.save(LimiterState(), UsageChanges({(1, 7): DailyUsage(7, 1)}, {1: 5}))
+    await store.purge(10**15)
+    assert publisher.take() == []
+
+
+async def test_a_refused_change_is_settled_as_well(store: Store, publisher: Publisher) -> None:
+    """Else everybody would wait for it until its mark has run out."""
+    await store.pets.add(REX, KEY)
+    publisher.take()
+    for attempt, error in (
+        (store.pets.add(NewPet("Tom", 1), KEY), IdempotencyKeyReused),
+        (store.pets.set_status(9, PetStatus.SOLD, "staff"), NotFound),
+        (store.keys.add_account("shop", FREE), Conflict),
+    ):
+        with pytest.raises(error):
+            await attempt
+        assert [step for step, _, _ in publisher.take()] == ["begin", "settle"]
+
+
+async def test_a_client_that_goes_away_does_not_leave_it_unsettled(
+    store: Store, publisher: Publisher
+) -> None:
+    """The write goes on to its end, and so does what is told of it."""
+    adding = asyncio.create_task(store.pets.add(REX))
+    await asyncio.sleep(0)
+    adding.cancel()
+    await until(lambda: len(publisher.told) == 2)
+    assert publisher.take() == [("begin", "catalogue", 0), ("settle", "catalogue", 1)]
+
+
+async def test_an_unknown_outcome_stays_announced_until_it_cannot_come_any_more(
+    store: Store, publisher: Publisher, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server may commit after we gave up on it: the mark outlives that, or the store."""
+    monkeypatch.setattr(connection, "_UNKNOWN_SECONDS", 0.1)
+    proxy.cut_before_the_answer(b"a needle")
+    with pytest.raises(StoreUnavailable, match="unknown"):
+        await store.pets.add(NewPet("a needle", 1))
+    assert [step for step, _, _ in publisher.told] == ["begin"]
+    await until(lambda: len(publisher.told) == 2)
+    monkeypatch.setattr(connection, "_UNKNOWN_SECONDS", 100)
+    proxy.cut_before_the_answer(b"a needle")
+    with pytest.raises(StoreUnavailable, match="unknown"):
+        await store.pets.add(NewPet("a needle", 1))
+    await store.close()
+    assert [step for step, _, _ in publisher.take()] == ["begin", "settle"] * 2
+
+
+async def test_the_observer_is_told_of_commits(store: Store, watch: Watch) -> None:
+    """Each is one; reads and failures are none."""
+    watch.commits.clear()
+    await store.pets.add(REX)
+    await store.pets.set_status(1, PetStatus.SOLD, "staff")
+    await store.ledger.save(LimiterState(), UsageChanges({}, {1: 5}))
+    await store.pets.get(1)
+    with pytest.raises(NotFound):
+        await store.pets.set_status(9, PetStatus.SOLD, "staff")
+    assert watch.commits == [1, 1, 1]

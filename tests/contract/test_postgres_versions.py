@@ -1,0 +1,158 @@
+"""Snapshots as versions: one question serves all who wait, and none is answered from before it asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from petstore.errors import StoreUnavailable
+from petstore.pets import NewPet
+from petstore.storage import Store, StoreOptions, open_storage
+from petstore.storage.postgres.versions import SnapshotSource
+from petstore.versions import UNKNOWN, Versions
+from tests.support.clock import ManualClock
+from tests.support.postgres import fresh_database
+from tests.support.waiting import until
+
+
+class Database:
+    """Answers when it is told to; each question is one more."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.answers: list[asyncio.Future[tuple[str, str]]] = []
+
+    async def fetch_row(self, _sql: str) -> Any:
+        self.asked += 1
+        self.answers.append(asyncio.get_running_loop().create_future())
+        return await self.answers[-1]
+
+    def answer(self, text: str) -> None:
+        self.answers[-1].set_result((text, "start"))
+
+
+@pytest.fixture
+def database() -> Database:
+    return Database()
+
+
+@pytest.fixture
+def source(database: Database) -> SnapshotSource:
+    return SnapshotSource(database)  # type: ignore[arg-type]
+
+
+def of(text: str) -> Versions:
+    return Versions((text, "start"), (text, "start"))
+
+
+class TestSharing:
+    """Who waits at the same time shares a question."""
+
+    async def test_one_question_for_all_who_came_before_it(
+        self, database: Database, source: SnapshotSource
+    ) -> None:
+        """A hundred requests of one moment."""
+        waiting = [asyncio.create_task(source.current()) for _ in range(100)]
+        await until(lambda: database.asked == 1)
+        database.answer("1:1:")
+        assert set(await asyncio.gather(*waiting)) == {of("1:1:")}
+        assert database.asked == 1
+
+    async def test_who_comes_after_the_question_gets_a_later_answer(
+        self, database: Database, source: SnapshotSource
+    ) -> None:
+        """Never the answer to a question from before; they share the next one, however many."""
+        first = asyncio.create_task(source.current())
+        await until(lambda: database.asked == 1)
+        later = [asyncio.create_task(source.current()) for _ in range(10)]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert database.asked == 1
+        database.answer("1:1:")
+        assert await first == of("1:1:")
+        await until(lambda: database.asked == 2)
+        database.answer("2:2:")
+        assert set(await asyncio.gather(*later)) == {of("2:2:")}
+
+    async def test_a_failure_is_for_those_who_shared_it(
+        self, database: Database, source: SnapshotSource
+    ) -> None:
+        """The next ones ask anew."""
+        failing = [asyncio.create_task(source.current()) for _ in range(3)]
+        await until(lambda: database.asked == 1)
+        good = asyncio.create_task(source.current())
+        await asyncio.sleep(0)
+        database.answers[-1].set_exception(StoreUnavailable("gone"))
+        results = await asyncio.gather(*failing, return_exceptions=True)
+        assert all(isinstance(result, StoreUnavailable) for result in results)
+        await until(lambda: database.asked == 2)
+        database.answer("2:2:")
+        assert await good == of("2:2:")
+
+    async def test_a_request_that_goes_away_takes_no_answer_with_it(
+        self, database: Database, source: SnapshotSource
+    ) -> None:
+        """The first of them is cancelled, the question goes on for the others."""
+        first, second = asyncio.create_task(source.current()), asyncio.create_task(source.current())
+        await until(lambda: database.asked == 1)
+        first.cancel()
+        await asyncio.sleep(0)
+        database.answer("1:1:")
+        assert await second == of("1:1:")
+        assert first.cancelled()
+
+    async def test_nothing_is_known_before_the_first_answer(
+        self, database: Database, source: SnapshotSource
+    ) -> None:
+        """Then what was said last."""
+        assert source.known() == UNKNOWN
+        asking = asyncio.create_task(source.current())
+        await until(lambda: database.asked == 1)
+        database.answer("1:1:")
+        assert await asking == source.known() == of("1:1:")
+
+
+class TestRealSnapshots:
+    """What PostgreSQL says."""
+
+    @pytest.fixture
+    def url(self) -> Iterator[str]:
+        with fresh_database() as made:
+            yield made
+
+    @pytest.fixture
+    async def store(self, url: str) -> AsyncIterator[Store]:
+        opened = open_storage(url, ManualClock(), StoreOptions())
+        yield opened
+        await opened.close()
+
+    async def test_every_acknowledged_write_is_another_version(self, store: Store) -> None:
+        """Fifty in a row, and fifty at once with readers between: no token comes twice after a write."""
+        seen = [await store.versions.current()]
+        for number in range(50):
+            await store.pets.add(NewPet("x", number))
+            seen.append(await store.versions.current())
+        assert len({version.catalogue for version in seen}) == 51
+
+    async def test_equal_versions_see_equal_data(self, store: Store) -> None:
+        """Writers at work: whenever two readings of the version agree, so do the counts read between them."""
+
+        async def write() -> None:
+            for number in range(40):
+                await store.pets.add(NewPet("x", number))
+
+        counts: dict[Any, set[int]] = {}
+
+        async def read() -> None:
+            while not writing.done():
+                before = await store.versions.current()
+                rows = await store._database.fetch("SELECT count(*) FROM pets")  # type: ignore[attr-defined]
+                if await store.versions.current() == before:
+                    counts.setdefault(before.catalogue, set()).add(rows[0][0])
+
+        writing = asyncio.gather(*(write() for _ in range(4)))
+        await asyncio.gather(writing, *(read() for _ in range(4)))
+        assert all(len(found) == 1 for found in counts.values())
