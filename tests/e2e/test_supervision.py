@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import signal
+import socket
 import subprocess
+import threading
 from pathlib import Path
 
 import apsw
 import pytest
 
-from tests.support.server import PROGRAM, Server, environment, free_port, running_server, start_server
+from tests.support.server import (
+    PROGRAM,
+    Server,
+    environment,
+    free_port,
+    issue_key,
+    running_server,
+    start_server,
+)
 from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-supervision")]
+
+_POST = (
+    b"POST /v1/pets HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    b'Content-Length: 30\r\nAuthorization: Bearer %s\r\n\r\n{"name":"Rex","categoryId": 1}'
+)
 
 
 class TestSighup:
@@ -102,6 +118,48 @@ class TestDrain:
                 assert answer.status == (404 if target == "/v1/nothing" else 200)
             server.process.send_signal(signal.SIGINT)  # an operator who does not want to wait
             assert server.process.wait(15) == 0
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+    def test_no_connection_that_was_accepted_is_reset(self, tmp_path: Path, number: signal.Signals) -> None:
+        """Clients that come without a pause, each on a connection of its own, are answered or not let in:
+        a proxy then knows that it may ask another replica, also for a POST without an Idempotency-Key."""
+        key = issue_key(tmp_path / "petstore.db")
+        lost: list[object] = []
+        answered = collections.Counter[int]()
+        over = threading.Event()
+
+        def visit(port: int) -> None:
+            while not over.is_set():
+                try:
+                    one = socket.create_connection(("127.0.0.1", port), timeout=0.3)
+                except OSError:
+                    continue
+                with one:
+                    one.settimeout(20)
+                    try:
+                        one.sendall(_POST % key.encode())
+                        answered[int(one.recv(65_536).split()[1])] += 1
+                    except (OSError, IndexError) as error:
+                        lost.append(error)
+
+        with running_server(tmp_path, drain="300ms", access_log="off") as server:
+            visitors = [threading.Thread(target=visit, args=(server.port,)) for _ in range(12)]
+            for visitor in visitors:
+                visitor.start()
+            wait_for(lambda: answered[201] > 100, "the load")
+            (first,) = server.workers()
+            server.process.send_signal(number)
+            if number == signal.SIGTERM:
+                assert server.process.wait(15) == 0
+            else:
+                wait_for(lambda: server.workers() not in ([], [first]), "the new worker")
+                served = answered[201]
+                wait_for(lambda: answered[201] > served + 100, "its answers")
+            over.set()
+            for visitor in visitors:
+                visitor.join()
+        assert lost == []
+        assert set(answered) == {201}
 
     def test_ctrl_c_does_not_wait(self, tmp_path: Path) -> None:
         """Nobody balances load to a terminal: the pause is left out."""

@@ -18,6 +18,7 @@ from typing import Protocol
 
 import msgspec
 
+REPLACED = signal.SIGUSR1  # what a worker is told whose place another one takes
 _TAKEN = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 _SHORT_LIFE_SECONDS = 5.0
 
@@ -139,14 +140,14 @@ class Supervisor:
         return worker
 
     def _become_worker(self, number: int, parent: int, reader: int, writer: int) -> None:
-        """The child's whole life. SIGTERM and SIGINT wait, blocked, until its work heeds them."""
+        """The child's whole life. What it may be told waits, blocked, until its work heeds it."""
         code = 1
         try:
             os.close(reader)
             self._signals.close()
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_SETMASK, {signal.SIGTERM, signal.SIGINT})
+            signal.pthread_sigmask(signal.SIG_SETMASK, {signal.SIGTERM, signal.SIGINT, REPLACED})
             _die_with_parent()
             if os.getppid() == parent:  # else it has ended before the kernel was told to mind
                 code = self._job.work(number, lambda: _speak(writer))
@@ -189,7 +190,7 @@ class Supervisor:
         if serves and self._overlap:
             for old in self._workers.values():
                 if old.number == worker.number and old.pid != worker.pid:
-                    self._tell(old, signal.SIGTERM)
+                    self._tell(old, REPLACED)
 
     def _kill_overdue(self) -> None:
         now = self._monotonic()
@@ -209,7 +210,7 @@ class Supervisor:
                 self._start(old.number)
                 return
             else:
-                self._tell(old, signal.SIGTERM)
+                self._tell(old, REPLACED)
                 return
 
     def _reap(self) -> None:

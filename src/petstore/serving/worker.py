@@ -18,6 +18,8 @@ from granian.server.embed import Server
 
 from petstore.asgi import Application
 from petstore.config import Settings
+from petstore.serving import listener as listeners
+from petstore.serving.supervisor import REPLACED
 
 BACKLOG = 2_048
 _HEADER_TIMEOUT_MS = 10_000
@@ -32,6 +34,7 @@ class HttpServer(Server):
     """
 
     def __init__(self, application: Any, listener: socket.socket, connections: int) -> None:
+        self.listener = listener
         super().__init__(
             application,
             interface=Interfaces.ASGINL,
@@ -44,12 +47,11 @@ class HttpServer(Server):
             ),
             log_enabled=False,
         )
-        self._listener = listener
 
     def _init_shared_socket(self) -> None:
         holder: Any = vars(granian.net)["SocketHolder"]  # its type stub does not know the arguments
         self._ssp: Any = None
-        self._shd = holder(self._listener.fileno(), False, BACKLOG)
+        self._shd = holder(self.listener.fileno(), False, BACKLOG)
 
 
 def run(
@@ -58,9 +60,9 @@ def run(
     server: Callable[[Application], HttpServer],
     ready: Callable[[], None],
 ) -> int:
-    """Serve until SIGTERM or SIGINT, and call `ready` as soon as it does; the process's exit code.
+    """Serve until SIGTERM, SIGINT or REPLACED, and call `ready` as soon as it does; the process's exit code.
 
-    Both signals are blocked when this is called, and heeded from the first turn of the loop on.
+    They are blocked when this is called, and heeded from the first turn of the loop on.
     """
     loop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
@@ -81,6 +83,7 @@ class _Worker:
         self._server = server
         self._pause_seconds = settings.drain / 1_000
         self._ready = ready
+        self._is_replaced = True
         self._told_to_stop = asyncio.Event()
         self._told_to_hurry = asyncio.Event()
 
@@ -100,20 +103,37 @@ class _Worker:
 
     def _heed_signals(self) -> None:
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, self._told_to_stop.set)
+        loop.add_signal_handler(REPLACED, self._told_to_stop.set)
+        loop.add_signal_handler(signal.SIGTERM, self._stop)
         loop.add_signal_handler(signal.SIGINT, self._hurry)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT, REPLACED})
+
+    def _stop(self) -> None:
+        self._is_replaced = False
+        self._told_to_stop.set()
 
     def _hurry(self) -> None:
         self._told_to_hurry.set()
-        self._told_to_stop.set()
+        self._stop()
 
     async def _drain(self) -> None:
-        """Refuse to be ready, and close each connection after its answer, so that others take over."""
+        """Refuse to be ready, and close each connection after its answer, so that others take over.
+
+        At the end nobody new is let in, while those who came already are still answered.
+        """
         self._application.begin_drain()
-        if self._pause_seconds:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._told_to_hurry.wait(), self._pause_seconds)
+        if not self._pause_seconds or await self._hurried_within(self._pause_seconds):
+            return
+        if self._is_replaced:
+            listeners.leave_to_others(self._server.listener)
+        else:
+            listeners.turn_newcomers_away(self._server.listener)
+        await self._hurried_within(listeners.SETTLE_SECONDS)
+
+    async def _hurried_within(self, seconds: float) -> bool:
+        with contextlib.suppress(TimeoutError):
+            return await asyncio.wait_for(self._told_to_hurry.wait(), seconds)
+        return False
 
 
 async def _first_of(waiting: Any, task: asyncio.Task[None]) -> None:
