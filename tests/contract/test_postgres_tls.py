@@ -2,125 +2,132 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
+import ssl
 import subprocess
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from petstore.errors import ConfigurationError, StoreUnavailable
 from petstore.pets import NewPet
-from petstore.storage import StoreOptions, open_storage
+from petstore.storage import Store, StoreOptions, open_storage
 from tests.support.clock import ManualClock
-from tests.support.postgres import PostgresServer, absent
+from tests.support.postgres import (
+    NOBODY,
+    PostgresServer,
+    absent,
+    by_way_of,
+    fresh_database,
+    place_of,
+)
+from tests.support.proxy import open_proxy
 
-OPTIONS = StoreOptions(database_timeout_ms=5_000)
-
-
-def make_certificate(folder: Path, name: str, address: str) -> Path:
-    """A certificate that signed itself, for one address, with its key beside it."""
-    program = shutil.which("openssl")
-    if program is None:
-        absent("openssl")
-    certificate = folder / f"{name}.pem"
-    subprocess.run(
-        [
-            *(
-                program,
-                "req",
-                "-x509",
-                "-newkey",
-                "rsa:2048",
-                "-nodes",
-                "-days",
-                "1",
-                "-subj",
-                "/CN=petstore",
-            ),
-            *("-addext", f"subjectAltName={address}", "-keyout", folder / f"{name}.key", "-out", certificate),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return certificate
-
-
-class Encrypted:
-    """A server with a certificate for the address that it listens on, and one that it does not have."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.server = PostgresServer(tcp=True)
-        self.other = make_certificate(folder, "other", "IP:127.0.0.1")
-        self.root = self.use(make_certificate(folder, "mine", "IP:127.0.0.1"))
-
-    def use(self, certificate: Path) -> Path:
-        """Start the server, or start it again, with a certificate."""
-        self.server.stop()
-        for source, name in ((certificate, "server.crt"), (certificate.with_suffix(".key"), "server.key")):
-            target = self.server.folder / "data" / name
-            shutil.copy(source, target)
-            target.chmod(0o600)
-            if os.geteuid() == 0:
-                shutil.chown(target, "nobody", "nogroup" if _has_group("nogroup") else "nobody")
-        self.server.set("ssl=on")
-        self.server.start()
-        return certificate
-
-    def url(self, sslmode: str, root: Path | None = None) -> str:
-        suffix = f"?sslmode={sslmode}" + (f"&sslrootcert={root}" if root else "")
-        return self.server.url(tcp=True) + suffix
-
-
-def _has_group(name: str) -> bool:
-    import grp
-
-    return any(group.gr_name == name for group in grp.getgrall())
+HERE = "IP:127.0.0.1"
 
 
 @pytest.fixture(scope="module")
-def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Encrypted]:
-    opened = Encrypted(tmp_path_factory.mktemp("tls"))
-    yield opened
-    opened.server.drop()
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Three that signed themselves, each with its key beside it: two for this address, one for another."""
+    program = shutil.which("openssl")
+    if program is None:
+        absent("openssl")
+    folder = tmp_path_factory.mktemp("tls")
+    for name, address in (("mine", HERE), ("others", HERE), ("elsewhere", "DNS:db.example")):
+        arguments = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=petstore"]
+        arguments += ["-addext", f"subjectAltName={address}"]
+        files = ["-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem"]
+        subprocess.run([program, "req", *arguments, *files], check=True, capture_output=True)
+    return {path.stem: path for path in folder.glob("*.pem")}
 
 
-async def test_the_right_certificate_is_spoken_to(encrypted: Encrypted) -> None:
+@asynccontextmanager
+async def own_tls(certificate: Path) -> AsyncIterator[str]:
+    """PostgreSQL itself, where it was built with TLS."""
+    server = PostgresServer("ssl=on", tcp=True)
+    for source, name in ((certificate, "server.crt"), (certificate.with_suffix(".key"), "server.key")):
+        target = server.folder / "data" / name
+        shutil.copy(source, target)
+        target.chmod(0o600)
+        if os.geteuid() == 0:
+            os.chown(target, NOBODY, NOBODY)
+    try:
+        try:
+            server.start()
+        except AssertionError:
+            if "not supported by this build" in server.log:
+                pytest.skip("This PostgreSQL was built without TLS.")
+            raise
+        yield server.url(tcp=True)
+    finally:
+        server.drop()
+
+
+@asynccontextmanager
+async def proxys_tls(certificate: Path) -> AsyncIterator[str]:
+    """Something before PostgreSQL that speaks TLS for it."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, certificate.with_suffix(".key"))
+    with fresh_database() as url:
+        async with open_proxy(place_of(url), tls=context) as proxy:
+            yield by_way_of(url, proxy.port)
+
+
+@pytest.fixture(params=[own_tls, proxys_tls])
+def speaking(request: pytest.FixtureRequest):
+    """A PostgreSQL that speaks TLS with the given certificate."""
+    return request.param
+
+
+async def open_store(url: str, sslmode: str, root: Path | None = None) -> Store:
+    """In a thread, since a proxy may live on this event loop."""
+    asked = f"{url}{'&' if '?' in url else '?'}sslmode={sslmode}" + (f"&sslrootcert={root}" if root else "")
+    return await asyncio.to_thread(open_storage, asked, ManualClock(), StoreOptions())
+
+
+async def test_the_right_certificate_is_spoken_to(speaking, certificates: dict[str, Path]) -> None:
     """sslmode=verify-full, with the root that signed it: every connection of the pool is encrypted."""
-    store = open_storage(encrypted.url("verify-full", encrypted.root), ManualClock(), OPTIONS)
-    assert (await store.pets.add(NewPet("Rex", 1))).pet.name == "Rex"
-    rows = await store._database.fetch("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")  # type: ignore[attr-defined]
-    assert rows[0][0] is True
-    await store.close()
+    async with speaking(certificates["mine"]) as url:
+        store = await open_store(url, "verify-full", certificates["mine"])
+        assert (await store.pets.add(NewPet("Rex", 1))).pet.name == "Rex"
+        if speaking is own_tls:
+            sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
+            assert (await store._database.fetch(sql))[0][0] is True  # type: ignore[attr-defined]
+        await store.close()
 
 
-def test_a_certificate_of_somebody_else_is_refused(encrypted: Encrypted) -> None:
+async def test_a_certificate_of_somebody_else_is_refused(speaking, certificates: dict[str, Path]) -> None:
     """Another root did not sign it."""
-    with pytest.raises(StoreUnavailable, match="certificate is not the one that PETSTORE_DATABASE_URL"):
-        open_storage(encrypted.url("verify-full", encrypted.other), ManualClock(), OPTIONS)
+    async with speaking(certificates["mine"]) as url:
+        with pytest.raises(StoreUnavailable, match="certificate is not the one that PETSTORE_DATABASE_URL"):
+            await open_store(url, "verify-full", certificates["others"])
 
 
-def test_a_certificate_for_another_address_is_refused(encrypted: Encrypted) -> None:
+async def test_a_certificate_for_another_address_is_refused(speaking, certificates: dict[str, Path]) -> None:
     """The right root, and another name in it; verify-ca asks for the root alone."""
-    elsewhere = encrypted.use(make_certificate(encrypted.folder, "elsewhere", "DNS:db.example"))
-    with pytest.raises(StoreUnavailable, match="certificate is not the one that PETSTORE_DATABASE_URL"):
-        open_storage(encrypted.url("verify-full", elsewhere), ManualClock(), OPTIONS)
-    open_storage(encrypted.url("verify-ca", elsewhere), ManualClock(), OPTIONS)
+    root = certificates["elsewhere"]
+    async with speaking(root) as url:
+        with pytest.raises(StoreUnavailable, match="certificate is not the one that PETSTORE_DATABASE_URL"):
+            await open_store(url, "verify-full", root)
+        await (await open_store(url, "verify-ca", root)).close()
 
 
-def test_a_root_that_is_not_there_is_refused(encrypted: Encrypted, tmp_path: Path) -> None:
+async def test_a_root_that_is_not_there_is_refused(tmp_path: Path) -> None:
     """Exit 78: it is the settings that are wrong."""
     with pytest.raises(ConfigurationError, match=r"there is no file .*none\.pem, which is its sslrootcert"):
-        open_storage(encrypted.url("verify-full", tmp_path / "none.pem"), ManualClock(), OPTIONS)
+        await open_store("postgresql://db.example/x", "verify-full", tmp_path / "none.pem")
 
 
-def test_a_server_without_tls_is_refused_where_it_is_asked_for(encrypted: Encrypted) -> None:
+@pytest.mark.parametrize("mode", ["require", "verify-full"])
+async def test_a_server_without_tls_is_refused_where_it_is_asked_for(
+    mode: str, certificates: dict[str, Path]
+) -> None:
     """Nothing goes over the wire in clear instead."""
-    encrypted.server.stop()
-    encrypted.server.set("ssl=off")
-    encrypted.server.start()
-    for mode in ("require", "verify-full"):
-        with pytest.raises(StoreUnavailable, match="does not speak TLS"):
-            open_storage(encrypted.url(mode, encrypted.root), ManualClock(), OPTIONS)
+    with fresh_database() as url:
+        async with open_proxy(place_of(url)) as proxy:
+            with pytest.raises(StoreUnavailable, match="does not speak TLS"):
+                await open_store(by_way_of(url, proxy.port), mode, certificates["mine"])

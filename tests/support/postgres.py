@@ -33,7 +33,7 @@ from tests.support.waiting import wait_for
 URL_VARIABLE = "PETSTORE_TEST_POSTGRES_URL"
 _SHARED_MEMORY = Path("/dev/shm")
 _ROOM_BYTES = 1 << 30
-_NOBODY = 65_534
+NOBODY = 65_534
 _DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _numbers = count(1)
 
@@ -61,7 +61,7 @@ def as_nobody() -> dict[str, Any]:
     """PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return {}
-    return {"user": _NOBODY, "group": _NOBODY, "extra_groups": []}
+    return {"user": NOBODY, "group": NOBODY, "extra_groups": []}
 
 
 def _within_reach(folder: Path) -> Path:
@@ -83,7 +83,7 @@ def own_folder() -> Path:
     roomy = _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free > _ROOM_BYTES
     path = Path(tempfile.mkdtemp(prefix="pg-", dir=_SHARED_MEMORY if roomy else None))
     if os.geteuid() == 0:
-        os.chown(path, _NOBODY, _NOBODY)
+        os.chown(path, NOBODY, NOBODY)
     path.chmod(0o755)
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path

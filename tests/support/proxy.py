@@ -1,12 +1,14 @@
 """A network that misbehaves: a proxy in the test's own event loop that cuts, holds back and swallows.
 
-It knows no protocol; what it waits for is a run of bytes that the test expects on the wire.
+It knows no protocol, but for how PostgreSQL's clients ask for TLS; what it waits for is a run of bytes that
+the test expects on the wire.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,6 +23,7 @@ class _Line:
     def __init__(self, client: asyncio.StreamWriter, server: asyncio.StreamWriter) -> None:
         self.writers = (client, server)
         self.swallowing = False
+        self.asking = False
 
     def cut(self) -> None:
         for writer in self.writers:
@@ -28,10 +31,11 @@ class _Line:
 
 
 class Proxy:
-    """Forwards everything, until a test says otherwise."""
+    """Forwards everything, until a test says otherwise. Counts `questions` that wait for an answer."""
 
-    def __init__(self, upstream: Place) -> None:
+    def __init__(self, upstream: Place, tls: ssl.SSLContext | None = None) -> None:
         self._upstream = upstream
+        self._tls = tls
         self._lines: set[_Line] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._flowing = asyncio.Event()
@@ -41,6 +45,7 @@ class Proxy:
         self.port = 0
         self.cuts = 0
         self.accepted = 0
+        self.questions = 0
 
     @property
     def open_lines(self) -> int:
@@ -104,6 +109,8 @@ class Proxy:
 
     async def _serve(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
         await self._flowing.wait()
+        if self._tls is not None:
+            await self._encrypt(reader, client)
         if isinstance(self._upstream, Path):
             answers, server = await asyncio.open_unix_connection(self._upstream)
         else:
@@ -121,12 +128,23 @@ class Proxy:
             self._lines.discard(line)
             line.cut()
 
+    async def _encrypt(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+        """PostgreSQL's clients ask for TLS in eight bytes of their own protocol, and begin it after a yes."""
+        assert self._tls is not None
+        await reader.readexactly(8)
+        client.write(b"S")
+        await client.drain()
+        await client.start_tls(self._tls)
+
     async def _forward(self, line: _Line, reader: asyncio.StreamReader, server: asyncio.StreamWriter) -> None:
         while chunk := await reader.read(_CHUNK):
             await self._flowing.wait()
             if self._needle and self._needle in chunk:
                 self._needle = b""
                 line.swallowing = True
+            if not line.asking:
+                line.asking = True
+                self.questions += 1
             server.write(chunk)
             await server.drain()
         line.cut()
@@ -137,14 +155,17 @@ class Proxy:
             if line.swallowing:
                 self.cuts += 1
                 return
+            line.asking = False
             client.write(chunk)
             await client.drain()
 
 
 @asynccontextmanager
-async def open_proxy(upstream: Place, path: Path | None = None) -> AsyncIterator[Proxy]:
-    """A proxy that listens for the length of the block."""
-    proxy = Proxy(upstream)
+async def open_proxy(
+    upstream: Place, path: Path | None = None, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Proxy]:
+    """A proxy that listens for the length of the block; `tls`: it encrypts for a PostgreSQL."""
+    proxy = Proxy(upstream, tls)
     await proxy.listen(path)
     try:
         yield proxy

@@ -1,0 +1,190 @@
+"""What the store's statements are like in PostgreSQL: bounded by indexes, one round trip, safe in a race."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+import asyncpg
+import pytest
+
+from petstore.errors import IdempotencyKeyInUse, IdempotencyKeyReused
+from petstore.pets import Created, Idempotency, NewPet, PageQuery, Pet, PetStatus
+from petstore.plans import FREE
+from petstore.storage import Store, StoreOptions, open_storage
+from petstore.storage.postgres import pets
+from tests.support.clock import ManualClock
+from tests.support.postgres import by_way_of, fresh_database, place_of, run
+from tests.support.proxy import open_proxy
+
+REX = NewPet("Rex", 1)
+TOM = NewPet("Tom", 2)
+KEY = Idempotency(1, "order-1")
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    with fresh_database() as url:
+        yield url
+
+
+@pytest.fixture
+async def store(database: str) -> AsyncIterator[Store]:
+    """With an account and a key."""
+    opened = open_storage(database, ManualClock(), StoreOptions())
+    await opened.keys.add_account("shop", FREE)
+    await opened.keys.issue("shop", "test")
+    yield opened
+    await opened.close()
+
+
+class Rival:
+    """Somebody else's open transaction that has taken the key."""
+
+    def __init__(self, connection: asyncpg.Connection) -> None:
+        self._connection = connection
+
+    async def take_key(self, new: NewPet, pet_id: int) -> None:
+        """Note it for an animal, and do not commit."""
+        clock = ManualClock()
+        await self._connection.execute("BEGIN")
+        await self._connection.execute(
+            "INSERT INTO idempotency_keys VALUES ($1, $2, $3, $4, $5)",
+            *(KEY.account_id, KEY.key, pets._fingerprint(new), pet_id, clock.now_ms()),
+        )
+
+    async def has_a_waiter(self) -> None:
+        """Until a statement waits for this transaction's end."""
+        while not await self._connection.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
+            pass
+
+    async def end(self, how: str) -> None:
+        await self._connection.execute(how)
+
+
+@pytest.fixture
+async def rival(database: str, store: Store) -> AsyncIterator[Rival]:
+    connection = await asyncpg.connect(database)
+    yield Rival(connection)
+    connection.terminate()
+
+
+class TestIdempotencyRace:
+    """Two replicas, one key, the same moment: what one statement sees, and what it doesn't."""
+
+    async def test_another_replica_is_told_at_once(self, database: str, store: Store, rival: Rival) -> None:
+        """While the first is being carried out, however long that takes; its retry gets the animal."""
+        await rival.take_key(TOM, 77)
+        first = asyncio.create_task(store.pets.add(REX, KEY))
+        await rival.has_a_waiter()
+        other = open_storage(database, ManualClock(), StoreOptions())
+        with pytest.raises(IdempotencyKeyInUse):
+            await other.pets.add(REX, KEY)
+        assert not first.done()
+        await rival.end("ROLLBACK")
+        added = await first
+        assert await other.pets.add(REX, KEY) == Created(added.pet, True)
+        await other.close()
+
+    async def test_a_key_that_commits_under_the_statement_is_found(
+        self, database: str, store: Store, rival: Rival
+    ) -> None:
+        """It was not there when the statement began: nothing is added, and the answer is the other one's."""
+        await rival.take_key(REX, 77)
+        adding = asyncio.create_task(store.pets.add(REX, KEY))
+        await rival.has_a_waiter()
+        await rival.end("COMMIT")
+        assert await adding == Created(Pet(77, "Rex", 1, PetStatus.AVAILABLE), True)
+        assert run(database, "SELECT count(*) FROM pets") == [(0,)]
+
+    async def test_so_is_one_for_another_animal(self, store: Store, rival: Rival) -> None:
+        """A reuse, as if it had been there from the beginning."""
+        await rival.take_key(TOM, 77)
+        adding = asyncio.create_task(store.pets.add(REX, KEY))
+        await rival.has_a_waiter()
+        await rival.end("COMMIT")
+        with pytest.raises(IdempotencyKeyReused):
+            await adding
+
+    async def test_keys_whose_locks_share_a_number_only_wait_for_each_other(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A collision of 64 bits costs a 409, and nothing is mixed up."""
+        monkeypatch.setattr(pets, "_lock_number", lambda _: 7)
+
+        async def until_done(key: Idempotency) -> Created:
+            while True:
+                try:
+                    return await store.pets.add(REX, key)
+                except IdempotencyKeyInUse:
+                    continue
+
+        keys = [Idempotency(1, f"order-{number}") for number in range(10)]
+        created = await asyncio.gather(*map(until_done, keys))
+        assert len({one.pet.id for one in created}) == 10
+        assert not any(one.replayed for one in created)
+
+
+class TestRoundTrips:
+    """An addition is one question and one answer, with and without a key."""
+
+    async def test_an_addition_is_one(self, database: str, store: Store) -> None:
+        """Counted on the wire, once the statements are prepared."""
+        async with open_proxy(place_of(database)) as proxy:
+            near = await asyncio.to_thread(
+                open_storage, by_way_of(database, proxy.port), ManualClock(), StoreOptions(database_pool=1)
+            )
+            await near.pets.add(REX)
+            await near.pets.add(REX, Idempotency(1, "first"))
+            await near.pets.page(PageQuery(status=PetStatus.SOLD))
+            before = proxy.questions
+            await near.pets.add(REX)
+            await near.pets.add(REX, Idempotency(1, "second"))
+            await near.pets.add(REX, Idempotency(1, "second"))
+            await near.pets.page(PageQuery(status=PetStatus.SOLD))
+            assert proxy.questions - before == 4
+            await near.close()
+
+
+class TestPlans:
+    """Every query of a page walks along an index, whatever the planner knows of the values."""
+
+    @pytest.fixture
+    def filled(self, database: str, store: Store) -> str:
+        """Fifty thousand animals, of which few are pending; one in a thousand is sold."""
+        run(
+            database,
+            "INSERT INTO pets (name, category_id, status) SELECT 'pet', g, CASE WHEN g % 1000 = 0 THEN 'sold'"
+            " WHEN g % 50 = 0 THEN 'pending' ELSE 'available' END FROM generate_series(1, 50000) g;"
+            " ANALYZE pets",
+        )
+        return database
+
+    @pytest.mark.parametrize("mode", ["force_generic_plan", "force_custom_plan"])
+    @pytest.mark.parametrize("status", list(PetStatus))
+    async def test_a_page_reads_little_more_than_it_shows(
+        self, filled: str, mode: str, status: PetStatus
+    ) -> None:
+        """Of an animal that is not on the page, hardly any is looked at; nothing is sorted."""
+        connection = await asyncpg.connect(filled, server_settings={"plan_cache_mode": mode})
+        ids = list(range(1, 30_000, 300))
+        for sql, arguments in (
+            (pets._PAGE, (20_000, 21)),
+            (pets._PAGE_BY_STATUS, (status.value, 20_000, 21)),
+            (pets._PAGE_BY_ID, (ids, 0, 101)),
+            (pets._PAGE_BY_ID_AND_STATUS, (ids, 0, 101, status.value)),
+            (pets._ONE, (7,)),
+        ):
+            statement = await connection.prepare(sql)
+            plan = (await statement.explain(*arguments, analyze=True))[0]["Plan"]
+            nodes = list(_nodes(plan))
+            assert "Seq Scan" not in {node["Node Type"] for node in nodes}, nodes
+            dropped = sum(node.get("Rows Removed by Filter", 0) for node in nodes)
+            assert dropped <= len(ids), nodes
+        connection.terminate()
+
+
+def _nodes(plan: dict) -> Iterator[dict]:
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from _nodes(child)
