@@ -32,6 +32,7 @@ from tests.support.waiting import wait_for
 
 URL_VARIABLE = "PETSTORE_TEST_VALKEY_URL"
 _DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+PATIENT = 20.0  # seconds that a test waits for an answer in which it does not want an outage
 CLOCK = TAG + b"clock"
 SERVER_TIME = "local time = redis.call('TIME')\n"
 STEERED_TIME = "local time = redis.call('HMGET', '{petstore}:clock', 'seconds', 'microseconds')\n"
@@ -151,6 +152,10 @@ class ValkeyServer:
             return self.client("PING") == b"PONG"
         except (OSError, libvalkey.ReplyError):
             return False
+
+    def client_with(self, password: str) -> Client:
+        """A client that knows a password."""
+        return Client(f"unix://:{password}@{self.socket}")
 
     def signal(self, number: signal.Signals) -> None:
         """SIGSTOP makes it hang, SIGCONT go on."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from typing import Any, cast
 
 import libvalkey
@@ -14,10 +15,9 @@ import libvalkey
 from petstore.limiter.scripts import command
 from petstore.limiter.url import ValkeyUrl
 
-# A call that is not answered at the second look after it was sent has been waiting for one to two of these;
-# with the last look it is 50 ms at most.
-_LOOK_SECONDS = 0.021
-_LAST_LOOK_SECONDS = 0.005
+# How long an answer may take. A call that is not answered at the second look after it was sent has waited for
+# one to two of the looks' intervals; the last look comes a tenth of the patience later.
+PATIENCE_SECONDS = 0.05
 CONNECT_SECONDS = 1.0
 
 
@@ -28,7 +28,9 @@ class Unreachable(Exception):
 class Connection(asyncio.Protocol):
     """Pipelined by nature: every call of a turn of the event loop is in one write."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience_seconds: float) -> None:
+        self._look_seconds = patience_seconds * 0.42
+        self._last_look_seconds = patience_seconds * 0.1
         self._loop = asyncio.get_running_loop()
         self._reader = libvalkey.Reader()
         self._waiting: deque[asyncio.Future[Any]] = deque()
@@ -37,7 +39,7 @@ class Connection(asyncio.Protocol):
         self._watch: asyncio.TimerHandle | None = None
         self._sent = self._answered = self._expected = 0
         self.is_lost = False
-        self.lost = self._loop.create_future()  # resolved with the reason
+        self.on_lost: Callable[[str], None] = lambda reason: None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -54,7 +56,7 @@ class Connection(asyncio.Protocol):
         self._out.append(sent)
         if self._watch is None:
             self._expected = self._answered
-            self._watch = self._loop.call_later(_LOOK_SECONDS, self._look)
+            self._watch = self._loop.call_later(self._look_seconds, self._look)
         return future
 
     def _flush(self) -> None:
@@ -78,15 +80,15 @@ class Connection(asyncio.Protocol):
         """Whether everything that was sent before the last look is answered by now."""
         if self._answered < self._expected:
             # It may be this process that paused, with the answers unread: read first, then judge.
-            self._watch = self._loop.call_later(_LAST_LOOK_SECONDS, self._last_look)
+            self._watch = self._loop.call_later(self._last_look_seconds, self._last_look)
             return
         self._expected = self._sent
         waits = self._answered < self._sent
-        self._watch = self._loop.call_later(_LOOK_SECONDS, self._look) if waits else None
+        self._watch = self._loop.call_later(self._look_seconds, self._look) if waits else None
 
     def _last_look(self) -> None:
         if self._answered < self._expected:
-            self.give_up("no answer within 50 ms")
+            self.give_up("no answer in time")
         else:
             self._look()
 
@@ -108,11 +110,10 @@ class Connection(asyncio.Protocol):
         self._out.clear()
         if self._transport is not None:
             self._transport.abort()
-        if not self.lost.done():
-            self.lost.set_result(reason)
+        self.on_lost(reason)
 
 
-async def connect(url: ValkeyUrl, *greeting: bytes) -> Connection:
+async def connect(url: ValkeyUrl, *greeting: bytes, patience_seconds: float = PATIENCE_SECONDS) -> Connection:
     """A connection that is ready for use: authenticated, its database chosen, each greeting answered.
 
     Raises Unreachable.
@@ -124,13 +125,17 @@ async def connect(url: ValkeyUrl, *greeting: bytes) -> Connection:
     if url.database:
         first.append(command(b"SELECT", b"%d" % url.database))
     connection: Connection | None = None
+
+    def make() -> Connection:
+        return Connection(patience_seconds)
+
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
             if url.path:
-                _, connection = await loop.create_unix_connection(Connection, url.path)
+                _, connection = await loop.create_unix_connection(make, url.path)
             else:
                 tls = url.tls_context() if url.tls else None
-                _, connection = await loop.create_connection(Connection, url.host, url.port, ssl=tls)
+                _, connection = await loop.create_connection(make, url.host, url.port, ssl=tls)
             for reply in await asyncio.gather(*map(connection.call, (*first, *greeting))):
                 raise_for(reply)
     except (OSError, TimeoutError) as error:

@@ -13,7 +13,7 @@ from typing import Any
 
 import libvalkey
 
-from petstore.limiter.connection import Connection, Unreachable, connect, raise_for
+from petstore.limiter.connection import PATIENCE_SECONDS, Connection, Unreachable, connect, raise_for
 from petstore.limiter.observer import LimiterObserver
 from petstore.limiter.scripts import PROBE, Script, Scripts, command
 from petstore.limiter.url import ValkeyUrl
@@ -26,12 +26,19 @@ _CAN_WRITE = command(b"SET", PROBE, b"1", b"PX", b"1000")
 class Link:
     """`epoch` counts the outages: what was true before one need not be true after it."""
 
-    def __init__(self, url: ValkeyUrl, scripts: Scripts, observer: LimiterObserver) -> None:
+    def __init__(
+        self,
+        url: ValkeyUrl,
+        scripts: Scripts,
+        observer: LimiterObserver,
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
         self.scripts = scripts
         self.epoch = 0
         self.on_return: list[Callable[[], Any]] = []
         self._url = url
         self._observer = observer
+        self._patience_seconds = patience_seconds
         self._connection: Connection | None = None
         self._probing: asyncio.Task[None] | None = None
 
@@ -50,8 +57,10 @@ class Link:
     async def open_once(self) -> None:
         """Connect. Raises Unreachable, and tries no more then."""
         load = (self.scripts.take.load, self.scripts.publish.load)
-        connection = await connect(self._url, _CAN_WRITE, *load)
-        connection.lost.add_done_callback(lambda lost: self.lost(lost.result(), connection))
+        connection = await connect(self._url, _CAN_WRITE, *load, patience_seconds=self._patience_seconds)
+        if connection.is_lost:
+            raise Unreachable("the connection was lost at once")
+        connection.on_lost = lambda reason: self._lost(reason, connection)
         self._connection = connection
 
     async def call(self, script: Script, evalsha: bytes) -> Any:
@@ -66,13 +75,11 @@ class Link:
             try:
                 raise_for(reply)
             except Unreachable as error:
-                self.lost(str(error), connection)
+                connection.give_up(str(error))
                 raise
         return reply
 
-    def lost(self, reason: str, connection: Connection) -> None:
-        """Give a connection up; only the first one to notice begins the outage."""
-        connection.give_up(reason)
+    def _lost(self, reason: str, connection: Connection) -> None:
         if self._connection is connection:
             self._connection = None
             self._began(reason)

@@ -13,6 +13,7 @@ from petstore.quota import BanPolicy, Limiter, SharedLedger
 from petstore.versions import Publisher
 
 try:
+    from petstore.limiter.connection import PATIENCE_SECONDS
     from petstore.limiter.link import Link
     from petstore.limiter.publisher import PatientPublisher, ValkeyPublisher
     from petstore.limiter.share import LocalShare
@@ -54,14 +55,19 @@ class SharedCounters:
 
 
 async def open_shared(
-    url: str, observer: LimiterObserver | None = None, scripts: Scripts | None = None
+    url: str,
+    observer: LimiterObserver | None = None,
+    scripts: Scripts | None = None,
+    patience_seconds: float = PATIENCE_SECONDS,
 ) -> SharedCounters:
     """Connect, for a second at most; where that fails, an outage has begun and a probe will end it.
+
+    An answer that takes longer than `patience_seconds` is an outage too.
 
     Raises ConfigurationError for a URL that is not understood.
     """
     observer = observer or NoObserver()
-    link = Link(parse_url(url), scripts or Scripts(), observer)
+    link = Link(parse_url(url), scripts or Scripts(), observer, patience_seconds)
     await link.open()
     return SharedCounters(link, observer)
 

@@ -1,0 +1,212 @@
+"""What only the limiter in Valkey has: seeds from the ledger, batches of what it saw, records that end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from petstore.keys import Grant
+from petstore.limiter.memory import MemoryLimiter
+from petstore.quota import BanPolicy, Decision, KeyStanding, LimiterState, decide
+from petstore.usage import AccountWindows, UsageChanges
+from tests.support.clock import ManualClock
+from tests.support.histories import POLICY, Event, Model, Move, Pardon, SetPlan, Take, as_told, histories
+from tests.support.shared import Replica, Replicas
+from tests.support.valkey import Client, emptied_url
+from tests.support.versions import SteeredVersions
+
+FREE = Grant(1, 1, 60, 1_000)
+BUSY = BanPolicy(minimum_rejections=2, grace_ms=0)
+
+
+@pytest.fixture
+async def replicas(clock: ManualClock) -> AsyncIterator[Replicas]:
+    opened = Replicas(emptied_url(), clock, steered=True)
+    yield opened
+    await opened.close()
+
+
+def empty(replicas: Replicas) -> None:
+    """FLUSHALL, as an operator or an eviction does it."""
+    Client(replicas.url)("FLUSHDB")
+    assert replicas.time is not None
+    replicas.time.forget()
+
+
+def left(decision: Decision) -> list[int]:
+    return [window.remaining for window in decision.windows]
+
+
+async def ban(replica: Replica, clock: ManualClock, grant: Grant) -> Decision:
+    """Go on after the last request until the ban."""
+    while not (decision := await replica.take(grant)).banned:
+        clock.ms += 1
+    return decision
+
+
+@given(events=histories())
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_three_limiters_decide_alike(events: list[Event]) -> None:
+    """I8: the pure arithmetic, memory and the script in Valkey, for the same requests, plan changes, pardons
+    and clock steps: each Decision is equal in every member."""
+
+    async def run() -> None:
+        clock, model = ManualClock(), Model(POLICY)
+        windows: dict[int, AccountWindows] = {}
+        standings: dict[int, KeyStanding] = {}
+        memory = MemoryLimiter(clock, POLICY, SteeredVersions())
+        replicas = Replicas(emptied_url(), clock, steered=True)
+        valkey = await replicas.open(policy=POLICY)
+        try:
+            for event in events:
+                match event:
+                    case Take(key, times):
+                        grant = model.grant(key)
+                        for _ in range(times):
+                            used = windows.setdefault(grant.account_id, AccountWindows())
+                            standing = standings.setdefault(key, KeyStanding())
+                            pure = decide(used, standing, grant, POLICY, clock.now_ms())
+                            by_memory = await memory.take(grant)
+                            assert by_memory is not None
+                            told = as_told(pure)
+                            assert as_told(by_memory) == told
+                            assert as_told(await valkey.take(grant)) == told
+                    case Move(milliseconds):
+                        clock.ms += milliseconds
+                    case SetPlan(account, per_minute, per_day):
+                        model.accounts[account].per_minute = per_minute
+                        model.accounts[account].per_day = per_day
+                    case Pardon(key):
+                        model.pardon(key, clock.now_ms())
+        finally:
+            await replicas.close()
+
+    asyncio.run(run())
+
+
+class TestSharing:
+    """Several processes count as one."""
+
+    async def test_what_one_admits_the_other_knows(self, replicas: Replicas) -> None:
+        """Remaining falls by one each time, whoever is asked."""
+        one, other = await replicas.open(2), await replicas.open(2)
+        seen = [left(await replica.take(FREE))[0] for _ in range(5) for replica in (one, other)]
+        assert seen == list(range(59, 49, -1))
+
+    async def test_a_ban_holds_everywhere(self, replicas: Replicas, clock: ManualClock) -> None:
+        """And a pardon lifts it everywhere."""
+        one, other = await replicas.open(2, policy=BUSY), await replicas.open(2, policy=BUSY)
+        grant = Grant(1, 1, 1, 1_000)
+        banned = await ban(one, clock, grant)
+        assert banned.ban_began
+        assert (await other.take(grant)).banned
+        clock.advance(61)
+        assert (await other.take(grant)).allowed
+        await ban(other, clock, grant)
+        assert not (await one.take(Grant(1, 1, 2, 1_000, pardoned_at_ms=clock.now_ms()))).banned
+
+
+class TestSeeds:
+    """What is missing in Valkey comes from the ledger; nothing is handed out twice."""
+
+    async def test_an_unknown_account_is_asked_for_once(self, replicas: Replicas) -> None:
+        """Fifty first requests at the same moment are one question, and each gets a Remaining of its own."""
+        replica = await replicas.open()
+        decisions = await asyncio.gather(*(replica.take(FREE) for _ in range(50)))
+        assert sorted(left(decision)[0] for decision in decisions) == list(range(10, 60))
+        assert replicas.ledger.recalls == 1
+        await replica.take(FREE)
+        assert replicas.ledger.recalls == 1
+
+    async def test_the_ledgers_counts_are_taken_up(self, replicas: Replicas, clock: ManualClock) -> None:
+        """The day's, and the minute's when it is still open."""
+        day = clock.now_ms() // 86_400_000
+        used = AccountWindows(clock.now_ms() - 10_000, 7, day, 400)
+        await replicas.ledger.merge(LimiterState({1: used}), UsageChanges())
+        decision = await (await replicas.open()).take(FREE)
+        assert left(decision) == [52, 599]
+        assert decision.windows[0].reset_at == (clock.now_ms() - 10_000) // 1_000 + 60
+
+    async def test_an_emptied_server_hands_out_nothing_afresh(self, replicas: Replicas) -> None:
+        """What was seen and is not in the ledger yet is known to the process that saw it."""
+        replica = await replicas.open()
+        await replica.use_up(FREE, 20)
+        await replicas.ledger.merge(replica.limiter.drain(), UsageChanges())
+        await replica.use_up(FREE, 20)
+        empty(replicas)
+        assert left(await replica.take(FREE)) == [19, 959]
+
+    async def test_what_another_process_saw_last_is_all_that_is_lost(self, replicas: Replicas) -> None:
+        """Its last batch is not in the ledger yet: about a second of its counts, and no more."""
+        one, other = await replicas.open(2), await replicas.open(2)
+        await one.use_up(FREE, 20)
+        await replicas.ledger.merge(one.limiter.drain(), UsageChanges())
+        await one.use_up(FREE, 3)
+        empty(replicas)
+        assert left(await other.take(FREE)) == [39, 979]
+
+    async def test_a_ban_survives_an_emptied_server(self, replicas: Replicas, clock: ManualClock) -> None:
+        """Through the ledger, and before it is there through the process that saw it; the ladder goes on."""
+        replica = await replicas.open(policy=BUSY)
+        grant = Grant(1, 1, 1, 1_000)
+        first = await ban(replica, clock, grant)
+        empty(replicas)
+        assert (await replica.take(grant)).binding.reset_at == first.binding.reset_at
+        await replicas.ledger.merge(replica.limiter.drain(), UsageChanges())
+        empty(replicas)
+        other = await replicas.open(policy=BUSY)
+        assert (await other.take(grant)).banned
+        clock.advance(61)
+        second = await ban(other, clock, grant)
+        assert 300 <= second.retry_after_seconds <= 301
+
+    async def test_a_seed_does_not_overwrite_what_came_first(self, replicas: Replicas) -> None:
+        """Two processes ask the ledger for the same account; the second seed is not used."""
+        one, other = await replicas.open(2), await replicas.open(2)
+        both = await asyncio.gather(*(replica.take(FREE) for replica in (one, other, one, other)))
+        assert sorted(left(decision)[0] for decision in both) == [56, 57, 58, 59]
+        assert replicas.ledger.recalls == 2
+
+
+class TestDrain:
+    """What the ledger gets: absolute values, as the last replies had them."""
+
+    async def test_windows_of_what_passed_and_standings_of_bans(
+        self, replicas: Replicas, clock: ManualClock
+    ) -> None:
+        """A refusal changes no window; strikes are not worth a row."""
+        replica = await replicas.open(policy=BUSY)
+        grant = Grant(1, 1, 1, 1_000, pardoned_at_ms=77)
+        await replica.take(grant)
+        opened, day = clock.now_ms(), clock.now_ms() // 86_400_000
+        assert replica.limiter.drain() == LimiterState({1: AccountWindows(opened, 1, day, 1)})
+        assert replica.limiter.drain() == LimiterState()
+        await replica.take(grant)
+        assert replica.limiter.drain() == LimiterState()
+        banned = await ban(replica, clock, grant)
+        drained = replica.limiter.drain()
+        until_ms = banned.binding.reset_at * 1_000
+        standing = KeyStanding(
+            level=1, banned_from_ms=banned.now_ms, banned_until_ms=until_ms, pardoned_ms=77
+        )
+        assert drained == LimiterState({}, {1: standing})
+
+
+class TestMemory:
+    """Valkey holds what is active, and forgets the rest by itself."""
+
+    async def test_every_record_has_an_end(self, replicas: Replicas, clock: ManualClock) -> None:
+        """An account two days after its last request; a key, after its forgiveness and a day."""
+        replica = await replicas.open(policy=BUSY)
+        await replica.take(FREE)
+        await ban(replica, clock, Grant(2, 2, 1, 1_000))
+        client = Client(replicas.url)
+        day_ms = 86_400_000
+        ends = {
+            name: client("PTTL", f"{{petstore}}:{name}")
+            for name in ("account:1", "key:1", "account:2", "key:2")
+        }
+        assert all(day_ms < end <= 2 * day_ms + 61_000 for end in ends.values()), ends

@@ -1,0 +1,286 @@
+"""Valkey killed, hanging, emptied, full, read-only, forgetful: no request fails, and the bound is kept.
+
+During an outage each of N processes admits at most its share of a limit on top of what was admitted before:
+max(1, limit // N) in each window. What decided is seen by the limits in the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+import pytest
+
+from petstore.errors import LimiterUnavailable
+from petstore.keys import Grant
+from petstore.quota import BanPolicy, Decision
+from petstore.usage import UsageChanges
+from petstore.versions import UNKNOWN
+from tests.support.clock import ManualClock
+from tests.support.shared import Replica, Replicas
+from tests.support.valkey import ValkeyServer
+from tests.support.waiting import until
+
+PROCESSES = 4
+GRANT = Grant(1, 1, 100, 1_000)
+SHARE = 25
+NO_BANS = BanPolicy(minimum_rejections=10**9)
+
+
+class NowClock(ManualClock):
+    """Stands in the minute in which the server's own clock is, so that what is carried is of one window."""
+
+    def follow(self, server: ValkeyServer) -> None:
+        seconds, microseconds = map(int, server.client("TIME"))
+        self.ms = seconds * 1_000 + microseconds // 1_000
+
+
+@dataclass
+class Fault:
+    """How a server is broken, and how it is mended."""
+
+    begin: Callable[[ValkeyServer], object]
+    end: Callable[[ValkeyServer], object]
+    keeps: bool = True  # what it held before
+
+
+def full(server: ValkeyServer) -> None:
+    server.client("CONFIG", "SET", "maxmemory-policy", "noeviction")
+    server.client("CONFIG", "SET", "maxmemory", "1")
+
+
+FAULTS = {
+    "killed": Fault(ValkeyServer.kill, ValkeyServer.start, keeps=False),
+    "hanging": Fault(
+        lambda server: server.signal(signal.SIGSTOP), lambda server: server.signal(signal.SIGCONT)
+    ),
+    "full": Fault(full, lambda server: server.client("CONFIG", "SET", "maxmemory", "0")),
+    "read-only": Fault(
+        lambda server: server.client("REPLICAOF", "127.0.0.1", 1),
+        lambda server: server.client("REPLICAOF", "NO", "ONE"),
+    ),
+    "too few replicas": Fault(
+        lambda server: server.client("CONFIG", "SET", "min-replicas-to-write", 1),
+        lambda server: server.client("CONFIG", "SET", "min-replicas-to-write", 0),
+    ),
+    "another password": Fault(
+        lambda server: (
+            server.client("CONFIG", "SET", "requirepass", "other"),
+            server.client_with("other")("CLIENT", "KILL", "TYPE", "normal"),
+        ),
+        lambda server: server.client_with("other")("CONFIG", "SET", "requirepass", ""),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def started() -> ValkeyServer:
+    return ValkeyServer().start()
+
+
+@pytest.fixture
+def server(started: ValkeyServer) -> ValkeyServer:
+    started.client("FLUSHALL")
+    return started
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _dropped(started: ValkeyServer) -> AsyncIterator[None]:  # type: ignore[misc]
+    yield
+    started.drop()
+
+
+@pytest.fixture
+def clock(server: ValkeyServer) -> NowClock:
+    clock = NowClock()
+    clock.follow(server)
+    return clock
+
+
+@pytest.fixture
+async def replicas(server: ValkeyServer, clock: NowClock) -> AsyncIterator[Replicas]:
+    opened = Replicas(server.url, clock, steered=False)
+    yield opened
+    await opened.close()
+
+
+def limits(decision: Decision) -> list[int]:
+    return [window.limit for window in decision.windows]
+
+
+async def admitted(replica: Replica, grant: Grant, times: int) -> int:
+    """How many of so many simultaneous requests pass; each of them is answered."""
+    decisions = await asyncio.gather(*(replica.take(grant) for _ in range(times)))
+    return sum(decision.allowed for decision in decisions)
+
+
+async def lost(replica: Replica) -> None:
+    """Until a request has met the fault."""
+    await replica.take(Grant(9, 9, 100, 1_000))
+    await until(lambda: bool(replica.watch.reasons))
+
+
+@pytest.mark.parametrize("name", FAULTS)
+class TestFaults:
+    """Whatever is wrong with the server."""
+
+    async def test_no_request_fails_and_the_share_decides(
+        self, name: str, server: ValkeyServer, replicas: Replicas
+    ) -> None:
+        """Those that were on their way too; versions are unknown, so nothing that is kept is used."""
+        replica = await replicas.open(PROCESSES, policy=NO_BANS)
+        before = await replica.take(GRANT)
+        assert limits(before) == [100, 1_000]
+        FAULTS[name].begin(server)
+        try:
+            decisions = await asyncio.gather(*(replica.take(GRANT) for _ in range(40)))
+            assert {tuple(limits(decision)) for decision in decisions} == {(SHARE, 250)}
+            assert {decision.versions for decision in decisions} == {UNKNOWN}
+            assert sum(decision.allowed for decision in decisions) == SHARE
+            assert await replica.ask(GRANT, before.versions.keyring) is None
+            assert replica.limiter.keyring_version() is None
+            assert len(replica.watch.reasons) == 1
+            assert replica.watch.local == 40
+        finally:
+            FAULTS[name].end(server)
+        await replica.watch.back()
+
+    async def test_the_probe_ends_it_and_what_was_counted_is_carried(
+        self, name: str, server: ValkeyServer, replicas: Replicas
+    ) -> None:
+        """The account's first request afterwards brings the local count along, the ledger what was before."""
+        replica = await replicas.open(PROCESSES, policy=NO_BANS)
+        await admitted(replica, GRANT, 10)
+        await replicas.ledger.merge(replica.limiter.drain(), UsageChanges())
+        FAULTS[name].begin(server)
+        await lost(replica)
+        assert await admitted(replica, GRANT, 15) == 15
+        FAULTS[name].end(server)
+        await replica.watch.back()
+        after = await replica.take(GRANT)
+        assert limits(after) == [100, 1_000]
+        assert after.windows[1].remaining == 1_000 - 10 - 15 - 1
+        assert after.versions != UNKNOWN
+        assert (await replica.take(GRANT)).windows[1].remaining == 1_000 - 10 - 15 - 2
+
+
+class TestTheBound:
+    """Over-admission during an outage: documented, measured, and not renewed."""
+
+    @pytest.mark.parametrize(("per_minute", "share"), [(100, 25), (10, 2), (3, 1), (1, 1)])
+    async def test_one_share_for_each_process_and_no_more(
+        self, server: ValkeyServer, replicas: Replicas, per_minute: int, share: int
+    ) -> None:
+        """All that was left is used up, then all four processes lose Valkey: each admits its share."""
+        grant = Grant(1, 1, per_minute, 1_000)
+        opened = [await replicas.open(PROCESSES, policy=NO_BANS) for _ in range(PROCESSES)]
+        together = sum([await admitted(replica, grant, per_minute) for replica in opened])
+        assert together == per_minute
+        server.client("REPLICAOF", "127.0.0.1", 1)
+        try:
+            for replica in opened:
+                await lost(replica)
+            beyond = [await admitted(replica, grant, 2 * per_minute) for replica in opened]
+        finally:
+            server.client("REPLICAOF", "NO", "ONE")
+        assert beyond == [share] * PROCESSES
+        for replica in opened:
+            await replica.watch.back()
+        assert [await admitted(replica, grant, per_minute) for replica in opened] == [0] * PROCESSES
+
+    async def test_a_second_outage_gives_nothing_more(self, server: ValkeyServer, replicas: Replicas) -> None:
+        """A server that comes and goes does not hand out a share each time."""
+        replica = await replicas.open(PROCESSES, policy=NO_BANS)
+        passed = []
+        for _ in range(3):
+            server.client("CONFIG", "SET", "min-replicas-to-write", 1)
+            await lost(replica)
+            passed.append(await admitted(replica, GRANT, 50))
+            server.client("CONFIG", "SET", "min-replicas-to-write", 0)
+            await replica.watch.back()
+            await replica.take(Grant(9, 9, 100, 1_000))
+            replica.watch.reasons.clear()
+            replica.watch.ended = 0
+        assert passed == [SHARE, 0, 0]
+
+
+class TestNoOutage:
+    """What the limiter mends by itself."""
+
+    async def test_a_forgotten_script(self, server: ValkeyServer, replicas: Replicas) -> None:
+        """SCRIPT FLUSH under load: it is sent along once more."""
+        replica = await replicas.open()
+        await admitted(replica, GRANT, 10)
+        server.client("SCRIPT", "FLUSH")
+        decisions = await asyncio.gather(*(replica.take(GRANT) for _ in range(10)))
+        assert sorted(decision.windows[0].remaining for decision in decisions) == list(range(80, 90))
+        server.client("SCRIPT", "FLUSH")
+        async with replica.publisher.changing(catalogue=True):
+            assert (await replica.take(GRANT)).versions.catalogue is None
+        assert (replica.watch.reasons, replica.watch.local) == ([], 0)
+
+    async def test_an_emptied_server(self, server: ValkeyServer, replicas: Replicas) -> None:
+        """FLUSHALL under load: never one over the limit, whatever is in the ledger yet."""
+        replica = await replicas.open()
+        tasks = [asyncio.create_task(replica.take(GRANT)) for _ in range(60)]
+        await until(lambda: replica.watch.round_trips > 20)
+        server.client("FLUSHALL")
+        tasks += [asyncio.create_task(replica.take(GRANT)) for _ in range(140)]
+        assert sum(decision.allowed for decision in await asyncio.gather(*tasks)) == 100
+        assert (replica.watch.reasons, replica.watch.local) == ([], 0)
+
+
+class TestRefusing:
+    """`limiter_outage = "refuse"`: for those who prefer 503 to a share."""
+
+    async def test_every_request_of_an_outage_is_refused(
+        self, server: ValkeyServer, replicas: Replicas
+    ) -> None:
+        """With a time to come back, and counted."""
+        replica = await replicas.open(PROCESSES, refuse=True)
+        await replica.take(GRANT)
+        server.client("CONFIG", "SET", "min-replicas-to-write", 1)
+        for _ in range(3):
+            with pytest.raises(LimiterUnavailable) as refused:
+                await replica.take(GRANT)
+            assert (refused.value.status, refused.value.retry_after_seconds) == (503, 1)
+        assert replica.watch.local == 3
+        server.client("CONFIG", "SET", "min-replicas-to-write", 0)
+        await replica.watch.back()
+        assert limits(await replica.take(GRANT)) == [100, 1_000]
+
+
+class TestTheStart:
+    """A service starts without Valkey, and finds it."""
+
+    async def test_it_starts_in_an_outage(self, clock: NowClock) -> None:
+        """Requests are decided by the share until the probe succeeds."""
+        absent = ValkeyServer()
+        replicas = Replicas(absent.url, clock, steered=False)
+        replica = await replicas.open(PROCESSES)
+        assert limits(await replica.take(GRANT)) == [SHARE, 250]
+        absent.start()
+        try:
+            await replica.watch.back()
+            assert limits(await replica.take(GRANT)) == [100, 1_000]
+        finally:
+            await replicas.close()
+            absent.drop()
+
+    async def test_something_that_is_not_valkey(self, clock: NowClock) -> None:
+        """It talks of something else: an outage like any other, which says so."""
+
+        async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            writer.close()
+
+        other = await asyncio.start_server(babble, "127.0.0.1", 0)
+        port = other.sockets[0].getsockname()[1]
+        replicas = Replicas(f"valkey://127.0.0.1:{port}", clock, steered=False)
+        replica = await replicas.open(PROCESSES)
+        assert limits(await replica.take(GRANT)) == [SHARE, 250]
+        assert "protocol" in replica.watch.reasons[0]
+        await replicas.close()
+        other.close()

@@ -1,0 +1,265 @@
+"""Versions in Valkey: what is kept is never used after a change, whatever happens to the writer (I5, I14)."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+
+from petstore.keys import Grant
+from petstore.limiter.shared import LEASE_SECONDS, open_publisher
+from petstore.versions import UNKNOWN, Version, Versions
+from tests.support.clock import ManualClock
+from tests.support.shared import Replica, Replicas
+from tests.support.valkey import Client, ValkeyServer, emptied_url
+from tests.support.waiting import until
+
+GRANT = Grant(1, 1, 100_000, 1_000_000)
+WRITER_SECONDS = 10
+
+
+@pytest.fixture
+async def replicas(clock: ManualClock) -> AsyncIterator[Replicas]:
+    opened = Replicas(emptied_url(), clock, steered=True)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def writer(replicas: Replicas) -> Replica:
+    return await replicas.open(2)
+
+
+@pytest.fixture
+async def reader(replicas: Replicas) -> Replica:
+    return await replicas.open(2)
+
+
+async def seen(replica: Replica) -> Versions:
+    """The versions that the next decision brings."""
+    return (await replica.take(GRANT)).versions
+
+
+async def stands(replica: Replica, keyring: Version | None) -> bool:
+    """Whether a grant that was kept under this version may be used."""
+    assert keyring is not None
+    return await replica.ask(GRANT, keyring) is not None
+
+
+class TestChanging:
+    """Around a change the version is unknown, and after it another one."""
+
+    @pytest.mark.parametrize(
+        ("catalogue", "keyring"), [(True, False), (False, True), (True, True), (False, False)]
+    )
+    async def test_only_what_is_named_moves(
+        self, writer: Replica, reader: Replica, catalogue: bool, keyring: bool
+    ) -> None:
+        """Unknown while the writer is at work, moved when it has settled; the other one stands."""
+        before = await seen(reader)
+        async with writer.publisher.changing(catalogue=catalogue, keyring=keyring):
+            within = await seen(reader)
+            assert (within.catalogue is None, within.keyring is None) == (catalogue, keyring)
+        after = await seen(reader)
+        assert None not in (after.catalogue, after.keyring)
+        assert (after.catalogue != before.catalogue, after.keyring != before.keyring) == (catalogue, keyring)
+
+    async def test_a_change_that_fails_settles_too(self, writer: Replica, reader: Replica) -> None:
+        """Nobody knows whether it was committed: the version moves."""
+        before = await seen(reader)
+        with pytest.raises(ConnectionError):
+            async with writer.publisher.changing(catalogue=True):
+                raise ConnectionError
+        after = await seen(reader)
+        assert after.catalogue not in (None, before.catalogue)
+
+    async def test_two_writers_at_a_time(self, writer: Replica, reader: Replica) -> None:
+        """Unknown until the last one has settled."""
+        async with writer.publisher.changing(catalogue=True):
+            async with reader.publisher.changing(catalogue=True):
+                pass
+            assert (await seen(reader)).catalogue is None
+        assert (await seen(reader)).catalogue is not None
+
+    async def test_a_kept_grant_does_not_stand_during_or_after_a_change(
+        self, writer: Replica, reader: Replica
+    ) -> None:
+        """Nothing is taken for it; before the change it stood."""
+        kept = (await seen(reader)).keyring
+        assert await stands(reader, kept)
+        async with writer.publisher.changing(keyring=True):
+            assert not await stands(reader, kept)
+        assert not await stands(reader, kept)
+        assert await stands(reader, (await seen(reader)).keyring)
+        assert (await reader.take(GRANT)).windows[0].remaining == 100_000 - 5
+
+    async def test_many_changes_at_a_time_never_repeat_a_version(
+        self, writer: Replica, reader: Replica
+    ) -> None:
+        """A hundred, within the same microsecond of the server."""
+        versions = {(await seen(reader)).catalogue}
+
+        async def change() -> None:
+            async with writer.publisher.changing(catalogue=True):
+                pass
+
+        for _ in range(10):
+            await asyncio.gather(*(change() for _ in range(10)))
+            versions.add((await seen(reader)).catalogue)
+        assert len(versions) == 11
+
+
+class TestADeadWriter:
+    """It died between its commit and the end of its change: nobody ever settles."""
+
+    async def test_unknown_for_its_time_then_another_version(
+        self, writer: Replica, reader: Replica, clock: ManualClock
+    ) -> None:
+        """Everybody reads the store for ten seconds; the version from before never comes back."""
+        before = await seen(reader)
+        change = writer.publisher.changing(catalogue=True, keyring=True)
+        await change.__aenter__()
+        clock.advance(WRITER_SECONDS - 0.001)
+        assert await seen(reader) == Versions(None, None)
+        clock.advance(0.001)
+        after = await seen(reader)
+        assert after.catalogue not in (None, before.catalogue)
+        assert after.keyring not in (None, before.keyring)
+
+    async def test_a_writer_that_comes_back_late_moves_it_once_more(
+        self, writer: Replica, reader: Replica, clock: ManualClock
+    ) -> None:
+        """It was slow, not dead: what it committed after its time was up is not missed."""
+        change = writer.publisher.changing(catalogue=True)
+        await change.__aenter__()
+        clock.advance(WRITER_SECONDS)
+        given_up = await seen(reader)
+        await change.__aexit__(None, None, None)
+        assert (await seen(reader)).catalogue not in (None, given_up.catalogue)
+
+
+class TestAnEmptiedServer:
+    """FLUSHALL, an eviction, a failover to a replica that had nothing."""
+
+    async def test_no_version_comes_again(self, replicas: Replicas, reader: Replica) -> None:
+        """They begin with the time, so that what was kept before is never taken for true."""
+        assert replicas.time is not None
+        versions = {(await seen(reader)).catalogue}
+        for _ in range(5):
+            replicas.clock.ms += 1
+            Client(replicas.url)("FLUSHDB")
+            replicas.time.forget()
+            versions.add((await seen(reader)).catalogue)
+        assert len(versions) == 6
+
+    async def test_a_clock_behind_does_not_repeat_one(
+        self, writer: Replica, reader: Replica, clock: ManualClock
+    ) -> None:
+        """A version only grows, also where the server's clock went back."""
+        before = await seen(reader)
+        clock.advance(-30)
+        async with writer.publisher.changing(catalogue=True):
+            pass
+        assert (await seen(reader)).catalogue not in (None, before.catalogue)
+
+
+class TestLease:
+    """Whatever happens to the counters, nothing is kept for more than five seconds."""
+
+    async def test_a_version_ends_with_its_lease(self, reader: Replica, clock: ManualClock) -> None:
+        """The number is the same and the version is not; what was kept is read again."""
+        clock.ms += -clock.ms % round(LEASE_SECONDS * 1_000)
+        before = await seen(reader)
+        clock.advance(LEASE_SECONDS - 0.001)
+        assert await seen(reader) == before
+        assert await stands(reader, before.keyring)
+        clock.advance(0.001)
+        after = await seen(reader)
+        assert after.catalogue != before.catalogue
+        assert not await stands(reader, before.keyring)
+        assert reader.limiter.keyring_version() == after.keyring
+
+    async def test_before_the_first_decision_no_version_is_known(self, reader: Replica) -> None:
+        """So the first grant is not kept; the second one is."""
+        assert reader.limiter.keyring_version() is None
+        assert (await seen(reader)).keyring == reader.limiter.keyring_version()
+
+
+class TestOutage:
+    """A writer that can't reach Valkey goes on, and tells when it can."""
+
+    async def test_what_was_kept_before_an_outage_is_not_used_after_it(self, clock: ManualClock) -> None:
+        """Some writer may have had nobody to tell; the versions are the same, the lease is another."""
+        server = ValkeyServer().start()
+        replicas = Replicas(server.url, clock, steered=False)
+        try:
+            reader = await replicas.open()
+            before = await seen(reader)
+            server.client("CLIENT", "KILL", "TYPE", "normal")
+            await until(lambda: bool(reader.watch.reasons))
+            assert await seen(reader) == UNKNOWN
+            await reader.watch.back()
+            after = await seen(reader)
+            assert after.keyring != before.keyring
+            assert not await stands(reader, before.keyring)
+        finally:
+            await replicas.close()
+            server.drop()
+
+    async def test_a_change_during_an_outage_is_told_after_it(self, clock: ManualClock) -> None:
+        """The service does not wait for it; another replica that kept its link learns of it then."""
+        server = ValkeyServer().start()
+        replicas = Replicas(server.url, clock, steered=False)
+        try:
+            writer, reader = await replicas.open(2), await replicas.open(2)
+            before = await seen(reader)
+            assert await seen(writer) != UNKNOWN
+            writers = re.findall(rb"id=(\d+) .* name=petstore ", server.client("CLIENT", "LIST"))
+            server.client("CLIENT", "KILL", "ID", min(map(int, writers)))
+            await until(lambda: bool(writer.watch.reasons))
+            async with writer.publisher.changing(catalogue=True):
+                pass
+            assert await seen(reader) == before
+            await writer.watch.back()
+            async with asyncio.timeout(20):
+                while (await seen(reader)).catalogue == before.catalogue:
+                    pass
+            assert reader.watch.reasons == []
+        finally:
+            await replicas.close()
+            server.drop()
+
+
+class TestACommand:
+    """The command line reports success only when it holds on every replica."""
+
+    async def test_it_tells_and_does_not_wait(self, replicas: Replicas, reader: Replica) -> None:
+        """Valkey is there: the next decision anywhere brings another version."""
+        waits: list[int] = []
+
+        async def wait() -> None:
+            waits.append(1)
+
+        publisher = open_publisher(replicas.url, wait)
+        before = await seen(reader)
+        async with publisher.changing(keyring=True):
+            pass
+        assert not await stands(reader, before.keyring)
+        assert waits == []
+        await publisher.close()
+
+    async def test_it_waits_the_lease_out_where_it_can_not_tell(self) -> None:
+        """Before it reports: committed first, then waited, then answered."""
+        steps: list[str] = []
+
+        async def wait() -> None:
+            steps.append("waited")
+
+        publisher = open_publisher("unix:///nonexistent/socket", wait)
+        async with publisher.changing(keyring=True):
+            steps.append("committed")
+        steps.append("reported")
+        await publisher.close()
+        assert steps == ["committed", "waited", "reported"]

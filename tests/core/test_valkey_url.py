@@ -1,0 +1,78 @@
+"""PETSTORE_VALKEY_URL: what is understood, and refusals that show no password."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from typing import Any
+
+import pytest
+
+from petstore.errors import ConfigurationError
+from petstore.limiter.url import ValkeyUrl, parse_url
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("valkey://cache", ValkeyUrl(host="cache")),
+        ("valkey://cache:7000/3", ValkeyUrl(host="cache", port=7_000, database=3)),
+        ("valkey://:s3cret@cache/", ValkeyUrl(host="cache", password="s3cret")),
+        ("valkey://shop:p%40ss@[::1]:6379/0", ValkeyUrl(host="::1", user="shop", password="p@ss")),
+        ("valkeys://cache", ValkeyUrl(host="cache", tls=True)),
+        ("valkeys://cache?ca=/etc/ca.pem", ValkeyUrl(host="cache", tls=True, authority_file="/etc/ca.pem")),
+        ("unix:///run/valkey.sock", ValkeyUrl(path="/run/valkey.sock")),
+        (
+            "unix://:s3cret@/run/valkey.sock?db=2",
+            ValkeyUrl(path="/run/valkey.sock", password="s3cret", database=2),
+        ),
+    ],
+)
+def test_what_is_understood(text: str, expected: ValkeyUrl) -> None:
+    """Host, port, database, user and password (percent-encoded), TLS, a socket."""
+    assert parse_url(text) == expected
+    assert "s3cret" not in str(parse_url(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "cache:6379",
+        "redis://:s3cret@cache",
+        "valkey://",
+        "valkey://cache/zero",
+        "valkey://cache/12345",
+        "valkey://:s3cret@cache:70000",
+        "valkey://:s3cret@cache:port",
+        "valkey://cache?db=1",
+        "valkey://cache?ssl=off",
+        "valkeys://cache?verify=no",
+        "unix://run/valkey.sock",
+        "unix://",
+        "valkey://[::1",
+    ],
+)
+def test_what_is_not(text: str) -> None:
+    """One line that says what to write, and never the password."""
+    with pytest.raises(ConfigurationError) as error:
+        parse_url(text)
+    assert "valkey://host:6379" in str(error.value)
+    assert "s3cret" not in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_driver_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says what to install."""
+    for name in [name for name in sys.modules if name.startswith("petstore.limiter.")]:
+        monkeypatch.delitem(sys.modules, name)
+    found = builtins.__import__
+
+    def importing(name: str, *rest: Any) -> Any:
+        if name == "libvalkey":
+            raise ModuleNotFoundError("No module named 'libvalkey'", name="libvalkey")
+        return found(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", importing)
+    with pytest.raises(ConfigurationError, match=r"pip install 'petstore-service\[valkey\]'"):
+        import petstore.limiter.shared  # noqa: F401

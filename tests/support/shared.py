@@ -1,0 +1,104 @@
+"""Limiters that share a Valkey, as processes of the service would, with everything steered or watched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from petstore.keys import Grant
+from petstore.limiter.scripts import Scripts
+from petstore.limiter.shared import SharedCounters, open_shared
+from petstore.quota import BanPolicy, Decision, Limiter
+from petstore.versions import Version
+from tests.support.clock import ManualClock
+from tests.support.ledger import MemoryLedger
+from tests.support.valkey import PATIENT, SteeredTime, steered_scripts
+from tests.support.waiting import until
+
+
+@dataclass
+class Watch:
+    """Implements LimiterObserver: remembers what it was told."""
+
+    reasons: list[str] = field(default_factory=list)
+    ended: int = 0
+    local: int = 0
+    round_trips: int = 0
+
+    def outage_began(self, reason: str) -> None:
+        self.reasons.append(reason)
+
+    def outage_ended(self) -> None:
+        self.ended += 1
+
+    def decided_locally(self) -> None:
+        self.local += 1
+
+    def asked(self, seconds: float) -> None:
+        self.round_trips += 1
+
+    async def back(self) -> None:
+        """Until the outages that began have ended."""
+        await until(lambda: self.ended == len(self.reasons))
+
+
+class Replica:
+    """One process's limiter and publisher."""
+
+    def __init__(
+        self, shared: SharedCounters, limiter: Limiter, watch: Watch, time: SteeredTime | None
+    ) -> None:
+        self.shared = shared
+        self.limiter = limiter
+        self.watch = watch
+        self.publisher = shared.publisher
+        self._time = time
+
+    async def ask(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
+        """One request, as the gate makes it."""
+        self.tell_time()
+        return await self.limiter.take(grant, kept_under)
+
+    def tell_time(self) -> None:
+        """Let the server know where the clock stands, where that is steered."""
+        if self._time is not None:
+            self._time.tell()
+
+    async def take(self, grant: Grant) -> Decision:
+        """One request whose grant was just read."""
+        decision = await self.ask(grant)
+        assert decision is not None
+        return decision
+
+    async def use_up(self, grant: Grant, times: int) -> int:
+        """How many of so many requests pass."""
+        return sum([(await self.take(grant)).allowed for _ in range(times)])
+
+
+class Replicas:
+    """Opens them on one Valkey and one ledger; `steered` gives them the clock's time as the server's."""
+
+    def __init__(self, url: str, clock: ManualClock, *, steered: bool) -> None:
+        self.url = url
+        self.clock = clock
+        self.ledger = MemoryLedger()
+        self.time = SteeredTime(url, clock) if steered else None
+        self._opened: list[Replica] = []
+
+    async def open(
+        self, processes: int = 1, *, refuse: bool = False, policy: BanPolicy | None = None
+    ) -> Replica:
+        """One more process, of so many in all."""
+        if self.time is not None:
+            self.time.tell()
+        watch = Watch()
+        scripts = steered_scripts() if self.time is not None else Scripts()
+        more = {"patience_seconds": PATIENT} if self.time is not None else {}
+        shared = await open_shared(self.url, watch, scripts, **more)
+        limiter = shared.limiter(self.ledger, self.clock, policy or BanPolicy(), processes, refuse=refuse)
+        replica = Replica(shared, limiter, watch, self.time)
+        self._opened.append(replica)
+        return replica
+
+    async def close(self) -> None:
+        for replica in self._opened:
+            await replica.shared.close()
