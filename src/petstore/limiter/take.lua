@@ -58,28 +58,6 @@ if key ~= '-' then
   from, till, pardoned = tonumber(from), tonumber(till), tonumber(pardoned)
 end
 
-local minimum, window, grace, forgiven, durations
-local function read_policy()
-  if minimum then return end
-  durations = {}
-  for number in string.gmatch(ARGV[2], '%d+') do durations[#durations + 1] = tonumber(number) end
-  minimum, window, grace, forgiven = unpack(durations, 1, 4)
-end
-
-local function keep()
-  if account_changed then
-    redis.call('SET', KEYS[1], format('%.0f %.0f %.0f %.0f', opened, used, day, day_used), 'PX', 2 * DAY)
-  end
-  if not key_changed then return end
-  if key == '-' then
-    redis.call('SET', KEYS[2], '-', 'PX', 2 * DAY)
-    return
-  end
-  read_policy()
-  redis.call('SET', KEYS[2], format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f', reset, first, strikes,
-    strikes_opened, level, from, till, pardoned), 'PX', format('%.0f', max(till - now, 0) + forgiven + DAY))
-end
-
 if pardoned_now > pardoned then
   reset, first, strikes, strikes_opened, level, from, till = 0, 0, 0, 0, 0, 0, 0
   pardoned = pardoned_now
@@ -97,19 +75,18 @@ if now < from then
   from, till, key_changed = now, ceil((now + till - from) / 1000) * 1000, true
 end
 
-local function roll()
+-- New windows open with a request that may pass, or with what is carried.
+local banned, carried = now < till, (ARGV[5] or '') ~= ''
+if carried or not banned then
   if now - opened >= MINUTE then
     opened, used, account_changed = now - now % 1000, 0, true
   end
-  local today = floor(now / DAY)
-  if today > day then
-    day, day_used, account_changed = today, 0, true
+  if now >= (day + 1) * DAY then
+    day, day_used, account_changed = floor(now / DAY), 0, true
   end
 end
-
-if (ARGV[5] or '') ~= '' then
+if carried then
   local its_opened, its_used, its_day, its_day_used = match(ARGV[5], '^(-?%d+) (%d+) (%d+) (%d+)$')
-  roll()
   its_opened = min(tonumber(its_opened), now - now % 1000)
   if now - its_opened < MINUTE then
     if used == 0 then opened = its_opened end
@@ -119,45 +96,54 @@ if (ARGV[5] or '') ~= '' then
   account_changed = true
 end
 
-if now < till then
-  keep()
-  return {4, catalogue, keyring, now, from, till, level, pardoned}
-end
-roll()
-if used < per_minute and day_used < per_day then
+local admitted = not banned and used < per_minute and day_used < per_day
+if admitted then
   used, day_used, account_changed = used + 1, day_used + 1, true
-  keep()
-  return {2, catalogue, keyring, now, opened, used, day, day_used}
 end
 
--- Refused. Which window binds: the one with least left, on a tie the later reset.
-local left, day_left = max(per_minute - used, 0), max(per_day - day_used, 0)
-local minute_reset, day_reset = opened / 1000 + 60, (day + 1) * 86400
-local binding = day_reset
-if left < day_left or (left == day_left and minute_reset > day_reset) then binding = minute_reset end
-
--- The first 429 of a window, and those within the grace after it, were in flight: they do not count.
+local forgiven
 local began = false
-read_policy()
-if reset ~= binding then
-  reset, first = binding, now
-elseif now - first > grace then
-  local age = now - strikes_opened
-  if age < 0 or age >= window then
-    strikes_opened, strikes = now, 0
-  end
-  strikes = strikes + 1
-  if strikes > max(minimum, per_minute) then
-    began = true
-    if now - till >= forgiven then level = 0 end
-    local duration = durations[min(level + 5, #durations)]
-    level, strikes, strikes_opened = level + 1, 0, 0
-    from, till = now, ceil((now + duration) / 1000) * 1000
+if not admitted and not banned or key_changed and key ~= '-' then
+  local rule = {}
+  for number in string.gmatch(ARGV[2], '%d+') do rule[#rule + 1] = tonumber(number) end
+  forgiven = rule[4]
+  if not admitted and not banned then
+    -- Which window binds: the one with least left, on a tie the later reset.
+    local left, day_left = max(per_minute - used, 0), max(per_day - day_used, 0)
+    local minute_reset, binding = opened / 1000 + 60, (day + 1) * 86400
+    if left < day_left or (left == day_left and minute_reset > binding) then binding = minute_reset end
+
+    -- The first 429 of a window, and those within the grace after it, were in flight: they do not count.
+    if reset ~= binding then
+      reset, first = binding, now
+    elseif now - first > rule[3] then
+      if now < strikes_opened or now - strikes_opened >= rule[2] then
+        strikes_opened, strikes = now, 0
+      end
+      strikes = strikes + 1
+      if strikes > max(rule[1], per_minute) then
+        began = true
+        if now - till >= forgiven then level = 0 end
+        local duration = rule[min(level + 5, #rule)]
+        level, strikes, strikes_opened = level + 1, 0, 0
+        from, till = now, ceil((now + duration) / 1000) * 1000
+      end
+    end
+    key, key_changed = 'misbehaved', true
   end
 end
-key, key_changed = '', true
-keep()
-if began then
-  return {5, catalogue, keyring, now, from, till, level, pardoned}
+
+if account_changed then
+  redis.call('SET', KEYS[1], format('%.0f %.0f %.0f %.0f', opened, used, day, day_used), 'PX', 2 * DAY)
 end
-return {3, catalogue, keyring, now, opened, used, day, day_used}
+if key_changed and key == '-' then
+  redis.call('SET', KEYS[2], '-', 'PX', 2 * DAY)
+elseif key_changed then
+  redis.call('SET', KEYS[2], format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f', reset, first, strikes,
+    strikes_opened, level, from, till, pardoned), 'PX', format('%.0f', max(till - now, 0) + forgiven + DAY))
+end
+
+if banned or began then
+  return {began and 5 or 4, catalogue, keyring, now, from, till, level, pardoned}
+end
+return {admitted and 2 or 3, catalogue, keyring, now, opened, used, day, day_used}
