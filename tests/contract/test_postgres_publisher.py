@@ -13,7 +13,7 @@ from petstore.pets import Idempotency, NewPet, PetStatus
 from petstore.plans import FREE, PRO
 from petstore.quota import LimiterState
 from petstore.storage import Store, StoreOptions, open_storage
-from petstore.storage.postgres import connection
+from petstore.storage.postgres import database as statements
 from petstore.usage import DailyUsage, UsageChanges
 from tests.support.clock import ManualClock
 from tests.support.postgres import by_way_of, fresh_database, place_of, run
@@ -166,13 +166,13 @@ async def test_an_unknown_outcome_stays_announced_until_it_cannot_come_any_more(
     store: Store, publisher: Publisher, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server may commit after we gave up on it: the mark outlives that, or the store."""
-    monkeypatch.setattr(connection, "_UNKNOWN_SECONDS", 0.1)
+    monkeypatch.setattr(statements, "_UNKNOWN_SECONDS", 0.1)
     proxy.cut_before_the_answer(b"a needle")
     with pytest.raises(StoreUnavailable, match="unknown"):
         await store.pets.add(NewPet("a needle", 1))
     assert [step for step, _, _ in publisher.told] == ["begin"]
     await until(lambda: len(publisher.told) == 2)
-    monkeypatch.setattr(connection, "_UNKNOWN_SECONDS", 100)
+    monkeypatch.setattr(statements, "_UNKNOWN_SECONDS", 100)
     proxy.cut_before_the_answer(b"a needle")
     with pytest.raises(StoreUnavailable, match="unknown"):
         await store.pets.add(NewPet("a needle", 1))

@@ -14,7 +14,7 @@ from petstore.pets import Idempotency, NewPet, PageQuery, PetStatus
 from petstore.plans import FREE
 from petstore.quota import KeyStanding, LimiterState
 from petstore.storage import Store, StoreOptions, open_storage
-from petstore.storage.postgres import connection
+from petstore.storage.postgres import database as statements
 from petstore.usage import AccountWindows, DailyUsage, UsageChanges
 from tests.support.clock import ManualClock
 from tests.support.postgres import fresh_database, run
@@ -84,7 +84,7 @@ class TestCollisions:
         self, database: str, open_store: Open, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Each has the same rows in another order, all at once, and nothing may be tried a second time."""
-        monkeypatch.setattr(connection, "_PAUSES_SECONDS", ())
+        monkeypatch.setattr(statements, "_PAUSES_SECONDS", ())
         configure(database, "deadlock_timeout = '1ms'")
         stores = [open_store() for _ in range(4)]
 
@@ -163,6 +163,23 @@ class TestTold:
         locker.terminate()
         assert (await store.pets.add(REX)).pet.id > 1
         assert await _backend(store) == pid
+
+    async def test_behind_pgbouncer_the_server_is_told_that_nobody_waits_any_more(
+        self, database: str, open_store: Open
+    ) -> None:
+        """There the server has no time limit of its own: what we give up is cancelled, and holds no lock."""
+        store = open_storage(
+            database, ManualClock(), StoreOptions(database_timeout_ms=100, database_prepared=False)
+        )
+        locker = await asyncpg.connect(database)
+        await locker.execute("BEGIN; LOCK TABLE pets")
+        with pytest.raises(StoreUnavailable, match="it did not answer in time; whether this write was kept"):
+            await store.pets.add(REX)
+        await store.close()
+        while await locker.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
+            pass
+        locker.terminate()
+        assert run(database, "SELECT count(*) FROM pets") == [(1,)]
 
     async def test_connections_that_an_administrator_ends(self, database: str, open_store: Open) -> None:
         """Again and again, under load: what was acknowledged is there, and every request ends."""

@@ -18,7 +18,7 @@ from petstore.keys import (
     mint,
 )
 from petstore.plans import Plan
-from petstore.storage.postgres.connection import Database
+from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.pool import Connection
 
 _GRANT = (

@@ -21,7 +21,7 @@ from petstore.pets import (
     StatusChange,
     check_transition,
 )
-from petstore.storage.postgres.connection import Database
+from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import Repeatable
 from petstore.storage.postgres.pool import Connection
 

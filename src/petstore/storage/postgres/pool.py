@@ -66,6 +66,10 @@ class Pool:
             self._idle.append((connection, self._clock.monotonic()))
         self._pass_on()
 
+    def forget(self) -> None:
+        """Give back the place of a connection that nobody shall use any more."""
+        self._pass_on()
+
     def distrust(self) -> None:
         """One connection broke, or its server is another one now: what is idle goes as well.
 

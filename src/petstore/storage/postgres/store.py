@@ -8,7 +8,8 @@ from petstore.pets import PetRepository
 from petstore.quota import SharedLedger
 from petstore.storage.observer import StoreObserver
 from petstore.storage.postgres.accounts import PostgresKeys
-from petstore.storage.postgres.connection import Database, Tuning
+from petstore.storage.postgres.connection import Tuning
+from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.pets import IDEMPOTENCY_KEPT_MS, PostgresPets
 from petstore.storage.postgres.upkeep import migrate
 from petstore.storage.postgres.usage import PostgresLedger, PostgresUsage

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from petstore.quota import KeyStanding, LimiterState
-from petstore.storage.postgres.connection import Database
+from petstore.storage.postgres.database import Database
 from petstore.usage import DAY_MS, AccountWindows, DailyUsage, KeyBan, UsageChanges, UsageReport
 
 _WINDOW_COLUMNS = "minute_opened_ms, minute_used, day, day_used"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from petstore.storage.postgres.connection import Database
+from petstore.storage.postgres.database import Database
 from petstore.versions import UNKNOWN, Versions
 
 # With the moment of the server's start: a copy that takes over may count on with the same numbers.

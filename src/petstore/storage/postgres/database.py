@@ -1,0 +1,262 @@
+"""Statements and transactions on pooled connections: bounded in time, repeated where that is safe.
+
+Writes are announced to the publisher before they may commit, and settled once their outcome is known. What
+they say in SQL is the repositories' affair.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from typing import Any, TypeVar
+
+import asyncpg
+
+from petstore.clock import Clock
+from petstore.errors import StoreUnavailable
+from petstore.storage.observer import StoreObserver
+from petstore.storage.postgres.connection import Tuning, connect
+from petstore.storage.postgres.faults import (
+    NOTHING_STORED,
+    UNKNOWN,
+    Repeatable,
+    is_answer,
+    is_lost,
+    is_the_drivers,
+    may_repeat,
+    translate,
+)
+from petstore.storage.postgres.pool import Connection, Pool
+from petstore.versions import Publisher
+
+# Together less than a second.
+_PAUSES_SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
+_LEAVE_SECONDS = 1.0
+# A write whose outcome nobody knows may commit late: for so long it goes on being announced.
+_UNKNOWN_SECONDS = 10.0
+_T = TypeVar("_T")
+Work = Callable[[Connection], Awaitable[_T]]
+
+
+class Database:
+    """What the repositories speak to."""
+
+    def __init__(
+        self, url: str, clock: Clock, tuning: Tuning, publisher: Publisher, observer: StoreObserver | None
+    ) -> None:
+        self._clock = clock
+        self._publisher = publisher
+        self._observer = observer
+        seconds = tuning.timeout_ms / 1_000
+        self._pool = Pool(lambda: connect(url, tuning), clock, tuning.connections, seconds, tuning.waiting)
+        self._writing: set[asyncio.Task[Any]] = set()
+        self._settling: set[asyncio.Task[Any]] = set()
+        self._leaving: set[asyncio.Task[Any]] = set()
+        self._closing = asyncio.Event()
+
+    async def fetch(self, sql: str, *arguments: object) -> list[Any]:
+        """The rows of a query. Raises StoreUnavailable."""
+        for pause in _PAUSES_SECONDS:
+            try:
+                return await self._fetch(sql, arguments)
+            except Repeatable:
+                await asyncio.sleep(pause * random.uniform(0.5, 1))
+        return await self._fetch(sql, arguments)
+
+    async def fetch_row(self, sql: str, *arguments: object) -> Any:
+        """The first row of a query, or None."""
+        rows = await self.fetch(sql, *arguments)
+        return rows[0] if rows else None
+
+    async def write(self, work: Work[_T], *, catalogue: bool = False, keyring: bool = False) -> _T:
+        """Carry out `work` in a transaction; its result is durable when this returns.
+
+        Says which versions it moves. Raises what the work raises (then nothing of it is kept) and
+        StoreUnavailable.
+        """
+        return await asyncio.shield(self.start(work, catalogue=catalogue, keyring=keyring))
+
+    def start(
+        self, work: Work[_T], *, catalogue: bool = False, keyring: bool = False, alone: bool = False
+    ) -> asyncio.Task[_T]:
+        """A write on its way: `alone` when it is one statement, which is a transaction of its own.
+
+        Wait for it through a shield: a client that goes away must not leave a write behind whose outcome
+        nobody looked at.
+        """
+        if self._closing.is_set():
+            raise StoreUnavailable("The service is shutting down; nothing was stored.")
+        task = asyncio.get_running_loop().create_task(self._write(work, catalogue, keyring, alone))
+        self._writing.add(task)
+        task.add_done_callback(self._written)
+        return task
+
+    async def write_rows(
+        self, sql: str, *arguments: object, catalogue: bool = False, keyring: bool = False
+    ) -> list[Any]:
+        """Carry out one statement; the rows that it returns."""
+
+        async def one(connection: Connection) -> list[Any]:
+            rows: list[Any] = await connection.fetch(sql, *arguments)
+            return rows
+
+        return await asyncio.shield(self.start(one, catalogue=catalogue, keyring=keyring, alone=True))
+
+    async def write_row(
+        self, sql: str, *arguments: object, catalogue: bool = False, keyring: bool = False
+    ) -> Any:
+        """Carry out one statement; the first row that it returns, or None."""
+        rows = await self.write_rows(sql, *arguments, catalogue=catalogue, keyring=keyring)
+        return rows[0] if rows else None
+
+    async def close(self) -> None:
+        """Carry out what was accepted, then let go."""
+        self._closing.set()
+        while unfinished := self._writing | self._settling | self._leaving:
+            await asyncio.wait(unfinished)
+        await self._pool.close()
+
+    def _written(self, task: asyncio.Task[Any]) -> None:
+        self._writing.discard(task)
+        if not task.cancelled():
+            task.exception()  # looked at: its caller may be gone
+
+    async def _acquire(self, outcome: str) -> Connection:
+        try:
+            return await self._pool.acquire()
+        except Exception as error:  # without a connection it is told at once: the next request tries again
+            raise translate(error, outcome) from error
+
+    async def _fetch(self, sql: str, arguments: tuple[object, ...]) -> list[Any]:
+        connection = await self._acquire("")
+        try:
+            rows: list[Any] = await connection.fetch(sql, *arguments)
+            return rows
+        except BaseException as error:
+            connection = self._look_at(connection, error)
+            if not isinstance(error, Exception):
+                raise
+            raise translate(error, repeatable=may_repeat(error)) from error
+        finally:
+            self._give_back(connection)
+
+    def _give_back(self, connection: Connection | None) -> None:
+        if connection is None:
+            self._pool.forget()
+        else:
+            self._pool.release(connection)
+
+    def _look_at(self, connection: Connection, error: BaseException) -> Connection | None:
+        """The connection, unless it can't be used any more after an error."""
+        if isinstance(error, TimeoutError | asyncio.CancelledError):
+            # The server may be waiting for a lock: the driver tells it that nobody waits any more.
+            self._track(self._leaving, _leave(connection))
+        elif not is_the_drivers(error) or not (is_lost(error) or connection.is_closed()):
+            return connection
+        else:
+            connection.terminate()
+        if isinstance(error, Exception):
+            self._pool.distrust()
+        return None
+
+    def _track(self, tasks: set[asyncio.Task[Any]], work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    async def _write(self, work: Work[_T], catalogue: bool, keyring: bool, alone: bool) -> _T:
+        for pause in _PAUSES_SECONDS:
+            try:
+                return await self._attempt(work, catalogue, keyring, alone)
+            except Repeatable:
+                await asyncio.sleep(pause * random.uniform(0.5, 1))
+        return await self._attempt(work, catalogue, keyring, alone)
+
+    async def _attempt(self, work: Work[_T], catalogue: bool, keyring: bool, alone: bool) -> _T:
+        connection = await self._acquire(NOTHING_STORED)
+        unit = _Unit(connection, alone)
+        announced: AbstractAsyncContextManager[None] | None = None
+        try:
+            if catalogue or keyring:
+                change = self._publisher.changing(catalogue=catalogue, keyring=keyring)
+                await change.__aenter__()
+                announced = change
+            began = self._clock.monotonic()
+            result = await unit.carry_out(work)
+            if self._observer is not None:
+                self._observer.committed(1, self._clock.monotonic() - began)
+            return result
+        except BaseException as error:
+            connection = self._look_at(connection, error)
+            if not isinstance(error, Exception):
+                raise
+            outcome = UNKNOWN if unit.unknown else NOTHING_STORED
+            repeatable = may_repeat(error) and not unit.unknown
+            raise translate(error, outcome, repeatable=repeatable) from error
+        finally:
+            self._give_back(connection)
+            if announced is not None:
+                await self._settle(announced, unit)
+
+    async def _settle(self, announced: AbstractAsyncContextManager[None], unit: _Unit) -> None:
+        if unit.unknown:
+            self._track(self._settling, self._settle_late(announced))
+        else:
+            await announced.__aexit__(None, None, None)
+
+    async def _settle_late(self, announced: AbstractAsyncContextManager[None]) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_UNKNOWN_SECONDS):
+                await self._closing.wait()
+        await announced.__aexit__(None, None, None)
+
+
+async def _leave(connection: Connection) -> None:
+    """Close a connection on which a statement was given up."""
+    try:
+        await connection.close(timeout=_LEAVE_SECONDS)
+    except Exception:
+        connection.terminate()
+
+
+class _Unit:
+    """One attempt at a write, and whether its outcome is known."""
+
+    def __init__(self, connection: Connection, alone: bool) -> None:
+        self._connection = connection
+        self._alone = alone
+        self.unknown = False
+
+    async def carry_out(self, work: Work[_T]) -> _T:
+        connection = self._connection
+        if connection.is_closed():  # while the publisher was asked; nothing was sent yet
+            raise asyncpg.ConnectionDoesNotExistError("the connection was closed before its use")
+        try:
+            if self._alone:
+                self.unknown = True
+                result = await work(connection)
+            else:
+                await connection.execute("BEGIN")
+                result = await work(connection)
+                self.unknown = True
+                # The answer to a COMMIT may be that the transaction had failed before.
+                if await connection.execute("COMMIT") != "COMMIT":
+                    raise asyncpg.InFailedSQLTransactionError("the transaction had failed before its end")
+            self.unknown = False
+            return result
+        except Exception as error:
+            known = is_answer(error) or not is_the_drivers(error)
+            if known and not connection.is_closed():
+                self.unknown = False
+                await self._roll_back()
+            raise
+
+    async def _roll_back(self) -> None:
+        if not self._alone:
+            try:
+                await self._connection.execute("ROLLBACK")
+            except Exception:
+                self._connection.terminate()  # which rolls back as well

@@ -1,0 +1,182 @@
+"""The pool of connections: bounded, and it trusts none that it has reason to doubt."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from petstore.errors import StoreUnavailable
+from petstore.storage.postgres.pool import Pool
+from tests.support.clock import ManualClock
+from tests.support.waiting import until
+
+
+class Connection:
+    """Open until it is closed, one way or the other."""
+
+    def __init__(self) -> None:
+        self.ended = ""
+        self.refuses_goodbye = False
+
+    def is_closed(self) -> bool:
+        return bool(self.ended)
+
+    def terminate(self) -> None:
+        self.ended = "terminated"
+
+    async def close(self, timeout: float) -> None:  # noqa: ASYNC109  the driver's own interface
+        if self.refuses_goodbye:
+            raise TimeoutError
+        self.ended = "closed"
+
+
+class Server:
+    """Makes connections, or fails to."""
+
+    def __init__(self) -> None:
+        self.made: list[Connection] = []
+        self.error: Exception | None = None
+
+    async def connect(self) -> Connection:
+        await asyncio.sleep(0)
+        if self.error is not None:
+            raise self.error
+        self.made.append(Connection())
+        return self.made[-1]
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+def open_pool(
+    server: Server, clock: ManualClock, *, size: int = 2, seconds: float = 5, crowd: int = 9
+) -> Pool:
+    return Pool(server.connect, clock, size, seconds, crowd)
+
+
+async def test_the_one_that_was_used_last_is_used_next(server: Server, clock: ManualClock) -> None:
+    """So that in quiet times the others are left alone, and age."""
+    pool = open_pool(server, clock)
+    first, second = await pool.acquire(), await pool.acquire()
+    pool.release(first)
+    pool.release(second)
+    assert await pool.acquire() is second
+    assert await pool.acquire() is first
+
+
+async def test_what_was_idle_for_long_is_made_anew(server: Server, clock: ManualClock) -> None:
+    """Something on the way may have forgotten it: five minutes, by a clock that never steps back."""
+    pool = open_pool(server, clock)
+    old = await pool.acquire()
+    pool.release(old)
+    clock.advance(299)
+    assert await pool.acquire() is old
+    pool.release(old)
+    clock.advance(300)
+    assert await pool.acquire() is not old
+    assert old.ended == "terminated"
+
+
+async def test_a_closed_one_is_never_handed_out(server: Server, clock: ManualClock) -> None:
+    """Whether it broke in use or while it was idle."""
+    pool = open_pool(server, clock)
+    first, second = await pool.acquire(), await pool.acquire()
+    first.terminate()
+    pool.release(first)
+    pool.release(second)
+    second.terminate()
+    assert {await pool.acquire(), await pool.acquire()}.isdisjoint({first, second})
+
+
+async def test_a_connection_that_cannot_be_made_leaves_its_place(server: Server, clock: ManualClock) -> None:
+    """Twenty failures in a pool of two, and then it works."""
+    pool = open_pool(server, clock)
+    server.error = OSError("refused")
+    for _ in range(20):
+        with pytest.raises(OSError, match="refused"):
+            await pool.acquire()
+    server.error = None
+    assert len({await pool.acquire(), await pool.acquire()}) == 2
+
+
+async def test_who_waited_first_is_served_first(server: Server, clock: ManualClock) -> None:
+    """In order, also past those who went away meanwhile."""
+    pool = open_pool(server, clock, size=1)
+    held = await pool.acquire()
+    served: list[int] = []
+
+    async def wait(number: int) -> None:
+        connection = await pool.acquire()
+        served.append(number)
+        pool.release(connection)
+
+    tasks = [asyncio.create_task(wait(number)) for number in range(5)]
+    await asyncio.sleep(0)
+    tasks[1].cancel()
+    pool.release(held)
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert served == [0, 2, 3, 4]
+
+
+async def test_a_turn_that_comes_with_the_cancellation_is_passed_on(
+    server: Server, clock: ManualClock
+) -> None:
+    """Its place is not lost with who went away."""
+    pool = open_pool(server, clock, size=1)
+    held = await pool.acquire()
+    first = asyncio.create_task(pool.acquire())
+    second = asyncio.create_task(pool.acquire())
+    await asyncio.sleep(0)
+    pool.release(held)  # it is the first one's turn now, and it goes away in the same moment
+    first.cancel()
+    assert await second is held
+    assert first.cancelled()
+
+
+async def test_waiting_ends_in_time(server: Server, clock: ManualClock) -> None:
+    """With an error that says so, and without a trace: the next in line is served."""
+    pool = open_pool(server, clock, size=1, seconds=0.02)
+    held = await pool.acquire()
+    with pytest.raises(StoreUnavailable, match="no connection to it came free in time; nothing was stored"):
+        await pool.acquire()
+    pool.release(held)
+    assert await pool.acquire() is held
+
+
+async def test_a_crowd_is_told_at_once(server: Server, clock: ManualClock) -> None:
+    """Nobody waits behind more than the bound."""
+    pool = open_pool(server, clock, size=1, crowd=1)
+    held = await pool.acquire()
+    waiting = asyncio.create_task(pool.acquire())
+    await asyncio.sleep(0)
+    with pytest.raises(StoreUnavailable, match="Too many requests wait"):
+        await pool.acquire()
+    pool.release(held)
+    assert await waiting is held
+
+
+async def test_distrust_closes_what_is_idle_and_nothing_in_use(server: Server, clock: ManualClock) -> None:
+    """What is in use shows by itself what it is worth."""
+    pool = open_pool(server, clock)
+    used, idle = await pool.acquire(), await pool.acquire()
+    pool.release(idle)
+    pool.distrust()
+    assert (used.ended, idle.ended) == ("", "terminated")
+
+
+async def test_the_end(server: Server, clock: ManualClock) -> None:
+    """Idle ones say goodbye, or go without; one in use goes when it comes back; nothing is handed out."""
+    pool = open_pool(server, clock, size=3)
+    used, idle, stubborn = [await pool.acquire() for _ in range(3)]
+    stubborn.refuses_goodbye = True
+    pool.release(idle)
+    pool.release(stubborn)
+    await pool.close()
+    with pytest.raises(StoreUnavailable, match="shutting down"):
+        await pool.acquire()
+    pool.release(used)
+    assert [each.ended for each in (used, idle, stubborn)] == ["terminated", "closed", "terminated"]
+    await until(lambda: len(server.made) == 3)
