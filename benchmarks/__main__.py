@@ -9,7 +9,7 @@ from collections.abc import Callable
 from benchmarks.interleaved import Plan
 from benchmarks.load.closed import uses_wrk
 from benchmarks.report import Row, publish
-from benchmarks.rows import costs, growth, peers, reads, writes
+from benchmarks.rows import costs, growth, peers, reads, shared, writes
 
 
 def _groups(*, full: bool) -> dict[str, Callable[[Plan], list[Row]]]:
@@ -20,6 +20,7 @@ def _groups(*, full: bool) -> dict[str, Callable[[Plan], list[Row]]]:
         "keys": growth.measure_keys,
         "log": costs.measure_log,
         "resources": costs.measure_resources,
+        "shared": shared.measure,
         "peers": peers.measure,
     }
 

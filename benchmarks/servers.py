@@ -67,11 +67,16 @@ def _answers(port: int) -> bool:
 
 @contextmanager
 def running(
-    name: str, command: list[str], port: int, folder: Path, environment: dict[str, str] | None = None
+    name: str,
+    command: list[str],
+    port: int,
+    folder: Path,
+    environment: dict[str, str] | None = None,
+    on: set[int] | None = None,
 ) -> Iterator[Server]:
-    """Start a server, wait for its first answer, end it with SIGTERM."""
+    """Start a server on its core, or on those of `on`, wait for its first answer, end it with SIGTERM."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("PETSTORE_")}
-    server_cores = cores()[0]
+    server_cores = on or cores()[0]
     began = time.perf_counter()
     log = (folder / f"{name}.log").open("wb")
     process = subprocess.Popen(
@@ -104,7 +109,12 @@ def running(
 
 @contextmanager
 def petstore(
-    name: str, database: Path, *, access_log: bool = False, environment: dict[str, str] | None = None
+    name: str,
+    database: Path,
+    *,
+    access_log: bool = False,
+    environment: dict[str, str] | None = None,
+    on: set[int] | None = None,
 ) -> Iterator[Server]:
     """This project's server as an operator starts it, on a database that exists."""
     import sys
@@ -115,9 +125,10 @@ def petstore(
         "PETSTORE_PORT": str(port),
         "PETSTORE_ACCESS_LOG": "on" if access_log else "off",
         "PETSTORE_ADDRESS_PER_MINUTE": "1000000000",
+        "PETSTORE_DRAIN": "0s",
     }
     command = [str(Path(sys.executable).parent / "petstore"), "serve"]
-    with running(name, command, port, database.parent, settings | (environment or {})) as server:
+    with running(name, command, port, database.parent, settings | (environment or {}), on) as server:
         yield server
 
 

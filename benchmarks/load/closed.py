@@ -49,10 +49,11 @@ class Load(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """Requests a second, and how many answers had another status than expected."""
+    """Requests a second over so long, and how many answers had another status than expected."""
 
     per_second: float
     unexpected: int
+    seconds: float
 
 
 def uses_wrk() -> bool:
@@ -116,7 +117,8 @@ def _wrk(load: Load, port: int, seconds: float, lines: Path) -> Outcome:
         raise RuntimeError(f"wrk said: {text}")
     refused = int(failed[1]) if failed else 0
     unexpected = refused if load.expect < 400 else int(requests[1]) - refused
-    return Outcome(float(rate[1]), unexpected + (sum(map(int, errors.groups())) if errors else 0))
+    seconds = int(requests[1]) / float(rate[1])
+    return Outcome(float(rate[1]), unexpected + (sum(map(int, errors.groups())) if errors else 0), seconds)
 
 
 def _bundled(load: Load, port: int, seconds: float, lines: Path) -> Outcome:

@@ -46,7 +46,7 @@ async def _main(port: int, seconds: float, lines: list[str], load: Load) -> Outc
     spent = time.perf_counter() - began
     for connection in connections:
         connection.close()
-    return Outcome(answered / spent, unexpected)
+    return Outcome(answered / spent, unexpected, spent)
 
 
 if __name__ == "__main__":
