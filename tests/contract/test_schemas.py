@@ -1,0 +1,34 @@
+"""The schemas of the stores: the same tables and columns, so that a migration in one is missed in none."""
+
+from __future__ import annotations
+
+import apsw
+import pytest
+
+from petstore.storage import StoreOptions, open_storage
+from tests.support.clock import ManualClock
+from tests.support.postgres import fresh_database, run
+
+# What only one of them has: how it counts its steps, and how SQLite tells what changed.
+OWN = {"schema_migrations", "versions", "sqlite_sequence"}
+
+
+@pytest.fixture
+def sqlite_columns(tmp_path) -> set[tuple[str, str]]:
+    open_storage(f"sqlite:///{tmp_path}/schema.db", ManualClock(), StoreOptions())
+    connection = apsw.Connection(str(tmp_path / "schema.db"))
+    rows = connection.execute(
+        "SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'"
+    )
+    return {(table, column) for table, column in rows if table not in OWN}
+
+
+def test_they_have_the_same_tables_and_columns(sqlite_columns: set[tuple[str, str]]) -> None:
+    """Types are each dialect's own affair."""
+    with fresh_database() as url:
+        open_storage(url, ManualClock(), StoreOptions())
+        rows = run(
+            url,
+            "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'",
+        )
+    assert {(table, column) for table, column in rows if table not in OWN} == sqlite_columns
