@@ -16,7 +16,7 @@ COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test test-fast check format bench micro lock clean
+.PHONY: help setup serve cluster test test-fast check format bench micro lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } \
@@ -28,6 +28,10 @@ setup: ## Make the environment in .venv from the hashed lock file
 
 serve: setup ## Serve on 127.0.0.1:8080, with a database and a key made at the first start
 	@exec $(BIN)/petstore serve
+
+cluster: ## Run PostgreSQL, Valkey, two replicas and nginx here (ARGS='--for 60s', ARGS=restart)
+	$(DEVELOP)
+	@exec $(BIN)/python -m tools.cluster $(ARGS)
 
 ##@ Work on it
 test: ## Run the whole suite; at least 95 % of all branches must be covered

@@ -1,0 +1,265 @@
+"""Two replicas of two workers behind nginx, PostgreSQL and Valkey, as `make cluster` starts them.
+
+The promises of one process, kept by all of them together.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.cluster import Client, Load, issue_key, metric, running_cluster, walk, workers
+from tests.support.valkey import Client as ValkeyClient
+from tests.support.waiting import wait_for
+from tools.cluster.cluster import Cluster
+from tools.cluster.parts import Replica, answers
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("e2e-cluster")]
+
+CONNECTIONS = 6  # to each replica, so that every worker has some
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """One for all tests of this module."""
+    with running_cluster(access_log="off", ban_minimum_rejections="1000000") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def key(cluster: Cluster) -> str:
+    """A key that nothing limits."""
+    return issue_key(cluster, "large")
+
+
+@pytest.fixture
+def clients(cluster: Cluster, key: str) -> Iterator[list[Client]]:
+    """Connections to both replicas by turns."""
+    yield from connected(cluster, key)
+
+
+def connected(cluster: Cluster, key: str) -> Iterator[list[Client]]:
+    made = [Client(port, key) for _ in range(CONNECTIONS) for port in cluster.ports.replicas]
+    yield made
+    for client in made:
+        client.close()
+
+
+def stored(cluster: Cluster, key: str, names: list[str]) -> Counter[str]:
+    """How often each of the names is in the store."""
+    client = Client(cluster.ports.front, key)
+    wanted = set(names)
+    found = Counter(pet["name"] for pet in walk([client]) if pet["name"] in wanted)
+    client.close()
+    return found
+
+
+class TestEveryReplica:
+    """What one replica was told, every other knows with its next request."""
+
+    def test_a_revoked_key_is_refused_by_the_next_request(self, cluster: Cluster) -> None:
+        """By every worker of both replicas, which all have kept the key, and through nginx."""
+        secret = issue_key(cluster, "leaked")
+        for made in connected(cluster, secret):
+            made.append(Client(cluster.ports.front, secret))
+            assert {client("GET", "/v1/pets?limit=1").status for client in made} == {200}
+            number = cluster.petstore("keys", "list", "leaked").splitlines()[-1].split()[0]
+            cluster.petstore("keys", "revoke", number)
+            assert [client("GET", "/v1/pets?limit=1").status for client in made] == [401] * len(made)
+
+    def test_an_added_animal_is_in_the_next_list(self, clients: list[Client]) -> None:
+        """Of every worker of both replicas, which all have kept that page."""
+        for turn, client in enumerate(clients):
+            number = client.add(f"seen-{turn}").json()["id"]
+            for other in clients:
+                assert [pet["id"] for pet in other("GET", f"/v1/pets?id={number}").json()] == [number]
+                assert other("GET", "/v1/pets?limit=100").status == 200
+            added = clients[turn - 1].add(f"last-{turn}").json()["id"]
+            for other in clients:
+                assert other("GET", f"/v1/pets?id={added}&id={number}").json()[-1]["id"] == added
+
+    def test_a_walk_through_both_keeps_its_promise(
+        self, cluster: Cluster, key: str, clients: list[Client]
+    ) -> None:
+        """Pages by turns from either replica, while animals are added through both: each that was there
+        before the first page exactly once, each other one at most once, in ascending order."""
+        with Load(cluster.ports.front, key) as load:
+            load.wait_for_more(300)
+            for _ in range(3):
+                before = {pet["id"] for pet in walk(clients)}
+                found = [pet["id"] for pet in walk(clients, limit=20)]
+                assert found == sorted(set(found))
+                assert before <= set(found)
+        assert load.failed == []
+        assert stored(cluster, key, load.added) == Counter(load.added)
+
+
+class TestWithoutAnInterruption:
+    """Restarts and reloads under load: no request of any kind fails, and nothing is stored twice."""
+
+    def test_a_rolling_restart_of_both_replicas(self, cluster: Cluster, key: str) -> None:
+        """One after the other, each with SIGTERM; a POST without an Idempotency-Key is not lost either."""
+        with Load(cluster.ports.front, key) as load:
+            load.wait_for_more(100)
+            for replica in cluster.replicas:
+                before = replica.child.pid
+                cluster.restart(replica)
+                assert replica.child.pid != before
+                load.wait_for_more(100)
+        assert load.failed == []
+        assert min(load.answered[kind] for kind in ("list", "plain", "keyed")) > 50
+        assert stored(cluster, key, load.added) == Counter(load.added)
+
+    def test_a_reload(self, cluster: Cluster, key: str) -> None:
+        """SIGHUP replaces the workers of a replica one by one, each beside its successor."""
+        replica = cluster.replicas[0]
+        before = set(workers(replica))
+        with Load(cluster.ports.front, key) as load:
+            load.wait_for_more(100)
+            os.kill(replica.child.pid, signal.SIGHUP)
+            wait_for(lambda: len(now := set(workers(replica))) == 2 and not now & before, "the new workers")
+            load.wait_for_more(100)
+        assert load.failed == []
+        assert stored(cluster, key, load.added) == Counter(load.added)
+
+
+class TestDeath:
+    """A worker that is killed with SIGKILL."""
+
+    def test_it_is_started_again_and_metrics_go_on(self, cluster: Cluster, key: str) -> None:
+        """What it had counted stays in the sum of its replica; the other worker serves meanwhile."""
+        replica = cluster.replicas[1]
+
+        def count() -> float:
+            return metric(replica, "petstore_requests_total")
+
+        def ask(times: int) -> None:
+            for _ in range(times):
+                client = Client(replica.port, key)
+                assert client("GET", "/v1/pets?limit=1").status == 200
+                client.close()
+
+        ask(40)
+        wait_for(lambda: count() >= 40, "the first counts")
+        began = wait_until_still(count)
+        killed, _ = old_worker([replica])
+        os.kill(killed, signal.SIGKILL)
+        wait_for_another(killed, replica)
+        ask(40)
+        wait_for(lambda: count() >= began + 40, "the counts of both")
+        assert count() == began + 40
+
+    @pytest.mark.parametrize("window", ["minute", "day"])
+    def test_the_quota_is_exact_meanwhile(self, cluster: Cluster, window: str) -> None:
+        """One account over all four workers, two windows in a row, a worker that dies in the second one: as
+        many are admitted as the limit says, but for those that it had counted and not answered."""
+        for attempt in range(3):
+            name = f"{window}-{attempt}"
+            limit, roomy = 600, 10**6
+            secret = (
+                issue_key(cluster, name, per_minute=limit)
+                if window == "minute"
+                else issue_key(cluster, name, per_minute=roomy, per_day=limit)
+            )
+            outages = lost_counters(cluster)
+            first = demand(cluster, secret, limit, kill=False)
+            pass_time(cluster, name, 60_000 if window == "minute" else 86_400_000)
+            second = demand(cluster, secret, limit, kill=True)
+            if lost_counters(cluster) > outages:
+                continue  # a busy machine did not answer within 50 ms: each worker had its share meanwhile
+            assert first == (limit, 0)
+            admitted, unanswered = second
+            assert admitted <= limit <= admitted + unanswered
+            assert unanswered <= CONNECTIONS
+            return
+        pytest.fail("Valkey did not answer within 50 ms in any of three attempts.")
+
+
+def wait_until_still(count: object) -> float:
+    """The count, once two looks a moment apart agree: workers share theirs about once a second."""
+    assert callable(count)
+    seen: list[float] = []
+
+    def is_still() -> bool:
+        seen.append(count())
+        return len(seen) > 60 and len(set(seen[-60:])) == 1
+
+    wait_for(is_still, "the counts of all workers")
+    return seen[-1]
+
+
+def lost_counters(cluster: Cluster) -> float:
+    """How often workers went without Valkey."""
+    return sum(metric(replica, "petstore_limiter_outages_total") for replica in cluster.replicas)
+
+
+def demand(cluster: Cluster, secret: str, limit: int, *, kill: bool) -> tuple[int, int]:
+    """Clients at all workers ask until each is refused, while one may be killed. Admitted, unanswered."""
+    seen: Counter[int] = Counter()
+    half = threading.Event()
+    victim, replica = old_worker(cluster.replicas)
+
+    def ask(port: int) -> None:
+        client, last = Client(port, secret), 0
+        while last != 429:
+            try:
+                last = client("GET", "/v1/pets?limit=1").status
+            except (OSError, http.client.HTTPException):
+                last = 0
+            seen[last] += 1
+            if seen[200] >= limit // 2:
+                half.set()
+        client.close()
+
+    ports = cluster.ports.replicas * (CONNECTIONS // 2)
+    threads = [threading.Thread(target=ask, args=(port,)) for port in ports]
+    for thread in threads:
+        thread.start()
+    if kill:
+        assert half.wait(20)
+        os.kill(victim, signal.SIGKILL)
+    for thread in threads:
+        thread.join()
+    if kill:
+        wait_for_another(victim, replica)
+    assert set(seen) <= {200, 429, 0}
+    return seen[200], seen[0]
+
+
+def old_worker(replicas: list[Replica]) -> tuple[int, Replica]:
+    """The oldest worker: a second death within seconds of the first would end the service."""
+    pid, replica = max(
+        ((pid, each) for each in replicas for pid in workers(each)), key=lambda one: age_of(one[0])
+    )
+    wait_for(lambda: age_of(pid) > 5.5, "a worker that is old enough")
+    return pid, replica
+
+
+def wait_for_another(dead: int, replica: Replica) -> None:
+    """Until another one has taken its place."""
+    wait_for(lambda: len(now := workers(replica)) == 2 and dead not in now, "another worker")
+    wait_for(lambda: answers(replica.port, "/readyz"), "it to serve")
+
+
+def age_of(pid: int) -> float:
+    """In seconds (Linux)."""
+    began = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    return float(Path("/proc/uptime").read_text().split()[0]) - began / os.sysconf("SC_CLK_TCK")
+
+
+def pass_time(cluster: Cluster, name: str, milliseconds: int) -> None:
+    """As if the account's windows had opened so much earlier: the next request opens new ones."""
+    client = ValkeyClient(cluster.valkey.url_file.read_text())
+    accounts = cluster.petstore("accounts", "list").splitlines()
+    (number,) = [line.split()[0] for line in accounts if line.split()[1:2] == [name]]
+    place = f"{{petstore}}:account:{number}"
+    opened, used, day, day_used = map(int, client("GET", place).split())
+    days = milliseconds // 86_400_000
+    client("SET", place, f"{opened - milliseconds} {used} {day - days} {day_used}", "KEEPTTL")

@@ -1,0 +1,170 @@
+"""`make cluster` as an operator meets it: what it prints works as pasted, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from petstore.keys import KEY_PATTERN
+from tests.architecture.sources import ROOT
+from tests.support.cluster import folder
+from tests.support.postgres import absent
+from tests.support.server import free_port
+from tests.support.waiting import wait_for
+from tools.cluster import programs
+from tools.cluster.parts import answers
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("e2e-cluster")]
+
+
+def five_ports() -> int:
+    """The first of five that are free in a row."""
+    first = 0
+    while not 0 < first < 65_000 or not all(map(is_free, range(first, first + 5))):
+        first = free_port()
+    return first
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+class Command:
+    """The running command; `text` is what it has printed."""
+
+    def __init__(self, data: Path, *words: str) -> None:
+        self.data = data
+        self.port = five_ports()
+        self._output = data.with_name(f"{data.name}-output.txt")
+        with self._output.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tools.cluster", "--data", data, "--port", str(self.port), *words],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def text(self) -> str:
+        return self._output.read_text(encoding="utf-8")
+
+    def wait_until_ready(self) -> None:
+        wait_for(lambda: "Ctrl+C" in self.text or self.process.poll() is not None, "the cluster")
+        assert self.process.poll() is None, self.text
+
+    def commands(self, begin: str) -> list[str]:
+        """The printed lines that begin so."""
+        return [line.strip() for line in self.text.splitlines() if line.startswith(f"  {begin}")]
+
+    def children(self) -> set[int]:
+        """Everything that it has started, and what these have."""
+        found: set[int] = set()
+        waiting = [self.process.pid]
+        while waiting:
+            listed = Path(f"/proc/{waiting.pop()}/task").glob("*/children")
+            new = {int(pid) for children in listed for pid in children.read_text().split()}
+            waiting += new - found
+            found |= new
+        return found
+
+
+@contextmanager
+def command(*words: str) -> Iterator[Command]:
+    with folder() as path:
+        if programs.system_nginx() is None:
+            absent("nginx")
+        started = Command(path / "data", *words)
+        try:
+            started.wait_until_ready()
+            yield started
+        finally:
+            started.process.kill()
+            started.process.wait(10)
+
+
+def shell(line: str) -> str:
+    """What a line prints in a shell, in the checkout."""
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def test_what_it_prints_works_and_it_leaves_nothing_behind() -> None:
+    """Each line for curl, the command line and psql; a rolling restart; SIGTERM ends all in order, and a
+    second start finds what the first one left."""
+    if not shutil.which("curl"):
+        absent("curl")
+    with command() as running:
+        key = re.search(KEY_PATTERN, running.text)
+        assert key is not None
+        lists, posts, others = [], [], []
+        for line in running.commands("curl"):
+            (posts if " -d " in line else lists if "/v1/pets" in line else others).append(line)
+        assert (len(lists), len(posts), len(others)) == (3, 1, 1)
+        assert "201 Created" in shell(posts[0])
+        for line in lists:
+            assert '"name":"Rex"' in shell(line)
+        assert "petstore_requests_total" in shell(others[0])
+        (usage,) = running.commands("PETSTORE_")
+        assert "local" in shell(usage)
+        (psql,) = [line for line in running.commands("") if "/psql " in line or line.startswith("psql ")]
+        if Path(psql.split()[0]).exists():
+            assert "Rex" in shell(f"{psql} -Atc 'SELECT name FROM pets'")
+        (restart,) = running.commands("make cluster")
+        words = re.sub(r"^make cluster ARGS='(.*)'$", r"\1", restart)
+        before = running.children()
+        shell(f"{sys.executable} -m tools.cluster {words}")
+        children = running.children()
+        assert len(before & children) < len(before)
+        running.process.send_signal(signal.SIGTERM)
+        assert running.process.wait(30) == 0
+        assert running.text.endswith("Stopped; nothing runs any more.\n")
+        assert [pid for pid in before | children if Path(f"/proc/{pid}").exists()] == []
+        assert all(is_free(port) for port in range(running.port, running.port + 5))
+
+        again = Command(running.data, "--for", "100ms")
+        assert again.process.wait(40) == 0
+        assert re.search(KEY_PATTERN, again.text) is None
+        assert "The data of the last time is there." in again.text
+
+
+def test_a_kill_leaves_nothing_behind_either() -> None:
+    """SIGKILL to the command: the kernel tells its children to stop (Linux)."""
+    with command("--for", "50s") as running:
+        children = running.children()
+        assert answers(running.port, "/healthz")
+        os.kill(running.process.pid, signal.SIGKILL)
+        running.process.wait(10)
+        wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children), "all to end")
+
+
+def test_a_port_that_is_taken_is_told() -> None:
+    """One line with the part's log instead of a trace, exit code 1, and everything else is ended again."""
+    with folder() as path, socket.create_server(("127.0.0.1", 0)) as taken:
+        first = taken.getsockname()[1] - 3
+        done = subprocess.run(
+            [sys.executable, "-m", "tools.cluster", "--data", path / "data", "--port", str(first)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=50,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert "Error: PostgreSQL did not start" in done.stderr
+        assert "Traceback" not in done.stderr

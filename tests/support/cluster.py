@@ -1,0 +1,191 @@
+"""The real topology for tests: tools/cluster in a directory of its own, and clients that load it.
+
+nginx has to be there: where it is not, tests skip, and fail when CI is set.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import shutil
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from petstore.keys import KEY_PATTERN
+from tests.support.postgres import absent
+from tests.support.server import Response, free_port
+from tools.cluster import programs
+from tools.cluster.cluster import Cluster, Ports
+from tools.cluster.parts import Replica
+
+_SHARED_MEMORY = Path("/dev/shm")
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """A directory that the user nobody can reach, in memory where that is possible."""
+    path = Path(tempfile.mkdtemp(prefix="cl-", dir=_SHARED_MEMORY if _SHARED_MEMORY.is_dir() else None))
+    path.chmod(0o755)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def running_cluster(**settings: str) -> Iterator[Cluster]:
+    """A cluster with these settings for its replicas."""
+    with folder() as path:
+        if programs.system_nginx() is None:
+            absent("nginx")
+        ports = Ports(free_port(), (free_port(), free_port()), free_port(), free_port())
+        cluster = Cluster(path, ports, lambda _: None, settings)
+        cluster.start()
+        try:
+            yield cluster
+        finally:
+            cluster.stop()
+
+
+def issue_key(cluster: Cluster, name: str, *, per_minute: int = 10**6, per_day: int = 10**7) -> str:
+    """A key of a new Enterprise account, made by the command line as an operator would."""
+    limits = ("--per-minute", str(per_minute), "--per-day", str(per_day))
+    cluster.petstore("accounts", "add", name, "--plan", "enterprise", *limits)
+    found = re.search(KEY_PATTERN, cluster.petstore("keys", "issue", name))
+    assert found is not None
+    return found[0]
+
+
+class Client:
+    """One connection that is kept, as a program of a customer keeps it."""
+
+    def __init__(self, port: int, key: str) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        self._key = key
+
+    def __call__(
+        self,
+        method: str,
+        target: str,
+        document: object = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Response:
+        """One request. Raises OSError and HTTPException when there is no whole answer."""
+        body = None if document is None else json.dumps(document).encode()
+        sent = {
+            "Authorization": f"Bearer {self._key}",
+            **({"Content-Type": "application/json"} if body else {}),
+        }
+        try:
+            self._connection.request(method, target, body, sent | dict(headers or {}))
+            answer = self._connection.getresponse()
+            return Response(answer, answer.read())
+        except (OSError, http.client.HTTPException):
+            self._connection.close()
+            raise
+
+    def add(self, name: str, **headers: str) -> Response:
+        """POST an animal; `idempotency_key` becomes a header."""
+        given = {header.replace("_", "-"): text for header, text in headers.items()}
+        return self("POST", "/v1/pets", {"name": name, "categoryId": 1}, given)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class Load:
+    """Clients on connections of their own that list and add without a pause, until the block ends.
+
+    `failed` are the requests that were not answered as they should; `added` the names of the acknowledged.
+    """
+
+    def __init__(self, port: int, key: str, clients: int = 4) -> None:
+        self.failed: list[Any] = []
+        self.added: list[str] = []
+        self.answered: Counter[str] = Counter()
+        self._port = port
+        self._key = key
+        self._over = threading.Event()
+        self._progress = threading.Condition()
+        self._threads = [threading.Thread(target=self._run, args=(number,)) for number in range(clients)]
+
+    def _run(self, number: int) -> None:
+        client = Client(self._port, self._key)
+        for turn in count():
+            if self._over.is_set():
+                break
+            kind, name = ("list", "plain", "keyed")[turn % 3], f"{id(self)}-{number}-{turn}"
+            try:
+                if kind == "list":
+                    answer, right = client("GET", "/v1/pets?limit=5"), 200
+                else:
+                    answer, right = (
+                        client.add(name, **({"idempotency_key": name} if kind == "keyed" else {})),
+                        201,
+                    )
+                if answer.status != right:
+                    self.failed.append((kind, answer.status, answer.body))
+                elif kind != "list":
+                    self.added.append(name)
+            except (OSError, http.client.HTTPException) as error:
+                self.failed.append((kind, repr(error)))
+            with self._progress:
+                self.answered[kind] += 1
+                self._progress.notify_all()
+        client.close()
+
+    def wait_for_more(self, requests: int) -> None:
+        """Until so many more have been answered."""
+        with self._progress:
+            goal = self.answered.total() + requests
+            assert self._progress.wait_for(lambda: self.answered.total() >= goal, 30)
+
+    def __enter__(self) -> Load:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+
+def walk(clients: list[Client], limit: int = 100) -> list[dict[str, Any]]:
+    """All animals, each page from the next of the clients in turn."""
+    found: list[dict[str, Any]] = []
+    target = f"/v1/pets?limit={limit}"
+    for turn in count():
+        answer = clients[turn % len(clients)]("GET", target)
+        assert answer.status == 200, answer.body
+        found += answer.json()
+        further = re.search(r'<([^>]+)>; *rel="next"', answer.headers["link"])
+        if further is None:
+            return found
+        target = further[1]
+    raise AssertionError("unreachable: the walk ends")
+
+
+def workers(replica: Replica) -> list[int]:
+    """The processes that serve (Linux)."""
+    found: list[int] = []
+    for children in Path(f"/proc/{replica.child.pid}/task").glob("*/children"):
+        with suppress(OSError):
+            found += [int(pid) for pid in children.read_text().split()]
+    return found
+
+
+def metric(replica: Replica, name: str) -> float:
+    """The sum over all labels of a metric of a replica."""
+    connection = http.client.HTTPConnection("127.0.0.1", replica.port, timeout=10)
+    connection.request("GET", "/metrics")
+    text = connection.getresponse().read().decode()
+    connection.close()
+    return sum(float(value) for value in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", text, re.M))

@@ -1,0 +1,1 @@
+"""`make cluster`: PostgreSQL, Valkey, two replicas and nginx as plain processes on one machine."""
