@@ -29,6 +29,11 @@ _POOL = 3  # so few that many clients' transactions have to take turns on one se
 _started: list[int] = []
 
 
+def program() -> str | None:
+    """Where PgBouncer is, if it is."""
+    return shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+
+
 def pooled(url: str) -> str:
     """The same database of the shared server through PgBouncer, which is started at the first call."""
     if not _started:
@@ -37,10 +42,10 @@ def pooled(url: str) -> str:
 
 
 def _start() -> int:
-    program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-    if program is None:
+    found = program()
+    if found is None:
         absent("PgBouncer")
-    assert program is not None
+    assert found is not None
     folder, port = own_folder(), free_port()
     place = place_of(shared_url())
     where = (
@@ -56,7 +61,7 @@ def _start() -> int:
     )
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [program, folder / "pgbouncer.ini"],
+            [found, folder / "pgbouncer.ini"],
             **as_nobody(),
             cwd=folder,
             stdout=log,
