@@ -62,10 +62,13 @@ class Gate:
             raise self._failed(request, _ONE_MESSAGE)
         # The digest first, whatever the token: the work says nothing about how close a guess was.
         key_digest = digest(token)
-        decision = None
-        grant = self._kept.get(key_digest)
-        if grant is not None:
-            decision = await self._take_kept(grant)
+        grant, decision = self._kept.get(key_digest), None
+        # A key whose end has come is read afresh: its refusal is never an old one.
+        if grant is not None and (grant.expires_at_ms is None or grant.expires_at_ms > self._clock.now_ms()):
+            version = self._kept_version
+            decision = await self._limiter.take(grant, version)
+            if decision is None and version == self._kept_version:
+                self._kept.clear()
         if grant is None or decision is None:
             grant, decision = await self._take_afresh(request, token, key_digest)
         request.grant = grant
@@ -79,19 +82,6 @@ class Gate:
     def describe(self, request: Request) -> Decision:
         """The address's window, for an answer that was given before authentication."""
         return self._addresses.peek(request.client_address(self._trusted))
-
-    async def _take_kept(self, grant: Grant) -> Decision | None:
-        """Take by a grant that is kept; None when it has to be read afresh.
-
-        A key whose end has come is read afresh too: its refusal is never an old one.
-        """
-        if grant.expires_at_ms is not None and grant.expires_at_ms <= self._clock.now_ms():
-            return None
-        version = self._kept_version
-        decision = await self._limiter.take(grant, version)
-        if decision is None and version == self._kept_version:
-            self._kept.clear()
-        return decision
 
     async def _take_afresh(self, request: Request, token: bytes, key_digest: bytes) -> tuple[Grant, Decision]:
         """Read the grant from the store, take by it, and keep it when nothing has changed meanwhile."""
