@@ -5,6 +5,7 @@ A further store is one more class here and one more id in STORES; a further limi
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
@@ -178,15 +179,20 @@ class ValkeyBackend:
         self.time = SteeredTime(self.url, clock)
         self.limiter: Limiter | None = None
         self._opened: SharedCounters | None = None
+        self._opening = asyncio.Lock()
 
     async def take(self, grant: Grant) -> Decision:
-        if self.limiter is None:
-            self._opened = await open_shared(self.url, FailOnOutage(), steered_scripts(), PATIENT)
-            self.limiter = self._opened.limiter(self.ledger, self._clock, self._policy, 1, refuse=True)
-        self.time.tell()
-        decision = await self.limiter.take(grant)
+        decision = await (await self._limiter()).take(grant)
         assert decision is not None
         return decision
+
+    async def _limiter(self) -> Limiter:
+        self.time.tell()
+        async with self._opening:
+            if self.limiter is None:
+                self._opened = await open_shared(self.url, FailOnOutage(), steered_scripts(), PATIENT)
+                self.limiter = self._opened.limiter(self.ledger, self._clock, self._policy, 1, refuse=True)
+        return self.limiter
 
     async def restart(self) -> None:
         """The last process stops and another one starts; Valkey goes on."""

@@ -15,7 +15,7 @@ from petstore.quota import BanPolicy
 from petstore.storage import Store, StoreOptions, open_storage
 from tests.contract.conftest import LIMITERS, LimiterBackend
 from tests.support.clock import ManualClock
-from tests.support.histories import ACCOUNT_OF_KEY, POLICY, Event, compare, histories
+from tests.support.histories import ACCOUNT_OF_KEY, POLICY, Event, compare, histories, telling
 
 
 async def store_with_the_histories_keys(path: Path, clock: ManualClock) -> Store:
@@ -39,6 +39,7 @@ async def limiter(limiter_kind: str, store: Store, clock: ManualClock) -> AsyncI
     await opened.close()
 
 
+@telling
 @given(events=histories())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_it_decides_as_the_rules_say(limiter_kind: str, tmp_path: Path, events: list[Event]) -> None:

@@ -13,7 +13,18 @@ from petstore.limiter.memory import MemoryLimiter
 from petstore.quota import BanPolicy, Decision, KeyStanding, LimiterState, decide
 from petstore.usage import AccountWindows, UsageChanges
 from tests.support.clock import ManualClock
-from tests.support.histories import POLICY, Event, Model, Move, Pardon, SetPlan, Take, as_told, histories
+from tests.support.histories import (
+    POLICY,
+    Event,
+    Model,
+    Move,
+    Pardon,
+    SetPlan,
+    Take,
+    as_told,
+    histories,
+    telling,
+)
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import Client, emptied_url
 from tests.support.versions import SteeredVersions
@@ -47,6 +58,7 @@ async def ban(replica: Replica, clock: ManualClock, grant: Grant) -> Decision:
     return decision
 
 
+@telling
 @given(events=histories())
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_three_limiters_decide_alike(events: list[Event]) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 
 from petstore.keys import Grant
 from petstore.quota import Decision, KeyStanding, decide
 from petstore.usage import AccountWindows
 from tests.support.clock import ManualClock
-from tests.support.histories import POLICY, Event, Move, Pardon, Take, compare, histories
+from tests.support.histories import POLICY, Event, compare, histories, telling
 
 
 class PureLimiter:
@@ -30,13 +30,8 @@ class PureLimiter:
         """Nothing: that is the point."""
 
 
-_BAN = [Take(1, 4), Move(2_001), Take(1, 4)]
-
-
-@given(histories())
-@example([*_BAN, Move(-30_000), Take(1, 2), Move(31_000), Take(1, 1)])
-@example([*_BAN, Pardon(1), Take(1, 4), Take(2, 1)])
-@example([*_BAN, Move(60_000), *_BAN, Move(300_000), *_BAN, Move(900_000), *_BAN])
+@telling
+@given(events=histories())
 @settings(max_examples=300, deadline=None)
 def test_the_arithmetic_decides_as_the_rules_say(events: list[Event]) -> None:
     """Requests, plan changes, pardons and clock steps in any order: every Decision is the model's."""

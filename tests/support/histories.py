@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from math import ceil
 
+from hypothesis import example
 from hypothesis import strategies as st
 
 from petstore.keys import Grant
@@ -89,6 +90,43 @@ def histories(draw: st.DrawFn, size: int = 40) -> list[Event]:
     if draw(st.booleans()):
         events.insert(draw(st.integers(0, len(events))), Move(-82_800_000))
     return events
+
+
+_BAN = [Take(1, 4), Move(2_001), Take(1, 4)]  # of a key that has used nothing, on its account's first plan
+
+# Each reaches one rule's edge: what random events seldom meet.
+TELLING: list[list[Event]] = [
+    # the day is used up before the minute
+    [SetPlan(1, 6, 3), Take(1, 5)],
+    # a minute is over at its 60th second
+    [Take(1, 4), Move(59_999), Take(1, 1), Move(1), Take(1, 4)],
+    # the grace's last millisecond still counts as in flight
+    [Take(1, 4), Move(2_000), Take(1, 4), Move(1), Take(1, 4)],
+    # with both windows used up the later reset binds: the next minute's refusals are of the same window
+    [SetPlan(1, 3, 3), Take(1, 4), Move(60_000), Take(1, 4)],
+    # strikes are counted in a window of their own, which ends, and which a clock that was set back ends too
+    [SetPlan(1, 3, 3), Take(1, 4), Move(2_001), Take(1, 3), Move(299_999), Take(1, 1)],
+    [SetPlan(1, 3, 3), Take(1, 4), Move(2_001), Take(1, 3), Move(300_000), Take(1, 4)],
+    [SetPlan(1, 3, 3), Take(1, 4), Move(5_000), Take(1, 3), Move(-1_000), Take(1, 4)],
+    # a request during a ban opens no window
+    [*_BAN, Move(59_000), Take(1, 1), Move(2_000), Take(1, 1)],
+    # a clock that was set back behind a ban's beginning
+    [*_BAN, Move(-30_000), Take(1, 2), Move(31_000), Take(1, 1)],
+    # a pardon is of one key
+    [*_BAN, Pardon(1), Take(1, 4), Take(2, 1)],
+    # the ladder, its last step twice
+    [*_BAN, Move(61_000), *_BAN, Move(301_000), *_BAN, Move(901_000), *_BAN, Move(901_000), Take(1, 1)],
+    # forgiven exactly a day after the last ban's end, and not a millisecond before
+    [*_BAN, Move(86_458_997), *_BAN],
+    [*_BAN, Move(86_458_998), *_BAN],
+]
+
+
+def telling(test: Callable[..., None]) -> Callable[..., None]:
+    """For a test of `events` by Hypothesis: these histories as well."""
+    for history in TELLING:
+        test = example(events=history)(test)
+    return test
 
 
 @dataclass

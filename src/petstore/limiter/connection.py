@@ -39,6 +39,7 @@ class Connection(asyncio.Protocol):
         self._watch: asyncio.TimerHandle | None = None
         self._sent = self._answered = self._expected = 0
         self.is_lost = False
+        self._closed = asyncio.Event()
         self.on_lost: Callable[[str], None] = lambda reason: None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -93,7 +94,13 @@ class Connection(asyncio.Protocol):
             self._look()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._closed.set()
         self.give_up(f"the connection was lost: {exc}" if exc else "the connection was closed")
+
+    async def close(self) -> None:
+        """Give it up, and see that it is gone."""
+        self.give_up("closed")
+        await self._closed.wait()
 
     def give_up(self, reason: str) -> None:
         """Take it as lost: everybody who waits is told, and nothing more is sent."""
@@ -138,11 +145,11 @@ async def connect(url: ValkeyUrl, *greeting: bytes, patience_seconds: float = PA
                 _, connection = await loop.create_connection(make, url.host, url.port, ssl=tls)
             for reply in await asyncio.gather(*map(connection.call, (*first, *greeting))):
                 raise_for(reply)
-    except (OSError, TimeoutError) as error:
-        raise Unreachable(f"it can't be connected to: {str(error) or 'no answer'}") from error
-    except BaseException:
+    except BaseException as error:
         if connection is not None:
-            connection.give_up("the greeting failed")
+            await connection.close()
+        if isinstance(error, OSError | TimeoutError):
+            raise Unreachable(f"it can't be connected to: {str(error) or 'no answer'}") from error
         raise
     return connection
 

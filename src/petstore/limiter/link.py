@@ -105,4 +105,4 @@ class Link:
             await asyncio.wait([self._probing])
         connection, self._connection = self._connection, None
         if connection is not None:
-            connection.give_up("closed")
+            await connection.close()

@@ -60,8 +60,7 @@ end
 
 if pardoned_now > pardoned then
   reset, first, strikes, strikes_opened, level, from, till = 0, 0, 0, 0, 0, 0, 0
-  pardoned = pardoned_now
-  key_changed = key_changed or key ~= '-'
+  pardoned = pardoned_now  -- kept with the key's next refusal; until then it is applied anew, to the same effect
 end
 
 -- A clock that was set back: counts stay, and no end is further away than a window or a ban is long.
