@@ -1,0 +1,144 @@
+"""The same requests get the same answers, whatever the service stands on (I9)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from petstore.errors import PetstoreError
+from petstore.pets import PetStatus
+from tests.support.clock import ManualClock
+from tests.support.postgres import fresh_database
+from tests.support.service import Answer, Shop, open_shop
+from tests.support.valkey import emptied_url
+
+# The name of a request, and what depends on the clock of the counters, which is Valkey's own: that limiters
+# decide alike is shown in tests/core, with clocks that can be steered. Everything else is the same.
+_OWN = {"x-request-id", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "ratelimit"}
+
+names = st.sampled_from(
+    ["Rex", " Ω\u2028", "'; DROP TABLE pets; --", "\\N", "🐈", "a" * 255, "", "\x00", "  "]
+)
+categories = st.sampled_from([0, 1, -(2**63), 2**63 - 1, 2**63, 1.0, "1", None])
+statuses = st.sampled_from([*PetStatus, "AVAILABLE", None])
+bodies = st.fixed_dictionaries({"name": names, "categoryId": categories}, optional={"status": statuses})
+keys = st.sampled_from(["", "one", "two", '"one"', "\x7f"])
+additions = st.tuples(st.just("add"), bodies, keys)
+filters = st.sampled_from(["", "&status=available", "&status=sold", "&status=lost", "&id=1&id=2&id=999"])
+walks = st.tuples(st.just("walk"), st.sampled_from(["1", "2", "3", "100", "0", "x"]), filters)
+# How far behind the newest animal; negative ones were never added.
+readings = st.tuples(st.just("read"), st.integers(-2, 12))
+changes = st.tuples(st.just("change"), st.integers(-1, 12), st.sampled_from(list(PetStatus)))
+revocations = st.tuples(st.just("revoke"))
+days = st.tuples(st.just("wait"), st.sampled_from([1, 3_600, 86_399, 86_401]))
+histories = st.lists(
+    st.one_of(additions, additions, walks, walks, readings, changes, revocations, days), max_size=12
+)
+
+
+class Backends:
+    """One service on each of the backends, with the same history behind it."""
+
+    def __init__(self, clock: ManualClock, shops: dict[str, Shop]) -> None:
+        self.clock = clock
+        self.shops = shops
+        self.newest = 0
+        self.accounts = 0
+
+    async def play(self, history: list[tuple[Any, ...]]) -> None:
+        """Each step everywhere; every answer is compared."""
+        self.accounts += 1
+        key = {}
+        for name, shop in self.shops.items():
+            key[name] = await shop.open_account(f"account-{self.accounts}", "enterprise", 10**6, 10**6)
+        for step in history:
+            answers = {name: await self._do(shop, key[name], step) for name, shop in self.shops.items()}
+            first, *others = answers.values()
+            assert all(other == first for other in others), (step, answers)
+            if step[0] == "wait":
+                self.clock.advance(step[1])
+
+    async def _do(self, shop: Shop, key: tuple[str, int], step: tuple[Any, ...]) -> Any:
+        secret, key_id = key
+        match step:
+            case ("add", body, idempotency):
+                headers = [("idempotency-key", idempotency)] if idempotency else []
+                answer = await shop.post(body, headers, key=secret)
+                if answer.status == 201:
+                    self.newest = max(self.newest, answer.json()["id"])
+                return comparable(answer)
+            case ("walk", limit, filters):
+                return await self._walk(shop, secret, f"/v1/pets?limit={limit}{filters}")
+            case ("read", behind):
+                return comparable(await shop.ask("GET", f"/v1/pets/{self.newest - behind}", key=secret))
+            case ("change", behind, status):
+                try:
+                    return await shop.store.pets.set_status(self.newest - behind, status, "test")
+                except PetstoreError as error:
+                    return type(error), error.message
+            case ("revoke",):
+                return (await shop.store.keys.revoke(key_id)).state(self.clock.now_ms())
+        return None
+
+    async def _walk(self, shop: Shop, secret: str, target: str) -> list[Any]:
+        """Some pages, by their links."""
+        pages = []
+        while target and len(pages) < 4:
+            answer = await shop.ask("GET", target, key=secret)
+            pages.append(comparable(answer))
+            target = answer.links.get("next", "") if answer.status == 200 else ""
+        return pages
+
+
+def comparable(answer: Answer) -> tuple[int, list[tuple[str, str]], Any]:
+    """What has to be the same."""
+    headers = sorted(pair for pair in answer.raw_headers if pair[0] not in _OWN)
+    return answer.status, headers, json.loads(answer.body)
+
+
+@pytest.fixture
+def backends(tmp_path: Path) -> Iterator[tuple[asyncio.Runner, Backends]]:
+    """A file, a server, and a server with shared counters."""
+    clock = ManualClock()
+    with ExitStack() as made, asyncio.Runner() as runner:
+        urls = [made.enter_context(fresh_database()) for _ in range(2)]
+        stack = AsyncExitStack()
+
+        async def opened() -> Backends:
+            shared = {"database_url": urls[1], "valkey_url": emptied_url()}
+            kinds: dict[str, dict[str, str]] = {
+                "sqlite": {},
+                "postgres": {"database_url": urls[0]},
+                "shared": shared,
+            }
+            shops = {}
+            for name, chosen in kinds.items():
+                (tmp_path / name).mkdir()
+                shops[name] = await stack.enter_async_context(open_shop(tmp_path / name, clock, **chosen))
+            return Backends(clock, shops)
+
+        try:
+            yield runner, runner.run(opened())
+        finally:
+            runner.run(stack.aclose())
+
+
+def test_the_same_requests_get_the_same_answers(backends: tuple[asyncio.Runner, Backends]) -> None:
+    """Status, body and headers of any history of additions, walks, changes, revocations and days: on a SQLite
+    file, on PostgreSQL, and on PostgreSQL with counters in Valkey."""
+    runner, services = backends
+
+    @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(histories)
+    def check(history: list[tuple[Any, ...]]) -> None:
+        runner.run(services.play(history))
+
+    check()
