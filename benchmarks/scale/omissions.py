@@ -1,0 +1,140 @@
+"""Steps of the protocol, each left out on purpose: what then goes wrong shows that the simulation can see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from benchmarks.scale.process import Process
+from benchmarks.scale.store import SimulatedStore
+from benchmarks.scale.valkey import SimulatedValkey
+from petstore.api.gate import Gate
+from petstore.api.head import Request
+from petstore.api.kept import Kept, KeptPages
+from petstore.keys import Grant
+from petstore.limiter import valkey as limiter_module
+from petstore.limiter.memory import MemoryLimiter
+from petstore.limiter.publisher import ValkeyPublisher
+from petstore.limiter.share import LocalShare
+from petstore.quota import BanPolicy, Decision
+from petstore.versions import UNKNOWN, Version, Versions
+
+
+class _Unmarked(ValkeyPublisher):
+    """Does not say that it is going to write."""
+
+    async def _tell(self, what: bytes, writer: bytes, keys: tuple[bytes, ...]) -> None:
+        if what != b"begin":
+            await super()._tell(what, writer, keys)
+
+
+class _KeptLate(KeptPages):
+    """Keeps a page under the version that was seen last, not under the one from before the read."""
+
+    def __init__(self, seen: Callable[[], Versions]) -> None:
+        super().__init__()
+        self._seen = seen
+
+    def keep(self, query: bytes, version: Version | None, page: Kept) -> None:
+        super().keep(query, self._seen().catalogue, page)
+
+
+class _LateGate(Gate):
+    """Keeps a grant under the decision's version, without looking at the one from before the read."""
+
+    async def _take_afresh(self, request: Request, token: bytes, key_digest: bytes) -> tuple[Grant, Decision]:
+        grant, decision = await super()._take_afresh(request, token, key_digest)
+        if decision.versions.keyring is not None:
+            self._keep(decision.versions.keyring, key_digest, grant)
+        return grant, decision
+
+
+class _NoVersions:
+    async def current(self) -> Versions:
+        return UNKNOWN
+
+    def known(self) -> Versions:
+        return UNKNOWN
+
+
+Fleet = list[Process]
+Omission = Callable[[Fleet, SimulatedStore, SimulatedValkey, BanPolicy], None]
+
+
+def _no_mark(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, ___: BanPolicy) -> None:
+    for process in fleet:
+        process.publisher = _Unmarked(process.link)
+
+
+def _no_bump(_: Fleet, __: SimulatedStore, valkey: SimulatedValkey, ___: BanPolicy) -> None:
+    valkey.moves = False
+
+
+def _answers_first(fleet: Fleet, store: SimulatedStore, valkey: SimulatedValkey, policy: BanPolicy) -> None:
+    """With the mark it would do no harm: while a writer is on its way everybody reads the store."""
+    _no_mark(fleet, store, valkey, policy)
+    store.late_answer = False
+
+
+def _late_pages(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, ___: BanPolicy) -> None:
+    for process in fleet:
+        limiter = process.limiter
+        process.operations._kept = _KeptLate(lambda limiter=limiter: limiter._versions)  # type: ignore[misc]
+
+
+def _late_grants(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, ___: BanPolicy) -> None:
+    for process in fleet:
+        process.gate = process.gate_on(process.limiter, _LateGate)
+
+
+def _own_counters(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, policy: BanPolicy) -> None:
+    for process in fleet:
+        process.gate = process.gate_on(MemoryLimiter(process.clock, policy, _NoVersions()))
+
+
+def _torn(_: Fleet, __: SimulatedStore, valkey: SimulatedValkey, ___: BanPolicy) -> None:
+    valkey.torn = True
+
+
+def _no_seeds(_: Fleet, store: SimulatedStore, __: SimulatedValkey, ___: BanPolicy) -> None:
+    store.recalls = False
+
+
+def _undivided(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, policy: BanPolicy) -> None:
+    for process in fleet:
+        process.limiter._share = LocalShare(process.clock, policy, 1)
+
+
+def _no_lease(_: Fleet, __: SimulatedStore, ___: SimulatedValkey, ____: BanPolicy) -> None:
+    """In `left_out`: it is one number of a module."""
+
+
+OMISSIONS: dict[str, Omission] = {
+    "mark": _no_mark,
+    "bump": _no_bump,
+    "mark, and answer after bump": _answers_first,
+    "version before read (pages)": _late_pages,
+    "version before read (grants)": _late_grants,
+    "lease": _no_lease,
+    "shared counters": _own_counters,
+    "one round trip": _torn,
+    "ledger's seeds": _no_seeds,
+    "divided share": _undivided,
+}
+
+
+@contextmanager
+def left_out(
+    step: str, fleet: Fleet, store: SimulatedStore, valkey: SimulatedValkey, policy: BanPolicy
+) -> Iterator[None]:
+    """Leave this step out of everything in the block; "" for none."""
+    lease = limiter_module.LEASE_SECONDS
+    if step:
+        OMISSIONS[step](fleet, store, valkey, policy)
+    if step == "lease":
+        limiter_module.LEASE_SECONDS = math.inf
+    try:
+        yield
+    finally:
+        limiter_module.LEASE_SECONDS = lease

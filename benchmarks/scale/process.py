@@ -1,0 +1,176 @@
+"""One process of the service in simulated time: gate, operations, limiter, publisher and journal are real.
+
+Only what they talk to is simulated. HTTP and JSON around them are left out, and cost nothing here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import msgspec
+
+from benchmarks.scale.audit import Admissions, Answer, Staleness
+from benchmarks.scale.network import Delays
+from benchmarks.scale.store import SimulatedStore
+from benchmarks.scale.virtual import EPOCH_MS, VirtualClock, VirtualLoop
+from petstore.api.deprecation import Deprecation
+from petstore.api.gate import Gate
+from petstore.api.head import Request
+from petstore.api.pets import PetOperations
+from petstore.errors import PetstoreError
+from petstore.limiter.addresses import AddressLimiter
+from petstore.limiter.link import Link
+from petstore.limiter.observer import NoObserver
+from petstore.limiter.publisher import ValkeyPublisher
+from petstore.limiter.scripts import Scripts
+from petstore.limiter.share import LocalShare
+from petstore.limiter.url import ValkeyUrl
+from petstore.limiter.valkey import ValkeyLimiter
+from petstore.ops.journal import Journal
+from petstore.quota import BanPolicy, Limiter
+from petstore.usage import UsageMeter
+
+_REMOVAL = 1_922_400_000
+
+
+class Notes:
+    """What the whole fleet's answers came to."""
+
+    def __init__(self) -> None:
+        self.admissions = Admissions()
+        self.pages = Staleness()
+        self.grants = Staleness()
+        self.requests = self.lists = self.failed = 0
+        self.seconds = 0.0
+
+
+class _Observer(NoObserver):
+    """Tells which decisions were made locally: nothing comes between this call and the gate's answer."""
+
+    def __init__(self) -> None:
+        self.was_local = False
+
+    def decided_locally(self) -> None:
+        self.was_local = True
+
+
+class Process:
+    """Built as bootstrap.py does it."""
+
+    def __init__(
+        self, number: int, loop: VirtualLoop, store: SimulatedStore, policy: BanPolicy, processes: int
+    ) -> None:
+        self.host = f"process-{number}"
+        self._loop = loop
+        self._store = store
+        self.clock = VirtualClock(loop, random.Random(number).uniform(-0.02, 0.02))
+        self._observer = _Observer()
+        self.link = Link(ValkeyUrl(host=self.host), Scripts(), self._observer)
+        self.publisher = ValkeyPublisher(self.link)
+        self.limiter = ValkeyLimiter(
+            link=self.link,
+            ledger=store,  # type: ignore[arg-type]  # the service never loads or saves where counters are shared
+            clock=self.clock,
+            policy=policy,
+            observer=self._observer,
+            share=LocalShare(self.clock, policy, processes),
+        )
+        self.meter = UsageMeter()
+        self.operations = PetOperations(
+            pets=store,  # type: ignore[arg-type]  # lists only
+            clock=self.clock,
+            deprecation=Deprecation(_REMOVAL, "/v1", "/docs"),
+            reference_base="/v1",
+            body_timeout_seconds=10.0,
+        )
+        self.journal = Journal(
+            limiter=self.limiter,
+            meter=self.meter,
+            save=store.merge,
+            purge=_nothing_to_purge,
+            share=_nobody_to_tell,
+            clock=self.clock,
+        )
+        self.gate = self.gate_on(self.limiter)
+
+    def gate_on(self, limiter: Limiter, kind: type[Gate] = Gate) -> Gate:
+        """A gate before this process's operations."""
+        return kind(
+            keys=self._store,  # type: ignore[arg-type]  # grants only
+            limiter=limiter,
+            addresses=AddressLimiter(self.clock, 1_000_000),
+            meter=self.meter,
+            clock=self.clock,
+        )
+
+    async def start(self, rng: random.Random) -> None:
+        """Connect, and save counters once a second, each process at its own moment."""
+        await self.link.open()
+        self._loop.call_later(rng.random(), self._start_journal)
+
+    def _start_journal(self) -> None:
+        self._saving = asyncio.get_running_loop().create_task(self.journal.run())
+
+    async def answer(self, place: int, page: int, notes: Notes, delays: Delays) -> None:
+        """One list by the key at `place`, from its arrival to its answer."""
+        store, arrived = self._store, self._loop.time()
+        truth = store.keys[place]
+        key_due = (truth.acknowledged, truth.shown)
+        page_due = (store.catalogue.acknowledged, store.catalogue.shown)
+        request = _request(store.tokens[place], page)
+        notes.requests += 1
+        try:
+            await self.gate.admit(request, deprecated=False)
+        except PetstoreError:
+            if request.grant is None or request.decision is None:
+                notes.failed += 1
+                return
+        self._note(request, notes)
+        assert request.grant is not None
+        shown = store.change_of(request.grant)
+        notes.grants.note(shown, key_due, truth.age(shown, arrived))
+        truth.shown = max(truth.shown, shown)
+        if request.decision is not None and request.decision.allowed:
+            reply = await self.operations.list_pets(request)
+            notes.lists += 1
+            assert reply.body is not None
+            seen = msgspec.json.decode(reply.body)[0]["id"] - 1
+            notes.pages.note(seen, page_due, store.catalogue.age(seen, arrived))
+            # Another client can act on it once it has arrived.
+            self._loop.call_later(delays.one_way(), _shown, store, seen)
+        notes.seconds += self._loop.time() - arrived
+
+    def _note(self, request: Request, notes: Notes) -> None:
+        decision, grant = request.decision, request.grant
+        assert decision is not None
+        assert grant is not None
+        local, self._observer.was_local = self._observer.was_local, False
+        limits = (grant.per_minute, grant.per_day)
+        at_ms = EPOCH_MS + int(self._loop.time() * 1_000) if local else decision.now_ms
+        answer = Answer(at_ms, allowed=decision.allowed, banned=decision.banned, local=local)
+        notes.admissions.note(grant.account_id, limits, answer)
+
+
+def _shown(store: SimulatedStore, number: int) -> None:
+    store.catalogue.shown = max(store.catalogue.shown, number)
+
+
+def _request(token: bytes, page: int) -> Request:
+    """A list whose unknown parameter makes it a page of its own."""
+    return Request(
+        scope={"client": ("192.0.2.1", 1)},
+        receive=None,  # type: ignore[arg-type]  # nobody reads a body
+        method="GET",
+        path=b"/v1/pets",
+        query=b"page=%d" % page,
+        values={b"authorization": b"Bearer " + token},
+        repeated=frozenset(),
+        size=0,
+    )
+
+
+async def _nothing_to_purge(now_ms: int) -> None: ...
+
+
+def _nobody_to_tell() -> None: ...

@@ -1,0 +1,138 @@
+"""Measured, not simulated: bytes of a row in PostgreSQL with the project's schema, COPY, and pages by size.
+
+A server of its own is started as the tests start theirs. The data lies in memory: no disk is measured here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import statistics
+import time
+from collections.abc import AsyncIterator
+
+import asyncpg
+import msgspec
+
+from petstore.storage.postgres.connection import Tuning
+from petstore.storage.postgres.upkeep import migrate
+from tests.support.postgres import PostgresServer
+
+_CHUNK = 50_000
+_TUNING = Tuning(timeout_ms=600_000, connections=1, waiting=1, prepared=True)
+_PAGES = {
+    "first page": "SELECT id, name, category_id, status FROM pets WHERE id > 0 ORDER BY id LIMIT 21",
+    "last page": "SELECT id, name, category_id, status FROM pets WHERE id > {last} - 40 ORDER BY id LIMIT 21",
+    "page by status, in the middle": "SELECT id, name, category_id, status FROM pets"
+    " WHERE status = 'available' AND id > {last} / 2 ORDER BY id LIMIT 21",
+    "page of the rarest status, from the start": "SELECT id, name, category_id, status FROM pets"
+    " WHERE status = 'sold' AND id > 0 ORDER BY id LIMIT 21",
+}
+# What a row of each table is like; {n} rows of it. Keys and digests of real length.
+_FILL = {
+    "accounts": "INSERT INTO accounts (name, plan, per_minute, per_day, created_at_ms)"
+    " SELECT 'customer-' || n, 'free', 60, 1000, 1798761600000 FROM generate_series(1, {n}) n",
+    "api_keys": "INSERT INTO api_keys (account_id, digest, label, display, created_at_ms)"
+    " SELECT n, sha256(n::text::bytea), 'website', 'pets_live_…Ab1Z', 1798761600000"
+    " FROM generate_series(1, {n}) n",
+    "account_windows": "INSERT INTO account_windows SELECT n, 1798761600000, 10, 20819, 100"
+    " FROM generate_series(1, {n}) n",
+    "key_activity": "INSERT INTO key_activity SELECT n, 1798761600000 FROM generate_series(1, {n}) n",
+    "usage_days": "INSERT INTO usage_days SELECT n % 10000, n / 10000, 100, 2, 0"
+    " FROM generate_series(1, {n}) n",
+    "idempotency_keys": "INSERT INTO idempotency_keys SELECT n % 1000, gen_random_uuid()::text,"
+    " sha256(n::text::bytea), n, 1798761600000 + n FROM generate_series(1, {n}) n",
+    "pet_status_changes": "INSERT INTO pet_status_changes (pet_id, at_ms, actor, from_status, to_status)"
+    " SELECT n, 1798761600000, 'cli', 'available', 'pending' FROM generate_series(1, {n}) n",
+}
+
+
+class TableSize(msgspec.Struct):
+    """Bytes for each row: of the table, and of all of its indexes."""
+
+    table: str
+    rows: int
+    heap_bytes: float
+    index_bytes: float
+
+
+class PageTime(msgspec.Struct):
+    """A query of a page: the server's own time for it, and the blocks that it looked at."""
+
+    animals: int
+    page: str
+    microseconds: float
+    blocks: int
+
+
+class Measured(msgspec.Struct):
+    """Everything of one run."""
+
+    server: str
+    sizes: list[TableSize]
+    pages: list[PageTime]
+    copied_per_second: float
+
+
+async def _animals(first: int, last: int) -> AsyncIterator[bytes]:
+    for begin in range(first, last + 1, _CHUNK):
+        lines = [
+            f"{n}\tPet number {n}\t{n % 97}\t{('pending', 'sold')[n % 10 - 8] if n % 10 > 7 else 'available'}"
+            for n in range(begin, min(begin + _CHUNK, last + 1))
+        ]
+        yield ("\n".join(lines) + "\n").encode("ascii")
+
+
+async def _size(connection: asyncpg.Connection, table: str) -> TableSize:
+    await connection.execute(f"VACUUM ANALYZE {table}")
+    row = await connection.fetchrow(
+        f"SELECT count(*), pg_table_size('{table}'), pg_indexes_size('{table}') FROM {table}"
+    )
+    return TableSize(table, row[0], row[1] / row[0], row[2] / row[0])
+
+
+async def _pages(connection: asyncpg.Connection, animals: int) -> list[PageTime]:
+    found = []
+    for name, sql in _PAGES.items():
+        times, blocks = [], 0
+        for _ in range(30):
+            plan = await connection.fetch("EXPLAIN (ANALYZE, BUFFERS) " + sql.format(last=animals))
+            text = "\n".join(row[0] for row in plan)
+            assert "Seq Scan" not in text, text
+            times.append(1_000 * float(re.findall(r"Execution Time: ([\d.]+)", text)[0]))
+            whole = re.findall(r"Buffers: shared ([^\n]*)", text)[0]
+            blocks = sum(map(int, re.findall(r"(?:hit|read)=(\d+)", whole)))
+        found.append(PageTime(animals, name, statistics.median(times), blocks))
+    return found
+
+
+async def _measure(url: str, animals: list[int], others: int) -> Measured:
+    connection = await asyncpg.connect(url)
+    try:
+        pages, rates, before, size = [], [], 0, None
+        for count in animals:
+            began = time.perf_counter()
+            await connection.copy_to_table(
+                "pets", source=_animals(before + 1, count), columns=["id", "name", "category_id", "status"]
+            )
+            rates.append((count - before) / (time.perf_counter() - began))
+            size, before = await _size(connection, "pets"), count
+            pages += await _pages(connection, count)
+        sizes = [size] if size else []
+        for table, sql in _FILL.items():
+            await connection.execute(sql.format(n=others))
+            sizes.append(await _size(connection, table))
+        version = await connection.fetchval("SHOW server_version")
+        return Measured(str(version), sizes, pages, statistics.median(rates))
+    finally:
+        await connection.close()
+
+
+def measure(animals: list[int], others: int) -> Measured:
+    """Fill the tables, the animals step by step, and look."""
+    server = PostgresServer("shared_buffers=512MB", "max_wal_size=2GB", "autovacuum=off", "jit=off").start()
+    try:
+        migrate(server.url(), _TUNING)
+        return asyncio.run(_measure(server.url(), animals, min(others, animals[-1])))
+    finally:
+        server.drop()

@@ -1,0 +1,128 @@
+"""Measured, not simulated: processor time of PostgreSQL, and of a process of ours, for each of the service's
+statements.
+
+Statements go one after another over one connection, so none shares its round trip: the dearest case. The data
+lies in memory: what a commit waits for on a disk is yours to measure.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import msgspec
+import uvloop
+
+from petstore.clock import SystemClock
+from petstore.keys import digest
+from petstore.pets import NewPet, PageQuery
+from petstore.plans import FREE
+from petstore.quota import LimiterState
+from petstore.storage import StoreOptions, open_shared_storage
+from petstore.usage import AccountWindows, DailyUsage, UsageChanges
+from tests.support.postgres import PostgresServer
+
+_ANIMALS = 100_000
+_BATCH = 1_000
+
+
+class Cost(msgspec.Struct):
+    """Microseconds of a processor: of the server's process, and of ours; and from call to answer."""
+
+    statement: str
+    server: float
+    ours: float
+    elapsed: float
+
+
+class Measured(msgspec.Struct):
+    """Everything of one run."""
+
+    server: str
+    costs: list[Cost]
+
+
+def _processor_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def _cost(pid: int, name: str, count: int, call: Callable[[int], Awaitable[Any]]) -> Cost:
+    for number in range(20):
+        await call(-1 - number)
+    server, ours, began = _processor_seconds(pid), time.process_time(), time.perf_counter()
+    for number in range(count):
+        await call(number)
+    each = 1e6 / count
+    return Cost(
+        name,
+        (_processor_seconds(pid) - server) * each,
+        (time.process_time() - ours) * each,
+        (time.perf_counter() - began) * each,
+    )
+
+
+def _batch(number: int) -> tuple[LimiterState, UsageChanges]:
+    """What a process saves when so many accounts asked within a second."""
+    accounts = range(1, _BATCH + 1)
+    used = AccountWindows(1_798_761_600_000 + 60_000 * (number + 100), 10, 20_819, number + 100)
+    return (
+        LimiterState(dict.fromkeys(accounts, used)),
+        UsageChanges(
+            {(account, 20_819): DailyUsage(20_819, 10) for account in accounts},
+            dict.fromkeys(accounts, 1_798_761_600_000 + number),
+        ),
+    )
+
+
+async def _measure(url: str, count: int) -> Measured:
+    store = open_shared_storage(url, SystemClock(), StoreOptions(database_pool=1))
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute(
+            "INSERT INTO pets (name, category_id, status) SELECT 'Pet number ' || n, n % 97, 'available'"
+            f" FROM generate_series(1, {_ANIMALS}) n"
+        )
+        await connection.execute("VACUUM ANALYZE pets")
+        await store.keys.add_account("customer", FREE)
+        key = digest((await store.keys.issue("customer", "test")).secret.encode("ascii"))
+        pid = await connection.fetchval(
+            "SELECT pid FROM pg_stat_activity WHERE application_name = 'petstore' LIMIT 1"
+        )
+        new = NewPet("Pet number 1", 1)
+
+        def page(number: int) -> Awaitable[Any]:
+            return store.pets.page(PageQuery(after_id=abs(number) * 37 % _ANIMALS))
+
+        batches = await _cost(
+            pid,
+            f"batch of {_BATCH:,} accounts",
+            count // 200,
+            lambda number: store.ledger.merge(*_batch(number)),
+        )
+        costs = [
+            await _cost(pid, "page of 20", count, page),
+            await _cost(pid, "grant", count, lambda _: store.keys.find_grant(key)),
+            await _cost(
+                pid, "counters recalled", count, lambda _: store.ledger.recall(1, 1, 1_798_761_600_000)
+            ),
+            await _cost(pid, "addition", count, lambda _: store.pets.add(new)),
+            batches,
+        ]
+        return Measured(str(await connection.fetchval("SHOW server_version")), costs)
+    finally:
+        await connection.close()
+        await store.close()
+
+
+def measure(count: int = 10_000) -> Measured:
+    """Each statement so often."""
+    server = PostgresServer("jit=off").start()
+    try:
+        return uvloop.run(_measure(server.url(), count))
+    finally:
+        server.drop()

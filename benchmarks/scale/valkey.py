@@ -1,0 +1,175 @@
+"""A Valkey for the simulation: one core, both scripts, and everything that can happen to it.
+
+Speaks the protocol, so the service's own client talks to it. quota.decide decides what take.lua would.
+Keys never expire here: a run is shorter than that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Callable
+
+import libvalkey
+
+from benchmarks.scale.network import Delays, Pipe
+from benchmarks.scale.virtual import EPOCH_MS, VirtualLoop
+from petstore.keys import Grant
+from petstore.limiter.scripts import CATALOGUE, CATALOGUE_WRITERS, KEYRING, KEYRING_WRITERS, Scripts
+from petstore.quota import BanPolicy, KeyStanding, decide
+from petstore.usage import DAY_MS, MINUTE_MS, AccountWindows
+
+_OUTCOMES = {(True, False): 2, (False, False): 3, (False, True): 4}
+
+
+def _integers(text: bytes) -> list[int]:
+    return [int(number) for number in text.split()]
+
+
+def _record(text: bytes) -> KeyStanding:
+    return KeyStanding() if text == b"-" else KeyStanding(*_integers(text))
+
+
+class SimulatedValkey:
+    """`moves` off: settling a write does not move the version. `torn` on: records are read in one round trip
+    and written in another. Both are steps of the protocol left out, to show that this would be seen."""
+
+    def __init__(self, loop: VirtualLoop, delays: Delays, policy: BanPolicy, service_seconds: float) -> None:
+        self._loop = loop
+        self._delays = delays
+        self._policy = policy
+        self._service_seconds = service_seconds
+        self._scripts = Scripts()
+        self._readers: dict[Pipe, libvalkey.Reader] = {}
+        self._free_at = 0.0
+        self.moves = True
+        self.torn = False
+        self.is_down = self.hangs = False
+        self.cut_off: set[str] = set()
+        self.calls = 0
+        self.busy_seconds = 0.0
+        self.empty()
+        loop.connect = self._connect
+
+    def empty(self) -> None:
+        """Everything is forgotten, as by a restart without a file."""
+        self._accounts: dict[bytes, AccountWindows] = {}
+        self._keys: dict[bytes, KeyStanding] = {}
+        self._versions: dict[bytes, int] = {}
+        self._writers: dict[bytes, dict[bytes, float]] = {CATALOGUE_WRITERS: {}, KEYRING_WRITERS: {}}
+
+    def kill(self) -> None:
+        """Connections are reset, and new ones refused, until `is_down` is taken back."""
+        self.is_down = True
+        for pipe in list(self._readers):
+            pipe.reset()
+        self._readers.clear()
+
+    def reaches(self, host: str) -> bool:
+        return not (self.is_down or self.hangs or host in self.cut_off)
+
+    def _connect(
+        self, factory: Callable[[], asyncio.Protocol], host: str
+    ) -> tuple[asyncio.Transport, asyncio.Protocol]:
+        if self.is_down:
+            raise ConnectionRefusedError("it is down")
+        protocol = factory()
+        pipe = Pipe(self._loop, self._delays, self, protocol, host)
+        self._readers[pipe] = libvalkey.Reader()
+        protocol.connection_made(pipe)
+        return pipe, protocol
+
+    def arrived(self, pipe: Pipe, data: bytes) -> None:
+        """Commands, carried out one after another on the one core."""
+        reader = self._readers.get(pipe)
+        if reader is None or pipe.closed or not self.reaches(pipe.host):
+            return
+        reader.feed(data)
+        answers = []
+        while (parts := reader.gets()) is not False:
+            began = max(self._loop.time(), self._free_at)
+            self._free_at = began + self._service_seconds
+            self.busy_seconds += self._service_seconds
+            answers.append(self._answer(parts, EPOCH_MS * 1_000 + int(began * 1_000_000)))
+        pipe.answer(b"".join(answers), self._free_at)
+
+    def _answer(self, parts: list[bytes], now_us: int) -> bytes:
+        if parts[0] != b"EVALSHA":
+            return b"+OK\r\n"
+        self.calls += 1
+        keys, arguments = parts[3 : 3 + int(parts[2])], parts[3 + int(parts[2]) :]
+        if parts[1] == self._scripts.take.digest:
+            numbers = self._take(keys, arguments, now_us)
+            return b"*%d\r\n" % len(numbers) + b"".join(b":%d\r\n" % number for number in numbers)
+        self._publish(keys, arguments, now_us)
+        return b":1\r\n"
+
+    def _publish(self, keys: list[bytes], arguments: list[bytes], now_us: int) -> None:
+        for version, writers in zip(keys[::2], keys[1::2], strict=True):
+            if arguments[0] == b"begin":
+                self._writers[writers][arguments[1]] = now_us // 1_000 + int(arguments[2])
+            else:
+                self._writers[writers].pop(arguments[1], None)
+                if self.moves:
+                    self._move(version, now_us)
+
+    def _move(self, version: bytes, now_us: int) -> None:
+        self._versions[version] = max(self._versions.get(version, 0) + 1, now_us)
+
+    def _current(self, version: bytes, writers: bytes, now_us: int) -> int:
+        """The version, or 0 while somebody writes; who did not come back in time is taken off."""
+        live = self._writers[writers]
+        late = [name for name, until in live.items() if until <= now_us // 1_000]
+        for name in late:
+            del live[name]
+        if late or version not in self._versions:
+            self._move(version, now_us)
+        return 0 if live else self._versions[version]
+
+    def _take(self, keys: list[bytes], arguments: list[bytes], now_us: int) -> list[int]:
+        catalogue = self._current(CATALOGUE, CATALOGUE_WRITERS, now_us)
+        keyring = self._current(KEYRING, KEYRING_WRITERS, now_us)
+        per_minute, per_day, pardoned, kept_under = _integers(arguments[0])
+        if kept_under not in (0, keyring):
+            return [0, catalogue, keyring]
+        account_seed, key_seed, carried = (*arguments[2:], b"", b"", b"")[:3]
+        used, standing = self._accounts.get(keys[0]), self._keys.get(keys[1])
+        if (used is None and not account_seed) or (standing is None and not key_seed):
+            return [1]
+        used = used or AccountWindows(*_integers(account_seed))
+        standing = standing or _record(key_seed)
+        if self.torn:
+            used, standing = copy.copy(used), copy.copy(standing)
+            self._loop.call_later(2 * self._delays.one_way(), self._write, keys, used, standing)
+        else:
+            self._write(keys, used, standing)
+        now_ms = now_us // 1_000
+        if carried:
+            _carry(used, AccountWindows(*_integers(carried)), now_ms)
+        grant = Grant(0, 0, per_minute, per_day, pardoned_at_ms=pardoned)
+        decision = decide(used, standing, grant, self._policy, now_ms)
+        outcome = 5 if decision.ban_began else _OUTCOMES[decision.allowed, decision.banned]
+        if decision.banned:
+            told = (standing.banned_from_ms, standing.banned_until_ms, standing.level, standing.pardoned_ms)
+        else:
+            told = (used.minute_opened_ms, used.minute_used, used.day, used.day_used)
+        return [outcome, catalogue, keyring, now_ms, *told]
+
+    def _write(self, keys: list[bytes], used: AccountWindows, standing: KeyStanding) -> None:
+        self._accounts[keys[0]] = used
+        self._keys[keys[1]] = standing
+
+
+def _carry(used: AccountWindows, carried: AccountWindows, now_ms: int) -> None:
+    """Add what was counted elsewhere, where its windows are still open: as take.lua does."""
+    if now_ms - used.minute_opened_ms >= MINUTE_MS:
+        used.minute_opened_ms, used.minute_used = now_ms - now_ms % 1_000, 0
+    if now_ms // DAY_MS > used.day:
+        used.day, used.day_used = now_ms // DAY_MS, 0
+    opened_ms = min(carried.minute_opened_ms, now_ms - now_ms % 1_000)
+    if now_ms - opened_ms < MINUTE_MS:
+        if used.minute_used == 0:
+            used.minute_opened_ms = opened_ms
+        used.minute_used += carried.minute_used
+    if carried.day == used.day:
+        used.day_used += carried.day_used

@@ -1,0 +1,259 @@
+"""One run: a fleet of processes, clients, writers, commands and outages, for some simulated minutes."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from bisect import bisect
+from collections.abc import Coroutine
+from typing import Any
+
+import msgspec
+
+from benchmarks.scale.model import zipf
+from benchmarks.scale.network import Delays
+from benchmarks.scale.omissions import left_out
+from benchmarks.scale.process import Notes, Process
+from benchmarks.scale.store import Costs, SimulatedStore
+from benchmarks.scale.valkey import SimulatedValkey
+from benchmarks.scale.virtual import VirtualLoop
+from petstore.limiter.link import Link
+from petstore.limiter.observer import NoObserver
+from petstore.limiter.publisher import PatientPublisher
+from petstore.limiter.scripts import Scripts
+from petstore.limiter.url import ValkeyUrl
+from petstore.limiter.valkey import LEASE_SECONDS
+from petstore.quota import BanPolicy
+
+_COMMAND_LINE = "command-line"
+
+
+class Outage(msgspec.Struct, frozen=True):
+    """`what` is "kill" (reset, back with its data), "empty" (reset, back with nothing), "hang", or "cut":
+    the first process alone loses its way to Valkey."""
+
+    what: str
+    begins: float
+    lasts: float
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """What a run is like. Rates are per second of simulated time, for the whole fleet."""
+
+    seed: int = 1
+    processes: int = 8
+    seconds: float = 60.0
+    requests: float = 400.0
+    accounts: int = 1_000
+    pages: int = 100
+    skew: float = 1.0
+    limited: bool = False
+    writes: float = 0.0
+    key_changes: float = 0.0
+    deaths: float = 0.0
+    round_trip: float = 0.3e-3
+    stalls: float = 0.004
+    stall: float = 0.02
+    decision: float = 20e-6
+    outages: tuple[Outage, ...] = ()
+    left_out: str = ""
+    costs: Costs = Costs()
+
+
+class Result(msgspec.Struct):
+    """What came of it. `loads` are shares of one core, and calls for each request."""
+
+    requests: int
+    admitted: int
+    refused: int
+    failed: int
+    local: int
+    over: int
+    under: int
+    stale_pages: int
+    stale_grants: int
+    regressed: int
+    oldest_seconds: float
+    page_hits: float
+    grant_hits: float
+    valkey_calls: float
+    postgres_queries: float
+    valkey_load: float
+    postgres_load: float
+    milliseconds: float
+    minute_excess: float
+    day_excess: float
+    greatest: float
+
+
+def _cumulative(count: int, skew: float) -> list[float]:
+    sums = list(itertools.accumulate(zipf(count, skew)))
+    sums[-1] = 1.0  # whatever rounding made of it
+    return sums
+
+
+class World:
+    """Everything of one run."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._loop = VirtualLoop()
+        self._rng = random.Random(setup.seed)
+        # Each kind of event has its own numbers: another rate of one does not change the others.
+        self._clients, self._writers = (
+            random.Random(f"{setup.seed} {name}") for name in ("lists", "changes")
+        )
+        policy = BanPolicy()
+        delays = Delays(random.Random(f"{setup.seed} store"), setup.round_trip, setup.stalls, setup.stall)
+        near = Delays(random.Random(f"{setup.seed} valkey"), setup.round_trip, setup.stalls, setup.stall / 10)
+        self._delays = delays
+        self._store = SimulatedStore(self._loop, delays, setup.costs, random.Random(f"{setup.seed} disk"))
+        self._store.add_keys(setup.accounts, limited=setup.limited)
+        self._valkey = SimulatedValkey(self._loop, near, policy, setup.decision)
+        self._policy = policy
+        self._notes = Notes()
+        self._accounts = _cumulative(setup.accounts, setup.skew)
+        self._pages = _cumulative(setup.pages, setup.skew)
+        self._fleet: list[Process] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._failure: BaseException | None = None
+
+    def run(self) -> Result:
+        """Until the end, and a little longer for what is on its way."""
+        asyncio.set_event_loop(self._loop)
+        try:
+            return self._loop.run_until_complete(self._live())
+        finally:
+            asyncio.set_event_loop(None)
+            self._loop.close()
+
+    async def _live(self) -> Result:
+        setup = self._setup
+        self._fleet = [
+            Process(number, self._loop, self._store, self._policy, setup.processes)
+            for number in range(setup.processes)
+        ]
+        with left_out(setup.left_out, self._fleet, self._store, self._valkey, self._policy):
+            for process in self._fleet:
+                await process.start(self._rng)
+            self._loop.call_later(0.0, self._request)
+            if setup.writes:
+                self._loop.call_later(self._writers.expovariate(setup.writes), self._write)
+            if setup.key_changes:
+                self._loop.call_later(self._writers.expovariate(setup.key_changes), self._change_key)
+            for outage in setup.outages:
+                self._loop.call_at(outage.begins, self._begin, outage)
+                self._loop.call_at(outage.begins + outage.lasts, self._end, outage)
+            await self._loop.at(setup.seconds + 1.0)
+            if self._failure is not None:
+                raise self._failure
+            result = self._result()
+        await self._stop()
+        return result
+
+    async def _stop(self) -> None:
+        """Nothing is left behind."""
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._failure = self._failure or task.exception()
+
+    def _is_over(self) -> bool:
+        return self._loop.time() >= self._setup.seconds
+
+    def _request(self) -> None:
+        """One arrives at some process, and the next one is on its way."""
+        if self._is_over():
+            return
+        rng = self._clients
+        process = self._fleet[int(rng.random() * len(self._fleet))]
+        place, page = bisect(self._accounts, rng.random()), bisect(self._pages, rng.random())
+        self._spawn(process.answer(place, page, self._notes, self._delays))
+        self._loop.call_later(rng.expovariate(self._setup.requests), self._request)
+
+    def _write(self) -> None:
+        if self._is_over():
+            return
+        rng = self._writers
+        process = rng.choice(self._fleet)
+        self._spawn(self._add(process, dies=rng.random() < self._setup.deaths))
+        self._loop.call_later(rng.expovariate(self._setup.writes), self._write)
+
+    async def _add(self, process: Process, *, dies: bool) -> None:
+        """An animal; when its writer dies, its client tries again elsewhere with its Idempotency-Key."""
+        await self._store.add(process.publisher, dies=dies)
+        if dies:
+            await asyncio.sleep(self._writers.uniform(0.2, 12.0))
+            other = self._writers.choice(self._fleet)
+            await self._store.add(other.publisher, replays=True)
+
+    def _change_key(self) -> None:
+        if self._is_over():
+            return
+        self._spawn(self._command(bisect(self._accounts, self._writers.random())))
+        self._loop.call_later(self._writers.expovariate(self._setup.key_changes), self._change_key)
+
+    async def _command(self, place: int) -> None:
+        """A process of its own, on the command line."""
+        link = Link(ValkeyUrl(host=_COMMAND_LINE), Scripts(), NoObserver())
+        publisher = PatientPublisher(link, lambda: asyncio.sleep(LEASE_SECONDS))
+        await self._store.change_key(publisher, place)
+        await publisher.close()
+
+    def _begin(self, outage: Outage) -> None:
+        valkey = self._valkey
+        if outage.what == "hang":
+            valkey.hangs = True
+        elif outage.what == "cut":
+            valkey.cut_off.add(self._fleet[0].host)
+        else:
+            valkey.kill()
+
+    def _end(self, outage: Outage) -> None:
+        valkey = self._valkey
+        if outage.what == "empty":
+            valkey.empty()
+        valkey.hangs = valkey.is_down = False
+        valkey.cut_off.clear()
+
+    def _result(self) -> Result:
+        notes, store, valkey, seconds = self._notes, self._store, self._valkey, self._setup.seconds
+        admissions, requests = notes.admissions, max(notes.requests, 1)
+        over, under = admissions.over_and_under()
+        outages = [(outage.begins, outage.lasts) for outage in self._setup.outages]
+        minute, day = admissions.worst_excess(self._setup.processes, outages)
+        queries = store.pages + store.grants + store.recalled + store.commits + store.batches
+        return Result(
+            requests=notes.requests,
+            admitted=admissions.admitted,
+            refused=admissions.refused,
+            failed=notes.failed,
+            local=admissions.local,
+            over=over,
+            under=under,
+            stale_pages=notes.pages.acknowledged,
+            stale_grants=notes.grants.acknowledged,
+            regressed=notes.pages.shown + notes.grants.shown,
+            oldest_seconds=max(notes.pages.worst, notes.grants.worst),
+            page_hits=1 - store.pages / max(notes.lists, 1),
+            grant_hits=1 - store.grants / requests,
+            valkey_calls=valkey.calls / requests,
+            postgres_queries=queries / requests,
+            valkey_load=valkey.busy_seconds / seconds,
+            postgres_load=store.busy_seconds / seconds,
+            milliseconds=1_000 * notes.seconds / requests,
+            minute_excess=minute,
+            day_excess=day,
+            greatest=admissions.greatest() if self._setup.limited else 0.0,
+        )
