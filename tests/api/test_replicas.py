@@ -1,0 +1,297 @@
+"""Two replicas on one PostgreSQL and one Valkey: what one of them acknowledged, the other knows (I5, I14).
+
+Both run in this process, which has the real servers beside it; tests/e2e does the same with processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from petstore import config
+from petstore.asgi import Application
+from petstore.clock import SystemClock
+from petstore.limiter import publisher
+from petstore.opening import store_for_command
+from petstore.pets import NewPet, PetStatus
+from petstore.plans import resolve_plan
+from petstore.storage import Store
+from tests.support.postgres import fresh_database
+from tests.support.service import Answer, Shop
+from tests.support.valkey import Client, ValkeyServer
+
+pytestmark = pytest.mark.timeout(120)
+
+
+class Killed(BaseException):
+    """In a process that is killed nothing further is done."""
+
+
+class Pair:
+    """Two replicas; the first one's shop has the key, which both know."""
+
+    def __init__(self, settings: config.Settings, valkey: ValkeyServer) -> None:
+        self.settings = settings
+        self.valkey = valkey
+        self.shops: list[Shop] = []
+        self.reads = 0
+
+    @property
+    def one(self) -> Shop:
+        return self.shops[0]
+
+    @property
+    def other(self) -> Shop:
+        return self.shops[1]
+
+    async def start(self) -> None:
+        for _ in range(2):
+            application = Application(self.settings, SystemClock())
+            await application.start()
+            self.shops.append(Shop(application, None, None))  # type: ignore[arg-type]
+            self._count_reads(application.service.store)
+        self.one.key, self.one.key_id = await self.one.open_account("tests", "enterprise", 10**6, 10**7)
+        self.other.key = self.one.key
+
+    def _count_reads(self, store: Any) -> None:
+        read = store.pets.page
+
+        async def page(query: Any) -> Any:
+            self.reads += 1
+            return await read(query)
+
+        store.pets.page = page
+
+    async def stop(self) -> None:
+        for shop in self.shops:
+            await shop.application.stop()
+
+    async def settled(self) -> None:
+        """Both replicas keep the page, within one lease."""
+        async with asyncio.timeout(30):
+            while True:
+                before = self.reads
+                for shop in (*self.shops, *self.shops):
+                    assert (await shop.ask("GET", "/v1/pets")).status == 200
+                if self.reads == before:
+                    return
+
+
+@pytest.fixture(scope="module")
+def valkey() -> AsyncIterator[ValkeyServer]:  # type: ignore[misc]
+    server = ValkeyServer().start()
+    yield server
+    server.drop()
+
+
+@pytest.fixture
+async def pair(valkey: ValkeyServer) -> AsyncIterator[Pair]:
+    valkey.client("FLUSHALL")
+    with fresh_database() as database:
+        environment = {
+            "PETSTORE_DATABASE_URL": database,
+            "PETSTORE_VALKEY_URL": valkey.url,
+            "PETSTORE_DATABASE_POOL": "4",
+            "PETSTORE_ACCESS_LOG": "off",
+            "PETSTORE_REPLICAS": "2",
+        }
+        opened = Pair(config.load(environment), valkey)
+        await opened.start()
+        yield opened
+        await opened.stop()
+
+
+@asynccontextmanager
+async def command(settings: config.Settings, said: list[str]) -> AsyncIterator[Store]:
+    """The store as a command of the command line has it."""
+    async with store_for_command(settings, SystemClock(), said.append) as store:
+        yield store
+
+
+def names(answer: Answer) -> list[str]:
+    assert answer.status == 200, answer.body
+    return [pet["name"] for pet in answer.json()]
+
+
+class TestReadYourWrite:
+    """The next request sees it, whoever is asked."""
+
+    async def test_an_animal_added_through_one_is_in_the_next_list_of_the_other(self, pair: Pair) -> None:
+        """Both keep the page and would answer from it."""
+        expected = []
+        for number in range(10):
+            await pair.settled()
+            writer = pair.shops[number % 2]
+            created = await writer.post({"name": f"n{number}", "categoryId": 1})
+            assert created.status == 201
+            expected.append(f"n{number}")
+            for shop in pair.shops:
+                assert names(await shop.ask("GET", "/v1/pets")) == expected
+
+    async def test_what_is_kept_is_used(self, pair: Pair) -> None:
+        """Without a change a page is read once in a lease, and a key too, on each replica."""
+        await pair.one.post({"name": "Rex", "categoryId": 1})
+        await pair.settled()
+        before = pair.reads
+        for _ in range(50):
+            for shop in pair.shops:
+                assert names(await shop.ask("GET", "/v1/pets")) == ["Rex"]
+        assert pair.reads - before <= 4  # a lease may have ended meanwhile
+
+    async def test_under_load_no_answer_is_older_than_its_request(self, pair: Pair) -> None:
+        """Writers through both, readers through both: each answer has at least what was acknowledged before
+        the request was made."""
+        acknowledged: list[int] = []
+
+        async def write(shop: Shop, name: str) -> None:
+            for _ in range(20):
+                answer = await shop.post({"name": name, "categoryId": 1})
+                assert answer.status == 201
+                acknowledged.append(answer.json()["id"])
+
+        async def read(shop: Shop) -> None:
+            while len(acknowledged) < 80:
+                floor = set(acknowledged)
+                answer = await shop.ask("GET", "/v1/pets?limit=100")
+                assert answer.status == 200
+                assert floor <= {pet["id"] for pet in answer.json()}
+
+        readers = [asyncio.create_task(read(shop)) for shop in pair.shops for _ in range(4)]
+        await asyncio.gather(*(write(shop, name) for shop in pair.shops for name in "ab"))
+        await asyncio.gather(*readers)
+
+    async def test_a_replayed_answer_is_an_acknowledgement_too(self, pair: Pair) -> None:
+        """The retry through the other replica: from then on both show the animal, once."""
+        sent = ({"name": "Rex", "categoryId": 1}, [("idempotency-key", "order-1")])
+        first = await pair.one.post(*sent)
+        await pair.settled()
+        again = await pair.other.post(*sent)
+        assert (again.status, again.headers["idempotency-replayed"]) == (201, "true")
+        assert again.json() == first.json()
+        for shop in pair.shops:
+            assert names(await shop.ask("GET", "/v1/pets")) == ["Rex"]
+
+    async def test_a_change_by_the_command_line(self, pair: Pair) -> None:
+        """It tells Valkey as a replica does, and has nothing to wait for."""
+        said: list[str] = []
+        await pair.one.post({"name": "Rex", "categoryId": 1})
+        async with command(pair.settings, said) as store:
+            for status in (PetStatus.PENDING, PetStatus.SOLD, PetStatus.AVAILABLE):
+                await pair.settled()
+                await store.pets.set_status(1, status, "staff")
+                for shop in pair.shops:
+                    assert (await shop.ask("GET", "/v1/pets")).json()[0]["status"] == status
+        assert said == []
+
+
+class TestKeys:
+    """What becomes of a key acts on its next request, on every replica."""
+
+    async def test_revoked(self, pair: Pair) -> None:
+        """Both have kept the key."""
+        for turn in range(4):
+            secret, key_id = await pair.one.open_account(f"account-{turn}")
+            for shop in (*pair.shops, *pair.shops):
+                assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 200
+            await pair.shops[turn % 2].store.keys.revoke(key_id)
+            for shop in pair.shops:
+                assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 401
+
+    async def test_a_plan_that_was_changed(self, pair: Pair) -> None:
+        """The next request has the new limits; what is used stays used."""
+        secret, _ = await pair.one.open_account("growing")
+        for shop in (*pair.shops, *pair.shops):
+            assert (await shop.ask("GET", "/v1/pets", key=secret)).headers["x-ratelimit-limit"] == "60"
+        await pair.other.store.keys.set_plan("growing", resolve_plan("pro"))
+        left = []
+        for shop in pair.shops:
+            answer = await shop.ask("GET", "/v1/pets", key=secret)
+            assert answer.headers["x-ratelimit-limit"] == "300"
+            left.append(int(answer.headers["x-ratelimit-remaining"]))
+        assert left == [295, 294]
+
+    async def test_one_quota_for_both(self, pair: Pair) -> None:
+        """Sixty requests a minute, whichever replica they go to."""
+        secret, _ = await pair.one.open_account("small")
+        asked = [pair.shops[turn % 2].ask("GET", "/v1/pets", key=secret) for turn in range(100)]
+        statuses = [answer.status for answer in await asyncio.gather(*asked)]
+        assert (statuses.count(200), statuses.count(429)) == (60, 40)
+
+
+class TestADeadWriter:
+    """A replica that dies between its commit and the end of its change."""
+
+    async def test_the_others_read_the_store(self, pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Its animal is there and nobody was told: no page is used until its time is up."""
+        await pair.settled()
+        whole = publisher.ValkeyPublisher._tell
+
+        async def die(self: Any, what: bytes, writer: bytes, keys: tuple[bytes, ...]) -> None:
+            if what == b"settle":
+                raise Killed
+            await whole(self, what, writer, keys)
+
+        monkeypatch.setattr(publisher.ValkeyPublisher, "_tell", die)
+        with pytest.raises(Killed):
+            await pair.one.store.pets.add(NewPet("Rex", 1))
+        monkeypatch.undo()
+        for _ in range(5):
+            assert names(await pair.other.ask("GET", "/v1/pets")) == ["Rex"]
+
+
+class TestAnOutage:
+    """Valkey is gone, hangs or forgets everything: requests go on, and see what was acknowledged."""
+
+    async def test_read_your_write_through_an_outage_of_all(self, pair: Pair) -> None:
+        """Hanging: neither replica uses a page, and afterwards none from before."""
+        await pair.settled()
+        pair.valkey.signal(signal.SIGSTOP)
+        try:
+            for number in range(4):
+                answer = await pair.shops[number % 2].post({"name": f"n{number}", "categoryId": 1})
+                assert answer.status == 201
+                for shop in pair.shops:
+                    assert len(names(await shop.ask("GET", "/v1/pets"))) == number + 1
+        finally:
+            pair.valkey.signal(signal.SIGCONT)
+        for _ in range(50):
+            for shop in pair.shops:
+                assert len(names(await shop.ask("GET", "/v1/pets"))) == 4
+
+    async def test_an_emptied_valkey(self, pair: Pair) -> None:
+        """FLUSHALL between two requests: no page from before is used, no quota is handed out afresh."""
+        secret, _ = await pair.one.open_account("small")
+        for shop in pair.shops:
+            for _ in range(10):
+                assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 200
+        for shop in pair.shops:
+            await shop.application.service.journal.save()
+        Client(pair.valkey.url)("FLUSHALL")
+        answer = await pair.other.ask("GET", "/v1/pets", key=secret)
+        assert answer.headers["x-ratelimit-remaining"] == "39"
+
+    async def test_a_command_waits_the_lease_out(self, pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It commits, says why it waits, waits, and only then is done."""
+        said: list[str] = []
+        slept: list[float] = []
+        settings = config.load(
+            {
+                "PETSTORE_DATABASE_URL": pair.settings.database_url,
+                "PETSTORE_VALKEY_URL": "unix:///nonexistent/socket",
+            }
+        )
+
+        async def sleep(seconds: float) -> None:
+            slept.append(seconds)
+
+        monkeypatch.setattr("petstore.opening.asyncio.sleep", sleep)
+        async with command(settings, said) as store:
+            await store.keys.revoke(pair.one.key_id)
+        monkeypatch.undo()
+        assert slept == [5.0]
+        assert "Valkey can't be reached" in said[0]
