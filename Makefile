@@ -16,15 +16,18 @@ COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup serve cluster test test-fast check format bench micro lock clean
+.PHONY: help setup setup-scale serve cluster test test-fast check format bench micro lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+		/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 ##@ Use it
 setup: ## Make the environment in .venv from the hashed lock file
 	@tools/environment serve
+
+setup-scale: ## That, with the drivers for PostgreSQL and Valkey
+	@tools/environment scale
 
 serve: setup ## Serve on 127.0.0.1:8080, with a database and a key made at the first start
 	@exec $(BIN)/petstore serve

@@ -196,12 +196,16 @@ class Nginx:
         ]
         self.child = Child("nginx", command, folder / "nginx.log")
 
-    def start(self) -> None:
+    def launch(self) -> None:
+        """Start, and wait for nothing."""
         self._folder.mkdir(parents=True, exist_ok=True)
         (self._folder / "nginx.conf").write_text(
             placed(NGINX_CONF.read_text(encoding="utf-8"), self._folder, self.port, self._replicas)
         )
         self.child.start()
+
+    def start(self) -> None:
+        self.launch()
         wait_until(lambda: answers(self.port, "/healthz"), self.child)
 
     def stop(self) -> None:

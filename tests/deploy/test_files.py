@@ -1,0 +1,227 @@
+"""Files for containers, Kubernetes and systemd: checked by the tools that know their formats, and against the
+service: each setting in them exists, and each number fits the others."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from petstore import config
+from petstore.durations import parse_duration
+from tests.deploy.files import (
+    COMPOSE,
+    DEPLOY,
+    MANIFESTS,
+    NGINX,
+    UNITS,
+    manifest,
+    passes,
+    settings_of,
+    tool,
+    unit,
+)
+from tests.support.postgres import absent
+from tests.support.server import free_port
+from tests.support.valkey import die_with_parent, program
+from tests.support.waiting import wait_for
+
+REPLICAS = {name: each for name, each in COMPOSE["services"].items() if name.startswith("replica-")}
+
+
+class TestForm:
+    """What the makers of each format say about the file."""
+
+    def test_yaml(self) -> None:
+        """yamllint finds nothing."""
+        passes(tool("yamllint", "--strict", "--config-file", "deploy/.yamllint.yaml", "deploy"))
+
+    def test_compose(self) -> None:
+        """The file is one by the published schema of compose files."""
+        passes(tool("check-jsonschema", "--builtin-schema", "vendor.compose-spec", "deploy/compose.yaml"))
+
+    def test_dockerfile(self) -> None:
+        """hadolint finds nothing."""
+        passes(tool("hadolint", "deploy/Dockerfile"))
+
+    def test_kubernetes(self) -> None:
+        """Each object is one by the schemas of Kubernetes, without a member that these don't know."""
+        passes(tool("kubernetes-validate", "--strict", "--quiet", *MANIFESTS))
+
+    @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+    def test_units(self, path: Path, tmp_path: Path) -> None:
+        """systemd reads the unit without a remark, and rates its exposure as low."""
+        if not shutil.which("systemd-analyze"):
+            absent("systemd-analyze")
+        text = path.read_text(encoding="utf-8").replace("/opt/petstore/.venv/bin/petstore", "/bin/true")
+        copied = tmp_path / path.name.replace("@.", "@1.")
+        copied.write_text(text.replace("/usr/bin/curl", "/bin/true"))
+        done = subprocess.run(
+            ["systemd-analyze", "verify", copied], capture_output=True, text=True, timeout=50, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        rated = ["systemd-analyze", "security", "--offline=true", "--threshold=20", copied]
+        done = subprocess.run(rated, capture_output=True, text=True, timeout=50, check=False)
+        assert done.returncode == 0, done.stdout[-200:]
+
+
+class TestSettings:
+    """A setting that does not exist would stop the start; one that is forgotten would not be noticed."""
+
+    def test_of_compose(self, tmp_path: Path) -> None:
+        """Both replicas and the migration run with the same ones, and they fit the rest of the file."""
+        assert len(REPLICAS) == 2
+        for each in (*REPLICAS.values(), COMPOSE["services"]["migrate"]):
+            settings = settings_of(each["environment"], tmp_path)
+            assert settings.replicas == len(REPLICAS)
+            assert settings.workers == 2
+            (proxy,) = settings.trusted_proxies
+            assert (
+                f"{proxy.network_address}"
+                == COMPOSE["services"]["nginx"]["networks"]["inside"]["ipv4_address"]
+            )
+            for name in ("PETSTORE_DATABASE_URL_FILE", "PETSTORE_VALKEY_URL_FILE"):
+                assert Path(each["environment"][name]).name in each["secrets"]
+
+    def test_of_kubernetes(self, tmp_path: Path) -> None:
+        """The ConfigMap is the environment; the secret is where it says; links to services are off, since a
+        Service named petstore would set PETSTORE_PORT to an address."""
+        environment = manifest("ConfigMap")["data"]
+        assert settings_of(environment, tmp_path).replicas == manifest("Deployment")["spec"]["replicas"]
+        pod = manifest("Deployment")["spec"]["template"]["spec"]
+        assert pod["enableServiceLinks"] is False
+        (mount,) = [each for each in pod["containers"][0]["volumeMounts"] if each["name"] == "secrets"]
+        for name in ("PETSTORE_DATABASE_URL_FILE", "PETSTORE_VALKEY_URL_FILE"):
+            path = Path(environment[name])
+            assert str(path.parent) == mount["mountPath"]
+            assert path.name in manifest("Secret")["stringData"]
+
+    @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+    def test_of_units(self, path: Path, tmp_path: Path) -> None:
+        """Environment= names settings, and each credential is loaded."""
+        text = " ".join(value for name, value in unit(path.name) if name == "Environment").replace("%i", "1")
+        environment = dict(word.split("=", 1) for word in text.split())
+        loaded = {value.split(":")[0] for name, value in unit(path.name) if name == "LoadCredential"}
+        for name in ("PETSTORE_DATABASE_URL_FILE", "PETSTORE_VALKEY_URL_FILE"):
+            assert environment[name].removeprefix("%d/") in loaded
+        del environment["PETSTORE_CONFIG"]
+        assert settings_of(environment, tmp_path).port == (8081 if "@" in path.name else 8080)
+
+    def test_of_the_image(self, tmp_path: Path) -> None:
+        """ENV names settings; the port that is exposed and asked is the default one."""
+        text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+        settings = settings_of(dict(re.findall(r"\b(PETSTORE_\w+)=(\S+)", text)), tmp_path)
+        assert not settings.is_loopback
+        assert f"EXPOSE {settings.port}\n" in text
+        assert f"http://127.0.0.1:{settings.port}/healthz" in text
+
+
+class TestNumbers:
+    """Times and sizes that stand in two places."""
+
+    def test_a_stop_has_the_time_that_it_may_take(self, tmp_path: Path) -> None:
+        """The drain, a body that is still arriving, and the parent's two seconds, before anybody kills."""
+
+        def needed(environment: dict[str, str]) -> float:
+            settings = settings_of(environment, tmp_path)
+            return (settings.drain + settings.body_timeout) / 1_000 + 2
+
+        for each in REPLICAS.values():
+            assert parse_duration(each["stop_grace_period"]) / 1_000 > needed(each["environment"])
+        pod = manifest("Deployment")["spec"]["template"]["spec"]
+        assert pod["terminationGracePeriodSeconds"] > needed(manifest("ConfigMap")["data"])
+        for path in UNITS:
+            assert int(dict(unit(path.name))["TimeoutStopSec"]) > needed({})
+
+    def test_nginx_lets_idle_connections_go_before_a_replica_does(self, tmp_path: Path) -> None:
+        """Within the drain, or a request could meet a connection that is being closed."""
+        idle = re.search(r"^    upstream .*?keepalive_timeout (\w+);", NGINX, re.M | re.S)
+        assert idle is not None
+        assert parse_duration(idle[1]) <= settings_of({}, tmp_path).drain / 2
+
+    def test_nginx_knows_the_replicas(self) -> None:
+        """Their addresses are those of the network, each as a first choice and in reserve."""
+        addresses = [each["networks"]["inside"]["ipv4_address"] for each in REPLICAS.values()]
+        servers = re.findall(r"server ([\d.]+):8080 (\w+)", NGINX)
+        assert servers == [
+            *((each, "max_fails") for each in addresses),
+            *((each, "backup") for each in addresses),
+        ]
+
+    def test_the_image_is_made_from_the_lock(self) -> None:
+        """With checksums, and from what the build may see."""
+        text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+        ignored = (DEPLOY.parent / ".dockerignore").read_text(encoding="utf-8").split()
+        copied = {name for line in re.findall(r"^COPY (?!--)(.*) \S+$", text, re.M) for name in line.split()}
+        assert copied == {name[1:] for name in ignored if name.startswith("!")}
+        assert all((DEPLOY.parent / name).exists() for name in copied)
+        assert "--require-hashes --no-deps -r requirements-scale.lock" in text
+
+
+class TestSecrets:
+    """deploy/secrets/make, and the Valkey that compose.yaml starts with them."""
+
+    @pytest.fixture
+    def secrets(self, tmp_path: Path) -> Path:
+        """What it makes."""
+        copied = tmp_path / "secrets"
+        copied.mkdir()
+        shutil.copy(DEPLOY / "secrets" / "make", copied)
+        subprocess.run([copied / "make"], check=True, timeout=10)
+        return copied
+
+    def test_they_fit_each_other_and_are_made_once(self, secrets: Path) -> None:
+        """The addresses carry the passwords, every file that compose.yaml names is there, and a second run
+        changes nothing."""
+        assert {path.name for path in secrets.iterdir()} == {*COMPOSE["secrets"], "make"}
+        assert (secrets / "database_password").read_text().strip() in (secrets / "database_url").read_text()
+        named = ("database_url", "valkey_url")
+        config.load({f"PETSTORE_{name.upper()}_FILE": str(secrets / name) for name in named})
+        before = (secrets / "valkey_url").read_text()
+        again = subprocess.run([secrets / "make"], capture_output=True, text=True, timeout=10, check=False)
+        assert again.returncode == 1
+        assert "there already" in again.stderr
+        assert (secrets / "valkey_url").read_text() == before
+        assert secrets.stat().st_mode & 0o777 == 0o700
+
+    @pytest.mark.e2e
+    def test_valkey_starts_with_them(self, secrets: Path, tmp_path: Path) -> None:
+        """The real server takes the arguments of compose.yaml, keeps a log of what it was told, and lets
+        nobody in without the password."""
+        if not program():
+            absent("Valkey")
+        port = free_port()
+        words = [
+            word.replace("/run/secrets", str(secrets)) for word in COMPOSE["services"]["valkey"]["command"]
+        ]
+        server = subprocess.Popen(
+            [program(), *words[1:], "--port", str(port), "--bind", "127.0.0.1", "--dir", tmp_path],
+            stdout=subprocess.DEVNULL,
+            preexec_fn=die_with_parent,  # noqa: PLW1509  one call into libc
+        )
+
+        def ask(*lines: bytes) -> bytes:
+            try:
+                with socket.create_connection(("127.0.0.1", port), 5) as connection:
+                    answer = b""
+                    for line in lines:
+                        connection.sendall(line + b"\r\n")
+                        answer = connection.recv(1_000)
+                    return answer
+            except OSError:
+                return b""
+
+        try:
+            wait_for(lambda: ask(b"PING").startswith(b"-NOAUTH"), "Valkey to start")
+            password = (secrets / "valkey_url").read_text().split("@")[0].rpartition(":")[2]
+            assert ask(b"AUTH wrong").startswith(b"-WRONGPASS")
+            assert ask(b"AUTH " + password.encode(), b"SET a 1") == b"+OK\r\n"
+            assert (tmp_path / "appendonlydir").is_dir()
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait(10)
