@@ -16,7 +16,7 @@ COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-scale serve cluster test test-fast check format bench micro lock clean
+.PHONY: help setup setup-scale serve cluster test test-fast torture check format bench micro lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } \
@@ -44,6 +44,10 @@ test: ## Run the whole suite; at least 95 % of all branches must be covered
 test-fast: ## Run everything but the slow tests and those with real processes
 	$(DEVELOP)
 	@$(PYTEST) -m 'not e2e and not slow'
+
+torture: ## Long campaigns against crashes, kills and power cuts (ARGS='--seed 1 --seconds 600')
+	$(DEVELOP)
+	@$(BIN)/python -m tests.torture $(ARGS)
 
 check: ## Formatting, lint, types and the rules of the architecture
 	$(DEVELOP)

@@ -75,12 +75,12 @@ def _within_reach(folder: Path) -> Path:
     return folder
 
 
-def own_folder() -> Path:
+def own_folder(*, on_disk: bool = False) -> Path:
     """A directory of its own with a short name (a socket's path may not be long), gone at the end.
 
-    In memory where there is room, so that waiting for the disk costs nothing.
+    In memory where there is room, unless `on_disk`, so that waiting for the disk costs nothing.
     """
-    roomy = _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free > _ROOM_BYTES
+    roomy = not on_disk and _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free > _ROOM_BYTES
     path = Path(tempfile.mkdtemp(prefix="pg-", dir=_SHARED_MEMORY if roomy else None))
     if os.geteuid() == 0:
         os.chown(path, NOBODY, NOBODY)
@@ -105,9 +105,9 @@ def free_port() -> int:
 class PostgresServer:
     """A server of the test's own, which it may stop, kill and start again."""
 
-    def __init__(self, *settings: str, tcp: bool = False) -> None:
+    def __init__(self, *settings: str, tcp: bool = False, on_disk: bool = False) -> None:
         self._programs = programs()
-        self.folder = own_folder()
+        self.folder = own_folder(on_disk=on_disk)
         self.port = free_port()
         self._settings = [f"listen_addresses={'127.0.0.1' if tcp else ''}", *settings]
         self._process: subprocess.Popen[bytes] | None = None

@@ -1,0 +1,72 @@
+"""The long campaign of crashes: python -m tests.torture.restarts --seed N --seconds S
+
+PostgreSQL is stopped at random moments under load, as in a crash or in order, and started again. What was
+acknowledged and is lost, or what is there twice, is printed with the seed, and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import signal
+import sys
+import time
+
+from petstore.plans import FREE
+from petstore.storage import StoreOptions, open_storage
+from tests.support.clock import ManualClock
+from tests.support.postgres import PostgresServer, fresh_database
+from tests.support.restarts import Load
+
+_RESTARTS_A_ROUND = 10
+
+
+async def round_of(server: PostgresServer, url: str, seed: int) -> tuple[int, float, list[str]]:
+    """Some restarts from one seed: additions acknowledged, the longest way back, what is wrong."""
+    chance = random.Random(seed)
+    store = open_storage(url, ManualClock(), StoreOptions())
+    slowest = 0.0
+    try:
+        await store.keys.add_account("shop", FREE)
+        load = Load(store)
+        async with load.going_on():
+            for _ in range(_RESTARTS_A_ROUND):
+                how = chance.choice([signal.SIGQUIT, signal.SIGQUIT, signal.SIGINT])
+                slowest = max(slowest, await load.restart(server, how, chance.randrange(400)))
+    finally:
+        await store.close()
+    return len(load.acknowledged), slowest, load.faults(url)
+
+
+def main() -> int:
+    """Run the campaign; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.torture.restarts", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1, help="of the first round (default: 1)")
+    parser.add_argument("--seconds", type=float, default=60, help="how long (default: 60)")
+    arguments = parser.parse_args()
+    ends = time.monotonic() + arguments.seconds
+    server = PostgresServer(on_disk=True).start()
+    seed, restarts, acknowledged, slowest, failed = arguments.seed, 0, 0, 0.0, 0
+    try:
+        while time.monotonic() < ends:
+            with fresh_database(server.url()) as url:
+                added, longest, faults = asyncio.run(round_of(server, url, seed))
+            for fault in faults[:5]:
+                sys.stdout.write(f"seed {seed}, {fault}\n")
+            restarts += _RESTARTS_A_ROUND
+            acknowledged += added
+            slowest = max(slowest, longest)
+            failed += len(faults)
+            seed += 1
+    finally:
+        server.drop()
+    sys.stdout.write(
+        f"seeds {arguments.seed} to {seed - 1}: {restarts} restarts, {acknowledged} acknowledged, {failed}"
+        f" lost or doubled, first success at most {slowest:.2f} s after a return\n"
+    )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
