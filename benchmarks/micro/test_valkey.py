@@ -1,0 +1,94 @@
+"""CPU of this process for decisions by Valkey, 640 in a round; the server's own is not in it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from benchmarks.micro.conftest import Loop
+from petstore.clock import SystemClock
+from petstore.keys import Grant
+from petstore.limiter.connection import connect
+from petstore.limiter.scripts import CATALOGUE, CATALOGUE_WRITERS, KEYRING, KEYRING_WRITERS, Scripts, command
+from petstore.limiter.shared import open_shared
+from petstore.limiter.url import parse_url
+from petstore.quota import BanPolicy
+from tests.support.ledger import MemoryLedger
+from tests.support.valkey import PATIENT, emptied_url
+
+pytestmark = pytest.mark.benchmark(timer=time.process_time)
+CALLS = 640
+GRANT = Grant(1, 1, 100_000_000, 1_000_000_000)
+KEYS = (b"{petstore}:account:1", b"{petstore}:key:1", CATALOGUE, KEYRING, CATALOGUE_WRITERS, KEYRING_WRITERS)
+ARGUMENTS = (
+    b"100000000 1000000000 0 0",
+    b"60 300000 2000 86400000 60000 300000 900000 3600000",
+    b"-60000 0 0 0",
+    b"-",
+)
+at_a_time = pytest.mark.parametrize("clients", [1, 8, 64])
+
+
+@pytest.fixture
+def url() -> str:
+    return emptied_url()
+
+
+def calls(clients: int, call: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[None]]:
+    """All of the calls, so many at a time."""
+
+    async def client() -> None:
+        for _ in range(CALLS // clients):
+            await call()
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(client() for _ in range(clients)))
+
+    return all_of_them
+
+
+@at_a_time
+def test_640_decisions(benchmark: BenchmarkFixture, loop: Loop, url: str, clients: int) -> None:
+    """From the grant to the Decision, by the limiter of the service."""
+    shared = loop.run(open_shared(url, patience_seconds=PATIENT))
+    limiter = shared.limiter(MemoryLedger(), SystemClock(), BanPolicy(), 1, refuse=True)
+    every = calls(clients, lambda: limiter.take(GRANT))
+    benchmark(lambda: loop.run(every()))
+    loop.run(shared.close())
+
+
+@at_a_time
+def test_640_scripts_by_our_connection(
+    benchmark: BenchmarkFixture, loop: Loop, url: str, clients: int
+) -> None:
+    """The bare call of the script, to compare clients by."""
+    script = Scripts().take
+    connection = loop.run(connect(parse_url(url), script.load, patience_seconds=PATIENT))
+    evalsha = (b"EVALSHA", script.digest, b"%d" % len(KEYS), *KEYS, *ARGUMENTS)
+
+    async def call() -> None:
+        assert (await connection.call(command(*evalsha)))[0] == 2
+
+    every = calls(clients, call)
+    benchmark(lambda: loop.run(every()))
+    loop.run(connection.close())
+
+
+@at_a_time
+def test_640_scripts_by_valkey_py(benchmark: BenchmarkFixture, loop: Loop, url: str, clients: int) -> None:
+    """The same by the client library, where it is installed: it is none of our dependencies."""
+    library = pytest.importorskip("valkey.asyncio", reason="pip install valkey to compare with it")
+    client = library.Valkey.from_url(url)
+    digest = loop.run(client.script_load(Scripts().take.text))
+
+    async def call() -> None:
+        assert (await client.evalsha(digest, len(KEYS), *KEYS, *ARGUMENTS))[0] == 2
+
+    every = calls(clients, call)
+    benchmark(lambda: loop.run(every()))
+    loop.run(client.aclose())
