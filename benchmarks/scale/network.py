@@ -70,12 +70,12 @@ class Pipe(asyncio.Transport):
 
     def reset(self) -> None:
         """The server is gone, and the kernel says so."""
+        self.abort()
+
+    def abort(self) -> None:
         if not self.closed:
             self.closed = True
             self._loop.call_soon(self._protocol.connection_lost, None)
 
-    def abort(self) -> None:
-        self.closed = True
-
     def close(self) -> None:
-        self.closed = True
+        self.abort()

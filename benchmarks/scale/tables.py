@@ -130,7 +130,10 @@ def of_model() -> str:
     constants, each = Constants(), model.Bytes()
     needs = [(load, model.need(load, constants)) for load in _LOADS]
     loads = [
-        [load.lists, load.additions, load.accounts, need.kept, need.workers, need.valkey, need.postgres]
+        [
+            *(load.lists, load.additions, load.accounts, need.kept),
+            *(need.workers, need.valkey, need.postgres, need.journal),
+        ]
         for load, need in needs
     ]
     sizes = [(store, model.gigabytes(store, each)) for store in _STORES]
@@ -147,6 +150,7 @@ def of_model() -> str:
         "workers",
         "Valkey's core",
         "PostgreSQL cores",
+        "s to save a second",
     )
     return (
         "\nmodel\n\n"

@@ -40,7 +40,7 @@ def test_limits_are_exact_over_any_number_of_processes(processes: int) -> None:
 def test_an_outage_fails_nobody_and_stays_within_its_bound(what: str) -> None:
     """Each process admits its share of a limit at the most, on top of what the shared counters admitted."""
     result = _run(_LIMITED, outages=(Outage(what, 12.0, 5.0),))
-    assert result.local > 0
+    assert 0 < result.local < 2_000  # the outage ended with what caused it
     assert result.failed == 0
     assert result.minute_excess <= 1
     assert result.day_excess <= 1
