@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import structlog
@@ -25,7 +24,7 @@ from petstore.api.openapi import OpenApiDocument
 from petstore.api.pets import PetOperations
 from petstore.clock import Clock, SystemClock
 from petstore.config import Settings
-from petstore.counting import open_counting
+from petstore.counting import Counting, open_counting
 from petstore.errors import (
     InternalError,
     MethodNotAllowed,
@@ -55,19 +54,20 @@ class Service:
     def __init__(
         self,
         *,
-        store: Store,
+        counting: Counting,
         api: ApiApp,
         site: Starlette,
         journal: Journal,
         endpoints: Endpoints,
-        close: Callable[[], Awaitable[None]],
+        log_writer: logs.LogWriter,
     ) -> None:
-        self.store = store
+        self.store = counting.store
         self.api = api
         self.site = site
         self.journal = journal
         self._endpoints = endpoints
-        self._close = close
+        self._counting = counting
+        self._log_writer = log_writer
         self._saving = asyncio.create_task(journal.run())
 
     def begin_drain(self) -> None:
@@ -83,7 +83,8 @@ class Service:
             await self.journal.save()
         except StoreUnavailable as error:
             _log.error("the last counters could not be saved", reason=error.message)
-        await self._close()
+        await self._counting.close()
+        self._log_writer.close()
 
 
 def openapi_document(settings: Settings) -> OpenApiDocument:
@@ -208,16 +209,11 @@ async def _join(settings: Settings, clock: Clock, log_writer: logs.LogWriter, me
         share=metrics.share,
         clock=clock,
     )
-
-    async def close() -> None:
-        await counting.close()
-        log_writer.close()
-
     return Service(
-        store=store,
+        counting=counting,
         api=_build_api(settings, clock, store, limiter, meter, observer),
         site=_build_site(settings, endpoints),
         journal=journal,
         endpoints=endpoints,
-        close=close,
+        log_writer=log_writer,
     )

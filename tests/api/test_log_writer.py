@@ -11,7 +11,7 @@ from time import monotonic
 import pytest
 import structlog
 
-from petstore import bootstrap, config
+from petstore import config, counting
 from petstore.asgi import Application
 from petstore.errors import StoreUnavailable
 from petstore.ops import logs
@@ -180,7 +180,7 @@ class TestSomebodyReads:
             raise StoreUnavailable("The disk is gone.")
 
         monkeypatch.setattr(logs, "_standard_error", lambda: pipe.writer)
-        monkeypatch.setattr(bootstrap, "open_store", fail)
+        monkeypatch.setattr(counting, "open_store", fail)
         sent: list[str] = []
 
         async def receive() -> dict[str, str]:
