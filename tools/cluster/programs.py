@@ -37,10 +37,15 @@ def as_nobody() -> dict[str, Any]:
 
 
 def give_to_nobody(folder: Path) -> None:
-    """Make it a directory that PostgreSQL may write."""
+    """Make it a directory that PostgreSQL may write. Raises Unusable when it can't get there."""
     folder.mkdir(parents=True, exist_ok=True)
     if os.geteuid() == 0:
         os.chown(folder, _NOBODY, _NOBODY)
+    if subprocess.run(["test", "-w", folder], **as_nobody(), check=False).returncode:
+        raise Unusable(
+            f"PostgreSQL does not run as root, and the user nobody can't reach {folder}: work as another"
+            " user, or name another directory with ARGS='--data DIRECTORY'."
+        )
 
 
 def postgres(folder: Path) -> Path:
@@ -59,12 +64,8 @@ def _within_reach(programs: Path, folder: Path) -> Path:
         return programs
     copied = folder / f"postgresql-{programs.parent.name}"
     if not copied.exists():
+        folder.mkdir(parents=True, exist_ok=True)
         shutil.copytree(programs.parent, copied, symlinks=True)
-    if not _runs(copied / "bin"):
-        raise Unusable(
-            f"PostgreSQL does not run as root, and the user nobody can't reach {folder}: work as another"
-            " user, or name another directory with ARGS='--data DIRECTORY'."
-        )
     return copied / "bin"
 
 
