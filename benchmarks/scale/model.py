@@ -18,11 +18,11 @@ class Constants(msgspec.Struct, frozen=True):
     worker_page: float = 55.0  # a worker: more, when PostgreSQL is asked for the page
     worker_add: float = 250.0  # a worker: an addition
     worker_account: float = 3.3  # a worker: an account in the batch of a second
-    decision: float = 11.0  # the core of Valkey: take.lua
+    decision: float = 13.0  # the core of Valkey: take.lua
     mark: float = 4.8  # the core of Valkey: publish.lua, which each change calls twice
     page: float = 52.0  # PostgreSQL: a page
     add: float = 36.0  # PostgreSQL: an addition, without the wait for the disk
-    account: float = 8.6  # PostgreSQL: an account in the batch of a second
+    account: float = 8.8  # PostgreSQL: an account in the batch of a second
     busy: float = 0.6  # how full a core may be before answers wait for it
 
 
@@ -122,7 +122,7 @@ class Bytes(msgspec.Struct, frozen=True):
     last_use: float = 89.1 + 22.5
     usage_day: float = 138.9 + 40.3
     idempotency: float = 126.1 + 109.5
-    valkey: float = 187.0
+    valkey: float = 189.0
 
 
 class Store(msgspec.Struct, frozen=True):
