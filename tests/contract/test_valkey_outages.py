@@ -206,6 +206,25 @@ class TestTheBound:
             replica.watch.ended = 0
         assert passed == [SHARE, 0, 0]
 
+    async def test_what_could_not_be_carried_is_carried_later(
+        self, server: ValkeyServer, replicas: Replicas, clock: NowClock
+    ) -> None:
+        """The server goes again with the very request that brings the local count along: nothing is lost,
+        and nothing that was counted in another window is counted in this one."""
+        replica = await replicas.open(PROCESSES, policy=NO_BANS)
+        for burst in (5, 7):
+            server.client("CONFIG", "SET", "min-replicas-to-write", 1)
+            assert await admitted(replica, GRANT, burst) == burst
+            server.client("CONFIG", "SET", "min-replicas-to-write", 0)
+            await replica.watch.back()
+        clock.advance(-120)  # in another minute of this process's clock, and on the same day
+        server.client("CONFIG", "SET", "min-replicas-to-write", 1)
+        assert (await replica.take(GRANT)).allowed
+        server.client("CONFIG", "SET", "min-replicas-to-write", 0)
+        await replica.watch.back()
+        after = await replica.take(GRANT)
+        assert after.windows[1].remaining == 1_000 - 5 - 7 - 1 - 1
+
 
 class TestNoOutage:
     """What the limiter mends by itself."""

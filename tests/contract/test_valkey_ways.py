@@ -1,0 +1,145 @@
+"""Ways to Valkey: TCP, TLS with a verified certificate, a user and a password, a database of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from petstore.keys import Grant
+from petstore.quota import Decision
+from tests.support.clock import ManualClock
+from tests.support.postgres import absent
+from tests.support.shared import Replicas, Watch
+from tests.support.valkey import ValkeyServer
+from tests.support.waiting import until
+
+GRANT = Grant(1, 1, 100, 1_000)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ValkeyServer]:
+    """With a user who may do what the service does, and no more."""
+    opened = ValkeyServer().start()
+    opened.client("ACL", "SETUSER", "shop", "on", ">p@ss word", "~{petstore}:*", *_COMMANDS)
+    yield opened
+    opened.drop()
+
+
+_COMMANDS = (
+    *("-@all", "+evalsha", "+eval", "+script|load", "+client|setname", "+select", "+time", "+mget", "+get"),
+    *("+set", "+exists", "+zadd", "+zrem", "+zremrangebyscore"),
+)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A key and a certificate for the name localhost, in one file."""
+    if shutil.which("openssl") is None:
+        absent("openssl")
+    path = tmp_path_factory.mktemp("tls") / "server.pem"
+    arguments = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    arguments += ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(path), "-out", f"{path}.crt"]
+    subprocess.run(["openssl", "req", *arguments], check=True, capture_output=True)
+    path.write_text(path.read_text() + Path(f"{path}.crt").read_text())
+    return path
+
+
+@asynccontextmanager
+async def passed_on(server: ValkeyServer, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+    """A port that leads to the server's socket, with TLS in front of it or not."""
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await reader.read(65_536):
+                writer.write(data)
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_unix_connection(str(server.socket))
+        await asyncio.gather(pump(reader, back), pump(there, writer))
+        open_ones.remove(writer)
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        open_ones.append(writer)
+        serving.append(asyncio.get_running_loop().create_task(serve(reader, writer)))
+
+    open_ones: list[asyncio.StreamWriter] = []
+    serving: list[asyncio.Task[None]] = []
+    listening = await asyncio.start_server(accept, "localhost", 0, ssl=tls)
+    try:
+        yield listening.sockets[0].getsockname()[1]
+    finally:
+        listening.close()
+        await asyncio.gather(*serving)
+        await until(lambda: not open_ones)
+
+
+async def ask(url: str) -> tuple[Decision, Watch]:
+    """One decision over this way, and what the limiter told about it."""
+    replicas = Replicas(url, ManualClock(), steered=False)
+    replica = await replicas.open(4)
+    try:
+        decision = await replica.take(GRANT)
+        async with replica.publisher.changing(catalogue=True, keyring=True):
+            pass
+        return decision, replica.watch
+    finally:
+        await replicas.close()
+
+
+class TestWays:
+    """Each of them is decided by Valkey."""
+
+    async def test_tcp_with_a_user_of_least_rights(self, server: ValkeyServer) -> None:
+        """The commands of the two scripts and of the greeting are all that it needs; keys of one prefix."""
+        async with passed_on(server) as port:
+            decision, watch = await ask(f"valkey://shop:p%40ss%20word@localhost:{port}")
+        assert (decision.windows[0].limit, watch.reasons) == (100, [])
+
+    async def test_a_database_of_its_own(self, server: ValkeyServer) -> None:
+        """Another database has other counters."""
+        await ask(f"{server.url}?db=3")
+        other, _ = await ask(f"{server.url}?db=4")
+        again, watch = await ask(f"{server.url}?db=3")
+        assert [decision.windows[0].remaining for decision in (other, again)] == [99, 98]
+        assert watch.reasons == []
+
+    async def test_tls(self, server: ValkeyServer, certificate: Path) -> None:
+        """Its certificate is one that the named authorities have signed."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        async with passed_on(server, context) as port:
+            decision, watch = await ask(f"valkeys://localhost:{port}/5?ca={certificate}.crt")
+        assert (decision.windows[0].limit, watch.reasons) == (100, [])
+
+
+class TestNoWay:
+    """An outage, whose reason is told; the share decides."""
+
+    async def test_a_certificate_that_nobody_signed(self, server: ValkeyServer, certificate: Path) -> None:
+        """Never taken, whatever the URL says."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        async with passed_on(server, context) as port:
+            decision, watch = await ask(f"valkeys://localhost:{port}")
+        assert decision.windows[0].limit == 25
+        assert "certificate" in watch.reasons[0]
+
+    @pytest.mark.parametrize("user", ["shop:wrong@", "nobody:x@", ":wrong@"])
+    async def test_a_wrong_password(self, server: ValkeyServer, user: str) -> None:
+        """Said as the server says it, without the password."""
+        server.client("ACL", "SETUSER", "default", ">right")
+        try:
+            decision, watch = await ask(f"unix://{user}{server.socket}")
+        finally:
+            server.client_with("right")("ACL", "SETUSER", "default", "nopass")
+        assert decision.windows[0].limit == 25
+        assert watch.reasons[0].startswith("WRONGPASS")
+        assert "wrong@" not in watch.reasons[0]
