@@ -8,11 +8,14 @@ import signal
 import socket
 import subprocess
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
 import pytest
 
+from petstore.serving.supervisor import Supervisor, WorkerFailed, _Worker
+from tests.support.clock import ManualClock
 from tests.support.server import (
     PROGRAM,
     Server,
@@ -30,6 +33,19 @@ _POST = (
     b"POST /v1/pets HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\n"
     b'Content-Length: 30\r\nAuthorization: Bearer %s\r\n\r\n{"name":"Rex","categoryId": 1}'
 )
+
+
+class Nothing:
+    """A job that is never begun."""
+
+    def work(self, number: int, ready: Callable[[], None]) -> int:
+        raise AssertionError(number, ready)
+
+    def renew(self) -> bool:
+        return True
+
+    def before_stop(self) -> None:
+        pass
 
 
 class TestSighup:
@@ -185,6 +201,50 @@ class TestEnds:
             assert "its worker died twice within seconds" in server.log
         finally:
             server.kill()
+
+    def test_of_several_workers_the_others_go_on(self) -> None:
+        """One that dies again within seconds waits before the next try; the service goes on with the rest."""
+        started: list[int] = []
+        said: list[str] = []
+        clock = ManualClock()
+
+        class Dying(Supervisor):
+            def _start(self, number: int) -> _Worker:
+                started.append(number)
+                worker = self._workers[len(started)] = _Worker(len(started), number, clock.monotonic(), None)
+                return worker
+
+        supervisor = Dying(
+            Nothing(),
+            count=2,
+            overlap=True,
+            hangup_stops=False,
+            stop_seconds=1,
+            say=said.append,
+            monotonic=clock.monotonic,
+        )
+        for number in range(2):
+            supervisor._start(number)
+
+        def die(number: int) -> None:
+            (worker,) = [each for each in supervisor._workers.values() if each.number == number]
+            del supervisor._workers[worker.pid]
+            supervisor._ended(worker, 1)
+
+        die(0)
+        die(0)
+        assert started == [0, 1, 0]
+        assert "died twice within seconds" in said[-1]
+        supervisor._start_rested()
+        assert started == [0, 1, 0]
+        clock.advance(5)
+        supervisor._start_rested()
+        assert started == [0, 1, 0, 0]
+        die(0)
+        die(1)
+        with pytest.raises(WorkerFailed):
+            die(1)
+        supervisor._signals.close()
 
     def test_a_start_that_fails_is_told(self, tmp_path: Path) -> None:
         """The reason stands in the log, also when it is found only in the worker."""

@@ -1,7 +1,7 @@
 """What one process has counted, as plain numbers that can be added to another's, and written to a file.
 
 Workers share a directory. Each writes a file of its own about once a second; who is scraped adds up all of
-them, those of processes that have ended too, so that no sum ever falls.
+them, those of processes that have ended too, so that no sum falls between scrapes a second apart.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ import contextlib
 import os
 import select
 import signal
-import socket
 import sys
 import traceback
 from collections.abc import Callable
@@ -18,8 +17,9 @@ from typing import Protocol
 
 import msgspec
 
+from petstore.serving.signals import TAKEN, SignalPipe
+
 REPLACED = signal.SIGUSR1  # what a worker is told whose place another one takes
-_TAKEN = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 _SHORT_LIFE_SECONDS = 5.0
 
 
@@ -36,32 +36,6 @@ class _Worker(msgspec.Struct):
     ready: int | None  # the end of a pipe that speaks, once, when it serves
     is_second: bool = False  # started because one before it had died
     kill_at: float | None = None
-
-
-class _SignalPipe:
-    """What has arrived: one byte for each signal, its number."""
-
-    def __init__(self) -> None:
-        self._reader, self._writer = socket.socketpair()
-        self._reader.setblocking(False)
-        self._writer.setblocking(False)
-        signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
-        self._before = {number: signal.signal(number, lambda *_: None) for number in _TAKEN}
-
-    def fileno(self) -> int:
-        return self._reader.fileno()
-
-    def take(self) -> bytes:
-        """What arrived since the last call."""
-        return self._reader.recv(4_096)
-
-    def close(self) -> None:
-        """Handle signals as before."""
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-        signal.set_wakeup_fd(-1)
-        self._reader.close()
-        self._writer.close()
 
 
 class Job(Protocol):
@@ -105,9 +79,10 @@ class Supervisor:
         self._stop_seconds = stop_seconds
         self._say = say
         self._monotonic = monotonic
-        self._signals = _SignalPipe()
+        self._signals = SignalPipe()
         self._workers: dict[int, _Worker] = {}
         self._to_replace: list[int] = []
+        self._resting: dict[int, float] = {}
         self._stop_by: signal.Signals | None = None
 
     def run(self) -> None:
@@ -130,7 +105,7 @@ class Supervisor:
         reader, writer = os.pipe()
         parent = os.getpid()
         # A signal that the child took before it let go of the parent's pipe would reach the parent.
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _TAKEN)
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, TAKEN)
         pid = os.fork()
         if pid == 0:
             self._become_worker(number, parent, reader, writer)
@@ -160,7 +135,9 @@ class Supervisor:
 
     def _turn(self) -> None:
         """Wait for something to happen, and act on it."""
-        for received in self._wait():
+        received_signals = self._wait()
+        self._start_rested()
+        for received in received_signals:
             number = signal.Signals(received)
             if number in (signal.SIGTERM, signal.SIGINT) or (number == signal.SIGHUP and self._hangup_stops):
                 self._stop_by = number
@@ -173,8 +150,9 @@ class Supervisor:
     def _wait(self) -> bytes:
         """The signals that arrived; meanwhile heed workers that became ready, and kill those that stay."""
         silent = {worker.ready: worker for worker in self._workers.values() if worker.ready is not None}
-        kills = [worker.kill_at for worker in self._workers.values() if worker.kill_at is not None]
-        timeout = max(0.0, min(kills) - self._monotonic()) if kills else None
+        moments = [worker.kill_at for worker in self._workers.values() if worker.kill_at is not None]
+        moments += self._resting.values()
+        timeout = max(0.0, min(moments) - self._monotonic()) if moments else None
         readable, _, _ = select.select([self._signals.fileno(), *silent], [], [], timeout)
         for pipe in silent.keys() & set(readable):
             self._spoke(silent[pipe])
@@ -242,10 +220,24 @@ class Supervisor:
             self._mend(worker)
 
     def _mend(self, worker: _Worker) -> None:
-        """Start a dead worker anew, unless it was such a one itself and lived for seconds only."""
-        if worker.is_second and self._monotonic() - worker.began < _SHORT_LIFE_SECONDS:
+        """Start a dead worker anew. One that was such a one itself and lived for seconds only has to wait,
+        and when no other one is left, the service ends."""
+        now = self._monotonic()
+        if not worker.is_second or now - worker.began >= _SHORT_LIFE_SECONDS:
+            self._start(worker.number).is_second = True
+        elif self._workers:
+            self._say(
+                f"Worker {worker.number} died twice within seconds; the log says why. Trying again soon."
+            )
+            self._resting[worker.number] = now + _SHORT_LIFE_SECONDS
+        else:
             raise WorkerFailed
-        self._start(worker.number).is_second = True
+
+    def _start_rested(self) -> None:
+        now = self._monotonic()
+        for number in [number for number, until in self._resting.items() if until <= now]:
+            del self._resting[number]
+            self._start(number).is_second = True
 
     def _tell(self, worker: _Worker, number: signal.Signals) -> None:
         """Tell a worker to stop, and note when it will be killed."""
@@ -256,6 +248,7 @@ class Supervisor:
     def _stop_all(self, number: signal.Signals) -> None:
         """Pass the stop on, and wait for the end of every worker; a later SIGINT cuts the pause short."""
         self._job.before_stop()
+        self._resting.clear()
         for worker in self._workers.values():
             self._tell(worker, signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
         while self._workers:
