@@ -195,8 +195,12 @@ class TestPool:
             waiting = await asyncio.gather(*(store.pets.add(REX) for _ in range(5)), return_exceptions=True)
         assert all(isinstance(failure, StoreUnavailable) for failure in waiting)
         said = [str(failure) for failure in waiting]
-        assert said[0] == "The store failed: it took too long; nothing was stored."
-        assert said[-1] == "The store is busy: no connection to it came free in time; nothing was stored."
+        late = "The store failed: it took too long; nothing was stored."
+        assert said[0] == late
+        # The server gives up on the first at the moment at which the others do: one may still get its turn.
+        assert set(said[1:]) - {late} == {
+            "The store is busy: no connection to it came free in time; nothing was stored."
+        }
         locker.terminate()
         assert (await store.pets.add(REX)).pet.id > 1
         await store.close()
