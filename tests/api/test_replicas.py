@@ -9,6 +9,7 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ import pytest
 from petstore import config
 from petstore.asgi import Application
 from petstore.clock import SystemClock
-from petstore.limiter import publisher
+from petstore.limiter import publisher, shared
 from petstore.opening import store_for_command
 from petstore.pets import NewPet, PetStatus
 from petstore.plans import resolve_plan
@@ -90,7 +91,9 @@ def valkey() -> AsyncIterator[ValkeyServer]:  # type: ignore[misc]
 
 
 @pytest.fixture
-async def pair(valkey: ValkeyServer) -> AsyncIterator[Pair]:
+async def pair(valkey: ValkeyServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Pair]:
+    """More patient than in service, since the machine of a test may be busy."""
+    monkeypatch.setattr(shared, "open_shared", partial(shared.open_shared, patience_seconds=0.5))
     valkey.client("FLUSHALL")
     with fresh_database() as database:
         environment = {

@@ -15,13 +15,16 @@ import pytest
 
 from petstore.errors import LimiterUnavailable
 from petstore.keys import Grant
+from petstore.limiter import connection
+from petstore.limiter.shared import open_shared
 from petstore.quota import BanPolicy, Decision
 from petstore.usage import UsageChanges
 from petstore.versions import UNKNOWN
 from tests.support.clock import ManualClock
-from tests.support.shared import Replica, Replicas
+from tests.support.ledger import MemoryLedger
+from tests.support.shared import Replica, Replicas, Watch
 from tests.support.valkey import ValkeyServer
-from tests.support.waiting import until
+from tests.support.waiting import pause, until
 
 PROCESSES = 4
 GRANT = Grant(1, 1, 100, 1_000)
@@ -250,6 +253,33 @@ class TestNoOutage:
         tasks += [asyncio.create_task(replica.take(GRANT)) for _ in range(140)]
         assert sum(decision.allowed for decision in await asyncio.gather(*tasks)) == 100
         assert (replica.watch.reasons, replica.watch.local) == ([], 0)
+
+
+class TestPatience:
+    """What is overdue, and what is only a pause of our own."""
+
+    def test_the_looks_add_up_to_the_patience(self) -> None:
+        """50 ms in service, as documented: five intervals and the last look."""
+        whole = (connection._LOOKS + 1) * connection._INTERVAL + connection._LAST_LOOK
+        assert (connection.PATIENCE_SECONDS, round(whole, 6)) == (0.05, 1.0)
+
+    async def test_a_pause_of_this_process_is_no_outage(self, server: ValkeyServer) -> None:
+        """The event loop stood still for longer than the patience, time and again, while answers lay in the
+        socket: they are read, and nothing is given up."""
+        watch = Watch()
+        shared = await open_shared(server.url, watch)
+        limiter = shared.limiter(MemoryLedger(), ManualClock(), NO_BANS, PROCESSES, refuse=True)
+        await limiter.take(GRANT)
+        for _ in range(8):
+            asked = [asyncio.create_task(limiter.take(GRANT)) for _ in range(4)]
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            pause(0.06)
+            for decision in await asyncio.gather(*asked):
+                assert decision is not None
+                assert decision.windows[0].limit == 100
+        assert watch.reasons == []
+        await shared.close()
 
 
 class TestRefusing:

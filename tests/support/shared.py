@@ -14,6 +14,8 @@ from tests.support.ledger import MemoryLedger
 from tests.support.valkey import PATIENT, SteeredTime, steered_scripts
 from tests.support.waiting import until
 
+_WITH_OUTAGES_SECONDS = 0.5
+
 
 @dataclass
 class Watch:
@@ -75,7 +77,10 @@ class Replica:
 
 
 class Replicas:
-    """Opens them on one Valkey and one ledger; `steered` gives them the clock's time as the server's."""
+    """Opens them on one Valkey and one ledger; `steered` gives them the clock's time as the server's.
+
+    They wait longer for an answer than in service, since the machine of a test may be busy.
+    """
 
     def __init__(self, url: str, clock: ManualClock, *, steered: bool) -> None:
         self.url = url
@@ -92,8 +97,8 @@ class Replicas:
             self.time.tell()
         watch = Watch()
         scripts = steered_scripts() if self.time is not None else Scripts()
-        more = {"patience_seconds": PATIENT} if self.time is not None else {}
-        shared = await open_shared(self.url, watch, scripts, **more)
+        patience = PATIENT if self.time is not None else _WITH_OUTAGES_SECONDS
+        shared = await open_shared(self.url, watch, scripts, patience)
         limiter = shared.limiter(self.ledger, self.clock, policy or BanPolicy(), processes, refuse=refuse)
         replica = Replica(shared, limiter, watch, self.time)
         self._opened.append(replica)

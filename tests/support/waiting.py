@@ -17,6 +17,11 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
+def pause(seconds: float) -> None:
+    """Hold everything up, the event loop too, as a busy machine does."""
+    time.sleep(seconds)
+
+
 def wait_for(condition: Callable[[], bool], what: str) -> None:
     """For another process, without an event loop: look again and again until the condition holds."""
     deadline = time.monotonic() + _PATIENCE_SECONDS

@@ -15,9 +15,11 @@ import libvalkey
 from petstore.limiter.scripts import command
 from petstore.limiter.url import ValkeyUrl
 
-# How long an answer may take. A call that is not answered at the second look after it was sent has waited for
-# one to two of the looks' intervals; the last look comes a tenth of the patience later.
+# How long an answer may take. Nobody notes when a call was sent: it is overdue when it was sent before the
+# look that lies _LOOKS looks back, and so has waited for _LOOKS of their intervals, or for one more.
 PATIENCE_SECONDS = 0.05
+_LOOKS = 4
+_INTERVAL, _LAST_LOOK = 0.18, 0.1  # parts of the patience, of which (_LOOKS + 1) * 0.18 + 0.1 make the whole
 CONNECT_SECONDS = 1.0
 
 
@@ -29,15 +31,16 @@ class Connection(asyncio.Protocol):
     """Pipelined by nature: every call of a turn of the event loop is in one write."""
 
     def __init__(self, patience_seconds: float) -> None:
-        self._look_seconds = patience_seconds * 0.42
-        self._last_look_seconds = patience_seconds * 0.1
+        self._look_seconds = patience_seconds * _INTERVAL
+        self._last_look_seconds = patience_seconds * _LAST_LOOK
         self._loop = asyncio.get_running_loop()
         self._reader = libvalkey.Reader()
         self._waiting: deque[asyncio.Future[Any]] = deque()
         self._out: list[bytes] = []
         self._transport: asyncio.Transport | None = None
         self._watch: asyncio.TimerHandle | None = None
-        self._sent = self._answered = self._expected = 0
+        self._sent = self._answered = 0
+        self._sent_at_looks: deque[int] = deque(maxlen=_LOOKS)
         self.is_lost = False
         self._closed = asyncio.Event()
         self.on_lost: Callable[[str], None] = lambda reason: None
@@ -56,7 +59,7 @@ class Connection(asyncio.Protocol):
             self._loop.call_soon(self._flush)
         self._out.append(sent)
         if self._watch is None:
-            self._expected = self._answered
+            self._sent_at_looks.clear()
             self._watch = self._loop.call_later(self._look_seconds, self._look)
         return future
 
@@ -78,17 +81,21 @@ class Connection(asyncio.Protocol):
             self.give_up(f"it does not speak the protocol of Valkey: {error}")
 
     def _look(self) -> None:
-        """Whether everything that was sent before the last look is answered by now."""
-        if self._answered < self._expected:
+        """Whether everything is answered that was sent before the oldest look that is remembered."""
+        if self._is_overdue():
             # It may be this process that paused, with the answers unread: read first, then judge.
             self._watch = self._loop.call_later(self._last_look_seconds, self._last_look)
             return
-        self._expected = self._sent
+        self._sent_at_looks.append(self._sent)
         waits = self._answered < self._sent
         self._watch = self._loop.call_later(self._look_seconds, self._look) if waits else None
 
+    def _is_overdue(self) -> bool:
+        looks = self._sent_at_looks
+        return len(looks) == _LOOKS and self._answered < looks[0]
+
     def _last_look(self) -> None:
-        if self._answered < self._expected:
+        if self._is_overdue():
             self.give_up("no answer in time")
         else:
             self._look()
