@@ -128,7 +128,7 @@ ROWS: dict[str, Row] = {
     ),
     "workers": (1, [], [("0", "from 1 to 256"), ("257", "from 1 to 256")]),
     "drain": (1_000, [("0s", 0), ("60s", 60_000)], [("61s", "at most 60s"), ("soon", "whole number")]),
-    "database_timeout": (5_000, [("500ms", 500)], [("61s", "at most 60s")]),
+    "database_timeout": (5_000, [("500ms", 500), ("8s", 8_000)], [("9s", "at most 8s")]),
     "database_pool": (10, [("1", 1), ("1000", 1_000)], [("0", "from 1 to 1000")]),
     "database_prepared": (True, [("off", False)], [("no", "one of on, off")]),
     "valkey_url": ("", [], []),  # what it names is the limiter's affair

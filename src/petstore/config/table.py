@@ -82,7 +82,8 @@ TABLE = (
     Setting(
         "drain", "1s", pause_to("60s"), "At a stop: how long /readyz refuses before the listener closes."
     ),
-    Setting("database_timeout", "5s", duration_to("60s"), "PostgreSQL: how long a statement may take."),
+    # Less than the ten seconds for which a writer is waited for (limiter/publisher.py).
+    Setting("database_timeout", "5s", duration_to("8s"), "PostgreSQL: how long a statement may take."),
     Setting("database_pool", "10", integer(1, 1_000), "PostgreSQL: connections of each process."),
     Setting("database_prepared", "on", switch, "PostgreSQL: off behind PgBouncer in transaction mode."),
     Setting("valkey_url", "", str, "Shared counters. Empty: this process counts for itself.", secret=True),
