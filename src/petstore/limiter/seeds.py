@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 
+from msgspec.structs import astuple
+
 from petstore.clock import Clock
 from petstore.keys import Grant
 from petstore.quota import KeyStanding, LimiterState, SharedLedger
@@ -24,28 +26,9 @@ def later_windows(one: AccountWindows, other: AccountWindows) -> AccountWindows:
     return AccountWindows(*minute, *day)
 
 
-def as_text(windows: AccountWindows) -> bytes:
-    """As the script reads it."""
-    return b"%d %d %d %d" % (
-        windows.minute_opened_ms,
-        windows.minute_used,
-        windows.day,
-        windows.day_used,
-    )
-
-
-def standing_as_text(standing: KeyStanding) -> bytes:
-    """As the script reads it."""
-    return b"%d %d %d %d %d %d %d %d" % (
-        standing.refused_reset_at,
-        standing.first_refused_ms,
-        standing.strikes,
-        standing.strikes_opened_ms,
-        standing.level,
-        standing.banned_from_ms,
-        standing.banned_until_ms,
-        standing.pardoned_ms,
-    )
+def as_text(record: AccountWindows | KeyStanding) -> bytes:
+    """As the script reads it: its numbers, in their order."""
+    return " ".join(map(str, astuple(record))).encode("ascii")
 
 
 class Seedbed:
@@ -90,4 +73,4 @@ class Seedbed:
             ban = batch.standings.get(key_id)
             if ban is not None and (standing is None or ban.banned_until_ms > standing.banned_until_ms):
                 standing = ban
-        return as_text(used), _NEVER_MISBEHAVED if standing is None else standing_as_text(standing)
+        return as_text(used), _NEVER_MISBEHAVED if standing is None else as_text(standing)

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec.structs import astuple
+
 from petstore.quota import KeyStanding, LimiterState
 from petstore.storage.postgres.database import Database
 from petstore.usage import DAY_MS, AccountWindows, DailyUsage, KeyBan, UsageChanges, UsageReport
@@ -77,24 +79,8 @@ def _columns(rows: Iterable[tuple[int, ...]], width: int) -> list[list[int]]:
 
 
 def _arguments(state: LimiterState, usage: UsageChanges) -> list[list[int]]:
-    windows = (
-        (account, used.minute_opened_ms, used.minute_used, used.day, used.day_used)
-        for account, used in state.windows.items()
-    )
-    standings = (
-        (
-            key,
-            standing.refused_reset_at,
-            standing.first_refused_ms,
-            standing.strikes,
-            standing.strikes_opened_ms,
-            standing.level,
-            standing.banned_from_ms,
-            standing.banned_until_ms,
-            standing.pardoned_ms,
-        )
-        for key, standing in state.standings.items()
-    )
+    windows = ((account, *astuple(used)) for account, used in state.windows.items())
+    standings = ((key, *astuple(standing)) for key, standing in state.standings.items())
     days = (
         (account, day, counts.requests, counts.refused, counts.deprecated)
         for (account, day), counts in usage.daily.items()
