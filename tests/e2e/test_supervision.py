@@ -16,6 +16,7 @@ import pytest
 
 from petstore.serving.supervisor import Supervisor, WorkerFailed, _Worker
 from tests.support.clock import ManualClock
+from tests.support.postgres import fresh_database
 from tests.support.server import (
     PROGRAM,
     Server,
@@ -25,6 +26,7 @@ from tests.support.server import (
     running_server,
     start_server,
 )
+from tests.support.valkey import emptied_url
 from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-supervision")]
@@ -117,6 +119,38 @@ class TestSighup:
             process.kill()
             process.wait(5)
             os.close(controller)
+
+    def test_a_second_one_during_the_replacement_reaches_every_worker(self, tmp_path: Path) -> None:
+        """Whenever it comes: in the end all workers are younger than it, and have the last settings."""
+        settings = tmp_path / "settings.toml"
+        settings.write_text("cors_origins = 'https://first.example'\n")
+        with (
+            fresh_database() as database,
+            running_server(
+                tmp_path,
+                config=str(settings),
+                database_url=database,
+                valkey_url=emptied_url(),
+                workers="3",
+                access_log="off",
+            ) as server,
+        ):
+            wait_for(lambda: len(server.workers()) == 3, "all workers")
+            first = server.workers()
+            server.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: len(server.workers()) == 4, "the first successor")
+            for origin in ("https://second.example", "https://third.example"):
+                settings.write_text(f"cors_origins = '{origin}'\n")
+                before = server.workers()
+                server.process.send_signal(signal.SIGHUP)
+                wait_for(lambda: not set(first) & set(server.workers()), "the end of the round before")  # noqa: B023
+                first = before
+            wait_for(lambda: not set(before) & set(server.workers()), "younger workers")
+            wait_for(lambda: len(server.workers()) == 3, "the end of the replacement")
+            for _ in range(30):
+                answer = server.request("GET", "/v1/pets", headers={"Origin": "https://third.example"})
+                assert answer.headers["access-control-allow-origin"] == "https://third.example"
+            assert "ended with" not in server.log
 
 
 class TestDrain:
@@ -244,6 +278,65 @@ class TestEnds:
         die(1)
         with pytest.raises(WorkerFailed):
             die(1)
+        supervisor._signals.close()
+
+    def test_a_replaced_worker_that_ends_is_no_failure(self) -> None:
+        """Neither when SIGHUP comes again before its successor serves, nor when that one dies at once: every
+        place gets a worker that began after the last signal."""
+        told: list[int] = []
+        said: list[str] = []
+        clock = ManualClock()
+
+        class Steered(Supervisor):
+            def _start(self, number: int) -> _Worker:
+                pid = self.begun = getattr(self, "begun", 0) + 1
+                worker = self._workers[pid] = _Worker(pid, number, clock.monotonic(), None)
+                return worker
+
+            def _send(self, pid: int, number: signal.Signals) -> None:
+                told.append(pid)
+
+            def serves(self, pid: int) -> None:
+                reader, writer = os.pipe()
+                os.write(writer, b"1")
+                os.close(writer)
+                self._workers[pid].ready = reader
+                self._spoke(self._workers[pid])
+
+            def end(self, pid: int, code: int) -> None:
+                self._ended(self._workers.pop(pid), code)
+
+        supervisor = Steered(
+            Nothing(),
+            count=2,
+            overlap=True,
+            hangup_stops=False,
+            stop_seconds=1,
+            say=said.append,
+            monotonic=clock.monotonic,
+        )
+        supervisor._start(0)
+        supervisor._start(1)
+        supervisor._replace_all()  # 3 is to take the place of 1
+        supervisor._replace_all()
+        assert list(supervisor._workers) == [1, 2, 3]
+        supervisor.serves(3)
+        supervisor.serves(1)  # it was slow to say so; it does not take its successor's place
+        assert told == [1]
+        supervisor.end(1, 0)
+        supervisor.serves(4)
+        supervisor.end(2, 0)  # the first round is over; the second one begins with 5 in the place of 3
+        assert list(supervisor._workers) == [3, 4, 5]
+        supervisor.serves(5)
+        supervisor.end(5, -9)  # while 3 still drains
+        assert said == ["Worker 0 ended with -9; starting another one."]
+        supervisor.serves(6)
+        supervisor.end(3, 0)
+        supervisor.serves(7)
+        supervisor.end(4, 0)
+        assert list(supervisor._workers) == [6, 7]
+        assert told == [1, 2, 3, 3, 4]
+        assert len(said) == 1
         supervisor._signals.close()
 
     def test_a_start_that_fails_is_told(self, tmp_path: Path) -> None:

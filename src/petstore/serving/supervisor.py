@@ -7,6 +7,7 @@ so that none can arrive in the middle of anything. What a worker does is handed 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import select
 import signal
@@ -82,6 +83,7 @@ class Supervisor:
         self._signals = SignalPipe()
         self._workers: dict[int, _Worker] = {}
         self._to_replace: list[int] = []
+        self._again = False  # SIGHUP came during a replacement, which began with the settings before
         self._resting: dict[int, float] = {}
         self._stop_by: signal.Signals | None = None
 
@@ -142,8 +144,7 @@ class Supervisor:
             if number in (signal.SIGTERM, signal.SIGINT) or (number == signal.SIGHUP and self._hangup_stops):
                 self._stop_by = number
             elif number == signal.SIGHUP and self._job.renew():
-                self._to_replace = [worker.pid for worker in self._workers.values() if worker.kill_at is None]
-                self._replace_next()
+                self._replace_all()
             elif number == signal.SIGCHLD:
                 self._reap()
 
@@ -166,8 +167,8 @@ class Supervisor:
         os.close(worker.ready)
         worker.ready = None
         if serves and self._overlap:
-            for old in self._workers.values():
-                if old.number == worker.number and old.pid != worker.pid:
+            for old in itertools.takewhile(lambda other: other is not worker, self._workers.values()):
+                if old.number == worker.number:
                     self._tell(old, REPLACED)
 
     def _kill_overdue(self) -> None:
@@ -178,9 +179,21 @@ class Supervisor:
                 self._send(worker.pid, signal.SIGKILL)
                 worker.kill_at = now + self._stop_seconds
 
+    def _replace_all(self) -> None:
+        self._again = True
+        if not self._to_replace:
+            self._replace_next()
+
     def _replace_next(self) -> None:
-        """Begin to replace the next worker; its successor, or its end, goes on from there."""
-        while self._to_replace:
+        """Begin to replace the next worker; its successor, or its end, goes on from there.
+
+        A new round begins when the one before is over: until then it is not known who has which settings.
+        """
+        while self._to_replace or self._again:
+            if not self._to_replace:
+                self._again = False
+                self._to_replace = [worker.pid for worker in self._workers.values() if worker.kill_at is None]
+                continue
             old = self._workers.get(self._to_replace[0])
             if old is None:
                 self._to_replace.pop(0)
@@ -205,16 +218,18 @@ class Supervisor:
             os.close(worker.ready)
 
     def _ended(self, worker: _Worker, code: int) -> None:
+        others = [other for other in self._workers.values() if other.number == worker.number]
         if self._to_replace and self._to_replace[0] == worker.pid:
             self._to_replace.pop(0)
-            if not any(other.number == worker.number for other in self._workers.values()):
+            if not others:
                 self._start(worker.number)
             self._replace_next()
-        elif any(other.number == worker.number for other in self._workers.values()):
+        elif any(other.kill_at is None for other in others):
             self._to_replace.clear()
             self._say(
                 f"The new worker {worker.number} ended with {code} before it served; the old one goes on."
             )
+            self._replace_next()
         else:
             self._say(f"Worker {worker.number} ended with {code}; starting another one.")
             self._mend(worker)
