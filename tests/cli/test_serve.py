@@ -57,6 +57,20 @@ class TestFirstStart:
         assert [account["name"] for account in cli.json("accounts", "list")] == ["shop"]
         assert len(started) == 2
 
+    def test_of_two_at_once_one_issues_the_key(
+        self, cli: Cli, started: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    ):
+        """Replicas that meet at an empty database: whoever comes second goes on without a key."""
+        cli.ok("accounts", "add", "local", "--plan", "free")
+
+        async def was_empty(_store: object) -> bool:
+            return True
+
+        monkeypatch.setattr("petstore.storage.sqlite.store.SqliteStore.is_empty", was_empty)
+        result = cli.run("serve")
+        assert (result.exit_code, len(started)) == (0, 1)
+        assert KEY_PATTERN.search(result.stderr) is None
+
     def test_no_key_on_an_address_that_others_reach(self, cli: Cli, started: list[dict[str, Any]]):
         """The log of a public service holds no key; the operator is told how to issue one."""
         cli.settings |= {"PETSTORE_HOST": "0.0.0.0"}
