@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Awaitable, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -61,16 +61,20 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            if self._draining:
-                send = _closing(send)
-            path: bytes = scope["raw_path"]
-            service = self.service
-            if path.startswith(b"/v1/") or path == b"/v1":
-                await service.api(scope, receive, send)
-            else:
-                await service.site(scope, receive, send)
+            await self.answer(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
+
+    def answer(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """The application for a server that knows that it is asked for HTTP alone: a coroutine less."""
+        if self._draining:
+            send = _closing(send)
+        path: bytes = scope["raw_path"]
+        service = self._service
+        assert service is not None, "the service has not started"
+        if path.startswith(b"/v1/") or path == b"/v1":
+            return service.api(scope, receive, send)
+        return service.site(scope, receive, send)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import a2b_base64, b2a_base64
 from functools import lru_cache
 
 from petstore.errors import InvalidParameter
@@ -25,21 +25,22 @@ def _filter_checksum(status: PetStatus | None, ids: tuple[int, ...] | None) -> i
     return zlib.crc32(f"{status or '*'}|{listed}".encode("ascii"))
 
 
-def _checksum(after_id: int, query: PageQuery) -> int:
-    return zlib.crc32(b"%d" % after_id, _filter_checksum(query.status, query.ids))
+def _checksum(after_id: int, status: PetStatus | None, ids: tuple[int, ...] | None) -> int:
+    return zlib.crc32(b"%d" % after_id, _filter_checksum(status, ids))
 
 
 def write(after_id: int, query: PageQuery) -> str:
     """The cursor behind `after_id` in the walk of this filter."""
-    return urlsafe_b64encode(_LAYOUT.pack(after_id, _checksum(after_id, query))).decode("ascii")
+    packed = _LAYOUT.pack(after_id, _checksum(after_id, query.status, query.ids))
+    return b2a_base64(packed, newline=False).decode("ascii").replace("+", "-").replace("/", "_")
 
 
-def read(cursor: str, query: PageQuery) -> int:
+def read(cursor: str, status: PetStatus | None, ids: tuple[int, ...] | None) -> int:
     """The identifier in a cursor. Raises InvalidParameter unless it was made for this filter."""
     if _FORM.fullmatch(cursor) is not None:
         after_id: int
-        after_id, checksum = _LAYOUT.unpack(urlsafe_b64decode(cursor))
-        if after_id > 0 and checksum == _checksum(after_id, query):
+        after_id, checksum = _LAYOUT.unpack(a2b_base64(cursor.replace("-", "+").replace("_", "/")))
+        if after_id > 0 and checksum == _checksum(after_id, status, ids):
             return after_id
     raise InvalidParameter(
         "cursor: not one that was given for this filter; follow the Link header, or start without a cursor."

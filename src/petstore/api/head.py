@@ -105,7 +105,7 @@ def read_request(scope: Scope, receive: Receive) -> Request:
     """A request as the HTTP server hands it over; header names are in lower case by then."""
     pairs: list[tuple[bytes, bytes]] = scope["headers"]
     values = dict(pairs)
-    size = sum(map(len, values)) + sum(map(len, values.values())) + 4 * len(pairs)
+    size = len(b"".join([*values, *values.values()])) + 4 * len(pairs)
     repeated = _ONCE
     if len(values) != len(pairs):
         values, repeated, size = _read_repeated(pairs)

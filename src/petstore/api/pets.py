@@ -79,11 +79,11 @@ class PetOperations:
 
     def _links(self, query: PageQuery, next_after: int | None) -> bytes:
         """RFC 8288: `next` with every filter kept when there is more, `first` always."""
-        parameters = [f"limit={query.limit}"]
+        target = f"{self._base}/pets?limit={query.limit}"
         if query.status is not None:
-            parameters.append(f"status={query.status}")
-        parameters += [f"id={pet_id}" for pet_id in query.ids or ()]
-        target = f"{self._base}/pets?{'&'.join(parameters)}"
+            target += f"&status={query.status}"
+        for pet_id in query.ids or ():
+            target += f"&id={pet_id}"
         first = f'<{target}>; rel="first"'
         if next_after is None:
             return first.encode("ascii")

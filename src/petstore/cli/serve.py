@@ -93,7 +93,7 @@ class _Serving:
         return worker.run(
             self._settings,
             self._counts_directory,
-            lambda application: worker.HttpServer(application, self._listener, self._connections),
+            lambda application: worker.HttpServer(application.answer, self._listener, self._connections),
             ready,
         )
 

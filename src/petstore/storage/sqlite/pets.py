@@ -30,7 +30,8 @@ IDEMPOTENCY_KEPT_MS = 86_400_000
 
 _COLUMNS = "id, name, category_id, status"
 _PAGE = f"SELECT {_COLUMNS} FROM pets WHERE id > ? ORDER BY id LIMIT ?"
-_PAGE_BY_STATUS = f"SELECT {_COLUMNS} FROM pets WHERE status = ? AND id > ? ORDER BY id LIMIT ?"
+# Without the status, which the query knows already.
+_PAGE_BY_STATUS = "SELECT id, name, category_id FROM pets WHERE status = ? AND id > ? ORDER BY id LIMIT ?"
 _ONE = f"SELECT {_COLUMNS} FROM pets WHERE id = ?"
 _ADD = "INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)"
 
@@ -59,18 +60,22 @@ class SqlitePets:
         self._in_flight: set[Idempotency] = set()
 
     async def page(self, query: PageQuery) -> Page:
-        fetch = query.limit + 1
+        fetch, status = query.limit + 1, query.status
         try:
             if query.ids is not None:
-                rows = self._rows_by_id(query, fetch)
-            elif query.status is None:
-                rows = self._turn.execute(_PAGE, (query.after_id, fetch)).fetchall()
+                pets = _pets(self._rows_by_id(query, fetch))
+            elif status is None:
+                pets = _pets(self._turn.execute(_PAGE, (query.after_id, fetch)))
             else:
-                bindings = (query.status.value, query.after_id, fetch)
-                rows = self._turn.execute(_PAGE_BY_STATUS, bindings).fetchall()
+                bindings = (str(status), query.after_id, fetch)
+                rows: list[tuple[Any, ...]] = self._turn.execute(_PAGE_BY_STATUS, bindings).fetchall()
+                pets = [Pet(pet_id, name, category_id, status) for pet_id, name, category_id in rows]
         except apsw.Error as error:
             raise translate(error) from error
-        return Page(_pets(rows[: query.limit]), len(rows) == fetch)
+        if len(pets) < fetch:
+            return Page(pets, False)
+        pets.pop()
+        return Page(pets, True)
 
     def _rows_by_id(self, query: PageQuery, fetch: int) -> list[tuple[Any, ...]]:
         assert query.ids is not None
