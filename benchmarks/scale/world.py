@@ -207,7 +207,7 @@ class World:
     async def _command(self, place: int) -> None:
         """A process of its own, on the command line."""
         link = Link(ValkeyUrl(host=_COMMAND_LINE), Scripts(), NoObserver())
-        publisher = PatientPublisher(link, lambda: asyncio.sleep(LEASE_SECONDS))
+        publisher = PatientPublisher(link, lambda _reason: asyncio.sleep(LEASE_SECONDS))
         await self._store.change_key(publisher, place)
         await publisher.close()
 

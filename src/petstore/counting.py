@@ -8,7 +8,7 @@ from petstore.clock import Clock
 from petstore.config import Settings
 from petstore.limiter.memory import MemoryLimiter
 from petstore.limiter.observer import LimiterObserver
-from petstore.opening import open_shared_store, open_store
+from petstore.opening import open_shared_store, open_store, uses_server
 from petstore.quota import BanPolicy, Limiter, LimiterState
 from petstore.storage import Store
 from petstore.storage.observer import StoreObserver
@@ -55,7 +55,7 @@ async def open_counting(
     """Both, as the settings say. Raises ConfigurationError and StoreUnavailable."""
     policy = ban_policy(settings)
     if not settings.valkey_url:
-        store = open_store(settings, clock, observer)
+        store = await _open_store(settings, clock, observer)
         state = await store.ledger.load(clock.now_ms())
         return Counting(store, MemoryLimiter(clock, policy, store.versions, state), store.ledger.save)
     from petstore.limiter.shared import open_shared  # needs a driver that not everybody has
@@ -63,6 +63,7 @@ async def open_counting(
     shared = await open_shared(settings.valkey_url, watch)
     try:
         shared_store = open_shared_store(settings, clock, observer, shared.publisher)
+        await shared_store.note_counters(shared=True)
     except BaseException:
         await shared.close()
         raise
@@ -70,3 +71,12 @@ async def open_counting(
     refuse = settings.limiter_outage == "refuse"
     limiter = shared.limiter(shared_store.ledger, clock, policy, processes, refuse=refuse)
     return Counting(shared_store, limiter, shared_store.ledger.merge, shared.close)
+
+
+async def _open_store(settings: Settings, clock: Clock, observer: StoreObserver) -> Store:
+    """The store of a process that counts alone, which a database on a server has to know."""
+    if not uses_server(settings):
+        return open_store(settings, clock, observer)
+    store = open_shared_store(settings, clock, observer)
+    await store.note_counters(shared=False)
+    return store

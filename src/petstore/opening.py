@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from petstore.clock import Clock
 from petstore.config import Settings
-from petstore.errors import ConfigurationError, Conflict
+from petstore.errors import ConfigurationError, Conflict, StoreUnavailable
 from petstore.storage import (
     SharedStore,
     Store,
@@ -26,7 +26,7 @@ from petstore.storage.observer import StoreObserver
 from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite import upkeep
 from petstore.storage.sqlite.upkeep import Restored
-from petstore.versions import Publisher
+from petstore.versions import LEASE_SECONDS, Publisher, WaitingPublisher
 
 if TYPE_CHECKING:
     from petstore.storage.copying import CopiedTable
@@ -78,11 +78,17 @@ def database_name(settings: Settings) -> str:
     return f"postgresql://{place}{parts.path}"
 
 
-def lock_for_serving(settings: Settings) -> IO[str]:
-    """Hold the database's file for one server, since the counters of the limits live in its process.
+def lock_for_serving(settings: Settings) -> AbstractContextManager[object]:
+    """Hold the database for one service where the counters of the limits live in its process.
 
-    Raises Conflict when another server holds it.
+    Raises Conflict when another service holds it. PgBouncer, which knows no sessions, can't hold anything.
     """
+    if settings.valkey_url or (uses_server(settings) and not settings.database_prepared):
+        return nullcontext()
+    if uses_server(settings):
+        from petstore.storage.postgres.upkeep import held_for_serving
+
+        return held_for_serving(settings.database_url, tuning(_options(settings)))
     return upkeep.lock_for_serving(str(database_path(settings)))
 
 
@@ -148,32 +154,47 @@ async def store_for_command(
 ) -> AsyncIterator[Store]:
     """The store beside running servers, which hear of every change before the command is done.
 
-    Where counters are shared and can't be reached, what replicas keep of the store ends by itself after
-    some seconds: a change waits so long, and says so.
+    Where counters are shared and can't be reached, or this command was not told where they are, what
+    replicas keep of the store ends by itself after some seconds: a change waits so long, and says so.
     """
+
+    async def wait(reason: str) -> None:
+        say(f"{reason}: waiting {LEASE_SECONDS:g} s, until no replica uses what it kept before.")
+        await asyncio.sleep(LEASE_SECONDS)
+
     if not settings.valkey_url:
-        store = open_store(settings, clock)
+        store = _open_untold(settings, clock, wait)
         try:
             yield store
         finally:
             await store.close()
         return
-    from petstore.limiter.shared import LEASE_SECONDS, open_publisher
+    from petstore.limiter.shared import open_publisher
 
-    async def wait() -> None:
-        say(
-            f"Valkey can't be reached: waiting {LEASE_SECONDS:g} s, until no replica uses what it kept of"
-            " the database before."
-        )
-        await asyncio.sleep(LEASE_SECONDS)
-
-    publisher = open_publisher(settings.valkey_url, wait)
+    publisher = open_publisher(settings.valkey_url, lambda why: wait(f"Valkey can't be reached ({why})"))
     shared = open_shared_store(settings, clock, publisher=publisher)
     try:
         yield shared
     finally:
         await shared.close()
         await publisher.close()
+
+
+def _open_untold(settings: Settings, clock: Clock, wait: Callable[[str], Awaitable[None]]) -> Store:
+    """The store of a command without PETSTORE_VALKEY_URL, which those who serve may well have."""
+    if not uses_server(settings):
+        return open_store(settings, clock)
+
+    async def wait_where_needed() -> None:
+        try:
+            needed = await store.has_shared_counters()
+        except StoreUnavailable:
+            needed = True
+        if needed:
+            await wait("The replicas share a Valkey, and PETSTORE_VALKEY_URL is not set here")
+
+    store = open_shared_store(settings, clock, publisher=WaitingPublisher(wait_where_needed))
+    return store
 
 
 def check_database(settings: Settings) -> CheckReport:

@@ -5,8 +5,8 @@ Who moves them: SQLite by triggers; where counters are shared, whoever writes, t
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Protocol
 
 import msgspec
@@ -24,6 +24,9 @@ class Versions(msgspec.Struct, frozen=True, gc=False):
 
 
 UNKNOWN = Versions(None, None)
+
+# Where counters are shared, nothing is kept for longer, whatever happens to the versions.
+LEASE_SECONDS = 5.0
 
 
 class VersionSource(Protocol):
@@ -70,3 +73,17 @@ class NoPublisher:
         self, *, catalogue: bool = False, keyring: bool = False
     ) -> AbstractAsyncContextManager[None]:
         return nullcontext()
+
+
+class WaitingPublisher:
+    """For a command that can't tell anybody: it waits after each change, before it says that it is done."""
+
+    def __init__(self, wait: Callable[[], Awaitable[None]]) -> None:
+        self._wait = wait
+
+    @asynccontextmanager
+    async def changing(self, *, catalogue: bool = False, keyring: bool = False) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await self._wait()

@@ -297,4 +297,32 @@ class TestAnOutage:
             await store.keys.revoke(pair.one.key_id)
         monkeypatch.undo()
         assert slept == [5.0]
-        assert "Valkey can't be reached" in said[0]
+        assert "Valkey can't be reached (it can't be connected to: " in said[0]
+
+    async def test_a_command_that_was_not_told_of_valkey_waits_too(
+        self, pair: Pair, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The database says that replicas share a Valkey; once a process serves without, nothing waits."""
+        said: list[str] = []
+        slept: list[float] = []
+        settings = config.load({"PETSTORE_DATABASE_URL": pair.settings.database_url})
+
+        async def sleep(seconds: float) -> None:
+            slept.append(seconds)
+
+        monkeypatch.setattr("petstore.opening.asyncio.sleep", sleep)
+        async with command(settings, said) as store:
+            await store.keys.revoke(pair.one.key_id)
+        assert slept == [5.0]
+        assert "PETSTORE_VALKEY_URL is not set here" in said[0]
+        alone = Application(settings, SystemClock())
+        await alone.start()
+        await alone.stop()
+        async with command(settings, said) as store:
+            await store.keys.issue("tests", "till")
+        assert (slept, len(said)) == ([5.0], 1)
+        await pair.one.store.purge(0)
+        async with command(settings, said) as store:
+            await store.keys.issue("tests", "till")
+        monkeypatch.undo()
+        assert (slept, len(said)) == ([5.0, 5.0], 2)

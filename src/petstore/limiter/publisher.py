@@ -50,10 +50,10 @@ class ValkeyPublisher:
         finally:
             try:
                 await self._tell(b"settle", writer, keys)
-            except Unreachable:
-                await self._could_not_tell(keys)
+            except Unreachable as error:
+                await self._could_not_tell(keys, str(error))
 
-    async def _could_not_tell(self, keys: tuple[bytes, ...]) -> None:
+    async def _could_not_tell(self, keys: tuple[bytes, ...], reason: str) -> None:
         self._owed.update(keys[::2])
 
     async def _tell(self, what: bytes, writer: bytes, keys: tuple[bytes, ...]) -> None:
@@ -85,20 +85,25 @@ class PatientPublisher(ValkeyPublisher):
     It connects when there is something to tell.
     """
 
-    def __init__(self, link: Link, wait: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, link: Link, wait: Callable[[str], Awaitable[None]]) -> None:
+        """`wait` is told why."""
         super().__init__(link)
         self._wait = wait
+        self._reason = ""
 
     @asynccontextmanager
     async def _changing(self, keys: tuple[bytes, ...]) -> AsyncIterator[None]:
         if not self._link.is_up:
-            with suppress(Unreachable):
+            self._reason = ""
+            try:
                 await self._link.open_once()
+            except Unreachable as error:
+                self._reason = str(error)
         async with super()._changing(keys):
             yield
 
-    async def _could_not_tell(self, keys: tuple[bytes, ...]) -> None:
-        await self._wait()
+    async def _could_not_tell(self, keys: tuple[bytes, ...], reason: str) -> None:
+        await self._wait(self._reason or reason)
 
     async def close(self) -> None:
         """Let go of the connection."""

@@ -10,14 +10,14 @@ from petstore.limiter.observer import LimiterObserver, NoObserver
 from petstore.limiter.scripts import Scripts
 from petstore.limiter.url import parse_url
 from petstore.quota import BanPolicy, Limiter, SharedLedger
-from petstore.versions import Publisher
+from petstore.versions import LEASE_SECONDS, Publisher
 
 try:
     from petstore.limiter.connection import PATIENCE_SECONDS
     from petstore.limiter.link import Link
     from petstore.limiter.publisher import PatientPublisher, ValkeyPublisher
     from petstore.limiter.share import LocalShare
-    from petstore.limiter.valkey import LEASE_SECONDS, ValkeyLimiter
+    from petstore.limiter.valkey import ValkeyLimiter
 except ModuleNotFoundError as error:
     if error.name != "libvalkey":
         raise
@@ -72,8 +72,9 @@ async def open_shared(
     return SharedCounters(link, observer)
 
 
-def open_publisher(url: str, wait: Callable[[], Awaitable[None]]) -> PatientPublisher:
-    """For a command. `wait` is called where replicas could not be told: it has to take LEASE_SECONDS.
+def open_publisher(url: str, wait: Callable[[str], Awaitable[None]]) -> PatientPublisher:
+    """For a command. `wait` is called, with the reason, where replicas could not be told: it has to take
+    LEASE_SECONDS.
 
     Raises ConfigurationError for a URL that is not understood.
     """

@@ -18,10 +18,9 @@ from petstore.limiter.seeds import Seedbed, as_text
 from petstore.limiter.share import LocalShare
 from petstore.quota import BanPolicy, Decision, KeyStanding, LimiterState, SharedLedger, banned, counted
 from petstore.usage import AccountWindows
-from petstore.versions import UNKNOWN, Version, Versions
+from petstore.versions import LEASE_SECONDS, UNKNOWN, Version, Versions
 
-# Nothing is kept for longer, whatever happens to the version counters: a failover may lose the last of them.
-LEASE_SECONDS = 5.0
+__all__ = ["LEASE_SECONDS", "ValkeyLimiter"]
 
 _MOVED, _UNKNOWN, _ADMITTED, _REFUSED, _BANNED, _BAN_BEGAN = range(6)
 

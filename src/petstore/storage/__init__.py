@@ -70,6 +70,14 @@ class SharedStore(Store, Protocol):
         """Where counters survive a restart, whoever of them wrote."""
         ...
 
+    async def note_counters(self, *, shared: bool) -> None:
+        """Leave word for commands: do those who serve keep things until Valkey tells them of a change?"""
+        ...
+
+    async def has_shared_counters(self) -> bool:
+        """Whether that was noted."""
+        ...
+
 
 def is_server(url: str) -> bool:
     """Whether the URL names a database server, and not a file."""

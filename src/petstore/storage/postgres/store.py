@@ -27,6 +27,9 @@ DELETE FROM idempotency_keys WHERE (account_id, key) IN (
 """
 
 
+_NOTE_SHARING = "INSERT INTO shared_counters DEFAULT VALUES ON CONFLICT DO NOTHING"
+
+
 class PostgresStore:
     """Implements storage.Store for the database at `url`, which it migrates when needed."""
 
@@ -45,6 +48,7 @@ class PostgresStore:
         self.usage: UsageRepository = PostgresUsage(database)
         self.ledger: SharedLedger = PostgresLedger(database)
         self.versions: VersionSource = SnapshotSource(database)
+        self._shares_counters = False
 
     async def probe(self) -> None:
         await self._database.fetch("SELECT 1 FROM schema_migrations LIMIT 1")
@@ -52,7 +56,16 @@ class PostgresStore:
     async def is_empty(self) -> bool:
         return not await self._database.fetch("SELECT 1 FROM accounts LIMIT 1")
 
+    async def note_counters(self, *, shared: bool) -> None:
+        self._shares_counters = shared
+        await self._database.write_rows(_NOTE_SHARING if shared else "DELETE FROM shared_counters")
+
+    async def has_shared_counters(self) -> bool:
+        return bool(await self._database.fetch("SELECT 1 FROM shared_counters"))
+
     async def purge(self, now_ms: int) -> None:
+        if self._shares_counters:  # a process without them, or an older dump, may have taken the note away
+            await self._database.write_rows(_NOTE_SHARING)
         # A thousand in a transaction, so that requests' writes find their way in between.
         oldest_ms = now_ms - IDEMPOTENCY_KEPT_MS
         while len(await self._database.write_rows(_PURGE, oldest_ms, _PURGE_AT_A_TIME)) == _PURGE_AT_A_TIME:
