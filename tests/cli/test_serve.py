@@ -11,6 +11,8 @@ from petstore import config
 from petstore.keys import KEY_PATTERN
 from petstore.opening import lock_for_serving
 from tests.cli.conftest import Cli
+from tests.support.postgres import fresh_database
+from tests.support.valkey import emptied_url
 
 
 class FakeSupervisor:
@@ -117,6 +119,26 @@ class TestRefused:
         with lock_for_serving(config.load(cli.settings)):
             assert "Another server (process " in cli.refused(1, "serve")
         assert started == []
+
+    def test_postgresql_database_that_another_service_has(self, cli: Cli, started: list[dict[str, Any]]):
+        """Its counters are its own, so both would grant every limit; the message names the remedy."""
+        with fresh_database() as url:
+            cli.settings["PETSTORE_DATABASE_URL"] = url
+            assert cli.run("serve").exit_code == 0
+            with lock_for_serving(config.load(cli.settings)):
+                message = cli.refused(1, "serve")
+            assert "Another service is using the database" in message
+            assert "PETSTORE_VALKEY_URL" in message
+            assert len(started) == 1
+            assert cli.run("serve").exit_code == 0
+
+    def test_postgresql_database_that_is_shared(self, cli: Cli, started: list[dict[str, Any]]):
+        """With counters in Valkey any number of services may be there."""
+        with fresh_database() as url:
+            cli.settings |= {"PETSTORE_DATABASE_URL": url, "PETSTORE_VALKEY_URL": emptied_url()}
+            with lock_for_serving(config.load(cli.settings)):
+                assert cli.run("serve").exit_code == 0
+        assert len(started) == 1
 
     def test_address_that_is_none(self, cli: Cli, started: list[dict[str, Any]]):
         """An address of another machine can't be listened on."""

@@ -56,9 +56,7 @@ def serve(session: Session, workers: int | None) -> None:
     settings = _with_workers(session.settings, workers)
     with contextlib.closing(_bind(settings)) as listener:
         connections = _raise_descriptor_limit()
-        with (
-            contextlib.nullcontext() if opening.uses_server(settings) else opening.lock_for_serving(settings)
-        ):
+        with opening.lock_for_serving(settings):
             with_store(session, partial(_welcome, settings), create=True)
             _listen(listener, settings)
             with _counts_directory(settings) as counts:

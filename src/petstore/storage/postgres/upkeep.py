@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
@@ -11,7 +12,7 @@ from urllib.parse import parse_qsl
 
 import asyncpg
 
-from petstore.errors import ConfigurationError, StoreUnavailable
+from petstore.errors import ConfigurationError, Conflict, StoreUnavailable
 from petstore.storage import migrations
 from petstore.storage.postgres.connection import Tuning, connect
 from petstore.storage.postgres.faults import is_the_drivers, translate
@@ -28,6 +29,17 @@ _CREATE_VERSIONS = (
     " ran_at timestamptz NOT NULL DEFAULT now())"
 )
 _ADD_VERSION = "INSERT INTO schema_migrations (number, name) VALUES ($1, $2)"
+# "serving!" in ASCII: a service whose counters are its own holds this lock as long as it runs.
+_SERVING_LOCK = 0x73657276696E6721
+_SERVING_WAIT_MS = 2_000  # the service before may just be going
+# The server finds out within a minute that the machine of the one who holds it is gone, and minds no silence.
+_HOLDER_SETTINGS = {
+    "tcp_keepalives_idle": "30",
+    "tcp_keepalives_interval": "10",
+    "tcp_keepalives_count": "3",
+    "idle_session_timeout": "0",
+}
+_SET_IF_KNOWN = "SELECT set_config(name, $2, false) FROM pg_settings WHERE name = $1"
 _FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
 _T = TypeVar("_T")
 
@@ -45,6 +57,45 @@ def check(url: str, tuning: Tuning) -> CheckReport:
     """Count what is there, and say what is wrong with it or with how the server keeps it."""
     _check_files(url)
     return _apart(_check(url, tuning))
+
+
+@contextmanager
+def held_for_serving(url: str, tuning: Tuning) -> Iterator[None]:
+    """Hold the database for one service whose counters are its own, on an idle connection.
+
+    Raises Conflict when another one holds it. PostgreSQL forgets the holder when it restarts.
+    """
+    _check_files(url)
+    with asyncio.Runner() as runner:
+        try:
+            connection = runner.run(_hold(url, tuning))
+        except Exception as error:
+            if is_the_drivers(error):
+                raise translate(error) from error
+            raise
+        try:
+            yield
+        finally:
+            runner.run(_close(connection))
+
+
+async def _hold(url: str, tuning: Tuning) -> Connection:
+    connection = await connect(url, tuning)
+    try:
+        for name, text in _HOLDER_SETTINGS.items():
+            await connection.execute(_SET_IF_KNOWN, name, text)
+        await connection.execute(f"SET lock_timeout = {min(_SERVING_WAIT_MS, tuning.timeout_ms // 2)}")
+        await connection.execute(f"SELECT pg_advisory_lock({_SERVING_LOCK})")
+    except asyncpg.LockNotAvailableError:
+        await _close(connection)
+        raise Conflict(
+            "Another service is using the database, and has its counters for itself: stop it first, or give"
+            " every service the same PETSTORE_VALKEY_URL."
+        ) from None
+    except BaseException:
+        connection.terminate()
+        raise
+    return connection
 
 
 def _check_files(url: str) -> None:
