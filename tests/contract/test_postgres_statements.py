@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import asyncpg
 import pytest
 
+from petstore.clock import SystemClock
 from petstore.errors import IdempotencyKeyInUse, IdempotencyKeyReused
 from petstore.pets import Created, Idempotency, NewPet, PageQuery, Pet, PetStatus
 from petstore.plans import FREE
@@ -188,3 +189,40 @@ def _nodes(plan: dict) -> Iterator[dict]:
     yield plan
     for child in plan.get("Plans", ()):
         yield from _nodes(child)
+
+
+class WrongClock(SystemClock):
+    """A machine whose clock is set wrong by so many hours."""
+
+    def __init__(self, hours: int) -> None:
+        self._ms = hours * 3_600_000
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self._ms
+
+
+class TestClocks:
+    """What replicas have to see alike goes by the server's clock."""
+
+    @pytest.mark.parametrize(("first", "second"), [(0, 25), (-25, 0), (25, -25)])
+    async def test_a_wrong_clock_adds_no_second_animal(self, database: str, first: int, second: int) -> None:
+        """One replica's clock is a day off: the retry through the other is replayed, after its purge too."""
+        stores = [open_storage(database, WrongClock(hours), StoreOptions()) for hours in (first, second)]
+        added = await stores[0].pets.add(REX, KEY)
+        for hours, store in zip((first, second), stores, strict=True):
+            await store.purge(WrongClock(hours).now_ms())
+            assert await store.pets.add(REX, KEY) == Created(added.pet, True)
+        await asyncio.gather(*(store.close() for store in stores))
+
+    async def test_what_has_outlived_its_day_by_the_servers_clock_goes(self, database: str) -> None:
+        """The purge deletes it, and a key that was not purged yet is as good as new."""
+        store = open_storage(database, WrongClock(0), StoreOptions())
+        aged = "UPDATE idempotency_keys SET created_at_ms = created_at_ms - 86400001"
+        first = await store.pets.add(REX, KEY)
+        run(database, aged)
+        second = await store.pets.add(REX, KEY)
+        assert (second.replayed, second.pet == first.pet) == (False, False)
+        run(database, aged)
+        await store.purge(0)
+        assert run(database, "SELECT count(*) FROM idempotency_keys") == [(0,)]
+        await store.close()

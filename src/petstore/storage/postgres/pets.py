@@ -21,6 +21,7 @@ from petstore.pets import (
     StatusChange,
     check_transition,
 )
+from petstore.storage.postgres.clocks import moment_ms, steered_ms
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import Repeatable
 from petstore.storage.postgres.pool import Connection
@@ -37,27 +38,28 @@ _PAGE_BY_ID_AND_STATUS = (
 )
 _ONE = f"SELECT {_COLUMNS} FROM pets WHERE id = $1"
 _ADD = "INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id"
+_EXPIRED_MS = f"({moment_ms(5)} - {IDEMPOTENCY_KEPT_MS})"
 
 # One statement, so one round trip. Whoever gets the lock of the key is the one that carries it out; who does
 # not is told so. The statement sees what was committed before it began: when another one commits in between,
 # the row is there and no conflict is resolved, so nothing is added, and the caller asks again.
-_ADD_ONCE = """
+_ADD_ONCE = f"""
 WITH mine AS MATERIALIZED (
     SELECT pg_try_advisory_xact_lock($1::bigint) AS held
 ), known AS (
     SELECT fingerprint, pet_id FROM idempotency_keys
-    WHERE account_id = $2::bigint AND key = $3::text AND created_at_ms > $6::bigint
+    WHERE account_id = $2::bigint AND key = $3::text AND created_at_ms > {_EXPIRED_MS}
 ), claimed AS (
     INSERT INTO idempotency_keys AS kept (account_id, key, fingerprint, pet_id, created_at_ms)
-    SELECT $2::bigint, $3::text, $4::bytea, nextval('pets_id_seq'), $5::bigint FROM mine
+    SELECT $2::bigint, $3::text, $4::bytea, nextval('pets_id_seq'), {moment_ms(5)} FROM mine
     WHERE held AND NOT EXISTS (SELECT FROM known)
     ON CONFLICT (account_id, key) DO UPDATE
     SET fingerprint = excluded.fingerprint, pet_id = excluded.pet_id, created_at_ms = excluded.created_at_ms
-    WHERE kept.created_at_ms <= $6::bigint
+    WHERE kept.created_at_ms <= {_EXPIRED_MS}
     RETURNING pet_id
 ), added AS (
     INSERT INTO pets (id, name, category_id, status) OVERRIDING SYSTEM VALUE
-    SELECT pet_id, $7::text, $8::bigint, $9::text FROM claimed RETURNING id
+    SELECT pet_id, $6::text, $7::bigint, $8::text FROM claimed RETURNING id
 )
 SELECT mine.held, (SELECT id FROM added), known.fingerprint, known.pet_id FROM mine LEFT JOIN known ON true
 """
@@ -137,9 +139,9 @@ class PostgresPets:
             self._in_flight.discard(idempotency)
 
     async def _add_once(self, new: NewPet, idempotency: Idempotency) -> Created:
-        now_ms = self._clock.now_ms()
+        now = steered_ms(self._clock)
         task = self._database.start(
-            lambda connection: _insert_once(connection, new, idempotency, now_ms), catalogue=True, alone=True
+            lambda connection: _insert_once(connection, new, idempotency, now), catalogue=True, alone=True
         )
         try:
             return await asyncio.shield(task)
@@ -150,7 +152,7 @@ class PostgresPets:
             raise
 
     async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
-        now_ms = self._clock.now_ms()
+        at_ms = self._clock.now_ms()
 
         async def change(connection: Connection) -> Pet:
             row = await connection.fetchrow(f"{_ONE} FOR UPDATE", pet_id)
@@ -164,7 +166,7 @@ class PostgresPets:
                     "INSERT INTO pet_status_changes (pet_id, at_ms, actor, from_status, to_status)"
                     " VALUES ($1, $2, $3, $4, $5)",
                     pet_id,
-                    now_ms,
+                    at_ms,
                     actor,
                     pet.status.value,
                     status.value,
@@ -186,7 +188,9 @@ def _in_use() -> IdempotencyKeyInUse:
     return IdempotencyKeyInUse("A request with this Idempotency-Key is still being carried out.")
 
 
-async def _insert_once(connection: Connection, new: NewPet, idempotency: Idempotency, now_ms: int) -> Created:
+async def _insert_once(
+    connection: Connection, new: NewPet, idempotency: Idempotency, now: int | None
+) -> Created:
     """Add the animal unless this key did so within the last 24 hours: same transaction as the animal."""
     fingerprint = _fingerprint(new)
     row = await connection.fetchrow(
@@ -195,8 +199,7 @@ async def _insert_once(connection: Connection, new: NewPet, idempotency: Idempot
         idempotency.account_id,
         idempotency.key,
         fingerprint,
-        now_ms,
-        now_ms - IDEMPOTENCY_KEPT_MS,
+        now,
         new.name,
         new.category_id,
         new.status.value,

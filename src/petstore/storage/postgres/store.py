@@ -8,6 +8,7 @@ from petstore.pets import PetRepository
 from petstore.quota import SharedLedger
 from petstore.storage.observer import StoreObserver
 from petstore.storage.postgres.accounts import PostgresKeys
+from petstore.storage.postgres.clocks import moment_ms, steered_ms
 from petstore.storage.postgres.connection import Tuning
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.pets import IDEMPOTENCY_KEPT_MS, PostgresPets
@@ -19,9 +20,9 @@ from petstore.versions import NoPublisher, Publisher, VersionSource
 
 _PURGE_AT_A_TIME = 1_000
 # Several processes may do this at once: each takes what no other one holds.
-_PURGE = """
+_PURGE = f"""
 DELETE FROM idempotency_keys WHERE (account_id, key) IN (
-    SELECT account_id, key FROM idempotency_keys WHERE created_at_ms <= $1
+    SELECT account_id, key FROM idempotency_keys WHERE created_at_ms <= {moment_ms(1)} - {IDEMPOTENCY_KEPT_MS}
     ORDER BY created_at_ms LIMIT $2 FOR UPDATE SKIP LOCKED
 ) RETURNING 1
 """
@@ -49,6 +50,7 @@ class PostgresStore:
         self.ledger: SharedLedger = PostgresLedger(database)
         self.versions: VersionSource = SnapshotSource(database)
         self._shares_counters = False
+        self._asks_server = steered_ms(clock) is None
 
     async def probe(self) -> None:
         await self._database.fetch("SELECT 1 FROM schema_migrations LIMIT 1")
@@ -67,8 +69,8 @@ class PostgresStore:
         if self._shares_counters:  # a process without them, or an older dump, may have taken the note away
             await self._database.write_rows(_NOTE_SHARING)
         # A thousand in a transaction, so that requests' writes find their way in between.
-        oldest_ms = now_ms - IDEMPOTENCY_KEPT_MS
-        while len(await self._database.write_rows(_PURGE, oldest_ms, _PURGE_AT_A_TIME)) == _PURGE_AT_A_TIME:
+        steered = None if self._asks_server else now_ms
+        while len(await self._database.write_rows(_PURGE, steered, _PURGE_AT_A_TIME)) == _PURGE_AT_A_TIME:
             pass
 
     async def close(self) -> None:
