@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -53,6 +55,18 @@ def tables(url: str) -> set[object]:
     return {row[0] for row in run(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")}
 
 
+@contextmanager
+def locked(url: str, table: str) -> Iterator[None]:
+    """Somebody else's open transaction that nobody can read the table beside."""
+    with asyncio.Runner() as runner:
+        connection = runner.run(asyncpg.connect(url))
+        try:
+            runner.run(connection.execute(f"BEGIN; LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE"))
+            yield
+        finally:
+            connection.terminate()
+
+
 class TestMigrate:
     """Numbered files, in order, each whole or not at all."""
 
@@ -70,6 +84,13 @@ class TestMigrate:
         plan("CREATE TABLE first (a int)", "CREATE TABLE second (b int)")
         assert migrate(database, TUNING) == [f"{NEWEST + 1:04}_step_1", f"{NEWEST + 2:04}_step_2"]
         assert run(database, "SELECT name FROM pets") == [("Rex",)]
+
+    def test_somebody_else_s_lock_is_not_waited_out(self, database: str) -> None:
+        """Every start and every command looks at the version first: that is bounded as every statement is."""
+        migrate(database, TUNING)
+        with pytest.raises(StoreUnavailable, match="took too long"), locked(database, "schema_migrations"):
+            migrate(database, tuning(StoreOptions(database_timeout_ms=200)))
+        assert migrate(database, TUNING) == []
 
     def test_a_step_that_fails_leaves_nothing_of_itself(self, database: str, plan: Plan) -> None:
         """It fails in its second statement: the steps before it stay, and a mended one runs."""

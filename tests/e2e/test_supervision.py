@@ -339,6 +339,38 @@ class TestEnds:
         assert len(said) == 1
         supervisor._signals.close()
 
+    def test_a_worker_that_never_serves_is_ended(self) -> None:
+        """After half a minute, with a line: what it waits for may hang, and nobody would know."""
+        sent: list[tuple[int, int]] = []
+        said: list[str] = []
+        clock = ManualClock()
+
+        class Waiting(Supervisor):
+            def _send(self, pid: int, number: signal.Signals) -> None:
+                sent.append((pid, number))
+
+        supervisor = Waiting(
+            Nothing(),
+            count=2,
+            overlap=True,
+            hangup_stops=False,
+            stop_seconds=1,
+            say=said.append,
+            monotonic=clock.monotonic,
+        )
+        supervisor._workers = {
+            1: _Worker(1, 0, clock.monotonic(), None),
+            2: _Worker(2, 1, clock.monotonic(), ready=0),
+        }
+        clock.advance(29)
+        supervisor._kill_overdue()
+        assert (sent, said) == ([], [])
+        clock.advance(1)
+        supervisor._kill_overdue()
+        assert sent == [(2, signal.SIGKILL)]
+        assert said[0] == "Worker 1 does not serve after 30 s."
+        supervisor._signals.close()
+
     def test_a_start_that_fails_is_told(self, tmp_path: Path) -> None:
         """The reason stands in the log, also when it is found only in the worker."""
         with running_server(tmp_path):

@@ -22,6 +22,7 @@ from petstore.serving.signals import TAKEN, SignalPipe
 
 REPLACED = signal.SIGUSR1  # what a worker is told whose place another one takes
 _SHORT_LIFE_SECONDS = 5.0
+_START_SECONDS = 30.0
 
 
 class WorkerFailed(Exception):
@@ -29,7 +30,7 @@ class WorkerFailed(Exception):
 
 
 class _Worker(msgspec.Struct):
-    """A process that serves. `kill_at` is set once it was told to stop."""
+    """A process that serves. `kill_at` is set once it was told to stop, `ready` is None once it serves."""
 
     pid: int
     number: int
@@ -152,6 +153,7 @@ class Supervisor:
         """The signals that arrived; meanwhile heed workers that became ready, and kill those that stay."""
         silent = {worker.ready: worker for worker in self._workers.values() if worker.ready is not None}
         moments = [worker.kill_at for worker in self._workers.values() if worker.kill_at is not None]
+        moments += [worker.began + _START_SECONDS for worker in silent.values() if worker.kill_at is None]
         moments += self._resting.values()
         timeout = max(0.0, min(moments) - self._monotonic()) if moments else None
         readable, _, _ = select.select([self._signals.fileno(), *silent], [], [], timeout)
@@ -174,6 +176,9 @@ class Supervisor:
     def _kill_overdue(self) -> None:
         now = self._monotonic()
         for worker in self._workers.values():
+            if worker.kill_at is None and worker.ready is not None and worker.began + _START_SECONDS <= now:
+                self._say(f"Worker {worker.number} does not serve after {_START_SECONDS:g} s.")
+                worker.kill_at = now
             if worker.kill_at is not None and worker.kill_at <= now:
                 self._say(f"Killing worker {worker.number}, which does not stop.")
                 self._send(worker.pid, signal.SIGKILL)

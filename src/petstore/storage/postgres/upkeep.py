@@ -14,6 +14,7 @@ import asyncpg
 
 from petstore.errors import ConfigurationError, Conflict, StoreUnavailable
 from petstore.storage import migrations
+from petstore.storage.migrations import Migration
 from petstore.storage.postgres.connection import Tuning, connect
 from petstore.storage.postgres.faults import is_the_drivers, translate
 from petstore.storage.postgres.pool import Connection
@@ -51,6 +52,12 @@ def migrate(url: str, tuning: Tuning) -> list[str]:
     """
     _check_files(url)
     return _apart(_migrate(url, tuning))
+
+
+def is_made(url: str, tuning: Tuning) -> bool:
+    """Whether the database holds a schema of ours, complete or not."""
+    _check_files(url)
+    return _apart(_is_made(url, tuning))
 
 
 def check(url: str, tuning: Tuning) -> CheckReport:
@@ -129,10 +136,20 @@ def _apart(work: Coroutine[Any, Any, _T]) -> _T:
 
 async def _migrate(url: str, tuning: Tuning) -> list[str]:
     known = migrations.load(MIGRATIONS_PACKAGE)
+    connection = await connect(url, tuning)
+    try:
+        await _check_server(connection)
+        todo = migrations.pending(known, await _schema_version(connection))
+    finally:
+        await _close(connection)
+    return await _run_steps(url, tuning, known) if todo else []
+
+
+async def _run_steps(url: str, tuning: Tuning, known: list[Migration]) -> list[str]:
+    """A step may take longer than any statement of the service; only its waiting for others is bounded."""
     connection = await connect(url, tuning, bounded=False)
     ran = []
     try:
-        await _check_server(connection)
         while todo := migrations.pending(known, await _schema_version(connection)):
             step = todo[0]
             async with connection.transaction():
@@ -147,6 +164,14 @@ async def _migrate(url: str, tuning: Tuning) -> list[str]:
     finally:
         await _close(connection)
     return ran
+
+
+async def _is_made(url: str, tuning: Tuning) -> bool:
+    connection = await connect(url, tuning)
+    try:
+        return await _schema_version(connection) > 0
+    finally:
+        await _close(connection)
 
 
 async def _check_server(connection: Connection) -> None:
