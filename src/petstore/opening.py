@@ -113,6 +113,15 @@ def database_path(settings: Settings) -> Path:
     return path
 
 
+def has_database(settings: Settings) -> bool:
+    """Whether there is a store to open: a file, or in the database of a server a schema of ours."""
+    if uses_server(settings):
+        from petstore.storage.postgres.upkeep import is_made
+
+        return is_made(settings.database_url, tuning(_options(settings)))
+    return database_path(settings).exists()
+
+
 def migrate_database(settings: Settings) -> list[str]:
     """Bring the schema up to date, in a new file when there is none; the names of the steps that ran."""
     if uses_server(settings):

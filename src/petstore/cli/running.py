@@ -42,13 +42,14 @@ def with_store(session: Session, work: Callable[[Store], Awaitable[_T]], *, crea
 
     settings = session.settings
     say = partial(click.echo, err=True)
-    if not opening.uses_server(settings) and not (path := opening.database_path(settings)).exists():
+    if not opening.has_database(settings):
+        name = opening.database_name(settings)
         if not create:
             raise NotFound(
-                f"There is no database {path}; `petstore db migrate` makes one, and so does `petstore serve`."
+                f"There is no database {name}; `petstore db migrate` makes one, and so does `petstore serve`."
                 " If there should be one, check PETSTORE_DATABASE_URL and the working directory."
             )
-        say(f"Making the database {path}.")
+        say(f"Making the database {name}.")
 
     async def run() -> _T:
         async with opening.store_for_command(settings, session.clock, say) as store:
