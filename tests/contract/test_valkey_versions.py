@@ -271,3 +271,19 @@ class TestACommand:
         steps.append("reported")
         await publisher.close()
         assert steps == ["committed", "waited", "reported"]
+
+
+class TestClocks:
+    """Machines whose clocks differ are an operator's affair, who has to hear of it."""
+
+    async def test_a_difference_is_told_once_until_it_is_over(
+        self, replicas: Replicas, reader: Replica, clock: ManualClock
+    ) -> None:
+        """Two seconds are none; what differs is looked at with every lease."""
+        for seconds_behind in (0, 2, 3, 30, 0, -4):
+            clock.advance(20 * LEASE_SECONDS)
+            reader.tell_time()
+            clock.advance(-seconds_behind)
+            assert (await reader.limiter.take(GRANT)) is not None
+            clock.advance(seconds_behind)
+        assert reader.watch.ahead == [3, -4]

@@ -25,6 +25,7 @@ class Watch:
     ended: int = 0
     local: int = 0
     round_trips: int = 0
+    ahead: list[float] = field(default_factory=list)
 
     def outage_began(self, reason: str) -> None:
         self.reasons.append(reason)
@@ -37,6 +38,9 @@ class Watch:
 
     def asked(self, seconds: float) -> None:
         self.round_trips += 1
+
+    def clocks_differ(self, seconds: float) -> None:
+        self.ahead.append(seconds)
 
     async def back(self) -> None:
         """Until the outages that began have ended."""

@@ -22,6 +22,11 @@ class LimiterObserver(Protocol):
         """One round trip."""
         ...
 
+    def clocks_differ(self, seconds: float) -> None:
+        """The server's clock is so much ahead of this machine's (behind: negative); told once, not again
+        until they have agreed in between."""
+        ...
+
 
 class NoObserver:
     """Nobody is told."""
@@ -33,3 +38,5 @@ class NoObserver:
     def decided_locally(self) -> None: ...
 
     def asked(self, seconds: float) -> None: ...
+
+    def clocks_differ(self, seconds: float) -> None: ...

@@ -22,6 +22,9 @@ from petstore.versions import LEASE_SECONDS, UNKNOWN, Version, Versions
 
 __all__ = ["LEASE_SECONDS", "ValkeyLimiter"]
 
+# Clocks that NTP keeps are nearer to each other by far.
+_AGREE_MS = 2_000
+
 _MOVED, _UNKNOWN, _ADMITTED, _REFUSED, _BANNED, _BAN_BEGAN = range(6)
 
 
@@ -85,6 +88,7 @@ class ValkeyLimiter:
         self._observer = observer
         self._versions = UNKNOWN
         self._seen: tuple[int, int, tuple[int, int]] | None = None
+        self._clocks_differ = False
 
     async def take(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
         number = 0
@@ -151,7 +155,7 @@ class ValkeyLimiter:
 
     def _read(self, grant: Grant, reply: list[int]) -> Decision | None:
         kind = reply[0]
-        versions = self._current(reply[1], reply[2])
+        versions = self._current(reply)
         if kind in (_ADMITTED, _REFUSED):
             windows = AccountWindows(*reply[4:])
             if kind == _ADMITTED:
@@ -166,16 +170,26 @@ class ValkeyLimiter:
         self._seedbed.note_ban(grant.key_id, standing)
         return banned(grant, standing, reply[3], versions, began=kind == _BAN_BEGAN)
 
-    def _current(self, catalogue: int, keyring: int) -> Versions:
+    def _current(self, reply: list[int]) -> Versions:
         """The reply's versions as tokens; the same objects for as long as they are the same."""
+        catalogue, keyring = reply[1], reply[2]
         seen = (catalogue, keyring, self._lease())
         if seen != self._seen:
             lease = seen[2]
+            if len(reply) > 3:
+                self._compare_clocks(reply[3])
             self._seen = seen
             self._versions = Versions(
                 _Token(catalogue, lease) if catalogue else None, _Token(keyring, lease) if keyring else None
             )
         return self._versions
+
+    def _compare_clocks(self, server_ms: int) -> None:
+        ahead_ms = server_ms - self._clock.now_ms()
+        differ = abs(ahead_ms) > _AGREE_MS
+        if differ and not self._clocks_differ:
+            self._observer.clocks_differ(ahead_ms / 1_000)
+        self._clocks_differ = differ
 
     async def _decide_locally(self, grant: Grant, kept_under: Version | None) -> Decision | None:
         if kept_under is not None:

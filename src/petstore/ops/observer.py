@@ -76,3 +76,6 @@ class LimiterWatch:
     def outage_ended(self) -> None:
         self._metrics.limiter_outage(False)
         _log.warning("shared counters back", seconds=round(self._clock.monotonic() - self._began, 3))
+
+    def clocks_differ(self, seconds: float) -> None:
+        _log.warning("the clocks of Valkey and of this machine differ", valkey_is_ahead_seconds=seconds)
