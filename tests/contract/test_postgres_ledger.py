@@ -91,7 +91,7 @@ class TestWindows:
                 AccountWindows,
                 st.integers(0, 3),
                 st.integers(0, 9),
-                st.integers(DAY - 1, DAY + 1),
+                st.integers(DAY - 2, DAY),
                 st.integers(0, 9),
             ),
             min_size=1,
@@ -128,6 +128,31 @@ class TestStandings:
         """Whole: no member is taken from another one."""
         assert await merge_standings(store, earlier, later) == later
         assert await merge_standings(store, later, earlier) == later
+
+
+class TestAClockThatWasAhead:
+    """Valkey's, and it was corrected: what was counted by it stands in nobody's way."""
+
+    AHEAD_MS = 3_600_000
+
+    async def test_windows_of_the_future_give_way(self, store: SharedStore) -> None:
+        """Both, by themselves; while the clock is still ahead the later one of the future stands."""
+        ahead = AccountWindows(NOW_MS + self.AHEAD_MS, 5, DAY + 1, 50)
+        later = AccountWindows(NOW_MS + 2 * self.AHEAD_MS, 1, DAY + 1, 51)
+        assert await merge_windows(store, ahead, later) == later
+        assert await merge_windows(store, ahead) == later
+        right = AccountWindows(NOW_MS, 6, DAY, 60)
+        assert await merge_windows(store, right) == right
+        assert await merge_windows(store, later) == right
+
+    async def test_a_ban_of_the_future_gives_way(self, store: SharedStore) -> None:
+        """To the same ban with its corrected times, and not to one from before a pardon."""
+        from_ms = NOW_MS + self.AHEAD_MS
+        ahead = KeyStanding(level=1, banned_from_ms=from_ms, banned_until_ms=from_ms + 9, pardoned_ms=7)
+        right = KeyStanding(level=1, banned_from_ms=NOW_MS, banned_until_ms=NOW_MS + 9, pardoned_ms=7)
+        older = KeyStanding(level=1, banned_from_ms=NOW_MS, banned_until_ms=NOW_MS + 9)
+        assert await merge_standings(store, ahead, older) == ahead
+        assert await merge_standings(store, right) == right
 
 
 class TestUsage:

@@ -47,7 +47,7 @@ class PostgresStore:
         self.pets: PetRepository = PostgresPets(database, clock)
         self.keys: KeyRepository = PostgresKeys(database, clock)
         self.usage: UsageRepository = PostgresUsage(database)
-        self.ledger: SharedLedger = PostgresLedger(database)
+        self.ledger: SharedLedger = PostgresLedger(database, clock)
         self.versions: VersionSource = SnapshotSource(database)
         self._shares_counters = False
         self._asks_server = steered_ms(clock) is None

@@ -8,7 +8,9 @@ from typing import Any
 
 from msgspec.structs import astuple
 
+from petstore.clock import Clock
 from petstore.quota import KeyStanding, LimiterState
+from petstore.storage.postgres.clocks import moment_ms, steered_ms
 from petstore.storage.postgres.database import Database
 from petstore.usage import DAY_MS, AccountWindows, DailyUsage, KeyBan, UsageChanges, UsageReport
 
@@ -28,16 +30,20 @@ _REPLACE = (
     _SET_STANDING,
     "excluded.last_used_at_ms",
 )
-# What several processes have seen, in any order.
+# What several processes have seen, in any order. What began more than a minute in the future was counted by a
+# clock that was ahead, and must not outlive its correction: it gives way to what did not.
+_AHEAD_MS = f"{moment_ms(22)} + 60000"
 _KEEP_THE_LATER = (
     "UPDATE SET (minute_opened_ms, minute_used) = (SELECT * FROM (VALUES"
     " (kept.minute_opened_ms, kept.minute_used), (excluded.minute_opened_ms, excluded.minute_used))"
-    " AS either (opened_ms, used) ORDER BY opened_ms DESC, used DESC LIMIT 1),"
+    f" AS either (opened_ms, used) ORDER BY opened_ms > {_AHEAD_MS}, opened_ms DESC, used DESC LIMIT 1),"
     " (day, day_used) = (SELECT * FROM (VALUES (kept.day, kept.day_used), (excluded.day, excluded.day_used))"
-    " AS either (day, used) ORDER BY day DESC, used DESC LIMIT 1)",
+    f" AS either (day, used) ORDER BY day * {DAY_MS} > {_AHEAD_MS}, day DESC, used DESC LIMIT 1)",
     f"{_SET_STANDING} WHERE"
     " (excluded.pardoned_ms, excluded.banned_from_ms, excluded.strikes_opened_ms, excluded.strikes)"
-    " >= (kept.pardoned_ms, kept.banned_from_ms, kept.strikes_opened_ms, kept.strikes)",
+    " >= (kept.pardoned_ms, kept.banned_from_ms, kept.strikes_opened_ms, kept.strikes)"
+    f" OR kept.banned_from_ms > {_AHEAD_MS} AND excluded.banned_from_ms <= {_AHEAD_MS}"
+    " AND excluded.pardoned_ms >= kept.pardoned_ms",
     "greatest(kept.last_used_at_ms, excluded.last_used_at_ms)",
 )
 
@@ -96,8 +102,9 @@ def _arguments(state: LimiterState, usage: UsageChanges) -> list[list[int]]:
 class PostgresLedger:
     """Implements quota.SharedLedger."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
+        self._clock = clock
 
     async def load(self, now_ms: int) -> LimiterState:
         windows, standings = await asyncio.gather(
@@ -116,7 +123,7 @@ class PostgresLedger:
         await self._database.write_row(_SAVE, *_arguments(state, usage))
 
     async def merge(self, state: LimiterState, usage: UsageChanges) -> None:
-        await self._database.write_row(_MERGE, *_arguments(state, usage))
+        await self._database.write_row(_MERGE, *_arguments(state, usage), steered_ms(self._clock))
 
     async def recall(
         self, account_id: int, key_id: int, now_ms: int
