@@ -10,7 +10,7 @@ from typing import Any
 
 import uvloop
 
-from petstore.serving.worker import BACKLOG, HttpServer
+from petstore.serving.worker import BACKLOG, HttpServer, collect_garbage_seldom
 
 
 class Plaintext:
@@ -31,6 +31,7 @@ async def serve(port: int, body_bytes: int) -> None:
     listener = socket.create_server(("127.0.0.1", port), backlog=BACKLOG)
     listener.setblocking(False)
     server = HttpServer(Plaintext(body_bytes), listener, 16_384)
+    collect_garbage_seldom()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, server.stop)
     await server.serve()
 
