@@ -200,6 +200,7 @@ async def _join(settings: Settings, clock: Clock, log_writer: logs.LogWriter, me
         metrics=metrics,
         networks=settings.ops_networks,
         trusted_proxies=settings.trusted_proxies,
+        limiter_outage=settings.limiter_outage if settings.valkey_url else None,
     )
     journal = Journal(
         limiter=limiter,

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 
 from petstore import config
@@ -277,6 +278,33 @@ class TestAnOutage:
         Client(pair.valkey.url)("FLUSHALL")
         answer = await pair.other.ask("GET", "/v1/pets", key=secret)
         assert answer.headers["x-ratelimit-remaining"] == "39"
+
+    @pytest.mark.parametrize(("outage", "status"), [("share", 200), ("refuse", 503)])
+    async def test_readiness_says_whether_requests_are_served(
+        self, pair: Pair, outage: str, status: int
+    ) -> None:
+        """A replica that refuses requests wants no traffic, one that grants a share does. Both say so."""
+        settings = msgspec.structs.replace(pair.settings, limiter_outage=outage)
+        application = Application(settings, SystemClock())
+        await application.start()
+        shop = Shop(application, None, None)  # type: ignore[arg-type]
+
+        async def counters_are(beginning: str) -> Answer:
+            async with asyncio.timeout(20):
+                while True:
+                    answer = await shop.call("GET", "/readyz")
+                    if answer.json()["checks"]["counters"].startswith(beginning):
+                        return answer
+                    await asyncio.sleep(0.01)
+
+        assert (await counters_are("ok")).status == 200
+        pair.valkey.kill()
+        try:
+            assert (await counters_are("out of reach, ")).status == status
+        finally:
+            pair.valkey.start()
+        assert (await counters_are("ok")).status == 200
+        await application.stop()
 
     async def test_a_command_waits_the_lease_out(self, pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
         """It commits, says why it waits, waits, and only then is done."""

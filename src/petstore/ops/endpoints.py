@@ -18,7 +18,10 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Endpoints:
-    """The three endpoints. `probe` raises StoreUnavailable when the store does not answer."""
+    """The three endpoints. `probe` raises StoreUnavailable when the store does not answer.
+
+    `limiter_outage` is what becomes of requests while shared counters are out of reach; None: there are none.
+    """
 
     def __init__(
         self,
@@ -27,11 +30,13 @@ class Endpoints:
         metrics: Metrics,
         networks: Networks,
         trusted_proxies: Networks,
+        limiter_outage: str | None = None,
     ) -> None:
         self._probe = probe
         self._metrics = metrics
         self._networks = networks
         self._trusted = trusted_proxies
+        self._limiter_outage = limiter_outage
         self.draining = False
 
     def routes(self) -> list[Route]:
@@ -53,6 +58,13 @@ class Endpoints:
         except StoreUnavailable as error:
             checks["store"] = error.message
         ready = all(result == "ok" for result in checks.values())
+        if self._limiter_outage is not None:
+            refuses = self._limiter_outage == "refuse"
+            out_of_reach = "out of reach, " + (
+                "requests are refused" if refuses else "a local share is granted"
+            )
+            checks["counters"] = out_of_reach if self._metrics.in_outage else "ok"
+            ready = ready and not (refuses and self._metrics.in_outage)
         body: dict[str, object] = {"status": "ready" if ready else "not ready"}
         if self._is_operator(request):
             body["checks"] = checks

@@ -42,7 +42,7 @@ class Metrics(Collector):
         self._shared = shared
         self._counts = Counts()
         self._answers = self._counts.answers
-        self._in_outage = False
+        self.in_outage = False  # this process can't reach the shared counters
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -66,7 +66,7 @@ class Metrics(Collector):
 
     def limiter_outage(self, begins: bool) -> None:
         """The shared counters can't be reached from now on, or can be reached again."""
-        self._in_outage = begins
+        self.in_outage = begins
         self._counts.outages += begins
 
     def decided_locally(self) -> None:
@@ -98,7 +98,7 @@ class Metrics(Collector):
             refusals.add_metric([window], count)
         yield refusals
         yield CounterMetricFamily("petstore_bans", "Bans that began.", value=counts.bans)
-        yield from _limiter_metrics(counts, self._in_outage)
+        yield from _limiter_metrics(counts, self.in_outage)
         commits = HistogramMetricFamily(
             "petstore_store_commit_seconds", "Time of a group commit, with its fsync."
         )
