@@ -181,7 +181,7 @@ class Database:
         announced: AbstractAsyncContextManager[None] | None = None
         try:
             if catalogue or keyring:
-                change = self._publisher.changing(catalogue=catalogue, keyring=keyring)
+                change = self._announcement(catalogue, keyring)
                 await change.__aenter__()
                 announced = change
             began = self._clock.monotonic()
@@ -198,20 +198,24 @@ class Database:
             raise translate(error, outcome, repeatable=repeatable) from error
         finally:
             self._give_back(connection)
-            if announced is not None:
-                await self._settle(announced, unit)
+            if announced is not None and unit.unknown:
+                again = self._announcement(catalogue, keyring)
+                self._track(self._settling, self._settle_late(announced, again))
+            elif announced is not None:
+                await announced.__aexit__(None, None, None)
 
-    async def _settle(self, announced: AbstractAsyncContextManager[None], unit: _Unit) -> None:
-        if unit.unknown:
-            self._track(self._settling, self._settle_late(announced))
-        else:
+    def _announcement(self, catalogue: bool, keyring: bool) -> AbstractAsyncContextManager[None]:
+        return self._publisher.changing(catalogue=catalogue, keyring=keyring)
+
+    async def _settle_late(
+        self, announced: AbstractAsyncContextManager[None], again: AbstractAsyncContextManager[None]
+    ) -> None:
+        """The first announcement began with the write, and would not last: so it is made anew before."""
+        async with again:
             await announced.__aexit__(None, None, None)
-
-    async def _settle_late(self, announced: AbstractAsyncContextManager[None]) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_UNKNOWN_SECONDS):
-                await self._closing.wait()
-        await announced.__aexit__(None, None, None)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_UNKNOWN_SECONDS):
+                    await self._closing.wait()
 
 
 async def _leave(connection: Connection) -> None:
