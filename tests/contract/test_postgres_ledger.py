@@ -91,7 +91,7 @@ class TestWindows:
                 AccountWindows,
                 st.integers(0, 3),
                 st.integers(0, 9),
-                st.integers(DAY - 2, DAY),
+                st.integers(DAY - 1, DAY),
                 st.integers(0, 9),
             ),
             min_size=1,
