@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 from petstore.ops.counts import LATENCY_BOUNDS, Counts, Histogram, SharedCounts
@@ -42,6 +44,27 @@ def test_a_scrape_adds_up_all_workers(tmp_path: Path) -> None:
     assert sample(metrics, "petstore_store_writes_total") == 9
     assert sample(metrics, "petstore_store_commit_seconds_count") == 3
     assert sample(metrics, "petstore_log_lines_dropped_total") == 16
+
+
+def test_an_outage_is_that_of_the_workers_that_live(tmp_path: Path) -> None:
+    """Whoever is scraped tells of all; a worker that ended in an outage is in none any more."""
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    for process in (os.getpid(), os.getpid(), ended.pid):
+        SharedCounts(tmp_path, process).write(Counts(in_outage=1))
+    metrics = Metrics(lambda: 0, SharedCounts(tmp_path, os.getpid()))
+    assert sample(metrics, "petstore_limiter_outage") == 2
+    metrics.limiter_outage(True)
+    assert sample(metrics, "petstore_limiter_outage") == 3
+    metrics.limiter_outage(False)
+    assert sample(metrics, "petstore_limiter_outage") == 2
+
+
+def test_a_number_that_a_process_gets_again_takes_nothing_away(tmp_path: Path) -> None:
+    """A worker whose number an ended one had, leaves its counts beside that one's."""
+    SharedCounts(tmp_path, 1).write(some_counts())
+    SharedCounts(tmp_path, 1).write(some_counts())
+    assert sample(Metrics(lambda: 0, SharedCounts(tmp_path, 1)), "petstore_bans_total") == 2
 
 
 def test_what_cannot_be_read_costs_no_scrape(tmp_path: Path) -> None:

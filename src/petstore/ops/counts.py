@@ -6,6 +6,8 @@ them, those of processes that have ended too, so that no sum falls between scrap
 
 from __future__ import annotations
 
+import os
+import secrets
 from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,7 +48,10 @@ class Histogram(msgspec.Struct):
 
 
 class Counts(msgspec.Struct):
-    """Everything that only grows: answers by operation and status, refusals by window, and so on."""
+    """Everything that only grows: answers by operation and status, refusals by window, and so on.
+
+    Only `in_outage` does not: how many processes can't reach the shared counters now.
+    """
 
     answers: dict[tuple[str, int], Histogram] = msgspec.field(default_factory=dict)
     refusals: dict[str, int] = msgspec.field(
@@ -59,6 +64,7 @@ class Counts(msgspec.Struct):
     round_trips: Histogram = msgspec.field(default_factory=lambda: Histogram.of(ROUND_TRIP_BOUNDS))
     outages: int = 0
     local_decisions: int = 0
+    in_outage: int = 0
 
     def add(self, other: Counts) -> None:
         for place, histogram in other.answers.items():
@@ -72,15 +78,20 @@ class Counts(msgspec.Struct):
         self.round_trips.add(other.round_trips)
         self.outages += other.outages
         self.local_decisions += other.local_decisions
+        self.in_outage += other.in_outage
 
 
 class SharedCounts:
-    """The directory in which the workers of one service leave what they have counted."""
+    """The directory in which the workers of one service leave what they have counted.
+
+    The system gives the number of a process that has ended to another one, so it is only a part of the name.
+    """
 
     def __init__(self, directory: Path, process: int) -> None:
+        name = f"{process}-{secrets.token_hex(8)}"
         self._directory = directory
-        self._own = directory / f"{process}.counts"
-        self._partial = directory / f"{process}.partial"
+        self._own = directory / f"{name}.counts"
+        self._partial = directory / f"{name}.partial"
 
     def write(self, counts: Counts) -> None:
         """Leave what this process has counted, whole or not at all. Raises OSError."""
@@ -91,4 +102,17 @@ class SharedCounts:
         """Add what every other process has left, now and before. Raises OSError."""
         for file in self._directory.glob("*.counts"):
             if file != self._own:
-                counts.add(msgspec.msgpack.decode(file.read_bytes(), type=Counts))
+                other = msgspec.msgpack.decode(file.read_bytes(), type=Counts)
+                if not _lives(int(file.name.partition("-")[0])):
+                    other.in_outage = 0
+                counts.add(other)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True

@@ -42,7 +42,6 @@ class Metrics(Collector):
         self._shared = shared
         self._counts = Counts()
         self._answers = self._counts.answers
-        self.in_outage = False  # this process can't reach the shared counters
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -66,8 +65,13 @@ class Metrics(Collector):
 
     def limiter_outage(self, begins: bool) -> None:
         """The shared counters can't be reached from now on, or can be reached again."""
-        self.in_outage = begins
+        self._counts.in_outage = int(begins)
         self._counts.outages += begins
+
+    @property
+    def in_outage(self) -> bool:
+        """Whether this process can't reach the shared counters."""
+        return bool(self._counts.in_outage)
 
     def decided_locally(self) -> None:
         """One request met an outage of the shared counters."""
@@ -98,7 +102,7 @@ class Metrics(Collector):
             refusals.add_metric([window], count)
         yield refusals
         yield CounterMetricFamily("petstore_bans", "Bans that began.", value=counts.bans)
-        yield from _limiter_metrics(counts, self.in_outage)
+        yield from _limiter_metrics(counts)
         commits = HistogramMetricFamily(
             "petstore_store_commit_seconds", "Time of a group commit, with its fsync."
         )
@@ -124,9 +128,9 @@ class Metrics(Collector):
         return counts
 
 
-def _limiter_metrics(counts: Counts, in_outage: bool) -> Iterable[Metric]:
+def _limiter_metrics(counts: Counts) -> Iterable[Metric]:
     yield GaugeMetricFamily(
-        "petstore_limiter_outage", "Whether this process can't reach the shared counters.", value=in_outage
+        "petstore_limiter_outage", "Processes that can't reach the shared counters.", value=counts.in_outage
     )
     yield CounterMetricFamily(
         "petstore_limiter_outages", "Times that a process lost the shared counters.", value=counts.outages
