@@ -24,7 +24,7 @@ from petstore.api.openapi import OpenApiDocument
 from petstore.api.pets import PetOperations
 from petstore.clock import Clock, SystemClock
 from petstore.config import Settings
-from petstore.counting import Counting, open_counting
+from petstore.counting import Counting, open_counting, processes
 from petstore.errors import (
     InternalError,
     MethodNotAllowed,
@@ -120,7 +120,7 @@ def _build_api(
     gate = Gate(
         keys=store.keys,
         limiter=limiter,
-        addresses=AddressLimiter(clock, settings.address_per_minute),
+        addresses=AddressLimiter(clock, max(1, settings.address_per_minute // processes(settings))),
         meter=meter,
         clock=clock,
         trusted_proxies=settings.trusted_proxies,

@@ -28,6 +28,11 @@ def ban_policy(settings: Settings) -> BanPolicy:
     )
 
 
+def processes(settings: Settings) -> int:
+    """How many share the limits: what each counts by itself is worth so much less."""
+    return settings.replicas * settings.workers if settings.valkey_url else 1
+
+
 class Counting:
     """The store, and the limiter that goes with it.
 
@@ -67,9 +72,8 @@ async def open_counting(
     except BaseException:
         await shared.close()
         raise
-    processes = settings.replicas * settings.workers
     refuse = settings.limiter_outage == "refuse"
-    limiter = shared.limiter(shared_store.ledger, clock, policy, processes, refuse=refuse)
+    limiter = shared.limiter(shared_store.ledger, clock, policy, processes(settings), refuse=refuse)
     return Counting(shared_store, limiter, shared_store.ledger.merge, shared.close)
 
 

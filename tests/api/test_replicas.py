@@ -206,6 +206,12 @@ class TestKeys:
             for shop in pair.shops:
                 assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 401
 
+    async def test_failed_authentications_of_an_address_are_shared_out(self, pair: Pair) -> None:
+        """Each of the two counts by itself, so each grants half of the 600 a minute."""
+        for shop in pair.shops:
+            answer = await shop.call("GET", "/v1/pets")
+            assert (answer.status, answer.headers["ratelimit-policy"]) == (401, '"address";q=300;w=60')
+
     async def test_a_plan_that_was_changed(self, pair: Pair) -> None:
         """The next request has the new limits; what is used stays used."""
         secret, _ = await pair.one.open_account("growing")
