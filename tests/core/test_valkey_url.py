@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from petstore.errors import ConfigurationError
+from petstore.limiter.shared import open_publisher, open_shared
 from petstore.limiter.url import ValkeyUrl, parse_url
 
 
@@ -51,6 +54,11 @@ def test_what_is_understood(text: str, expected: ValkeyUrl) -> None:
         "unix://run/valkey.sock",
         "unix://",
         "valkey://[::1",
+        "valkey://a..b:6379",
+        "valkey://:s3cret/x@cache",
+        "valkey://:s3cret#x@cache",
+        "valkey://:s3cret?x@cache",
+        "valkey://:s3cret\u2100@cache",
     ],
 )
 def test_what_is_not(text: str) -> None:
@@ -60,6 +68,24 @@ def test_what_is_not(text: str) -> None:
     assert "valkey://host:6379" in str(error.value)
     assert "s3cret" not in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_what_a_password_has_to_look_like() -> None:
+    """A character that ends the address is the likely reason for a port that is none."""
+    with pytest.raises(ConfigurationError, match="/ \\? # @ in it, which is written as %2F %3F %23 %40"):
+        parse_url("valkey://:pass/word@cache:6379")
+
+
+@pytest.mark.parametrize("content", [None, "", "no certificate"])
+async def test_a_file_of_authorities_that_is_of_no_use(tmp_path: Path, content: str | None) -> None:
+    """Refused at the start with its name, for a service and for a command: it is no outage."""
+    path = tmp_path / "ca.pem"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ConfigurationError, match=r"ca\.pem can't be used as its ca: "):
+        await open_shared(f"valkeys://cache?ca={path}")
+    with pytest.raises(ConfigurationError, match=r"ca\.pem can't be used as its ca: "):
+        open_publisher(f"valkeys://cache?ca={path}", lambda _: asyncio.sleep(0))
 
 
 def test_a_missing_driver_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from ssl import SSLError
 
 from petstore.clock import Clock
 from petstore.errors import ConfigurationError
 from petstore.limiter.observer import LimiterObserver, NoObserver
 from petstore.limiter.scripts import Scripts
-from petstore.limiter.url import parse_url
+from petstore.limiter.url import ValkeyUrl, parse_url
 from petstore.quota import BanPolicy, Limiter, SharedLedger
 from petstore.versions import LEASE_SECONDS, Publisher
 
@@ -67,7 +68,7 @@ async def open_shared(
     Raises ConfigurationError for a URL that is not understood.
     """
     observer = observer or NoObserver()
-    link = Link(parse_url(url), scripts or Scripts(), observer, patience_seconds)
+    link = Link(_usable(url), scripts or Scripts(), observer, patience_seconds)
     await link.open()
     return SharedCounters(link, observer)
 
@@ -78,4 +79,18 @@ def open_publisher(url: str, wait: Callable[[str], Awaitable[None]]) -> PatientP
 
     Raises ConfigurationError for a URL that is not understood.
     """
-    return PatientPublisher(Link(parse_url(url), Scripts(), NoObserver()), wait)
+    return PatientPublisher(Link(_usable(url), Scripts(), NoObserver()), wait)
+
+
+def _usable(text: str) -> ValkeyUrl:
+    """The URL, whose file of authorities is there: without it every connection would look like an outage."""
+    url = parse_url(text)
+    if url.tls:
+        try:
+            url.tls_context()
+        except OSError as error:
+            reason = error.strerror if type(error) is not SSLError else "it holds no certificate"
+            raise ConfigurationError(
+                f"PETSTORE_VALKEY_URL: {url.authority_file} can't be used as its ca: {reason}."
+            ) from error
+    return url

@@ -14,6 +14,10 @@ _ADVICE = (
     "PETSTORE_VALKEY_URL is not understood: {}; write valkey://host:6379/0, with user and password if needed"
     " (valkey://user:password@host), valkeys:// for TLS, or unix:///run/valkey/valkey.sock."
 )
+_NO_PORT = (
+    "its port is no number from 1 to 65535, unless the password has one of / ? # @ in it, which is written as"
+    " %2F %3F %23 %40"
+)
 
 
 class ValkeyUrl(msgspec.Struct, frozen=True):
@@ -41,9 +45,13 @@ def parse_url(text: str) -> ValkeyUrl:
     """Raises ConfigurationError, whose message never shows the password."""
     try:
         parts = urlsplit(text)
+        (parts.hostname or "").encode("idna")
+    except ValueError:
+        raise ConfigurationError(_ADVICE.format("its host is no name and no address")) from None
+    try:
         port = parts.port or _PORT
-    except ValueError as error:
-        raise ConfigurationError(_ADVICE.format(str(error).split(":")[0].lower())) from None
+    except ValueError:  # whose text may show a part of the password
+        raise ConfigurationError(_ADVICE.format(_NO_PORT)) from None
     options = dict(parse_qsl(parts.query))
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     if parts.fragment or set(options) - ({"ca"} if parts.scheme == "valkeys" else {"db"}):
