@@ -70,6 +70,14 @@ class TestForm:
         assert done.returncode == 0, done.stdout[-200:]
 
 
+@pytest.mark.parametrize("path", UNITS, ids=[path.stem for path in UNITS])
+def test_a_unit_starts_the_service_again_however_long_a_database_is_away(path: Path) -> None:
+    """It ends at once without PostgreSQL; systemd's own bound on starts would give it up for good."""
+    settings = dict(unit(path.name))
+    assert settings["Restart"] == "on-failure"
+    assert (settings["RestartSec"], settings["StartLimitIntervalSec"]) == ("2", "0")
+
+
 class TestSettings:
     """A setting that does not exist would stop the start; one that is forgotten would not be noticed."""
 
