@@ -236,6 +236,23 @@ class TestEnds:
         finally:
             server.kill()
 
+    def test_a_killed_parent_leaves_its_port_to_the_next_one(self, tmp_path: Path) -> None:
+        """Its workers end without the drain, since nobody would balance load to them; a start that follows at
+        once waits for that moment."""
+        with fresh_database() as database:
+            shared = {"database_url": database, "valkey_url": emptied_url(), "workers": "2"}
+            server = start_server(tmp_path, drain="60s", **shared)
+            try:
+                wait_for(lambda: len(server.workers()) == 2, "all workers")
+                orphans = server.workers()
+                server.process.kill()
+                server.process.wait(5)
+                with running_server(tmp_path, port=server.port, **shared) as after:
+                    assert after.request("GET", "/healthz").status == 200
+                    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in orphans), "their end")
+            finally:
+                server.kill()
+
     def test_of_several_workers_the_others_go_on(self) -> None:
         """One that dies again within seconds waits before the next try; the service goes on with the rest."""
         started: list[int] = []

@@ -8,6 +8,7 @@ import resource
 import socket
 import sys
 import tempfile
+import threading
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _CONNECTIONS_MAX = 16_384
 _DESCRIPTORS_KEPT_BACK = 128
+_BIND_ATTEMPTS, _BIND_PAUSE_SECONDS = 20, 0.05
 _STOP_MARGIN_SECONDS = 2  # a body may still be arriving when the service is told to stop
 _say = partial(click.echo, err=True)
 
@@ -194,12 +196,24 @@ def _bind(settings: Settings) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if settings.host == "::":
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        listener.bind((settings.host, settings.port))
+        _bind_soon(listener, settings)
     except OSError as error:
         listener.close()
         raise _cannot_listen(settings, error) from error
     listener.setblocking(False)
     return listener
+
+
+def _bind_soon(listener: socket.socket, settings: Settings) -> None:
+    """Within a second: workers whose parent was killed need a moment to leave the port. Raises OSError."""
+    for left in reversed(range(_BIND_ATTEMPTS)):
+        try:
+            listener.bind((settings.host, settings.port))
+            return
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or not left:
+                raise
+        threading.Event().wait(_BIND_PAUSE_SECONDS)
 
 
 def _listen(listener: socket.socket, settings: Settings) -> None:

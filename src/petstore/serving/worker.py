@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import os
 import signal
 import socket
 from collections.abc import Callable
@@ -92,6 +93,7 @@ class _Worker:
         self._pause_seconds = settings.drain / 1_000
         self._ready = ready
         self._is_replaced = True
+        self._parent = os.getppid()
         self._told_to_stop = asyncio.Event()
         self._told_to_hurry = asyncio.Event()
 
@@ -119,6 +121,8 @@ class _Worker:
 
     def _stop(self) -> None:
         self._is_replaced = False
+        if os.getppid() != self._parent:  # it was killed, and whoever starts it again needs the port
+            self._told_to_hurry.set()
         self._told_to_stop.set()
 
     def _hurry(self) -> None:
