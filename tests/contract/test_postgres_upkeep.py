@@ -306,4 +306,4 @@ class TestOpening:
             [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
         )
         assert "ConfigurationError: PETSTORE_DATABASE_URL names PostgreSQL" in ended.stderr
-        assert "petstore-service[postgres]" in ended.stderr
+        assert "`make setup-scale` installs it" in ended.stderr

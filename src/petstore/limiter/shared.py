@@ -23,7 +23,8 @@ except ModuleNotFoundError as error:
     if error.name != "libvalkey":
         raise
     raise ConfigurationError(
-        "PETSTORE_VALKEY_URL needs a driver that is not installed: pip install 'petstore-service[valkey]'."
+        "PETSTORE_VALKEY_URL needs a driver that is not installed: `make setup-scale` installs it, and in an"
+        " environment of your own `pip install '.[valkey]'` in this project's directory."
     ) from None
 
 __all__ = ["LEASE_SECONDS", "SharedCounters", "open_publisher", "open_shared"]

@@ -8,6 +8,7 @@ try:
     import asyncpg as asyncpg
 except ImportError as error:
     raise ConfigurationError(
-        "PETSTORE_DATABASE_URL names PostgreSQL, and its driver is not installed:"
-        " pip install 'petstore-service[postgres]'."
+        "PETSTORE_DATABASE_URL names PostgreSQL, and its driver is not installed: `make setup-scale`"
+        " installs it, and in an environment of your own `pip install '.[postgres]'` in this project's"
+        " directory."
     ) from error
