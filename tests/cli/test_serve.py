@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from petstore import config
+from petstore.cli.serve import _Serving
 from petstore.keys import KEY_PATTERN
 from petstore.opening import lock_for_serving
 from tests.cli.conftest import Cli
@@ -91,6 +92,43 @@ class TestFirstStart:
             pytest.skip("this machine has no IPv6 loopback address")
         assert f"http://[::1]:{cli.settings['PETSTORE_PORT']}/v1" in result.stderr
         assert len(started) == 1
+
+
+class TestRenewed:
+    """What SIGHUP may change while the service runs."""
+
+    @pytest.mark.parametrize(
+        ("name", "address", "may"),
+        [
+            ("DATABASE", "postgresql://me:new@db:5432/pets", True),
+            ("DATABASE", "postgresql://me:old@other:5432/pets", False),
+            ("DATABASE", "postgresql://me:old@db:5432/cats", False),
+            ("VALKEY", "valkey://:new@counters:6379/0", True),
+            ("VALKEY", "valkey://:old@counters:6379/1", False),
+            ("VALKEY", "valkey://:old@other:6379/0", False),
+            ("VALKEY", "", False),
+        ],
+    )
+    def test_passwords_and_no_places(
+        self,
+        cli: Cli,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        name: str,
+        address: str,
+        may: bool,
+    ):
+        """Workers that are replaced one by one would count in two places for a while, and see two stores."""
+        cli.settings |= {
+            "PETSTORE_DATABASE_URL": "postgresql://me:old@db:5432/pets",
+            "PETSTORE_VALKEY_URL": "valkey://:old@counters:6379/0",
+        }
+        serving = _Serving(config.load(cli.settings), socket.socket(), 1, None)
+        for key, text in (cli.settings | {f"PETSTORE_{name}_URL": address}).items():
+            monkeypatch.setenv(key, text)
+        assert serving.renew() is may
+        serving.before_stop()
+        assert may or f"PETSTORE_{name}_URL: another one needs a stop" in capsys.readouterr().err
 
 
 class TestRefused:

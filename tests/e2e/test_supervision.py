@@ -96,7 +96,7 @@ class TestSighup:
         with running_server(tmp_path, config=str(settings), database_url=None) as server:
             settings.write_text("database_url = 'sqlite:///other.db'\n")
             server.process.send_signal(signal.SIGHUP)
-            wait_for(lambda: "another file needs a restart" in server.log, "the refusal")
+            wait_for(lambda: "PETSTORE_DATABASE_URL: another one needs a stop" in server.log, "the refusal")
 
     def test_a_closed_terminal_stops_it_in_order(self, tmp_path: Path) -> None:
         """As it stops any other program; the counters are saved."""

@@ -12,6 +12,7 @@ import threading
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import click
 import msgspec
@@ -104,8 +105,8 @@ class _Serving:
         old = self._settings
         try:
             new = config.load()
-            if new.database_url != old.database_url and "sqlite:" in new.database_url + old.database_url:
-                raise ConfigurationError("PETSTORE_DATABASE_URL: another file needs a restart.")
+            _refuse_another("PETSTORE_DATABASE_URL", old.database_url, new.database_url)
+            _refuse_another("PETSTORE_VALKEY_URL", old.valkey_url, new.valkey_url)
             # What the parent itself has set up stays as it is.
             new = msgspec.structs.replace(new, host=old.host, port=old.port, workers=old.workers)
             config.check(new)
@@ -118,6 +119,19 @@ class _Serving:
 
     def before_stop(self) -> None:
         self._listener.close()
+
+
+def _refuse_another(name: str, old: str, new: str) -> None:
+    """Another user or password may come into force; another place would be used beside the one before."""
+    before, after = urlsplit(old), urlsplit(new)
+    if before._replace(netloc=_place(before.netloc)) != after._replace(netloc=_place(after.netloc)):
+        raise ConfigurationError(
+            f"{name}: another one needs a stop of every service that uses it, and a start."
+        )
+
+
+def _place(netloc: str) -> str:
+    return netloc.rpartition("@")[2]
 
 
 @contextlib.contextmanager
