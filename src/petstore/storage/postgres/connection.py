@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import asyncpg
 import msgspec
 
@@ -11,6 +13,9 @@ from petstore.storage.postgres.pool import Connection
 # The server itself ends a statement in time: then the connection can be used on, and the outcome is known.
 # This much later we give up on the server.
 _GRACE_SECONDS = 0.5
+# Of an address, or of a value: the server is told every option that the driver does not know.
+_NO_SUCH_OPTION = ("42704", "55P02", "22023")
+_QUOTED = re.compile('"([^"]+)"')
 
 
 class Tuning(msgspec.Struct, frozen=True):
@@ -42,10 +47,32 @@ async def connect(url: str, tuning: Tuning, *, bounded: bool = True) -> Connecti
             max_cached_statement_lifetime=0,
             server_settings=settings,
         )
-    except OSError:
-        raise
-    except (asyncpg.ClientConfigurationError, ValueError) as error:
-        raise ConfigurationError(
-            "PETSTORE_DATABASE_URL is not understood; write"
-            " postgresql://USER:PASSWORD@HOST:5432/DATABASE, with ?sslmode=verify-full to insist on TLS."
-        ) from error
+    except (asyncpg.PostgresError, OSError, ValueError, OverflowError) as error:
+        reason = _wrong_address(error)
+        if reason is None:
+            raise
+        raise ConfigurationError(f"PETSTORE_DATABASE_URL{reason}") from error
+
+
+def _wrong_address(error: Exception) -> str | None:
+    """What is wrong with the address; None where it is something else."""
+    if isinstance(error, asyncpg.PostgresError):
+        if error.sqlstate not in _NO_SUCH_OPTION:
+            return None
+        option = _QUOTED.search(str(error))
+        return f": the server does not take its option {option[1] if option else ''}; leave it out."
+    if isinstance(error, OSError):
+        # Not of a socket, whose errors name no file.
+        if not isinstance(error, PermissionError) or not error.filename:
+            return None
+        return f": {error.filename} may not be read, where the driver looks for files of this user; set HOME."
+    missing = _QUOTED.search(str(error))
+    if missing and str(error).startswith("root certificate file"):
+        return (
+            f": its sslmode needs the certificate of an authority, and there is none in {missing[1]};"
+            " add sslrootcert=FILE to it."
+        )
+    return (
+        " is not understood; write postgresql://USER:PASSWORD@HOST:5432/DATABASE, with"
+        " ?sslmode=verify-full&sslrootcert=FILE to insist on TLS."
+    )

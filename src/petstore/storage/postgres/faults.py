@@ -9,7 +9,7 @@ import ssl
 
 import asyncpg
 
-from petstore.errors import StoreUnavailable
+from petstore.errors import ConfigurationError, StoreUnavailable
 
 NOTHING_STORED = "; nothing was stored"
 UNKNOWN = (
@@ -42,6 +42,11 @@ _MEANINGS = {
     "3D000": "it has no such database; create it first",
     "42501": "the user of PETSTORE_DATABASE_URL may not do this",
     "42P01": "its schema is incomplete; `petstore db migrate` completes it",
+}
+# Nothing that time mends.
+_SETTINGS = ("28000", "28P01", "3D000", "42501")
+_REMEDIES = {
+    "42501": "; GRANT CREATE ON SCHEMA public TO it, or let the database's owner run `petstore db migrate`"
 }
 
 
@@ -84,6 +89,15 @@ def translate(error: Exception, outcome: str = "", *, repeatable: bool = False) 
     if not is_the_drivers(error):
         return error
     return (Repeatable if repeatable else StoreUnavailable)(f"The store failed: {_meaning(error)}{outcome}.")
+
+
+def translate_at_start(error: Exception) -> Exception:
+    """The same before anything is served: what the server will go on refusing is a fault of the settings."""
+    for each in (error.__cause__, error):
+        if _state(each) in _SETTINGS:
+            remedy = _REMEDIES.get(_state(each), "")
+            return ConfigurationError(f"The database can't be used: {_MEANINGS[_state(each)]}{remedy}.")
+    return translate(error)
 
 
 def _state(error: BaseException | None) -> str:

@@ -16,7 +16,7 @@ from petstore.errors import ConfigurationError, Conflict, StoreUnavailable
 from petstore.storage import migrations
 from petstore.storage.migrations import Migration
 from petstore.storage.postgres.connection import Tuning, connect
-from petstore.storage.postgres.faults import is_the_drivers, translate
+from petstore.storage.postgres.faults import is_the_drivers, translate, translate_at_start
 from petstore.storage.postgres.pool import Connection
 from petstore.storage.reports import CheckReport
 
@@ -129,7 +129,7 @@ def _apart(work: Coroutine[Any, Any, _T]) -> _T:
     if failure:
         error = failure[0]
         if isinstance(error, Exception) and is_the_drivers(error):
-            raise translate(error) from error
+            raise translate_at_start(error) from error
         raise error
     return outcome[0]
 

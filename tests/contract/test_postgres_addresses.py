@@ -1,0 +1,74 @@
+"""PETSTORE_DATABASE_URL that can't be right: refused as a fault of the settings (exit 78), with a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from petstore.errors import ConfigurationError, StoreUnavailable
+from petstore.storage import StoreOptions, open_storage
+from petstore.storage.postgres import faults
+from tests.support.clock import ManualClock
+from tests.support.postgres import fresh_database
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    with fresh_database() as url:
+        yield url
+
+
+def refusal(url: str) -> str:
+    """What is said about it."""
+    with pytest.raises(ConfigurationError) as refused:
+        open_storage(url, ManualClock(), StoreOptions())
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["postgresql://127.0.0.1:99999/d", "postgresql://a..b/d"])
+def test_a_port_or_a_host_that_cannot_be(url: str) -> None:
+    """No traceback."""
+    assert "is not understood; write postgresql://" in refusal(url)
+
+
+def test_an_option_that_nobody_knows_is_named(database: str) -> None:
+    """The driver hands it to the server, which refuses it by its name."""
+    assert "does not take its option conect_timeout" in refusal(f"{database}&conect_timeout=3")
+
+
+def test_the_missing_root_certificate_is_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """sslmode=verify-full alone looks for a file in the home directory."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    said = refusal("postgresql://127.0.0.1:1/d?sslmode=verify-full")
+    assert f"none in {tmp_path}/.postgresql/root.crt; add sslrootcert=FILE" in said
+
+
+def test_a_home_that_may_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As HOME=/root of another user: it is no outage. Said in the driver's stead: root may read all."""
+    unread = PermissionError(13, "Permission denied", "/root/.pgpass")
+
+    async def connect(*_: object, **__: object) -> None:
+        raise unread
+
+    monkeypatch.setattr("asyncpg.connect", connect)
+    assert "/root/.pgpass may not be read" in refusal("postgresql://127.0.0.1:1/d")
+    unread.filename = None
+    with pytest.raises(StoreUnavailable, match="can't be reached"):
+        open_storage("postgresql://127.0.0.1:1/d", ManualClock(), StoreOptions())
+
+
+def test_a_database_that_does_not_exist(database: str) -> None:
+    """Nor will it while the settings stay as they are."""
+    name = urlsplit(database).path
+    assert "it has no such database" in refusal(database.replace(name, "/no_such_shop", 1))
+
+
+def test_a_user_that_is_refused(database: str) -> None:
+    """Before the start a fault of the settings; later an outage: somebody may be changing the password."""
+    assert "refuses the user" in refusal(database.replace("petstore@", "nobody_here@", 1))
+    error = type("Refused", (OSError,), {"sqlstate": "28P01"})()
+    assert isinstance(faults.translate_at_start(error), ConfigurationError)
+    assert isinstance(faults.translate(error), StoreUnavailable)
