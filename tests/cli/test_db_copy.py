@@ -175,6 +175,8 @@ class TestRefused:
         assert "The rows of usage_days differ" in message
         assert rows_of(server, "pets") == []
         assert rows_of(server, "accounts") == []
+        # What moves a sequence is taken back by no end of a transaction.
+        assert run(server, "SELECT last_value, is_called FROM pets_id_seq") == [(1, False)]
 
 
 def test_no_table_is_forgotten(cli: Cli) -> None:

@@ -129,6 +129,10 @@ async def copy(
         await target.refuse_unless_empty(_NAMES)
         copied = [await _copy_table(source, target, table, progress) for table in TABLES]
         await target.analyze(_NAMES)
+        # Last: no end of the transaction takes back what moves a sequence.
+        for table in TABLES:
+            if table.has_identity:
+                await target.go_on_after(table.name, source.last_identifier(table.name))
     return copied
 
 
@@ -139,8 +143,6 @@ async def _copy_table(
     sent = _Checksum(progress)
     rows: Iterator[tuple[Any, ...]] = map(sent.add, source.rows(table.name, columns, table.order))
     await target.write(table.name, table.columns, rows)
-    if table.has_identity:
-        await target.go_on_after(table.name, source.last_identifier(table.name))
     arrived = _Checksum(progress)
     stored: AsyncIterator[tuple[Any, ...]] = target.rows(table.name, columns, table.order)
     async for row in stored:
