@@ -100,7 +100,9 @@ class TestSettings:
         """The ConfigMap is the environment; the secret is where it says; links to services are off, since a
         Service named petstore would set PETSTORE_PORT to an address."""
         environment = manifest("ConfigMap")["data"]
-        assert settings_of(environment, tmp_path).replicas == manifest("Deployment")["spec"]["replicas"]
+        deployment = manifest("Deployment")["spec"]
+        most = deployment["replicas"] + deployment["strategy"]["rollingUpdate"]["maxSurge"]
+        assert settings_of(environment, tmp_path).replicas == most
         pod = manifest("Deployment")["spec"]["template"]["spec"]
         assert pod["enableServiceLinks"] is False
         (mount,) = [each for each in pod["containers"][0]["volumeMounts"] if each["name"] == "secrets"]
