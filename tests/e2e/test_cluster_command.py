@@ -122,6 +122,9 @@ def test_what_it_prints_works_and_it_leaves_nothing_behind() -> None:
         assert "petstore_requests_total" in shell(others[0])
         (usage,) = running.commands("PETSTORE_")
         assert "local" in shell(usage)
+        clients = [line.split()[0] for line in running.commands("") if "-cli -u " in line]
+        assert all(Path(client).exists() for client in clients)
+        assert clients or "There is no valkey-cli here" in running.text
         (psql,) = [line for line in running.commands("") if "/psql " in line or line.startswith("psql ")]
         if Path(psql.split()[0]).exists():
             assert "Rex" in shell(f"{psql} -Atc 'SELECT name FROM pets'")

@@ -145,7 +145,10 @@ def _explain(cluster: Cluster, key: str) -> None:
     _say(f"  curl http://127.0.0.1:{ports.replicas[0]}/metrics")
     _say(f"\nCommands, PostgreSQL, Valkey:\n\n  {petstore} usage local")
     _say(f'  {psql if psql.exists() else "psql"} "$(cat {database})"')
-    _say(f'  {shutil.which("valkey-cli") or "valkey-cli"} -u "$(cat {valkey})"')
+    if client := shutil.which("valkey-cli") or shutil.which("redis-cli"):
+        _say(f'  {client} -u "$(cat {valkey})"')
+    else:
+        _say(f"\nThere is no valkey-cli here; Valkey's address is in {cluster.valkey.url_file}.")
     _say("\nRestart the replicas one after the other; let one read its settings anew; see what they say:\n")
     _say(f"  make cluster ARGS='{data}restart'")
     _say(f"  kill -HUP {cluster.replicas[0].child.pid}")
