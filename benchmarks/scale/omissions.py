@@ -54,6 +54,9 @@ class _NoVersions:
     async def current(self) -> Versions:
         return UNKNOWN
 
+    def fresh(self) -> Versions:
+        return UNKNOWN
+
     def known(self) -> Versions:
         return UNKNOWN
 

@@ -36,6 +36,10 @@ class VersionSource(Protocol):
         """As of a moment after the call began. Raises StoreUnavailable."""
         ...
 
+    def fresh(self) -> Versions | None:
+        """The same as `current` where nobody has to wait for it, else None. Raises StoreUnavailable."""
+        ...
+
     def known(self) -> Versions:
         """As of a moment before the call ended, perhaps long before; waits for nobody.
 

@@ -14,5 +14,8 @@ class SteeredVersions:
     async def current(self) -> Versions:
         return self.now
 
+    def fresh(self) -> Versions:
+        return self.now
+
     def known(self) -> Versions:
         return self.now

@@ -73,8 +73,16 @@ class ApiApp:
         route = self.router.find(request.path)
         operation = route.operation(request.method) if route is not None else None
         name = operation.name if operation is not None else "none"
+        # In the order of the documented precedence.
         try:
-            reply = await self._answer(request, route, operation)
+            request.check_head()
+            if request.method == "OPTIONS" and route is not None:
+                reply = self._describe(request, route)
+            else:
+                await self._gate.admit(request, deprecated=operation is not None and operation.deprecated)
+                if operation is None:
+                    raise _no_operation(route)
+                reply = await operation.handler(request)
         except PetstoreError as error:
             if isinstance(error, Unavailable):
                 self._observer.failed(request, name, error, expected=True)
@@ -95,18 +103,15 @@ class ApiApp:
         await send({"type": "http.response.body", "body": body})
         self._observer.answered(request, name, reply.status, self._clock.monotonic() - began, decision)
 
-    async def _answer(self, request: Request, route: Route | None, operation: Operation | None) -> Reply:
-        """The precedence: head, Host, authentication, ban or quota, route, method; then the handler's."""
-        request.check_head()
-        if request.method == "OPTIONS" and route is not None:
-            allow = route.allow
-            return Reply(
-                204, None, [(b"allow", allow.encode("ascii")), *self._cors.preflight_headers(request, allow)]
-            )
-        await self._gate.admit(request, deprecated=operation is not None and operation.deprecated)
-        if route is None:
-            raise NotFound("There is no such path under /v1; the interface is described at /docs.")
-        if operation is None:
-            allow = route.allow
-            raise MethodNotAllowed(f"This path takes {allow}.", allow)
-        return await operation.handler(request)
+    def _describe(self, request: Request, route: Route) -> Reply:
+        """OPTIONS: what the path takes. Needs no key and costs nothing."""
+        allow = route.allow
+        headers = [(b"allow", allow.encode("ascii")), *self._cors.preflight_headers(request, allow)]
+        return Reply(204, None, headers)
+
+
+def _no_operation(route: Route | None) -> PetstoreError:
+    """No such path, or not with this method."""
+    if route is None:
+        return NotFound("There is no such path under /v1; the interface is described at /docs.")
+    return MethodNotAllowed(f"This path takes {route.allow}.", route.allow)

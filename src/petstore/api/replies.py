@@ -95,11 +95,9 @@ def limit_headers(decision: Decision) -> list[Header]:
 def complete(reply: Reply, decision: Decision, request_id: bytes) -> list[Header]:
     """All headers of a response under /v1."""
     headers = limit_headers(decision)
-    headers += reply.headers
-    headers.append((b"x-request-id", request_id))
     if reply.body is None:
-        headers += _ALWAYS
+        headers += (*reply.headers, (b"x-request-id", request_id), *_ALWAYS)
     else:
-        headers += _WITH_BODY
-        headers.append((b"content-length", b"%d" % len(reply.body)))
+        length = (b"content-length", b"%d" % len(reply.body))
+        headers += (*reply.headers, (b"x-request-id", request_id), *_WITH_BODY, length)
     return headers

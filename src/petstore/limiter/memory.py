@@ -31,7 +31,7 @@ class MemoryLimiter:
         self._swept_day = clock.now_ms() // DAY_MS
 
     async def take(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
-        versions = await self._versions.current()
+        versions = self._versions.fresh() or await self._versions.current()
         if kept_under is not None and versions.keyring != kept_under:
             return None
         used = self._windows.get(grant.account_id)

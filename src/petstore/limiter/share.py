@@ -25,6 +25,9 @@ class _NoVersions:
     async def current(self) -> Versions:
         return UNKNOWN
 
+    def fresh(self) -> Versions:
+        return UNKNOWN
+
     def known(self) -> Versions:
         return UNKNOWN
 

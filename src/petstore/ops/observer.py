@@ -27,12 +27,13 @@ class ApiObserver:
 
     def __init__(self, metrics: Metrics, access_log: LogWriter | None) -> None:
         self._metrics = metrics
+        self._count = metrics.answered
         self._access_log = access_log
 
     def answered(
         self, request: Answered, operation: str, status: int, seconds: float, decision: Decision
     ) -> None:
-        self._metrics.answered(operation, status, seconds)
+        self._count(operation, status, seconds)
         if status == 429:
             window = "ban" if decision.banned else decision.binding.name
             self._metrics.refused(window, ban_began=decision.ban_began)

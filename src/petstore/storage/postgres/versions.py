@@ -34,6 +34,9 @@ class SnapshotSource:
             self._next.add_done_callback(_look_at)
         return await asyncio.shield(self._next)  # others wait for it too
 
+    def fresh(self) -> None:
+        """The server has to be asked."""
+
     def known(self) -> Versions:
         return self._known
 

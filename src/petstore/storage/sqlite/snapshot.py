@@ -51,6 +51,8 @@ class TurnReader:
         self._checked = True
         return self._versions
 
+    fresh = known
+
     def execute(self, sql: str, bindings: tuple[Any, ...] = ()) -> apsw.Cursor:
         """Run a query in the turn's read transaction: taking SQLite's lock costs as much as a small query.
 
