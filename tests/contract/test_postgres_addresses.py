@@ -47,14 +47,14 @@ def test_the_missing_root_certificate_is_asked_for(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_home_that_may_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As HOME=/root of another user: it is no outage. Said in the driver's stead: root may read all."""
-    unread = PermissionError(13, "Permission denied", "/root/.pgpass")
+    """As the HOME of another user: it is no outage. Said in the driver's stead: root may read all."""
+    unread = PermissionError(13, "Permission denied", "/srv/other/.pgpass")
 
     async def connect(*_: object, **__: object) -> None:
         raise unread
 
     monkeypatch.setattr("asyncpg.connect", connect)
-    assert "/root/.pgpass may not be read" in refusal("postgresql://127.0.0.1:1/d")
+    assert "/srv/other/.pgpass may not be read" in refusal("postgresql://127.0.0.1:1/d")
     unread.filename = None
     with pytest.raises(StoreUnavailable, match="can't be reached"):
         open_storage("postgresql://127.0.0.1:1/d", ManualClock(), StoreOptions())
