@@ -273,7 +273,6 @@ class TestOpening:
         for attempt in (
             lambda: opening.back_up_database(settings, tmp_path / "copy"),
             lambda: opening.restore_database(settings, tmp_path / "copy", ManualClock()),
-            lambda: opening.lock_for_serving(settings),
             lambda: opening.database_path(settings),
         ):
             with pytest.raises(Conflict, match=r"pg_dump.*pg_restore"):
