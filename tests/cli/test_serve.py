@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -169,6 +170,13 @@ class TestRefused:
             assert "PETSTORE_VALKEY_URL" in message
             assert len(started) == 1
             assert cli.run("serve").exit_code == 0
+
+    def test_postgresql_database_that_is_none(self, cli: Cli, started: list[dict[str, Any]]):
+        """Time does not mend it: 78, so that no supervisor starts it again and again."""
+        with fresh_database() as url:
+            cli.settings["PETSTORE_DATABASE_URL"] = urlsplit(url)._replace(path="/nowhere").geturl()
+            assert "it has no such database" in cli.refused(78, "serve")
+        assert started == []
 
     def test_postgresql_database_that_is_shared(self, cli: Cli, started: list[dict[str, Any]]):
         """With counters in Valkey any number of services may be there."""

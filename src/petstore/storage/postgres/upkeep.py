@@ -16,7 +16,7 @@ from petstore.errors import ConfigurationError, Conflict, StoreUnavailable
 from petstore.storage import migrations
 from petstore.storage.migrations import Migration
 from petstore.storage.postgres.connection import Tuning, connect
-from petstore.storage.postgres.faults import is_the_drivers, translate, translate_at_start
+from petstore.storage.postgres.faults import is_the_drivers, translate_at_start
 from petstore.storage.postgres.pool import Connection
 from petstore.storage.reports import CheckReport
 
@@ -78,7 +78,7 @@ def held_for_serving(url: str, tuning: Tuning) -> Iterator[None]:
             connection = runner.run(_hold(url, tuning))
         except Exception as error:
             if is_the_drivers(error):
-                raise translate(error) from error
+                raise translate_at_start(error) from error
             raise
         try:
             yield
