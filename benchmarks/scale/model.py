@@ -14,9 +14,9 @@ import msgspec
 class Constants(msgspec.Struct, frozen=True):
     """Microseconds of processor time. Named as in docs/scaling.md."""
 
-    worker_list: float = 138.0  # a worker: a list that is kept, its decision included; the aim, not measured
-    worker_page: float = 55.0  # a worker: more, when PostgreSQL is asked for the page
-    worker_add: float = 250.0  # a worker: an addition
+    worker_list: float = 32.0  # a worker: a list that is kept, its decision included
+    worker_page: float = 62.0  # a worker: more, when PostgreSQL is asked for the page
+    worker_add: float = 163.0  # a worker: an addition, at the most
     worker_account: float = 3.3  # a worker: an account in the batch of a second
     decision: float = 13.0  # the core of Valkey: take.lua
     mark: float = 4.8  # the core of Valkey: publish.lua, which each change calls twice
