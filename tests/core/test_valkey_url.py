@@ -100,5 +100,5 @@ def test_a_missing_driver_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> 
         return found(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", importing)
-    with pytest.raises(ConfigurationError, match=r"pip install 'petstore-service\[valkey\]'"):
+    with pytest.raises(ConfigurationError, match=r"make setup-scale.*pip install '\.\[valkey\]'"):
         import petstore.limiter.shared  # noqa: F401
