@@ -17,9 +17,8 @@ import pytest
 
 from petstore.keys import KEY_PATTERN
 from tests.architecture.sources import ROOT
-from tests.support.cluster import folder
+from tests.support.cluster import five_ports, folder
 from tests.support.postgres import absent
-from tests.support.server import free_port
 from tests.support.waiting import wait_for
 from tools.cluster import programs
 from tools.cluster.parts import answers
@@ -27,25 +26,12 @@ from tools.cluster.parts import answers
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("e2e-cluster")]
 
 
-def five_ports() -> int:
-    """The first of five that are free in a row."""
-    first = 0
-    while not 0 < first < 65_000 or not all(map(is_free, range(first, first + 5))):
-        first = free_port()
-    return first
-
-
-def is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0
-
-
 class Command:
     """The running command; `text` is what it has printed."""
 
     def __init__(self, data: Path, *words: str) -> None:
         self.data = data
-        self.port = five_ports()
+        self.port = five_ports()[0]
         self._output = data.with_name(f"{data.name}-output.txt")
         with self._output.open("wb") as output:
             self.process = subprocess.Popen(
