@@ -17,7 +17,7 @@ import pytest
 
 from petstore.keys import KEY_PATTERN
 from tests.architecture.sources import ROOT
-from tests.support.cluster import five_ports, folder
+from tests.support.cluster import five_ports, folder, is_free
 from tests.support.postgres import absent
 from tests.support.waiting import wait_for
 from tools.cluster import programs

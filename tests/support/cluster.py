@@ -34,11 +34,12 @@ def five_ports() -> range:
     """Five in a row that are free, below those that the system gives to connections of other tests."""
     while True:
         first = random.randrange(12_000, 32_000)
-        if all(map(_is_free, range(first, first + 5))):
+        if all(map(is_free, range(first, first + 5))):
             return range(first, first + 5)
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """Whether somebody could listen on it."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
