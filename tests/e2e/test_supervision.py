@@ -248,8 +248,9 @@ class TestEnds:
                 server.process.kill()
                 server.process.wait(5)
                 with running_server(tmp_path, port=server.port, **shared) as after:
-                    assert after.request("GET", "/healthz").status == 200
                     wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in orphans), "their end")
+                    after.wait_until_ready()  # the first answer may have been an orphan's
+                    assert after.request("GET", "/healthz").status == 200
             finally:
                 server.kill()
 

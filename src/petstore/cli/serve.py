@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _CONNECTIONS_MAX = 16_384
 _DESCRIPTORS_KEPT_BACK = 128
-_BIND_ATTEMPTS, _BIND_PAUSE_SECONDS = 20, 0.05
+_BIND_ATTEMPTS, _BIND_PAUSE_SECONDS = 40, 0.05
 _STOP_MARGIN_SECONDS = 2  # a body may still be arriving when the service is told to stop
 _say = partial(click.echo, err=True)
 
