@@ -97,16 +97,21 @@ class TestWhatMoves:
         await watched.check()
 
     async def test_reading_moves_nothing(self, backend: Backend, watched: Watched) -> None:
-        """Nor does a refused change: what is kept serves on, with every store."""
+        """Nor does a refused change: what is kept serves on, with every store. Where versions are a server's
+        snapshots, somebody else's transaction may move them at that moment, so it is looked at a few times."""
         store = watched.store
-        await turn()
-        before = await store.versions.current()
-        await store.pets.get(1)
-        await store.keys.find_grant(digest(b"x"))
-        with pytest.raises(Exception, match="no animal 9"):
-            await store.pets.set_status(9, PetStatus.SOLD, "staff")
-        await turn()
-        assert await store.versions.current() == before
+
+        async def moves() -> bool:
+            await turn()
+            before = await store.versions.current()
+            await store.pets.get(1)
+            await store.keys.find_grant(digest(b"x"))
+            with pytest.raises(Exception, match="no animal 9"):
+                await store.pets.set_status(9, PetStatus.SOLD, "staff")
+            await turn()
+            return await store.versions.current() != before
+
+        assert not all([await moves() for _ in range(1 if backend.exact_versions else 10)])
 
     @pytest.mark.parametrize(
         ("sql", "catalogue", "keyring"),
