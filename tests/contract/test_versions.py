@@ -97,8 +97,8 @@ class TestWhatMoves:
         await watched.check()
 
     async def test_reading_moves_nothing(self, backend: Backend, watched: Watched) -> None:
-        """Nor does a refused change: what is kept serves on, with every store. A server's snapshot may be moved
-        by somebody else's transaction at that moment, so it is looked at a few times."""
+        """Nor does a refused change: what is kept serves on, with every store. Somebody else's transaction
+        may move a server's snapshot at that moment, so it is looked at a few times."""
         store = watched.store
 
         async def moves() -> bool:
