@@ -7,10 +7,11 @@ import json
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from petstore.api.bodies import read_new_pet
-from petstore.api.replies import limit_headers, pets_body
+from petstore.api.replies import complete, make_reply, pets_body
+from petstore.decisions import Decision
 from petstore.keys import Grant
 from petstore.pets import NewPet, Pet, PetStatus
-from petstore.quota import BanPolicy, Decision, KeyStanding, decide
+from petstore.quota import BanPolicy, KeyStanding, decide
 from petstore.usage import AccountWindows
 
 NOW_MS = 1_800_000_030_000
@@ -27,9 +28,10 @@ def test_a_decision(benchmark: BenchmarkFixture) -> None:
     assert benchmark(decide, used, standing, GRANT, policy, NOW_MS).allowed
 
 
-def test_limit_headers(benchmark: BenchmarkFixture) -> None:
-    """Both dialects of the limits become bytes."""
-    assert dict(benchmark(limit_headers, _decision()))[b"x-ratelimit-limit"] == b"1000000000000"
+def test_headers(benchmark: BenchmarkFixture) -> None:
+    """Both dialects of the limits become bytes, and join those of a reply."""
+    headers = dict(benchmark(complete, make_reply(200, b"[]"), _decision(), b"one"))
+    assert (headers[b"x-ratelimit-limit"], headers[b"content-length"]) == (b"1000000000000", b"2")
 
 
 def test_encode_20_animals(benchmark: BenchmarkFixture) -> None:

@@ -11,13 +11,15 @@ from benchmarks.scale.store import SimulatedStore
 from benchmarks.scale.valkey import SimulatedValkey
 from petstore.api.gate import Gate
 from petstore.api.head import Request
-from petstore.api.kept import Kept, KeptPages
+from petstore.api.kept import KeptPages
+from petstore.api.replies import Reply
+from petstore.decisions import Decision
 from petstore.keys import Grant
 from petstore.limiter import valkey as limiter_module
 from petstore.limiter.memory import MemoryLimiter
 from petstore.limiter.publisher import ValkeyPublisher
 from petstore.limiter.share import LocalShare
-from petstore.quota import BanPolicy, Decision
+from petstore.quota import BanPolicy
 from petstore.versions import UNKNOWN, Version, Versions
 
 
@@ -36,7 +38,7 @@ class _KeptLate(KeptPages):
         super().__init__()
         self._seen = seen
 
-    def keep(self, query: bytes, version: Version | None, page: Kept) -> None:
+    def keep(self, query: bytes, version: Version | None, page: Reply) -> None:
         super().keep(query, self._seen().catalogue, page)
 
 

@@ -1,7 +1,7 @@
 """Rate limits as arithmetic: two fixed windows taken together or not at all, and the ladder of bans.
 
 Numbers and a time go in, a Decision comes out. Who keeps the records between two calls is limiter/'s
-affair, how a Decision looks in headers is api/replies.py's. Specification: Limits, rules 1 to 5.
+affair. Specification: Limits, rules 1 to 5.
 """
 
 from __future__ import annotations
@@ -10,41 +10,12 @@ from typing import Protocol
 
 import msgspec
 
+from petstore.decisions import DAY_SECONDS, Decision, Window
 from petstore.keys import Grant
 from petstore.usage import DAY_MS, MINUTE_MS, AccountWindows, UsageChanges
 from petstore.versions import UNKNOWN, Version, Versions
 
 SECOND_MS = 1_000
-DAY_SECONDS = 86_400
-
-
-class Window(msgspec.Struct, frozen=True, gc=False):
-    """One window as a client sees it. `reset_at` is the Unix time, in seconds, at which it starts anew."""
-
-    name: str
-    limit: int
-    seconds: int
-    remaining: int
-    reset_at: int
-
-
-class Decision(msgspec.Struct, frozen=True, gc=False):
-    """Whether a request may pass, with everything that a client is told about it.
-
-    `binding` is the window that stops the client first: least remaining, on a tie the later reset.
-    `retry_after_seconds` is 0 when it may. `banned` tells a ban from a used-up window, `ban_began` the one
-    refusal that began it. `versions` are those of a moment after the request arrived: what was kept under
-    them is still true.
-    """
-
-    allowed: bool
-    windows: tuple[Window, ...]
-    binding: Window
-    now_ms: int
-    retry_after_seconds: int = 0
-    banned: bool = False
-    ban_began: bool = False
-    versions: Versions = UNKNOWN
 
 
 class KeyStanding(msgspec.Struct, gc=False):
@@ -103,52 +74,56 @@ def _roll(used: AccountWindows, now_ms: int) -> None:
         used.day_used = 0
 
 
-def _windows(used: AccountWindows, grant: Grant) -> tuple[Window, Window]:
-    """Both windows as they stand; a lowered limit leaves nothing, never less."""
-    return (
-        Window(
-            "minute",
-            grant.per_minute,
-            60,
-            grant.per_minute - used.minute_used if used.minute_used < grant.per_minute else 0,
-            used.minute_opened_ms // SECOND_MS + 60,
-        ),
-        Window(
-            "day",
-            grant.per_day,
-            DAY_SECONDS,
-            grant.per_day - used.day_used if used.day_used < grant.per_day else 0,
-            (used.day + 1) * DAY_SECONDS,
-        ),
-    )
-
-
-def _binding(minute: Window, day: Window) -> Window:
-    """Least remaining, on a tie the later reset."""
-    if minute.remaining != day.remaining:
-        return minute if minute.remaining < day.remaining else day
-    return minute if minute.reset_at > day.reset_at else day
-
-
 def banned(
     grant: Grant, standing: KeyStanding, now_ms: int, versions: Versions, *, began: bool = False
 ) -> Decision:
     """A ban closes both windows until its end."""
     reset_at = standing.banned_until_ms // SECOND_MS
-    minute = Window("minute", grant.per_minute, 60, 0, reset_at)
-    day = Window("day", grant.per_day, DAY_SECONDS, 0, reset_at)
     retry_after = max(1, ceil_seconds(standing.banned_until_ms - now_ms))
-    return Decision(False, (minute, day), minute, now_ms, retry_after, True, began, versions)
+    return Decision(
+        allowed=False,
+        now_ms=now_ms,
+        versions=versions,
+        per_minute=grant.per_minute,
+        minute_remaining=0,
+        minute_reset_at=reset_at,
+        per_day=grant.per_day,
+        day_remaining=0,
+        day_reset_at=reset_at,
+        minute_binds=True,
+        retry_after_seconds=retry_after,
+        banned=True,
+        ban_began=began,
+    )
 
 
-def counted(
-    used: AccountWindows, grant: Grant, now_ms: int, versions: Versions, *, allowed: bool
-) -> Decision:
-    """The Decision about a request that is in `used` already, or that found it used up."""
-    windows = _windows(used, grant)
-    binding = _binding(*windows)
-    retry_after = 0 if allowed else max(1, ceil_seconds(binding.reset_at * SECOND_MS - now_ms))
-    return Decision(allowed, windows, binding, now_ms, retry_after, False, False, versions)
+def counted(used: AccountWindows, grant: Grant, now_ms: int, versions: Versions, allowed: bool) -> Decision:
+    """The Decision about a request that is in `used` already, or that found it used up.
+
+    A limit that was lowered leaves nothing, never less.
+    """
+    per_minute, per_day = grant.per_minute, grant.per_day
+    left = per_minute - used.minute_used if used.minute_used < per_minute else 0
+    day_left = per_day - used.day_used if used.day_used < per_day else 0
+    reset_at, day_reset_at = used.minute_opened_ms // SECOND_MS + 60, (used.day + 1) * DAY_SECONDS
+    minute_binds = left < day_left or (left == day_left and reset_at > day_reset_at)
+    retry_after = 0
+    if not allowed:
+        until_ms = (reset_at if minute_binds else day_reset_at) * SECOND_MS
+        retry_after = max(1, ceil_seconds(until_ms - now_ms))
+    return Decision(
+        allowed,
+        now_ms,
+        versions,
+        per_minute,
+        left,
+        reset_at,
+        per_day,
+        day_left,
+        day_reset_at,
+        minute_binds,
+        retry_after,
+    )
 
 
 def _count_refusal(
@@ -194,7 +169,7 @@ def view(used: AccountWindows, grant: Grant, now_ms: int) -> tuple[Window, Windo
     rolled = AccountWindows(used.minute_opened_ms, used.minute_used, used.day, used.day_used)
     _follow_clock(rolled, KeyStanding(), now_ms)
     _roll(rolled, now_ms)
-    return _windows(rolled, grant)
+    return counted(rolled, grant, now_ms, UNKNOWN, True).windows
 
 
 def decide(
@@ -212,19 +187,18 @@ def decide(
     """
     if grant.pardoned_at_ms > standing.pardoned_ms:
         _apply_pardon(standing, grant)
-    day_began_ms = used.day * DAY_MS
-    if now_ms < used.minute_opened_ms or now_ms < day_began_ms or now_ms < standing.banned_from_ms:
+    age_ms, day_age_ms = now_ms - used.minute_opened_ms, now_ms - used.day * DAY_MS
+    if age_ms < 0 or day_age_ms < 0 or now_ms < standing.banned_from_ms:
         _follow_clock(used, standing, now_ms)
     if now_ms < standing.banned_until_ms:
         return banned(grant, standing, now_ms, versions)
-    if now_ms - used.minute_opened_ms >= MINUTE_MS or now_ms - day_began_ms >= DAY_MS:
+    if age_ms >= MINUTE_MS or day_age_ms >= DAY_MS:
         _roll(used, now_ms)
     if used.minute_used < grant.per_minute and used.day_used < grant.per_day:
         used.minute_used += 1
         used.day_used += 1
-        windows = _windows(used, grant)
-        return Decision(True, windows, _binding(*windows), now_ms, 0, False, False, versions)
-    refused = counted(used, grant, now_ms, versions, allowed=False)
+        return counted(used, grant, now_ms, versions, True)
+    refused = counted(used, grant, now_ms, versions, False)
     if _count_refusal(standing, grant, policy, refused.binding.reset_at, now_ms):
         return banned(grant, standing, now_ms, versions, began=True)
     return refused

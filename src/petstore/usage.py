@@ -57,7 +57,7 @@ class UsageMeter:
     def __init__(self) -> None:
         self._changes = UsageChanges()
 
-    def count(self, account_id: int, key_id: int, now_ms: int, *, allowed: bool, deprecated: bool) -> None:
+    def count(self, account_id: int, key_id: int, now_ms: int, allowed: bool, deprecated: bool) -> None:
         """One authenticated request, admitted or refused."""
         changes = self._changes
         place = (account_id, now_ms // DAY_MS)

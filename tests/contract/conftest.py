@@ -15,10 +15,11 @@ from typing import Protocol
 import apsw
 import pytest
 
+from petstore.decisions import Decision
 from petstore.keys import Grant
 from petstore.limiter.memory import MemoryLimiter
 from petstore.limiter.shared import SharedCounters, open_shared
-from petstore.quota import BanPolicy, Decision, Limiter, SharedLedger
+from petstore.quota import BanPolicy, Limiter, SharedLedger
 from petstore.storage import Store, StoreOptions, open_storage
 from petstore.storage.postgres.store import PostgresStore
 from petstore.usage import UsageChanges

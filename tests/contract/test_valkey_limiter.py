@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from petstore.decisions import Decision
 from petstore.keys import Grant
 from petstore.limiter.memory import MemoryLimiter
-from petstore.quota import BanPolicy, Decision, KeyStanding, LimiterState, decide
+from petstore.quota import BanPolicy, KeyStanding, LimiterState, decide
 from petstore.usage import AccountWindows, UsageChanges
 from tests.support.clock import ManualClock
 from tests.support.histories import (

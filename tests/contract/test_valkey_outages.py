@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 import pytest
 
+from petstore.decisions import Decision
 from petstore.errors import LimiterUnavailable
 from petstore.keys import Grant
 from petstore.limiter import connection
 from petstore.limiter.shared import open_shared
-from petstore.quota import BanPolicy, Decision
+from petstore.quota import BanPolicy
 from petstore.usage import UsageChanges
 from petstore.versions import UNKNOWN
 from tests.support.clock import ManualClock

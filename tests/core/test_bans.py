@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from petstore.decisions import Decision, Window
 from petstore.keys import Grant
-from petstore.quota import BanPolicy, Decision, KeyStanding, Window, decide
+from petstore.quota import BanPolicy, KeyStanding, decide
 from petstore.usage import DAY_MS, AccountWindows
 
 START = 1_800_000_030_000

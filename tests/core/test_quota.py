@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from petstore.decisions import Decision, Window
 from petstore.keys import Grant
 from petstore.limiter.addresses import AddressBucket, decide_address
 from petstore.quota import (
     BanPolicy,
-    Decision,
     KeyStanding,
     LimiterState,
-    Window,
     ceil_seconds,
     decide,
     view,

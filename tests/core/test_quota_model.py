@@ -6,8 +6,9 @@ import asyncio
 
 from hypothesis import given, settings
 
+from petstore.decisions import Decision
 from petstore.keys import Grant
-from petstore.quota import Decision, KeyStanding, decide
+from petstore.quota import KeyStanding, decide
 from petstore.usage import AccountWindows
 from tests.support.clock import ManualClock
 from tests.support.histories import POLICY, Event, compare, histories, telling

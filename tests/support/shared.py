@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from petstore.decisions import Decision
 from petstore.keys import Grant
 from petstore.limiter.scripts import Scripts
 from petstore.limiter.shared import SharedCounters, open_shared
-from petstore.quota import BanPolicy, Decision, Limiter
+from petstore.quota import BanPolicy, Limiter
 from petstore.versions import Version
 from tests.support.clock import ManualClock
 from tests.support.ledger import MemoryLedger

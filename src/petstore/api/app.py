@@ -13,11 +13,11 @@ from petstore.api.cors import Cors
 from petstore.api.gate import Gate
 from petstore.api.head import Receive, Request, Scope, Send, read_request
 from petstore.api.pets import PetOperations
-from petstore.api.replies import Reply, complete, error_reply
+from petstore.api.replies import Reply, complete, error_reply, make_reply
 from petstore.api.routes import Operation, Route, Router
 from petstore.clock import Clock
+from petstore.decisions import AnyDecision
 from petstore.errors import InternalError, MethodNotAllowed, NotFound, PetstoreError, Unavailable
-from petstore.quota import Decision
 
 PREFIX = "/v1"
 
@@ -26,7 +26,7 @@ class Observer(Protocol):
     """Told of every answer, after it was sent; must cost next to nothing."""
 
     def answered(
-        self, request: Request, operation: str, status: int, seconds: float, decision: Decision
+        self, request: Request, operation: str, status: int, seconds: float, decision: AnyDecision
     ) -> None: ...
 
     def failed(self, request: Request, operation: str, error: Exception, *, expected: bool) -> None:
@@ -61,13 +61,13 @@ class ApiApp:
         self.router = router
         self._gate = gate
         self._cors = cors
-        self._clock = clock
+        self._monotonic = clock.monotonic
         self._observer = observer
         self._id_prefix = secrets.token_hex(6).encode("ascii")
         self._ids = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        began = self._clock.monotonic()
+        began = self._monotonic()
         request = read_request(scope, receive)
         request.request_id = request.inbound_request_id() or b"%s-%x" % (self._id_prefix, next(self._ids))
         route = self.router.find(request.path)
@@ -92,22 +92,22 @@ class ApiApp:
             reply = error_reply(
                 InternalError("Something went wrong on our side; tell us the X-Request-Id of this answer.")
             )
-        if operation is not None and operation.standing_headers is not None:
-            reply.headers += operation.standing_headers(request)
         decision = request.decision or self._gate.describe(request)
         headers = complete(reply, decision, request.request_id)
+        if operation is not None and operation.standing_headers is not None:
+            headers += operation.standing_headers(request)
         if self._cors.is_configured:
             headers += self._cors.headers(request)
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         body = reply.body if reply.body is not None and request.method != "HEAD" else b""
         await send({"type": "http.response.body", "body": body})
-        self._observer.answered(request, name, reply.status, self._clock.monotonic() - began, decision)
+        self._observer.answered(request, name, reply.status, self._monotonic() - began, decision)
 
     def _describe(self, request: Request, route: Route) -> Reply:
         """OPTIONS: what the path takes. Needs no key and costs nothing."""
         allow = route.allow
         headers = [(b"allow", allow.encode("ascii")), *self._cors.preflight_headers(request, allow)]
-        return Reply(204, None, headers)
+        return make_reply(204, None, *headers)
 
 
 def _no_operation(route: Route | None) -> PetstoreError:

@@ -11,9 +11,10 @@ from typing import Protocol
 from petstore.addresses import Networks
 from petstore.api.head import Request
 from petstore.clock import Clock
+from petstore.decisions import AddressDecision, Decision
 from petstore.errors import KeyBanned, RateLimited, Unauthorized
 from petstore.keys import Grant, KeyRepository, digest, is_wellformed
-from petstore.quota import Decision, Limiter
+from petstore.quota import Limiter
 from petstore.usage import UsageMeter
 from petstore.versions import Version
 
@@ -25,9 +26,9 @@ _ONE_MESSAGE = "The API key is missing or invalid; send it as 'Authorization: Be
 class AddressQuota(Protocol):
     """Failed authentications by client address."""
 
-    def charge(self, address: str) -> Decision: ...
+    def charge(self, address: str) -> AddressDecision: ...
 
-    def peek(self, address: str) -> Decision: ...
+    def peek(self, address: str) -> AddressDecision: ...
 
 
 class Gate:
@@ -73,13 +74,11 @@ class Gate:
             grant, decision = await self._take_afresh(request, token, key_digest)
         request.grant = grant
         request.decision = decision
-        self._meter.count(
-            grant.account_id, grant.key_id, decision.now_ms, allowed=decision.allowed, deprecated=deprecated
-        )
+        self._meter.count(grant.account_id, grant.key_id, decision.now_ms, decision.allowed, deprecated)
         if not decision.allowed:
             raise _refusal(decision)
 
-    def describe(self, request: Request) -> Decision:
+    def describe(self, request: Request) -> AddressDecision:
         """The address's window, for an answer that was given before authentication."""
         return self._addresses.peek(request.client_address(self._trusted))
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import msgspec
 
 from petstore.addresses import Networks, client_address
+from petstore.decisions import AnyDecision
 from petstore.errors import HeadersTooLarge, InvalidHeader, UriTooLong
 from petstore.keys import Grant
-from petstore.quota import Decision
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -43,7 +44,7 @@ class Request(msgspec.Struct, gc=False):
     """One request on its way through the pipeline; the gate fills `grant` and `decision`.
 
     `values` has the header lines by their name, `repeated` the names that stand more than once, `size` counts
-    the lines' bytes with four more for each: the colon, the space and the line's end.
+    the bytes of the target and of the lines, four more for each line: the colon, the space and its end.
     """
 
     scope: Scope
@@ -56,7 +57,7 @@ class Request(msgspec.Struct, gc=False):
     size: int
     request_id: bytes = b""
     grant: Grant | None = None
-    decision: Decision | None = None
+    decision: AnyDecision | None = None
 
     def header(self, name: bytes) -> bytes | None:
         """A header's value, the first one where it is repeated."""
@@ -85,14 +86,17 @@ class Request(msgspec.Struct, gc=False):
 
         Raises UriTooLong, HeadersTooLarge and InvalidHeader.
         """
-        target_bytes = len(self.path) + len(self.query)
-        if target_bytes > TARGET_MAX_BYTES:
-            raise UriTooLong(f"The request target is longer than {TARGET_MAX_BYTES} bytes.")
-        if self.size + target_bytes > HEAD_MAX_BYTES:
-            raise HeadersTooLarge(f"The request head is larger than {HEAD_MAX_BYTES} bytes.")
+        if self.size > TARGET_MAX_BYTES:
+            self._check_size()
         host = self.values.get(b"host")
-        if host is None or b"host" in self.repeated or not _is_host(host):
+        if host is None or not _is_host(host) or b"host" in self.repeated:
             raise InvalidHeader("Host: send exactly one, with the name and port of this service.")
+
+    def _check_size(self) -> None:
+        if len(self.path) + len(self.query) > TARGET_MAX_BYTES:
+            raise UriTooLong(f"The request target is longer than {TARGET_MAX_BYTES} bytes.")
+        if self.size > HEAD_MAX_BYTES:
+            raise HeadersTooLarge(f"The request head is larger than {HEAD_MAX_BYTES} bytes.")
 
     def client_address(self, trusted: Networks) -> str:
         """The address that failed authentications are counted under."""
@@ -104,29 +108,28 @@ class Request(msgspec.Struct, gc=False):
 def read_request(scope: Scope, receive: Receive) -> Request:
     """A request as the HTTP server hands it over; header names are in lower case by then."""
     pairs: list[tuple[bytes, bytes]] = scope["headers"]
+    path, query = scope["raw_path"], scope["query_string"]
     values = dict(pairs)
-    size = len(b"".join([*values, *values.values()])) + 4 * len(pairs)
-    repeated = _ONCE
-    if len(values) != len(pairs):
-        values, repeated, size = _read_repeated(pairs)
-    return Request(
-        scope, receive, scope["method"], scope["raw_path"], scope["query_string"], values, repeated, size
-    )
+    if len(values) == len(pairs):
+        repeated = _ONCE
+        size = len(b"".join([path, query, *values, *values.values()])) + 4 * len(pairs)
+    else:
+        values, repeated = _read_repeated(pairs)
+        size = len(b"".join([path, query, *chain.from_iterable(pairs)])) + 4 * len(pairs)
+    return Request(scope, receive, scope["method"], path, query, values, repeated, size)
 
 
 def _read_repeated(
     pairs: list[tuple[bytes, bytes]],
-) -> tuple[dict[bytes, bytes], frozenset[bytes], int]:
+) -> tuple[dict[bytes, bytes], frozenset[bytes]]:
     """Header lines of which some stand more than once: the first one counts, X-Forwarded-For is a list."""
     values: dict[bytes, bytes] = {}
     repeated = set()
-    size = 0
     for name, value in pairs:
-        size += len(name) + len(value) + 4
         if name not in values:
             values[name] = value
         elif name == b"x-forwarded-for":
             values[name] += b"," + value
         else:
             repeated.add(name)
-    return values, frozenset(repeated), size
+    return values, frozenset(repeated)

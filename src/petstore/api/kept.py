@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+from petstore.api.replies import Reply
 from petstore.versions import Version
 
 _BYTES_MAX = 2 * 1024 * 1024
 _OVERHEAD_BYTES = 300
 
-Kept = tuple[bytes, bytes]
-
 
 class KeptPages:
-    """Rendered body and Link by query string, all of one version of the catalogue."""
+    """Replies by query string, all of one version of the catalogue."""
 
     def __init__(self) -> None:
-        self._pages: dict[bytes, Kept] = {}
+        self._pages: dict[bytes, Reply] = {}
         self._version: Version | None = None
         self._bytes = 0
 
-    def find(self, query: bytes, version: Version | None) -> Kept | None:
+    def find(self, query: bytes, version: Version | None) -> Reply | None:
         """The page of this query, if it was kept while the catalogue had this version."""
         return self._pages.get(query) if version is not None and version == self._version else None
 
-    def keep(self, query: bytes, version: Version | None, page: Kept) -> None:
+    def keep(self, query: bytes, version: Version | None, page: Reply) -> None:
         """Keep a page that was read after the version was; forget those of other versions."""
         if version is None:
             return
@@ -31,4 +30,5 @@ class KeptPages:
             self._bytes = 0
             self._version = version
         self._pages[query] = page
-        self._bytes += len(query) + len(page[0]) + len(page[1]) + _OVERHEAD_BYTES
+        headers = sum(len(name) + len(value) for name, value in page.headers)
+        self._bytes += len(query) + len(page.body or b"") + headers + _OVERHEAD_BYTES

@@ -6,7 +6,7 @@ from petstore.api import bodies, cursors, requests
 from petstore.api.deprecation import Deprecation
 from petstore.api.head import Request
 from petstore.api.kept import KeptPages
-from petstore.api.replies import Reply, pet_body, pets_body
+from petstore.api.replies import Header, Reply, make_reply, pet_body, pets_body
 from petstore.clock import Clock
 from petstore.errors import NotFound
 from petstore.pets import Idempotency, PageQuery, PetRepository
@@ -39,10 +39,10 @@ class PetOperations:
         if kept is None:
             query = requests.read_page_query(request.query)
             page = await self._pets.page(query)
-            kept = (pets_body(page.pets), self._links(query, page.pets[-1].id if page.has_more else None))
+            links = self._links(query, page.pets[-1].id if page.has_more else None)
+            kept = make_reply(200, pets_body(page.pets), (b"link", links))
             self._kept.keep(request.query, version, kept)
-        body, links = kept
-        return Reply(200, body, [(b"link", links)])
+        return kept
 
     async def create_pet(self, request: Request) -> Reply:
         """POST /pets: 201 once the animal is durable."""
@@ -53,10 +53,10 @@ class PetOperations:
         assert request.grant is not None
         idempotency = None if key is None else Idempotency(request.grant.account_id, key)
         created = await self._pets.add(new, idempotency)
-        headers = [(b"location", self._location(created.pet.id).encode("ascii"))]
+        headers: list[Header] = [(b"location", self._location(created.pet.id).encode("ascii"))]
         if created.replayed:
             headers.append((b"idempotency-replayed", b"true"))
-        return Reply(201, pet_body(created.pet), headers)
+        return make_reply(201, pet_body(created.pet), *headers)
 
     async def get_pet(self, request: Request) -> Reply:
         """GET /pets/{petId}, deprecated; its headers are set by the pipeline on every answer."""
@@ -66,9 +66,9 @@ class PetOperations:
         pet = None if pet_id is None else await self._pets.get(pet_id)
         if pet is None:
             raise NotFound("There is no such animal.")
-        return Reply(200, pet_body(pet))
+        return make_reply(200, pet_body(pet))
 
-    def get_pet_headers(self, request: Request) -> list[tuple[bytes, bytes]]:
+    def get_pet_headers(self, request: Request) -> list[Header]:
         """What every answer of getPet says about its deprecation."""
         return self._deprecation.headers(pet_id_of(request))
 

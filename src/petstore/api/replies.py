@@ -9,9 +9,9 @@ from functools import lru_cache
 
 import msgspec
 
+from petstore.decisions import AnyDecision, Decision
 from petstore.errors import MethodNotAllowed, PetstoreError, error_body
 from petstore.pets import Pet
-from petstore.quota import Decision
 
 Header = tuple[bytes, bytes]
 
@@ -28,12 +28,22 @@ _CHALLENGE: Header = (b"www-authenticate", b'Bearer realm="petstore"')
 _CHALLENGE_INVALID: Header = (b"www-authenticate", b'Bearer realm="petstore", error="invalid_token"')
 
 
-class Reply(msgspec.Struct):
-    """A status, a body (None: the response has none at all) and the headers of this answer alone."""
+class Reply(msgspec.Struct, frozen=True, gc=False):
+    """A status, a body (None: the response has none at all) and every header that is not the request's own.
+
+    The same object may answer any number of requests.
+    """
 
     status: int
     body: bytes | None
-    headers: list[Header] = msgspec.field(default_factory=list)
+    headers: tuple[Header, ...]
+
+
+def make_reply(status: int, body: bytes | None, *headers: Header) -> Reply:
+    """A reply with the headers of this answer alone, and those that follow from its body."""
+    if body is None:
+        return Reply(status, None, (*headers, *_ALWAYS))
+    return Reply(status, body, (*headers, *_WITH_BODY, (b"content-length", b"%d" % len(body))))
 
 
 def pet_body(pet: Pet) -> bytes:
@@ -55,7 +65,7 @@ def error_reply(error: PetstoreError, *, credential_sent: bool = False) -> Reply
         headers.append((b"allow", error.allow.encode("ascii")))
     if error.retry_after_seconds is not None:
         headers.append((b"retry-after", b"%d" % error.retry_after_seconds))
-    return Reply(error.status, error_body(error), headers)
+    return make_reply(error.status, error_body(error), *headers)
 
 
 @lru_cache(maxsize=1_024)
@@ -64,40 +74,43 @@ def _account_policy(per_minute: int, per_day: int) -> Header:
     return (b"ratelimit-policy", b'"minute";q=%d;w=60, "day";q=%d;w=86400' % (per_minute, per_day))
 
 
-def limit_headers(decision: Decision) -> list[Header]:
-    """Both dialects: `X-RateLimit-*` for the binding window, the IETF pair for every window.
+@lru_cache(maxsize=1_024)
+def _standing_limits(limit: int, reset_at: int) -> tuple[Header, Header]:
+    """What stands for as long as a window does."""
+    return ((b"x-ratelimit-limit", b"%d" % limit), (b"x-ratelimit-reset", b"%d" % reset_at))
 
-    The pair: draft-ietf-httpapi-ratelimit-headers, `t` in seconds from now.
+
+def complete(reply: Reply, decision: AnyDecision, request_id: bytes) -> list[Header]:
+    """All headers of a response under /v1.
+
+    The limits in both dialects: `X-RateLimit-*` for the window that binds, the IETF pair for every window
+    (draft-ietf-httpapi-ratelimit-headers, `t` in seconds from now).
     """
-    binding, windows = decision.binding, decision.windows
     now = decision.now_ms // 1_000  # rounded down, so that what is left until a whole second is rounded up
-    if len(windows) == 2:
-        minute, day = windows
-        policy = _account_policy(minute.limit, day.limit)
+    if isinstance(decision, Decision):
+        limit, remaining, reset_at = decision.per_minute, decision.minute_remaining, decision.minute_reset_at
+        per_day, day_remaining, day_reset_at = decision.per_day, decision.day_remaining, decision.day_reset_at
+        policy = _account_policy(limit, per_day)
         left = b'"minute";r=%d;t=%d, "day";r=%d;t=%d' % (
-            minute.remaining,
-            minute.reset_at - now,
-            day.remaining,
-            day.reset_at - now,
+            remaining,
+            reset_at - now,
+            day_remaining,
+            day_reset_at - now,
         )
+        if not decision.minute_binds:
+            limit, remaining, reset_at = per_day, day_remaining, day_reset_at
     else:
-        policy = (b"ratelimit-policy", b'"address";q=%d;w=60' % binding.limit)
-        left = b'"address";r=%d;t=%d' % (binding.remaining, binding.reset_at - now)
+        window = decision.binding
+        limit, remaining, reset_at = window.limit, window.remaining, window.reset_at
+        policy = (b"ratelimit-policy", b'"address";q=%d;w=60' % limit)
+        left = b'"address";r=%d;t=%d' % (remaining, reset_at - now)
+    limit_header, reset_header = _standing_limits(limit, reset_at)
     return [
-        (b"x-ratelimit-limit", b"%d" % binding.limit),
-        (b"x-ratelimit-remaining", b"%d" % binding.remaining),
-        (b"x-ratelimit-reset", b"%d" % binding.reset_at),
+        limit_header,
+        (b"x-ratelimit-remaining", b"%d" % remaining),
+        reset_header,
         policy,
         (b"ratelimit", left),
+        (b"x-request-id", request_id),
+        *reply.headers,
     ]
-
-
-def complete(reply: Reply, decision: Decision, request_id: bytes) -> list[Header]:
-    """All headers of a response under /v1."""
-    headers = limit_headers(decision)
-    if reply.body is None:
-        headers += (*reply.headers, (b"x-request-id", request_id), *_ALWAYS)
-    else:
-        length = (b"content-length", b"%d" % len(reply.body))
-        headers += (*reply.headers, (b"x-request-id", request_id), *_WITH_BODY, length)
-    return headers

@@ -12,8 +12,9 @@ from petstore.cli.groups import examples
 from petstore.cli.output import iso_day, iso_time, json_option, say, text_time, write_json, write_table
 from petstore.cli.running import Session, with_store
 from petstore.cli.values import ACCOUNT
+from petstore.decisions import Window
 from petstore.keys import Account, ApiKey, Grant
-from petstore.quota import SECOND_MS, Window, view
+from petstore.quota import SECOND_MS, view
 from petstore.usage import KeyBan, UsageReport
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import msgspec
 
 from petstore.addresses import UNKNOWN, parse_address
 from petstore.clock import Clock
-from petstore.quota import SECOND_MS, Decision, Window, ceil_seconds
+from petstore.decisions import AddressDecision, Window
+from petstore.quota import SECOND_MS, ceil_seconds
 from petstore.usage import MINUTE_MS
 
 _REMEMBERED = 100_000
@@ -34,7 +35,7 @@ class AddressBucket(msgspec.Struct):
     used: int = 0
 
 
-def decide_address(bucket: AddressBucket, limit: int, now_ms: int, *, charge: bool) -> Decision:
+def decide_address(bucket: AddressBucket, limit: int, now_ms: int, *, charge: bool) -> AddressDecision:
     """Take one failed authentication from an address's window, or (`charge` off) only look at it."""
     age_ms = now_ms - bucket.opened_ms
     if not 0 <= age_ms < MINUTE_MS:
@@ -47,7 +48,7 @@ def decide_address(bucket: AddressBucket, limit: int, now_ms: int, *, charge: bo
     reset_at = bucket.opened_ms // SECOND_MS + 60
     window = Window("address", limit, 60, limit - bucket.used, reset_at)
     retry_after = 0 if allowed else max(1, ceil_seconds(reset_at * SECOND_MS - now_ms))
-    return Decision(allowed, (window,), window, now_ms, retry_after)
+    return AddressDecision(allowed, now_ms, window, retry_after)
 
 
 class AddressLimiter:
@@ -58,7 +59,7 @@ class AddressLimiter:
         self._per_minute = per_minute
         self._buckets: dict[str, AddressBucket] = {}
 
-    def charge(self, address: str) -> Decision:
+    def charge(self, address: str) -> AddressDecision:
         """Count one failed authentication; not allowed when the address has used up its window."""
         name = bucket_name(address)
         bucket = self._buckets.get(name) or AddressBucket()
@@ -68,7 +69,7 @@ class AddressLimiter:
             self._remember(name, bucket)
         return decision
 
-    def peek(self, address: str) -> Decision:
+    def peek(self, address: str) -> AddressDecision:
         """The address's window as it stands; counts and remembers nothing."""
         bucket = self._buckets.get(bucket_name(address)) or AddressBucket()
         return decide_address(bucket, self._per_minute, self._clock.now_ms(), charge=False)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import copy
 
 from petstore.clock import Clock
+from petstore.decisions import Decision
 from petstore.keys import Grant
-from petstore.quota import BanPolicy, Decision, KeyStanding, LimiterState, decide
+from petstore.quota import BanPolicy, KeyStanding, LimiterState, decide
 from petstore.usage import DAY_MS, MINUTE_MS, AccountWindows
 from petstore.versions import Version, VersionSource
 

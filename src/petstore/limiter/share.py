@@ -9,9 +9,10 @@ from __future__ import annotations
 import msgspec
 
 from petstore.clock import Clock
+from petstore.decisions import DAY_SECONDS, Decision
 from petstore.keys import Grant
 from petstore.limiter.memory import MemoryLimiter
-from petstore.quota import DAY_SECONDS, SECOND_MS, BanPolicy, Decision
+from petstore.quota import SECOND_MS, BanPolicy
 from petstore.usage import AccountWindows
 from petstore.versions import UNKNOWN, Versions
 
@@ -60,11 +61,10 @@ class LocalShare:
             if len(self._uncarried) >= _CARRIED_MAX:
                 return
             noted = self._uncarried[account_id] = AccountWindows()
-        minute, day = decision.windows
-        opened_ms = (minute.reset_at - minute.seconds) * SECOND_MS
+        opened_ms = (decision.minute_reset_at - 60) * SECOND_MS
         if noted.minute_opened_ms != opened_ms:
             noted.minute_opened_ms, noted.minute_used = opened_ms, 0
-        number = day.reset_at // DAY_SECONDS - 1
+        number = decision.day_reset_at // DAY_SECONDS - 1
         if noted.day != number:
             noted.day, noted.day_used = number, 0
         noted.minute_used += 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from petstore.clock import Clock
+from petstore.decisions import Decision
 from petstore.errors import LimiterUnavailable
 from petstore.keys import Grant
 from petstore.limiter.connection import Unreachable
@@ -16,7 +17,7 @@ from petstore.limiter.observer import LimiterObserver
 from petstore.limiter.scripts import CATALOGUE, CATALOGUE_WRITERS, KEYRING, KEYRING_WRITERS, TAG, Script
 from petstore.limiter.seeds import Seedbed, as_text
 from petstore.limiter.share import LocalShare
-from petstore.quota import BanPolicy, Decision, KeyStanding, LimiterState, SharedLedger, banned, counted
+from petstore.quota import BanPolicy, KeyStanding, LimiterState, SharedLedger, banned, counted
 from petstore.usage import AccountWindows
 from petstore.versions import LEASE_SECONDS, UNKNOWN, Version, Versions
 
@@ -160,7 +161,7 @@ class ValkeyLimiter:
             windows = AccountWindows(*reply[4:])
             if kind == _ADMITTED:
                 self._seedbed.note_windows(grant.account_id, windows)
-            return counted(windows, grant, reply[3], versions, allowed=kind == _ADMITTED)
+            return counted(windows, grant, reply[3], versions, kind == _ADMITTED)
         if kind == _MOVED:
             return None
         from_ms, until_ms, level, pardoned_ms = reply[4:]

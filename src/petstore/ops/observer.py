@@ -7,10 +7,10 @@ from typing import Protocol
 import structlog
 
 from petstore.clock import Clock
+from petstore.decisions import AnyDecision
 from petstore.keys import Grant
 from petstore.ops.logs import AccessEntry, LogWriter
 from petstore.ops.metrics import Metrics
-from petstore.quota import Decision
 
 _log = structlog.get_logger("petstore.api")
 
@@ -31,7 +31,7 @@ class ApiObserver:
         self._access_log = access_log
 
     def answered(
-        self, request: Answered, operation: str, status: int, seconds: float, decision: Decision
+        self, request: Answered, operation: str, status: int, seconds: float, decision: AnyDecision
     ) -> None:
         self._count(operation, status, seconds)
         if status == 429:
