@@ -228,6 +228,10 @@ class Limiter(Protocol):
         """
         ...
 
+    def take_now(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
+        """The same where nobody has to wait for it. None says nothing: call `take`."""
+        ...
+
     def keyring_version(self) -> Version | None:
         """The one to note before a grant is read, and to keep it under once a decision brings the same."""
         ...

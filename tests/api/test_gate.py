@@ -44,10 +44,13 @@ class LateLimiter(MemoryLimiter):
     seen: Version | None = None
 
     async def take(self, grant: Grant, kept_under: Version | None = None) -> Any:
-        decision = await super().take(grant, kept_under)
+        decision = super().take_now(grant, kept_under)
         if decision is not None:
             self.seen = decision.versions.keyring
         return decision
+
+    def take_now(self, *_: object) -> None:
+        """Somebody else has to be asked."""
 
     def keyring_version(self) -> Version | None:
         return self.seen

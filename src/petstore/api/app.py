@@ -82,7 +82,8 @@ class ApiApp:
                 await self._gate.admit(request, deprecated=operation is not None and operation.deprecated)
                 if operation is None:
                     raise _no_operation(route)
-                reply = await operation.handler(request)
+                answer = operation.handler(request)
+                reply = answer if isinstance(answer, Reply) else await answer
         except PetstoreError as error:
             if isinstance(error, Unavailable):
                 self._observer.failed(request, name, error, expected=True)

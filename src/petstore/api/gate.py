@@ -67,7 +67,8 @@ class Gate:
         # A key whose end has come is read afresh: its refusal is never an old one.
         if grant is not None and (grant.expires_at_ms is None or grant.expires_at_ms > self._clock.now_ms()):
             version = self._kept_version
-            decision = await self._limiter.take(grant, version)
+            limiter = self._limiter
+            decision = limiter.take_now(grant, version) or await limiter.take(grant, version)
             if decision is None and version == self._kept_version:
                 self._kept.clear()
         if grant is None or decision is None:

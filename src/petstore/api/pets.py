@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from petstore.api import bodies, cursors, requests
 from petstore.api.deprecation import Deprecation
 from petstore.api.head import Request
@@ -10,6 +12,7 @@ from petstore.api.replies import Header, Reply, make_reply, pet_body, pets_body
 from petstore.clock import Clock
 from petstore.errors import NotFound
 from petstore.pets import Idempotency, PageQuery, PetRepository
+from petstore.versions import Version
 
 
 class PetOperations:
@@ -31,18 +34,19 @@ class PetOperations:
         self._body_timeout_seconds = body_timeout_seconds
         self._kept = KeptPages()
 
-    async def list_pets(self, request: Request) -> Reply:
+    def list_pets(self, request: Request) -> Reply | Awaitable[Reply]:
         """GET /pets: a page in ascending order of id, its neighbours in `Link`."""
         assert request.decision is not None  # the gate was passed
         version = request.decision.versions.catalogue
-        kept = self._kept.find(request.query, version)
-        if kept is None:
-            query = requests.read_page_query(request.query)
-            page = await self._pets.page(query)
-            links = self._links(query, page.pets[-1].id if page.has_more else None)
-            kept = make_reply(200, pets_body(page.pets), (b"link", links))
-            self._kept.keep(request.query, version, kept)
-        return kept
+        return self._kept.find(request.query, version) or self._read_page(request, version)
+
+    async def _read_page(self, request: Request, version: Version | None) -> Reply:
+        query = requests.read_page_query(request.query)
+        page = await self._pets.page(query)
+        links = self._links(query, page.pets[-1].id if page.has_more else None)
+        reply = make_reply(200, pets_body(page.pets), (b"link", links))
+        self._kept.keep(request.query, version, reply)
+        return reply
 
     async def create_pet(self, request: Request) -> Reply:
         """POST /pets: 201 once the animal is durable."""

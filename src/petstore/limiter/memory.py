@@ -13,7 +13,7 @@ from petstore.decisions import Decision
 from petstore.keys import Grant
 from petstore.quota import BanPolicy, KeyStanding, LimiterState, decide
 from petstore.usage import DAY_MS, MINUTE_MS, AccountWindows
-from petstore.versions import Version, VersionSource
+from petstore.versions import Version, Versions, VersionSource
 
 
 class MemoryLimiter:
@@ -32,7 +32,15 @@ class MemoryLimiter:
         self._swept_day = clock.now_ms() // DAY_MS
 
     async def take(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
-        versions = self._versions.fresh() or await self._versions.current()
+        return self.take_now(grant, kept_under, self._versions.fresh() or await self._versions.current())
+
+    def take_now(
+        self, grant: Grant, kept_under: Version | None = None, versions: Versions | None = None
+    ) -> Decision | None:
+        """`versions` are asked for where they are not given."""
+        versions = versions or self._versions.fresh()
+        if versions is None:
+            return None
         if kept_under is not None and versions.keyring != kept_under:
             return None
         used = self._windows.get(grant.account_id)

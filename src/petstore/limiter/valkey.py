@@ -105,6 +105,9 @@ class ValkeyLimiter:
             return await self._decide_locally(grant, kept_under)
         return self._read(grant, reply)
 
+    def take_now(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
+        return None
+
     def keyring_version(self) -> Version | None:
         if self._seen is None or not self._seen[1] or not self._link.is_up:
             return None
