@@ -1,4 +1,7 @@
-"""The ceiling: the least that an ASGI application can do on the same HTTP server with the same settings."""
+"""The ceiling: the least that an ASGI application can do on the same HTTP server with the same settings.
+
+python -m benchmarks.ceiling PORT BODY_BYTES [headers], the last word for the headers of a list.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,23 @@ from typing import Any
 
 import uvloop
 
+from petstore.api.replies import Header, complete, make_reply
+from petstore.clock import SystemClock
+from petstore.keys import Grant
+from petstore.quota import BanPolicy, KeyStanding, decide
 from petstore.serving.worker import BACKLOG, HttpServer, collect_garbage_seldom
+from petstore.usage import AccountWindows
 
 
 class Plaintext:
-    """Answers every request with the same bytes and two headers."""
+    """Answers every request with the same bytes: two headers, or those of a list, made once."""
 
-    def __init__(self, size: int) -> None:
-        self._body = {"type": "http.response.body", "body": b"x" * size}
+    def __init__(self, size: int, *, like_a_list: bool = False) -> None:
+        body = b"x" * size
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % size)]
+        if like_a_list:
+            headers = _headers_of_a_list(body)
+        self._body = {"type": "http.response.body", "body": body}
         self._start = {"type": "http.response.start", "status": 200, "headers": headers}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -26,11 +37,19 @@ class Plaintext:
         await send(self._body)
 
 
-async def serve(port: int, body_bytes: int) -> None:
+def _headers_of_a_list(body: bytes) -> list[Header]:
+    links = b'</v1/pets?limit=20&status=available&cursor=AAAAAAAAAAAA>; rel="next", '
+    reply = make_reply(200, body, (b"link", links + b'</v1/pets?limit=20&status=available>; rel="first"'))
+    grant = Grant(1, 1, 1_000_000_000, 1_000_000_000)
+    decision = decide(AccountWindows(), KeyStanding(), grant, BanPolicy(), SystemClock().now_ms())
+    return complete(reply, decision, b"0123456789ab-1000")
+
+
+async def serve(port: int, body_bytes: int, *, like_a_list: bool) -> None:
     """Until SIGTERM, on the same server class that the service's workers use."""
     listener = socket.create_server(("127.0.0.1", port), backlog=BACKLOG)
     listener.setblocking(False)
-    server = HttpServer(Plaintext(body_bytes), listener, 16_384)
+    server = HttpServer(Plaintext(body_bytes, like_a_list=like_a_list), listener, 16_384)
     collect_garbage_seldom()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, server.stop)
     await server.serve()
@@ -38,4 +57,4 @@ async def serve(port: int, body_bytes: int) -> None:
 
 if __name__ == "__main__":
     asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
-    asyncio.run(serve(int(sys.argv[1]), int(sys.argv[2])))
+    asyncio.run(serve(int(sys.argv[1]), int(sys.argv[2]), like_a_list=sys.argv[3:] == ["headers"]))

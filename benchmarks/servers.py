@@ -133,12 +133,12 @@ def petstore(
 
 
 @contextmanager
-def ceiling(folder: Path, body_bytes: int) -> Iterator[Server]:
-    """The plaintext application on the same server, with a body of the same size."""
+def ceiling(folder: Path, body_bytes: int, *more: str) -> Iterator[Server]:
+    """The plaintext application on the same server, with a body of the same size. `more`: see ceiling.py."""
     import sys
 
     port = free_port()
-    command = [sys.executable, "-m", "benchmarks.ceiling", str(port), str(body_bytes)]
+    command = [sys.executable, "-m", "benchmarks.ceiling", str(port), str(body_bytes), *more]
     root = str(Path(__file__).resolve().parent.parent)
-    with running("ceiling", command, port, folder, {"PYTHONPATH": root}) as server:
+    with running("-".join(["ceiling", *more]), command, port, folder, {"PYTHONPATH": root}) as server:
         yield server

@@ -73,6 +73,7 @@ def measure(plan: Plan) -> list[Row]:
             servers.petstore("petstore", copy_of(source, folder)) as shop,
             servers.petstore("exhausted", copy_of(exhausted_source, folder)) as exhausted,
             servers.ceiling(folder, page_bytes(shop.port, key)) as top,
+            servers.ceiling(folder, page_bytes(shop.port, key), "headers") as dressed,
         ):
 
             def load(server: servers.Server, *lines: str, expect: int = 200) -> Callable[[], float]:
@@ -86,6 +87,7 @@ def measure(plan: Plan) -> list[Row]:
             taken = medians(
                 {
                     "ceiling: plaintext": load(top, "/"),
+                    "plaintext with the headers of a list": load(dressed, "/"),
                     "list, unchanged data": load(shop, f"{LIST} {key}"),
                     f"list, {POSTS_PER_SECOND} POSTs a second": with_posts,
                     "list, random cursors": load(shop, *random_pages(key)),
