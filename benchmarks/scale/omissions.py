@@ -20,7 +20,7 @@ from petstore.limiter.memory import MemoryLimiter
 from petstore.limiter.publisher import ValkeyPublisher
 from petstore.limiter.share import LocalShare
 from petstore.quota import BanPolicy
-from petstore.versions import UNKNOWN, Version, Versions
+from petstore.versions import NoVersions, Version, Versions
 
 
 class _Unmarked(ValkeyPublisher):
@@ -50,17 +50,6 @@ class _LateGate(Gate):
         if decision.versions.keyring is not None:
             self._keep(decision.versions.keyring, key_digest, grant)
         return grant, decision
-
-
-class _NoVersions:
-    async def current(self) -> Versions:
-        return UNKNOWN
-
-    def fresh(self) -> Versions:
-        return UNKNOWN
-
-    def known(self) -> Versions:
-        return UNKNOWN
 
 
 Fleet = list[Process]
@@ -95,7 +84,7 @@ def _late_grants(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, ___: BanP
 
 def _own_counters(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, policy: BanPolicy) -> None:
     for process in fleet:
-        process.gate = process.gate_on(MemoryLimiter(process.clock, policy, _NoVersions()))
+        process.gate = process.gate_on(MemoryLimiter(process.clock, policy, NoVersions()))
 
 
 def _torn(_: Fleet, __: SimulatedStore, valkey: SimulatedValkey, ___: BanPolicy) -> None:

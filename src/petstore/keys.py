@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from petstore.errors import Conflict
+from petstore.errors import Conflict, NotFound
 from petstore.plans import Plan
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -126,6 +126,38 @@ def check_label(label: str) -> None:
     """Raise Conflict unless `label` is printable and at most 100 characters."""
     if len(label) > LABEL_MAX_CHARACTERS or not (label.isprintable() or label == ""):
         raise Conflict(f"A label is at most {LABEL_MAX_CHARACTERS} printable characters.")
+
+
+def read_account_id(reference: str) -> int | None:
+    """The id that a reference to an account gives in digits; None when it gives a name."""
+    by_id = reference.isascii() and reference.isdigit() and len(reference) < 19
+    return int(reference) if by_id else None
+
+
+def no_account(reference: str) -> NotFound:
+    """Neither a name nor an id."""
+    return NotFound(f"There is no account {reference!r}; `petstore accounts list` shows them.")
+
+
+def no_key(key_id: int) -> NotFound:
+    """There never was a key of this number."""
+    return NotFound(f"There is no key {key_id}; `petstore keys list ACCOUNT` shows them.")
+
+
+def name_taken(name: str) -> Conflict:
+    """Names of accounts are unique."""
+    return Conflict(f"There is an account {name!r} already; choose another name.")
+
+
+def rotated_until(old: ApiKey, now_ms: int, overlap_ms: int) -> int:
+    """When a key's use ends once it has a successor: after the overlap, or when it would have ended anyway.
+
+    Raises Conflict unless the key is active.
+    """
+    if old.state(now_ms) != "active":
+        raise Conflict(f"Key {old.id} is {old.state(now_ms)}; issue a new key instead.")
+    ends_ms = now_ms + overlap_ms
+    return ends_ms if old.expires_at_ms is None else min(old.expires_at_ms, ends_ms)
 
 
 class KeyRepository(Protocol):

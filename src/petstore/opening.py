@@ -74,8 +74,12 @@ def database_name(settings: Settings) -> str:
     if not uses_server(settings):
         return str(database_path(settings))
     parts = urlsplit(settings.database_url)
-    place = parts.netloc.rpartition("@")[2]
-    return f"postgresql://{place}{parts.path}"
+    return f"postgresql://{server_place(parts.netloc)}{parts.path}"
+
+
+def server_place(netloc: str) -> str:
+    """Host and port of a URL, without the user and the password before them."""
+    return netloc.rpartition("@")[2]
 
 
 def lock_for_serving(settings: Settings) -> AbstractContextManager[object]:

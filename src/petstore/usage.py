@@ -26,6 +26,14 @@ class AccountWindows(msgspec.Struct, gc=False):
     day_used: int = 0
 
 
+def oldest_day(now_ms: int) -> int:
+    """The first UTC day (since the epoch) whose windows can still matter.
+
+    A day back and any day ahead: the machine's clock may have been set while the service was down.
+    """
+    return now_ms // DAY_MS - 1
+
+
 class DailyUsage(msgspec.Struct, gc=False):
     """Counts of one account on one UTC day (days since the epoch)."""
 

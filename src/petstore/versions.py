@@ -49,6 +49,19 @@ class VersionSource(Protocol):
         ...
 
 
+class NoVersions:
+    """A VersionSource where nothing can be said: nothing that is kept is used."""
+
+    async def current(self) -> Versions:
+        return UNKNOWN
+
+    def fresh(self) -> Versions:
+        return UNKNOWN
+
+    def known(self) -> Versions:
+        return UNKNOWN
+
+
 class Publisher(Protocol):
     """Tells everybody who keeps something that it may have changed; used by a store that can't do so itself.
 

@@ -10,7 +10,7 @@ import pytest
 
 from petstore.clock import SystemClock
 from petstore.errors import IdempotencyKeyInUse, IdempotencyKeyReused
-from petstore.pets import Created, Idempotency, NewPet, PageQuery, Pet, PetStatus
+from petstore.pets import Created, Idempotency, NewPet, PageQuery, Pet, PetStatus, fingerprint
 from petstore.plans import FREE
 from petstore.storage import Store, StoreOptions, open_storage
 from petstore.storage.postgres import pets
@@ -51,7 +51,7 @@ class Rival:
         await self._connection.execute("BEGIN")
         await self._connection.execute(
             "INSERT INTO idempotency_keys VALUES ($1, $2, $3, $4, $5)",
-            *(KEY.account_id, KEY.key, pets._fingerprint(new), pet_id, clock.now_ms()),
+            *(KEY.account_id, KEY.key, fingerprint(new), pet_id, clock.now_ms()),
         )
 
     async def has_a_waiter(self) -> None:

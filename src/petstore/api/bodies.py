@@ -21,14 +21,13 @@ from petstore.errors import (
     RequestTimeout,
     UnsupportedMediaType,
 )
-from petstore.pets import INT64_MAX, INT64_MIN, NewPet, PetStatus, name_fault
+from petstore.pets import INT64_MAX, INT64_MIN, STATUSES, NewPet, PetStatus, name_fault
 
 BODY_MAX_BYTES = 64 * 1024
 
 _MEDIA_TYPE = re.compile(rb'application/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*)?;?', re.I)
 _INT64_DIGITS = 20
 _FAULTS_MAX = 10
-_STATUSES = frozenset(status.value for status in PetStatus)
 _MEMBERS = ("name", "categoryId", "status")
 _QUOTED_MEMBERS = tuple(f'"{member}"'.encode() for member in _MEMBERS)
 _DECODER = msgspec.json.Decoder(NewPet)
@@ -195,7 +194,7 @@ def _fault(member: str, value: object) -> str | None:
         return None
     if not isinstance(value, str):
         return f"expected a string, got {_kind(value)}"
-    if member == "status" and value not in _STATUSES:
+    if member == "status" and value not in STATUSES:
         return f"expected one of {', '.join(PetStatus)}"
     return name_fault(value) if member == "name" else None
 

@@ -14,16 +14,15 @@ from urllib.parse import parse_qsl
 from petstore.api import cursors
 from petstore.api.head import Request
 from petstore.errors import InvalidHeader, InvalidParameter
-from petstore.pets import IDS_MAX, INT64_MAX, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PageQuery, PetStatus
+from petstore.pets import IDS_MAX, INT64_MAX, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, STATUSES, PageQuery
 
 # int() takes '+1', ' 1', '1_0' and full-width digits; these don't.
 _CANONICAL_ID = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
 _IDEMPOTENCY_KEY = re.compile(rb"[\x21-\x7e]{1,255}")
 # Every text that a parameter takes: nothing is parsed, so nothing is taken for something else.
 _LIMITS = {str(limit): limit for limit in range(1, PAGE_LIMIT_MAX + 1)}
-_STATUSES = {status.value: status for status in PetStatus}
 _LIMIT_EXPECTED = f"an integer from 1 to {PAGE_LIMIT_MAX}"
-_STATUS_EXPECTED = f"one of {', '.join(PetStatus)}"
+_STATUS_EXPECTED = f"one of {', '.join(STATUSES)}"
 _GIVEN_ONCE = frozenset({"limit", "status", "cursor"})
 _T = TypeVar("_T")
 
@@ -51,7 +50,7 @@ def read_page_query(query: bytes) -> PageQuery:
     if len(ids) > IDS_MAX:
         raise InvalidParameter(f"id: at most {IDS_MAX} values, got {len(ids)}.")
     limit = _one_of(_LIMITS, given, "limit", _LIMIT_EXPECTED) or PAGE_LIMIT_DEFAULT
-    status = _one_of(_STATUSES, given, "status", _STATUS_EXPECTED)
+    status = _one_of(STATUSES, given, "status", _STATUS_EXPECTED)
     wanted = tuple(sorted(set(ids))) if ids else None
     cursor = given.get("cursor")
     return PageQuery(limit, status, wanted, 0 if cursor is None else cursors.read(cursor, status, wanted))

@@ -123,15 +123,15 @@ class _Serving:
 
 def _refuse_another(name: str, old: str, new: str) -> None:
     """Another user or password may come into force; another place would be used beside the one before."""
+    from petstore.opening import server_place
+
     before, after = urlsplit(old), urlsplit(new)
-    if before._replace(netloc=_place(before.netloc)) != after._replace(netloc=_place(after.netloc)):
+    if before._replace(netloc=server_place(before.netloc)) != after._replace(
+        netloc=server_place(after.netloc)
+    ):
         raise ConfigurationError(
             f"{name}: another one needs a stop of every service that uses it, and a start."
         )
-
-
-def _place(netloc: str) -> str:
-    return netloc.rpartition("@")[2]
 
 
 @contextlib.contextmanager
@@ -219,7 +219,7 @@ def _bind(settings: Settings) -> socket.socket:
 
 
 def _bind_soon(listener: socket.socket, settings: Settings) -> None:
-    """Within a second: workers whose parent was killed need a moment to leave the port. Raises OSError."""
+    """Within two seconds: workers whose parent was killed need a moment to leave the port. Raises OSError."""
     for left in reversed(range(_BIND_ATTEMPTS)):
         try:
             listener.bind((settings.host, settings.port))

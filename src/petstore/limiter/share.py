@@ -14,23 +14,10 @@ from petstore.keys import Grant
 from petstore.limiter.memory import MemoryLimiter
 from petstore.quota import SECOND_MS, BanPolicy
 from petstore.usage import AccountWindows
-from petstore.versions import UNKNOWN, Versions
+from petstore.versions import NoVersions
 
 # More accounts than this are not carried: they have less than a request each to give back, on average.
 _CARRIED_MAX = 100_000
-
-
-class _NoVersions:
-    """Nothing can be said: nothing that is kept is used."""
-
-    async def current(self) -> Versions:
-        return UNKNOWN
-
-    def fresh(self) -> Versions:
-        return UNKNOWN
-
-    def known(self) -> Versions:
-        return UNKNOWN
 
 
 class LocalShare:
@@ -38,7 +25,7 @@ class LocalShare:
 
     def __init__(self, clock: Clock, policy: BanPolicy, processes: int) -> None:
         self._processes = processes
-        self._limiter = MemoryLimiter(clock, policy, _NoVersions())
+        self._limiter = MemoryLimiter(clock, policy, NoVersions())
         self._uncarried: dict[int, AccountWindows] = {}
 
     async def take(self, grant: Grant) -> Decision:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from petstore.clock import Clock
-from petstore.errors import Conflict, NotFound
 from petstore.keys import (
     Account,
     ApiKey,
@@ -16,6 +15,11 @@ from petstore.keys import (
     digest,
     display,
     mint,
+    name_taken,
+    no_account,
+    no_key,
+    read_account_id,
+    rotated_until,
 )
 from petstore.plans import Plan
 from petstore.storage.postgres.database import Database
@@ -43,18 +47,11 @@ def _account(row: Any) -> Account:
 
 def _which(reference: str) -> tuple[str, int | str]:
     """A condition and its value: by name, or by id in digits (no name is digits alone)."""
-    if reference.isascii() and reference.isdigit() and len(reference) < 19:
-        return "id = $1", int(reference)
+    number = read_account_id(reference)
+    if number is not None:
+        return "id = $1", number
     # What can't be a name is not asked for: the server refuses some of it, as U+0000.
     return "name = $1", reference if reference.isascii() and reference.isprintable() else ""
-
-
-def _no_account(reference: str) -> NotFound:
-    return NotFound(f"There is no account {reference!r}; `petstore accounts list` shows them.")
-
-
-def _no_key(key_id: int) -> NotFound:
-    return NotFound(f"There is no key {key_id}; `petstore keys list ACCOUNT` shows them.")
 
 
 class PostgresKeys:
@@ -82,14 +79,14 @@ class PostgresKeys:
             keyring=True,
         )
         if row is None:
-            raise Conflict(f"There is an account {name!r} already; choose another name.")
+            raise name_taken(name)
         return Account(row[0], name, plan, now_ms)
 
     async def account(self, reference: str) -> Account:
         condition, value = _which(reference)
         row = await self._database.fetch_row(f"{_ACCOUNT} WHERE {condition}", value)
         if row is None:
-            raise _no_account(reference)
+            raise no_account(reference)
         return _account(row)
 
     async def accounts(self) -> list[Account]:
@@ -107,7 +104,7 @@ class PostgresKeys:
             keyring=True,
         )
         if row is None:
-            raise _no_account(reference)
+            raise no_account(reference)
         return _account(row)
 
     async def issue(
@@ -130,7 +127,7 @@ class PostgresKeys:
     async def key(self, key_id: int) -> ApiKey:
         row = await self._database.fetch_row(f"{_KEY} WHERE k.id = $1", key_id)
         if row is None:
-            raise _no_key(key_id)
+            raise no_key(key_id)
         return ApiKey(*row)
 
     async def find_key(self, key_digest: bytes) -> ApiKey | None:
@@ -142,13 +139,8 @@ class PostgresKeys:
 
         async def swap(connection: Connection) -> IssuedKey:
             old = await _lock_key(connection, key_id)
-            if old.state(now_ms) != "active":
-                raise Conflict(f"Key {key_id} is {old.state(now_ms)}; issue a new key instead.")
-            ends_ms = now_ms + overlap_ms
-            if old.expires_at_ms is None or old.expires_at_ms > ends_ms:
-                await connection.execute(
-                    "UPDATE api_keys SET expires_at_ms = $1 WHERE id = $2", ends_ms, key_id
-                )
+            until_ms = rotated_until(old, now_ms, overlap_ms)
+            await connection.execute("UPDATE api_keys SET expires_at_ms = $1 WHERE id = $2", until_ms, key_id)
             return await _insert_key(
                 connection, old.account_id, environment, old.label, now_ms, old.expires_at_ms
             )
@@ -188,7 +180,7 @@ async def _lock_key(connection: Connection, key_id: int) -> ApiKey:
     """A key as it is until the transaction's end."""
     row = await connection.fetchrow(f"{_KEY} WHERE k.id = $1 FOR UPDATE OF k", key_id)
     if row is None:
-        raise _no_key(key_id)
+        raise no_key(key_id)
     return ApiKey(*row)
 
 

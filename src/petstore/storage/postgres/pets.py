@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from petstore.clock import Clock
-from petstore.errors import IdempotencyKeyInUse, IdempotencyKeyReused, NotFound
 from petstore.pets import (
+    IDEMPOTENCY_KEPT_MS,
+    STATUSES,
     Created,
     Idempotency,
     NewPet,
@@ -20,17 +21,20 @@ from petstore.pets import (
     PetStatus,
     StatusChange,
     check_transition,
+    fingerprint,
+    key_in_use,
+    no_pet,
+    replayed,
 )
 from petstore.storage.postgres.clocks import moment_ms, steered_ms
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import Repeatable
 from petstore.storage.postgres.pool import Connection
 
-IDEMPOTENCY_KEPT_MS = 86_400_000
-
 _COLUMNS = "id, name, category_id, status"
 _PAGE = f"SELECT {_COLUMNS} FROM pets WHERE id > $1 ORDER BY id LIMIT $2"
-_PAGE_BY_STATUS = f"SELECT {_COLUMNS} FROM pets WHERE status = $1 AND id > $2 ORDER BY id LIMIT $3"
+# Without the status, which the query knows already.
+_PAGE_BY_STATUS = "SELECT id, name, category_id FROM pets WHERE status = $1 AND id > $2 ORDER BY id LIMIT $3"
 _PAGE_BY_ID = f"SELECT {_COLUMNS} FROM pets WHERE id = ANY($1::bigint[]) AND id > $2 ORDER BY id LIMIT $3"
 _PAGE_BY_ID_AND_STATUS = (
     f"SELECT {_COLUMNS} FROM pets WHERE id = ANY($1::bigint[]) AND id > $2 AND status = $4"
@@ -64,17 +68,9 @@ WITH mine AS MATERIALIZED (
 SELECT mine.held, (SELECT id FROM added), known.fingerprint, known.pet_id FROM mine LEFT JOIN known ON true
 """
 
-# A look-up here costs a fifth of a call of the enumeration.
-_STATUSES = {status.value: status for status in PetStatus}
-
 
 def _pet(row: Any) -> Pet:
-    return Pet(row[0], row[1], row[2], _STATUSES[row[3]])
-
-
-def _fingerprint(new: NewPet) -> bytes:
-    """What makes two requests with one Idempotency-Key the same: the animal, not the bytes."""
-    return hashlib.sha256(msgspec.json.encode(new)).digest()
+    return Pet(row[0], row[1], row[2], STATUSES[row[3]])
 
 
 def _lock_number(idempotency: Idempotency) -> int:
@@ -104,7 +100,7 @@ class PostgresPets:
         has_more = len(rows) > limit
         if has_more:
             rows.pop()
-        statuses = _STATUSES
+        statuses = STATUSES
         return Page([Pet(row[0], row[1], row[2], statuses[row[3]]) for row in rows], has_more)
 
     async def _rows_by_id(self, query: PageQuery, ids: tuple[int, ...]) -> list[Any]:
@@ -128,7 +124,7 @@ class PostgresPets:
     async def _add_once_here(self, new: NewPet, idempotency: Idempotency) -> Created:
         """Tells the requests of this process apart; the key's lock does so for all."""
         if idempotency in self._in_flight:
-            raise _in_use()
+            raise key_in_use()
         self._in_flight.add(idempotency)
         try:
             abandoned = self._abandoned.get(idempotency)
@@ -157,7 +153,7 @@ class PostgresPets:
         async def change(connection: Connection) -> Pet:
             row = await connection.fetchrow(f"{_ONE} FOR UPDATE", pet_id)
             if row is None:
-                raise NotFound(f"There is no animal {pet_id}.")
+                raise no_pet(pet_id)
             pet = _pet(row)
             check_transition(pet_id, pet.status, status)
             if pet.status is not status:
@@ -181,24 +177,19 @@ class PostgresPets:
             " WHERE pet_id = $1 ORDER BY id",
             pet_id,
         )
-        return [StatusChange(row[0], row[1], row[2], _STATUSES[row[3]], _STATUSES[row[4]]) for row in rows]
-
-
-def _in_use() -> IdempotencyKeyInUse:
-    return IdempotencyKeyInUse("A request with this Idempotency-Key is still being carried out.")
+        return [StatusChange(row[0], row[1], row[2], STATUSES[row[3]], STATUSES[row[4]]) for row in rows]
 
 
 async def _insert_once(
     connection: Connection, new: NewPet, idempotency: Idempotency, now: int | None
 ) -> Created:
     """Add the animal unless this key did so within the last 24 hours: same transaction as the animal."""
-    fingerprint = _fingerprint(new)
     row = await connection.fetchrow(
         _ADD_ONCE,
         _lock_number(idempotency),
         idempotency.account_id,
         idempotency.key,
-        fingerprint,
+        fingerprint(new),
         now,
         new.name,
         new.category_id,
@@ -206,15 +197,9 @@ async def _insert_once(
     )
     held, added_id, known_fingerprint, known_id = row
     if known_id is not None:
-        if known_fingerprint != fingerprint:
-            raise IdempotencyKeyReused(
-                "This Idempotency-Key was used within the last 24 hours for another animal;"
-                " use a new key for a new request."
-            )
-        # As it was answered then, not as the animal is now: the same request gets the same answer.
-        return Created(Pet(known_id, new.name, new.category_id, new.status), True)
+        return replayed(known_id, known_fingerprint, new)
     if not held:
-        raise _in_use()
+        raise key_in_use()
     if added_id is None:
         raise Repeatable("The store is busy with the same Idempotency-Key; nothing was stored.")
     return Created(Pet(added_id, new.name, new.category_id, new.status), False)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from petstore.clock import Clock
 from petstore.keys import KeyRepository
-from petstore.pets import PetRepository
+from petstore.pets import IDEMPOTENCY_KEPT_MS, PetRepository
 from petstore.quota import SharedLedger
 from petstore.storage.observer import StoreObserver
 from petstore.storage.postgres.accounts import PostgresKeys
 from petstore.storage.postgres.clocks import moment_ms, steered_ms
 from petstore.storage.postgres.connection import Tuning
 from petstore.storage.postgres.database import Database
-from petstore.storage.postgres.pets import IDEMPOTENCY_KEPT_MS, PostgresPets
+from petstore.storage.postgres.pets import PostgresPets
 from petstore.storage.postgres.upkeep import migrate
 from petstore.storage.postgres.usage import PostgresLedger, PostgresUsage
 from petstore.storage.postgres.versions import SnapshotSource

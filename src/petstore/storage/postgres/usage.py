@@ -12,7 +12,7 @@ from petstore.clock import Clock
 from petstore.quota import KeyStanding, LimiterState
 from petstore.storage.postgres.clocks import moment_ms, steered_ms
 from petstore.storage.postgres.database import Database
-from petstore.usage import DAY_MS, AccountWindows, DailyUsage, KeyBan, UsageChanges, UsageReport
+from petstore.usage import DAY_MS, AccountWindows, DailyUsage, KeyBan, UsageChanges, UsageReport, oldest_day
 
 _WINDOW_COLUMNS = "minute_opened_ms, minute_used, day, day_used"
 _STANDING_COLUMNS = (
@@ -110,7 +110,7 @@ class PostgresLedger:
         windows, standings = await asyncio.gather(
             self._database.fetch(
                 f"SELECT account_id, {_WINDOW_COLUMNS} FROM account_windows WHERE day >= $1",
-                _oldest_day(now_ms),
+                oldest_day(now_ms),
             ),
             self._database.fetch(f"SELECT key_id, {_STANDING_COLUMNS} FROM key_standings"),
         )
@@ -135,16 +135,11 @@ class PostgresLedger:
             " LEFT JOIN key_standings s ON s.key_id = asked.key_id",
             account_id,
             key_id,
-            _oldest_day(now_ms),
+            oldest_day(now_ms),
         )
         windows = AccountWindows(*row[:4]) if row[0] is not None else None
         standing = KeyStanding(*row[4:]) if row[4] is not None else None
         return windows, standing
-
-
-def _oldest_day(now_ms: int) -> int:
-    """A day back and any day ahead: the machine's clock may have been set while the service was down."""
-    return now_ms // DAY_MS - 1
 
 
 class PostgresUsage:

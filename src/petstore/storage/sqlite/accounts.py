@@ -8,7 +8,6 @@ from typing import Any
 import apsw
 
 from petstore.clock import Clock
-from petstore.errors import Conflict, NotFound
 from petstore.keys import (
     Account,
     ApiKey,
@@ -19,6 +18,11 @@ from petstore.keys import (
     digest,
     display,
     mint,
+    name_taken,
+    no_account,
+    no_key,
+    read_account_id,
+    rotated_until,
 )
 from petstore.plans import Plan
 from petstore.storage.sqlite.connection import translated
@@ -41,18 +45,18 @@ def _account(row: tuple[Any, ...]) -> Account:
 
 def _find_account(connection: apsw.Connection, reference: str) -> Account:
     """By name, or by id in digits (no name is digits alone)."""
-    by_id = reference.isascii() and reference.isdigit() and len(reference) < 19
-    column, value = ("id", int(reference)) if by_id else ("name", reference)
+    number = read_account_id(reference)
+    column, value = ("name", reference) if number is None else ("id", number)
     row = connection.execute(f"{_ACCOUNT} WHERE {column} = ?", (value,)).fetchone()
     if row is None:
-        raise NotFound(f"There is no account {reference!r}; `petstore accounts list` shows them.")
+        raise no_account(reference)
     return _account(row)
 
 
 def _find_key(connection: apsw.Connection, key_id: int) -> ApiKey:
     row = connection.execute(f"{_KEY} WHERE k.id = ?", (key_id,)).fetchone()
     if row is None:
-        raise NotFound(f"There is no key {key_id}; `petstore keys list ACCOUNT` shows them.")
+        raise no_key(key_id)
     return ApiKey(*row)
 
 
@@ -81,7 +85,7 @@ class SqliteKeys:
                     (name, plan.name, plan.per_minute, plan.per_day, now_ms),
                 )
             except apsw.ConstraintError as error:
-                raise Conflict(f"There is an account {name!r} already; choose another name.") from error
+                raise name_taken(name) from error
             return Account(connection.last_insert_rowid(), name, plan, now_ms)
 
         return await self._writer.submit(add)
@@ -137,11 +141,8 @@ class SqliteKeys:
 
         def swap(connection: apsw.Connection) -> IssuedKey:
             old = _find_key(connection, key_id)
-            if old.state(now_ms) != "active":
-                raise Conflict(f"Key {key_id} is {old.state(now_ms)}; issue a new key instead.")
-            ends_ms = now_ms + overlap_ms
-            if old.expires_at_ms is None or old.expires_at_ms > ends_ms:
-                connection.execute("UPDATE api_keys SET expires_at_ms = ? WHERE id = ?", (ends_ms, key_id))
+            until_ms = rotated_until(old, now_ms, overlap_ms)
+            connection.execute("UPDATE api_keys SET expires_at_ms = ? WHERE id = ?", (until_ms, key_id))
             return _insert_key(connection, old.account_id, environment, old.label, now_ms, old.expires_at_ms)
 
         return await self._writer.submit(swap)

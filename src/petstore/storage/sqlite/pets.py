@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,8 +9,9 @@ import apsw
 import msgspec
 
 from petstore.clock import Clock
-from petstore.errors import IdempotencyKeyInUse, IdempotencyKeyReused, NotFound
 from petstore.pets import (
+    IDEMPOTENCY_KEPT_MS,
+    STATUSES,
     Created,
     Idempotency,
     NewPet,
@@ -21,12 +21,14 @@ from petstore.pets import (
     PetStatus,
     StatusChange,
     check_transition,
+    fingerprint,
+    key_in_use,
+    no_pet,
+    replayed,
 )
 from petstore.storage.sqlite.connection import translate, translated
 from petstore.storage.sqlite.snapshot import TurnReader
 from petstore.storage.sqlite.writer import Writer
-
-IDEMPOTENCY_KEPT_MS = 86_400_000
 
 _COLUMNS = "id, name, category_id, status"
 _PAGE = f"SELECT {_COLUMNS} FROM pets WHERE id > ? ORDER BY id LIMIT ?"
@@ -35,18 +37,10 @@ _PAGE_BY_STATUS = "SELECT id, name, category_id FROM pets WHERE status = ? AND i
 _ONE = f"SELECT {_COLUMNS} FROM pets WHERE id = ?"
 _ADD = "INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)"
 
-# A look-up here costs a fifth of a call of the enumeration.
-_STATUSES = {status.value: status for status in PetStatus}
-
 
 def _pets(rows: Iterable[tuple[Any, ...]]) -> list[Pet]:
-    statuses = _STATUSES
+    statuses = STATUSES
     return [Pet(row[0], row[1], row[2], statuses[row[3]]) for row in rows]
-
-
-def _fingerprint(new: NewPet) -> bytes:
-    """What makes two requests with one Idempotency-Key the same: the animal, not the bytes."""
-    return hashlib.sha256(msgspec.json.encode(new)).digest()
 
 
 class SqlitePets:
@@ -97,7 +91,7 @@ class SqlitePets:
         if idempotency is None:
             return await self._writer.submit(lambda connection: Created(_insert(connection, new), False))
         if idempotency in self._in_flight:
-            raise IdempotencyKeyInUse("A request with this Idempotency-Key is still being carried out.")
+            raise key_in_use()
         self._in_flight.add(idempotency)
         try:
             now_ms = self._clock.now_ms()
@@ -113,7 +107,7 @@ class SqlitePets:
         def change(connection: apsw.Connection) -> Pet:
             row = connection.execute(_ONE, (pet_id,)).fetchone()
             if row is None:
-                raise NotFound(f"There is no animal {pet_id}.")
+                raise no_pet(pet_id)
             pet = _pets([row])[0]
             check_transition(pet_id, pet.status, status)
             if pet.status is not status:
@@ -134,7 +128,7 @@ class SqlitePets:
                 " WHERE pet_id = ? ORDER BY id",
                 (pet_id,),
             ).fetchall()
-        return [StatusChange(row[0], row[1], row[2], _STATUSES[row[3]], _STATUSES[row[4]]) for row in rows]
+        return [StatusChange(row[0], row[1], row[2], STATUSES[row[3]], STATUSES[row[4]]) for row in rows]
 
 
 def _insert(connection: apsw.Connection, new: NewPet) -> Pet:
@@ -149,18 +143,11 @@ def _insert_once(connection: apsw.Connection, new: NewPet, idempotency: Idempote
         " WHERE account_id = ? AND key = ? AND created_at_ms > ?",
         (idempotency.account_id, idempotency.key, now_ms - IDEMPOTENCY_KEPT_MS),
     ).fetchone()
-    fingerprint = _fingerprint(new)
     if row is not None:
-        if row[0] != fingerprint:
-            raise IdempotencyKeyReused(
-                "This Idempotency-Key was used within the last 24 hours for another animal;"
-                " use a new key for a new request."
-            )
-        # As it was answered then, not as the animal is now: the same request gets the same answer.
-        return Created(Pet(row[1], new.name, new.category_id, new.status), True)
+        return replayed(row[1], row[0], new)
     pet = _insert(connection, new)
     connection.execute(
         "INSERT OR REPLACE INTO idempotency_keys VALUES (?, ?, ?, ?, ?)",
-        (idempotency.account_id, idempotency.key, fingerprint, pet.id, now_ms),
+        (idempotency.account_id, idempotency.key, fingerprint(new), pet.id, now_ms),
     )
     return Created(pet, False)

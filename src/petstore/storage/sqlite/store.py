@@ -8,12 +8,12 @@ import apsw
 
 from petstore.clock import Clock
 from petstore.keys import KeyRepository
-from petstore.pets import PetRepository
+from petstore.pets import IDEMPOTENCY_KEPT_MS, PetRepository
 from petstore.quota import Ledger
 from petstore.storage.observer import StoreObserver
 from petstore.storage.sqlite.accounts import SqliteKeys
 from petstore.storage.sqlite.connection import migrate, open_reader, open_writer, translated
-from petstore.storage.sqlite.pets import IDEMPOTENCY_KEPT_MS, SqlitePets
+from petstore.storage.sqlite.pets import SqlitePets
 from petstore.storage.sqlite.snapshot import TurnReader
 from petstore.storage.sqlite.usage import SqliteLedger, SqliteUsage
 from petstore.storage.sqlite.writer import Writer

@@ -10,7 +10,7 @@ import msgspec
 from petstore.quota import KeyStanding, LimiterState
 from petstore.storage.sqlite.connection import translated
 from petstore.storage.sqlite.writer import Writer
-from petstore.usage import DAY_MS, AccountWindows, DailyUsage, KeyBan, UsageChanges, UsageReport
+from petstore.usage import DAY_MS, AccountWindows, DailyUsage, KeyBan, UsageChanges, UsageReport, oldest_day
 
 
 class SqliteLedger:
@@ -21,13 +21,11 @@ class SqliteLedger:
         self._writer = writer
 
     async def load(self, now_ms: int) -> LimiterState:
-        # A day back and any day ahead: the machine's clock may have been set while the service was down.
-        oldest_day = now_ms // DAY_MS - 1
         with translated():
             windows = self._reader.execute(
                 "SELECT account_id, minute_opened_ms, minute_used, day, day_used FROM account_windows"
                 " WHERE day >= ?",
-                (oldest_day,),
+                (oldest_day(now_ms),),
             )
             standings = self._reader.execute(
                 "SELECT key_id, refused_reset_at, first_refused_ms, strikes, strikes_opened_ms, level,"
