@@ -89,19 +89,18 @@ class PostgresPets:
         self._abandoned: dict[Idempotency, asyncio.Task[Created]] = {}
 
     async def page(self, query: PageQuery) -> Page:
-        limit = query.limit
-        fetch = self._database.fetch
+        fetch, status = self._database.fetch, query.status
         if query.ids is not None:
-            rows = await self._rows_by_id(query, query.ids)
-        elif query.status is None:
-            rows = await fetch(_PAGE, query.after_id, limit + 1)
+            pets = [_pet(row) for row in await self._rows_by_id(query, query.ids)]
+        elif status is None:
+            pets = [_pet(row) for row in await fetch(_PAGE, query.after_id, query.limit + 1)]
         else:
-            rows = await fetch(_PAGE_BY_STATUS, query.status.value, query.after_id, limit + 1)
-        has_more = len(rows) > limit
-        if has_more:
-            rows.pop()
-        statuses = STATUSES
-        return Page([Pet(row[0], row[1], row[2], statuses[row[3]]) for row in rows], has_more)
+            rows = await fetch(_PAGE_BY_STATUS, status.value, query.after_id, query.limit + 1)
+            pets = [Pet(row[0], row[1], row[2], status) for row in rows]
+        if len(pets) <= query.limit:
+            return Page(pets, False)
+        pets.pop()
+        return Page(pets, True)
 
     async def _rows_by_id(self, query: PageQuery, ids: tuple[int, ...]) -> list[Any]:
         arguments = (ids, query.after_id, query.limit + 1)
