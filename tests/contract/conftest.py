@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
@@ -115,6 +115,13 @@ class PgBouncerBackend(PostgresBackend):
 STORES = {"sqlite": SqliteBackend, "postgres": PostgresBackend}
 if pgbouncer.program() or os.environ.get("CI"):  # else test_postgres_pgbouncer.py skips for all of them
     STORES["pgbouncer"] = PgBouncerBackend
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    """The URL of an empty PostgreSQL database of its own."""
+    with fresh_database() as url:
+        yield url
 
 
 @pytest.fixture(params=list(STORES))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,13 +11,6 @@ from petstore.errors import ConfigurationError, StoreUnavailable
 from petstore.storage import StoreOptions, open_storage
 from petstore.storage.postgres import faults
 from tests.support.clock import ManualClock
-from tests.support.postgres import fresh_database
-
-
-@pytest.fixture
-def database() -> Iterator[str]:
-    with fresh_database() as url:
-        yield url
 
 
 def refusal(url: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import asyncpg
 import pytest
@@ -15,7 +15,7 @@ from petstore.quota import LimiterState
 from petstore.storage import Store, StoreOptions, open_storage
 from petstore.usage import DailyUsage, UsageChanges
 from tests.support.clock import ManualClock
-from tests.support.postgres import by_way_of, fresh_database, place_of, run
+from tests.support.postgres import by_way_of, place_of, run
 from tests.support.proxy import Proxy, open_proxy
 from tests.support.waiting import until
 
@@ -26,12 +26,6 @@ UNKNOWN = (
     "; whether this write was kept is unknown."
     " Look before repeating it, or retry with the same Idempotency-Key."
 )
-
-
-@pytest.fixture
-def database() -> Iterator[str]:
-    with fresh_database() as url:
-        yield url
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,16 +14,10 @@ from petstore.quota import KeyStanding, LimiterState
 from petstore.storage import SharedStore, StoreOptions, open_shared_storage
 from petstore.usage import DAY_MS, AccountWindows, DailyUsage, UsageChanges
 from tests.support.clock import ManualClock
-from tests.support.postgres import fresh_database, run
+from tests.support.postgres import run
 
 DAY = ManualClock().now_ms() // DAY_MS
 NOW_MS = ManualClock().now_ms()
-
-
-@pytest.fixture
-def database() -> Iterator[str]:
-    with fresh_database() as url:
-        yield url
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -17,16 +17,10 @@ from petstore.storage import Store, StoreOptions, open_storage
 from petstore.storage.postgres import database as statements
 from petstore.usage import AccountWindows, DailyUsage, UsageChanges
 from tests.support.clock import ManualClock
-from tests.support.postgres import fresh_database, run
+from tests.support.postgres import run
 
 REX = NewPet("Rex", 1)
 Open = Callable[..., Store]
-
-
-@pytest.fixture
-def database() -> Iterator[str]:
-    with fresh_database() as url:
-        yield url
 
 
 @pytest.fixture

@@ -15,18 +15,12 @@ from petstore.plans import FREE
 from petstore.storage import Store, StoreOptions, open_storage
 from petstore.storage.postgres import pets
 from tests.support.clock import ManualClock
-from tests.support.postgres import by_way_of, fresh_database, place_of, run
+from tests.support.postgres import by_way_of, place_of, run
 from tests.support.proxy import open_proxy
 
 REX = NewPet("Rex", 1)
 TOM = NewPet("Tom", 2)
 KEY = Idempotency(1, "order-1")
-
-
-@pytest.fixture
-def database() -> Iterator[str]:
-    with fresh_database() as url:
-        yield url
 
 
 @pytest.fixture

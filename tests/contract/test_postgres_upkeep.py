@@ -23,19 +23,13 @@ from petstore.storage.migrations import Migration
 from petstore.storage.postgres import upkeep
 from petstore.storage.postgres.upkeep import check, migrate
 from tests.support.clock import ManualClock
-from tests.support.postgres import fresh_database, run, shared_url
+from tests.support.postgres import run, shared_url
 
 NEWEST = migrations.load(upkeep.MIGRATIONS_PACKAGE)[-1].number
 TUNING = tuning(StoreOptions())
 VERSION = "SELECT max(number) FROM schema_migrations"
 
 Plan = Callable[..., None]
-
-
-@pytest.fixture
-def database() -> Iterator[str]:
-    with fresh_database() as url:
-        yield url
 
 
 @pytest.fixture
