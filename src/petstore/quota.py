@@ -50,17 +50,20 @@ def ceil_seconds(milliseconds: int) -> int:
     return -(-milliseconds // SECOND_MS)
 
 
-def _follow_clock(used: AccountWindows, standing: KeyStanding, now_ms: int) -> None:
-    """When the clock was set back, move what lies ahead of it: counts stay, and no end is further away
-    than a window or a ban is long."""
+def _follow_clock(used: AccountWindows, now_ms: int) -> None:
+    """When the clock was set back, move what lies ahead of it: counts stay, and no window's end is further
+    away than it is long."""
     if now_ms < used.minute_opened_ms:
         used.minute_opened_ms = now_ms - now_ms % SECOND_MS
     if now_ms < used.day * DAY_MS:
         used.day = now_ms // DAY_MS
-    if now_ms < standing.banned_from_ms:
-        length_ms = standing.banned_until_ms - standing.banned_from_ms
-        standing.banned_from_ms = now_ms
-        standing.banned_until_ms = ceil_seconds(now_ms + length_ms) * SECOND_MS
+
+
+def _follow_clock_in_a_ban(standing: KeyStanding, now_ms: int) -> None:
+    """The same for a ban that began ahead of the clock."""
+    length_ms = standing.banned_until_ms - standing.banned_from_ms
+    standing.banned_from_ms = now_ms
+    standing.banned_until_ms = ceil_seconds(now_ms + length_ms) * SECOND_MS
 
 
 def _roll(used: AccountWindows, now_ms: int) -> None:
@@ -167,14 +170,14 @@ def _apply_pardon(standing: KeyStanding, grant: Grant) -> None:
 def view(used: AccountWindows, grant: Grant, now_ms: int) -> tuple[Window, Window]:
     """Both windows as the account's next request would find them; takes nothing."""
     rolled = AccountWindows(used.minute_opened_ms, used.minute_used, used.day, used.day_used)
-    _follow_clock(rolled, KeyStanding(), now_ms)
+    _follow_clock(rolled, now_ms)
     _roll(rolled, now_ms)
     return counted(rolled, grant, now_ms, UNKNOWN, True).windows
 
 
 def decide(
     used: AccountWindows,
-    standing: KeyStanding,
+    standing: KeyStanding | None,
     grant: Grant,
     policy: BanPolicy,
     now_ms: int,
@@ -182,16 +185,21 @@ def decide(
 ) -> Decision:
     """Take one request from both windows, or from neither, and count a refusal towards a ban.
 
-    Changes the two records; `versions` is only handed on. A refused request consumes nothing; during a ban
-    refusals neither extend it nor count. limiter/take.lua says the same in Lua: change both.
+    Changes the two records; `versions` is only handed on. A key that was never refused anything may do
+    without a standing: its first refusal does not count, and `first_refusal` is its standing from then on.
+    A refused request consumes nothing; during a ban refusals neither extend it nor count. limiter/take.lua
+    says the same in Lua: change both.
     """
-    if grant.pardoned_at_ms > standing.pardoned_ms:
-        _apply_pardon(standing, grant)
     age_ms, day_age_ms = now_ms - used.minute_opened_ms, now_ms - used.day * DAY_MS
-    if age_ms < 0 or day_age_ms < 0 or now_ms < standing.banned_from_ms:
-        _follow_clock(used, standing, now_ms)
-    if now_ms < standing.banned_until_ms:
-        return banned(grant, standing, now_ms, versions)
+    if age_ms < 0 or day_age_ms < 0:
+        _follow_clock(used, now_ms)
+    if standing is not None:
+        if grant.pardoned_at_ms > standing.pardoned_ms:
+            _apply_pardon(standing, grant)
+        if now_ms < standing.banned_from_ms:
+            _follow_clock_in_a_ban(standing, now_ms)
+        if now_ms < standing.banned_until_ms:
+            return banned(grant, standing, now_ms, versions)
     if age_ms >= MINUTE_MS or day_age_ms >= DAY_MS:
         _roll(used, now_ms)
     if used.minute_used < grant.per_minute and used.day_used < grant.per_day:
@@ -199,9 +207,14 @@ def decide(
         used.day_used += 1
         return counted(used, grant, now_ms, versions, True)
     refused = counted(used, grant, now_ms, versions, False)
-    if _count_refusal(standing, grant, policy, refused.binding.reset_at, now_ms):
+    if standing is not None and _count_refusal(standing, grant, policy, refused.binding.reset_at, now_ms):
         return banned(grant, standing, now_ms, versions, began=True)
     return refused
+
+
+def first_refusal(grant: Grant, refused: Decision) -> KeyStanding:
+    """The standing of a key that was just refused for the first time."""
+    return KeyStanding(refused.binding.reset_at, refused.now_ms, pardoned_ms=grant.pardoned_at_ms)
 
 
 class LimiterState(msgspec.Struct):

@@ -11,7 +11,7 @@ import copy
 from petstore.clock import Clock
 from petstore.decisions import Decision
 from petstore.keys import Grant
-from petstore.quota import BanPolicy, KeyStanding, LimiterState, decide
+from petstore.quota import BanPolicy, LimiterState, decide, first_refusal
 from petstore.usage import DAY_MS, MINUTE_MS, AccountWindows
 from petstore.versions import Version, Versions, VersionSource
 
@@ -46,13 +46,13 @@ class MemoryLimiter:
         used = self._windows.get(grant.account_id)
         if used is None:
             used = self._windows[grant.account_id] = AccountWindows()
-        # Most keys are never refused anything: nothing is remembered of them.
-        standing = self._standings.get(grant.key_id) or KeyStanding()
+        standing = self._standings.get(grant.key_id)
         decision = decide(used, standing, grant, self._policy, self._clock.now_ms(), versions)
         if decision.allowed:
             self._changed_accounts.add(grant.account_id)
         else:
-            self._standings[grant.key_id] = standing
+            if standing is None:
+                self._standings[grant.key_id] = first_refusal(grant, decision)
             self._changed_keys.add(grant.key_id)
         return decision
 
