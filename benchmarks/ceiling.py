@@ -16,7 +16,7 @@ import uvloop
 from petstore.api.replies import Header, complete, make_reply
 from petstore.clock import SystemClock
 from petstore.keys import Grant
-from petstore.quota import BanPolicy, KeyStanding, decide
+from petstore.quota import BanPolicy, decide
 from petstore.serving.worker import BACKLOG, HttpServer, collect_garbage_seldom
 from petstore.usage import AccountWindows
 
@@ -41,7 +41,7 @@ def _headers_of_a_list(body: bytes) -> list[Header]:
     links = b'</v1/pets?limit=20&status=available&cursor=AAAAAAAAAAAA>; rel="next", '
     reply = make_reply(200, body, (b"link", links + b'</v1/pets?limit=20&status=available>; rel="first"'))
     grant = Grant(1, 1, 1_000_000_000, 1_000_000_000)
-    decision = decide(AccountWindows(), KeyStanding(), grant, BanPolicy(), SystemClock().now_ms())
+    decision = decide(AccountWindows(), None, grant, BanPolicy(), SystemClock().now_ms())
     return complete(reply, decision, b"0123456789ab-1000")
 
 

@@ -11,7 +11,7 @@ from petstore.api.replies import complete, make_reply, pets_body
 from petstore.decisions import Decision
 from petstore.keys import Grant
 from petstore.pets import NewPet, Pet, PetStatus
-from petstore.quota import BanPolicy, KeyStanding, decide
+from petstore.quota import BanPolicy, decide
 from petstore.usage import AccountWindows
 
 NOW_MS = 1_800_000_030_000
@@ -19,13 +19,13 @@ GRANT = Grant(1, 1, 10**12, 10**12)
 
 
 def _decision() -> Decision:
-    return decide(AccountWindows(), KeyStanding(), GRANT, BanPolicy(), NOW_MS)
+    return decide(AccountWindows(), None, GRANT, BanPolicy(), NOW_MS)
 
 
 def test_a_decision(benchmark: BenchmarkFixture) -> None:
     """One request is taken from both windows."""
-    used, standing, policy = AccountWindows(), KeyStanding(), BanPolicy()
-    assert benchmark(decide, used, standing, GRANT, policy, NOW_MS).allowed
+    used, policy = AccountWindows(), BanPolicy()
+    assert benchmark(decide, used, None, GRANT, policy, NOW_MS).allowed
 
 
 def test_headers(benchmark: BenchmarkFixture) -> None:

@@ -38,8 +38,8 @@ class _KeptLate(KeptPages):
         super().__init__()
         self._seen = seen
 
-    def keep(self, query: bytes, version: Version | None, page: Reply) -> None:
-        super().keep(query, self._seen().catalogue, page)
+    def keep(self, query: bytes, version: Version | None, reply: Reply) -> None:
+        super().keep(query, self._seen().catalogue, reply)
 
 
 class _LateGate(Gate):

@@ -64,7 +64,10 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
 
 
 class AddressDecision(msgspec.Struct, frozen=True, gc=False):
-    """The same for a client without a valid key, who has an address and no account."""
+    """The same for a client without a valid key, who has an address and no account.
+
+    It is never banned, and has nothing to be answered from what is kept.
+    """
 
     allowed: bool
     now_ms: int

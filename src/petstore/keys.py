@@ -150,7 +150,7 @@ def name_taken(name: str) -> Conflict:
 
 
 def rotated_until(old: ApiKey, now_ms: int, overlap_ms: int) -> int:
-    """When a key's use ends once it has a successor: after the overlap, or when it would have ended anyway.
+    """When a key's use ends once it has a successor: after the overlap, or earlier if it would end anyway.
 
     Raises Conflict unless the key is active.
     """

@@ -1,6 +1,6 @@
 """Animals: their shape, their states and transitions, and what a store of animals can do.
 
-No JSON, no HTTP and no SQL here: how a body is read is api/requests.py's affair.
+No HTTP and no SQL here: how a body is read is api/bodies.py's affair.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def key_in_use() -> IdempotencyKeyInUse:
 
 
 def no_pet(pet_id: int) -> NotFound:
-    """For the command line, which has asked for a number."""
+    """There never was an animal of this number."""
     return NotFound(f"There is no animal {pet_id}.")
 
 

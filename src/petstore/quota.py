@@ -103,7 +103,8 @@ def banned(
 def counted(used: AccountWindows, grant: Grant, now_ms: int, versions: Versions, allowed: bool) -> Decision:
     """The Decision about a request that is in `used` already, or that found it used up.
 
-    A limit that was lowered leaves nothing, never less.
+    A limit that was lowered leaves nothing, never less. Every request comes here, and arguments by name would
+    make it a sixth slower.
     """
     per_minute, per_day = grant.per_minute, grant.per_day
     left = per_minute - used.minute_used if used.minute_used < per_minute else 0
@@ -172,7 +173,8 @@ def view(used: AccountWindows, grant: Grant, now_ms: int) -> tuple[Window, Windo
     rolled = AccountWindows(used.minute_opened_ms, used.minute_used, used.day, used.day_used)
     _follow_clock(rolled, now_ms)
     _roll(rolled, now_ms)
-    return counted(rolled, grant, now_ms, UNKNOWN, True).windows
+    # As if a request had just been counted: what it found is what the next one finds.
+    return counted(rolled, grant, now_ms, UNKNOWN, allowed=True).windows
 
 
 def decide(
@@ -200,7 +202,7 @@ def decide(
             _follow_clock_in_a_ban(standing, now_ms)
         if now_ms < standing.banned_until_ms:
             return banned(grant, standing, now_ms, versions)
-    if age_ms >= MINUTE_MS or day_age_ms >= DAY_MS:
+    if age_ms >= MINUTE_MS or day_age_ms >= DAY_MS:  # what was moved to the clock is not old
         _roll(used, now_ms)
     if used.minute_used < grant.per_minute and used.day_used < grant.per_day:
         used.minute_used += 1

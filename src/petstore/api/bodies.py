@@ -195,7 +195,7 @@ def _fault(member: str, value: object) -> str | None:
     if not isinstance(value, str):
         return f"expected a string, got {_kind(value)}"
     if member == "status" and value not in STATUSES:
-        return f"expected one of {', '.join(PetStatus)}"
+        return f"expected one of {', '.join(STATUSES)}"
     return name_fault(value) if member == "name" else None
 
 

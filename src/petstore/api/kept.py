@@ -1,4 +1,4 @@
-"""Pages kept as bytes for as long as no animal has changed: never stale, no timer, bounded."""
+"""Replies with a page, kept for as long as no animal has changed: never stale, no timer, bounded."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class KeptPages:
         """The page of this query, if it was kept while the catalogue had this version."""
         return self._pages.get(query) if version is not None and version == self._version else None
 
-    def keep(self, query: bytes, version: Version | None, page: Reply) -> None:
-        """Keep a page that was read after the version was; forget those of other versions."""
+    def keep(self, query: bytes, version: Version | None, reply: Reply) -> None:
+        """Keep a reply whose page was read after the version was; forget those of other versions."""
         if version is None:
             return
         if version != self._version or self._bytes > _BYTES_MAX:
             self._pages.clear()
             self._bytes = 0
             self._version = version
-        self._pages[query] = page
-        headers = sum(len(name) + len(value) for name, value in page.headers)
-        self._bytes += len(query) + len(page.body or b"") + headers + _OVERHEAD_BYTES
+        self._pages[query] = reply
+        headers = sum(len(name) + len(value) for name, value in reply.headers)
+        self._bytes += len(query) + len(reply.body or b"") + headers + _OVERHEAD_BYTES

@@ -9,7 +9,8 @@ import msgspec
 from petstore.api.head import Request
 from petstore.api.replies import Header, Reply
 
-# What can be answered at once is: a coroutine would cost as much as the look for a kept page.
+# A Reply, or something to await for one; app.py tells them apart. What can be answered at once should be: a
+# coroutine would cost as much as the look for a kept page.
 Handler = Callable[[Request], Reply | Awaitable[Reply]]
 HeaderMaker = Callable[[Request], list[Header]]
 

@@ -125,10 +125,8 @@ def _refuse_another(name: str, old: str, new: str) -> None:
     """Another user or password may come into force; another place would be used beside the one before."""
     from petstore.opening import server_place
 
-    before, after = urlsplit(old), urlsplit(new)
-    if before._replace(netloc=server_place(before.netloc)) != after._replace(
-        netloc=server_place(after.netloc)
-    ):
+    before, after = (url._replace(netloc=server_place(url.netloc)) for url in (urlsplit(old), urlsplit(new)))
+    if before != after:
         raise ConfigurationError(
             f"{name}: another one needs a stop of every service that uses it, and a start."
         )

@@ -32,15 +32,13 @@ class MemoryLimiter:
         self._swept_day = clock.now_ms() // DAY_MS
 
     async def take(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
-        return self.take_now(grant, kept_under, self._versions.fresh() or await self._versions.current())
+        return self._take(grant, kept_under, self._versions.fresh() or await self._versions.current())
 
-    def take_now(
-        self, grant: Grant, kept_under: Version | None = None, versions: Versions | None = None
-    ) -> Decision | None:
-        """`versions` are asked for where they are not given."""
-        versions = versions or self._versions.fresh()
-        if versions is None:
-            return None
+    def take_now(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
+        versions = self._versions.fresh()
+        return None if versions is None else self._take(grant, kept_under, versions)
+
+    def _take(self, grant: Grant, kept_under: Version | None, versions: Versions) -> Decision | None:
         if kept_under is not None and versions.keyring != kept_under:
             return None
         used = self._windows.get(grant.account_id)
