@@ -17,6 +17,7 @@ from petstore.api.replies import Header, complete, make_reply
 from petstore.clock import SystemClock
 from petstore.keys import Grant
 from petstore.quota import BanPolicy, decide
+from petstore.serving.listener import prepare
 from petstore.serving.worker import BACKLOG, HttpServer, collect_garbage_seldom
 from petstore.usage import AccountWindows
 
@@ -48,7 +49,7 @@ def _headers_of_a_list(body: bytes) -> list[Header]:
 async def serve(port: int, body_bytes: int, *, like_a_list: bool) -> None:
     """Until SIGTERM, on the same server class that the service's workers use."""
     listener = socket.create_server(("127.0.0.1", port), backlog=BACKLOG)
-    listener.setblocking(False)
+    prepare(listener)
     server = HttpServer(Plaintext(body_bytes, like_a_list=like_a_list), listener, 16_384)
     collect_garbage_seldom()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, server.stop)

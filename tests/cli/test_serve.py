@@ -95,6 +95,24 @@ class TestFirstStart:
         assert len(started) == 1
 
 
+class TestListener:
+    def test_an_answer_waits_for_no_acknowledgement(
+        self, cli: Cli, started: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    ):
+        """Connections have TCP_NODELAY from their listener, and so does the one that is accepted first."""
+        accepted: list[int] = []
+
+        def run(supervisor: FakeSupervisor) -> None:
+            listener = supervisor.options["job"]._listener
+            listener.setblocking(True)
+            with socket.create_connection(listener.getsockname()), listener.accept()[0] as connection:
+                accepted.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+        monkeypatch.setattr(FakeSupervisor, "run", run)
+        cli.ok("serve")
+        assert accepted == [1]
+
+
 class TestRenewed:
     """What SIGHUP may change while the service runs."""
 

@@ -202,6 +202,8 @@ def _url_host(host: str) -> str:
 
 def _bind(settings: Settings) -> socket.socket:
     """The listener's socket: a port that is taken is found before anything is made."""
+    from petstore.serving import listener as listeners
+
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -212,7 +214,7 @@ def _bind(settings: Settings) -> socket.socket:
     except OSError as error:
         listener.close()
         raise _cannot_listen(settings, error) from error
-    listener.setblocking(False)
+    listeners.prepare(listener)
     return listener
 
 

@@ -1,4 +1,4 @@
-"""How a process leaves its listener so that no connection is lost.
+"""What a listener needs before it serves, and how a process leaves it so that no connection is lost.
 
 What has connected and waits in the listener's queue is reset when the last process closes it, and what was
 accepted and not read yet is closed by the HTTP server when it stops. So newcomers are turned away first.
@@ -25,6 +25,16 @@ _DROP_SYN = (
     (_RETURN, 0, 0, 0),
     (_RETURN, 0, 0, 0xFFFF_FFFF),
 )
+
+
+def prepare(listener: socket.socket) -> None:
+    """What the HTTP server expects of a listener that it has not made itself.
+
+    Without TCP_NODELAY, which each connection inherits, an answer can wait until the client has acknowledged
+    the one before: where requests are sent ahead of answers, until the next request.
+    """
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    listener.setblocking(False)
 
 
 def turn_newcomers_away(listener: socket.socket) -> None:
