@@ -13,6 +13,13 @@ from petstore.opening import lock_for_serving
 from tests.cli.conftest import Cli
 
 
+def damage(shop: Cli) -> None:
+    """A key of nobody, written past the constraints."""
+    with sqlite3.connect(shop.database) as connection:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        connection.execute("INSERT INTO api_keys VALUES (1, 9, zeroblob(32), '', '', 0, NULL, NULL, 0)")
+
+
 class TestMigrate:
     def test_makes_the_database_once(self, cli: Cli):
         """The first run says what it did, the second that there is nothing to do."""
@@ -47,9 +54,7 @@ class TestCheck:
 
     def test_damaged(self, shop: Cli):
         """Exit code 1, every problem, and what to do."""
-        with sqlite3.connect(shop.database) as connection:
-            connection.execute("PRAGMA foreign_keys = OFF")
-            connection.execute("INSERT INTO api_keys VALUES (1, 9, zeroblob(32), '', '', 0, NULL, NULL, 0)")
+        damage(shop)
         result = shop.run("db", "check")
         assert result.exit_code == 1
         assert "problem: api_keys: row 1 refers to a missing row of accounts" in result.stdout
@@ -98,6 +103,19 @@ class TestBackup:
             assert shop.json("db", "backup", str(shop.folder / "copy.db"))["accounts"] == 1
         finally:
             lock.close()
+
+    def test_damaged(self, shop: Cli):
+        """The copy is there, for what it is worth; exit code 1 makes a job fail that nobody looks at."""
+        damage(shop)
+        target = shop.folder / "copy.db"
+        result = shop.run("db", "backup", str(target))
+        assert (result.exit_code, target.exists()) == (1, True)
+        assert "problem: api_keys: row 1 refers to a missing row of accounts" in result.stdout
+        assert "The copy is not sound" in result.stderr
+        target.unlink()
+        result = shop.run("db", "backup", str(target), "--json")
+        assert (result.exit_code, result.stderr) == (1, "")
+        assert len(json.loads(result.stdout)["problems"]) == 1
 
     def test_file_that_exists_is_refused(self, shop: Cli):
         """A backup never overwrites."""

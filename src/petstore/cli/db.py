@@ -71,7 +71,7 @@ def backup(session: Session, file: Path, as_json: bool) -> None:
     """Copy the database to FILE, and check the copy.
 
     Safe beside a running server. FILE must not exist yet. It appears whole or not at all, and is a database
-    of its own.
+    of its own. Exit code 1 when the copy is not sound, which `petstore db restore` would refuse.
     """
     from petstore import opening
 
@@ -83,6 +83,10 @@ def backup(session: Session, file: Path, as_json: bool) -> None:
     _write_report(report, as_json)
     if not as_json:
         say(f"Written to {file}.")
+    if report.problems:
+        if not as_json:
+            say("petstore: The copy is not sound, since the database is not. Keep the backups from before.")
+        raise click.exceptions.Exit(EXIT_REFUSED)
 
 
 @db.command("restore", epilog=examples("petstore db restore petstore-2026-11-21.db"))
