@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from petstore.api.replies import Reply
 from petstore.versions import Version
 
@@ -30,5 +32,5 @@ class KeptPages:
             self._bytes = 0
             self._version = version
         self._pages[query] = reply
-        headers = sum(len(name) + len(value) for name, value in reply.headers)
+        headers = sum(map(len, chain.from_iterable(reply.headers)))
         self._bytes += len(query) + len(reply.body or b"") + headers + _OVERHEAD_BYTES
