@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks import servers
 from benchmarks.data import copy_of, database
-from benchmarks.interleaved import Plan, medians
+from benchmarks.interleaved import Plan, medians, medians_over_starts
 from benchmarks.load.closed import Load, run
 from benchmarks.report import Row
 from petstore.api import cursors
@@ -20,6 +20,7 @@ from petstore.pets import PageQuery, PetStatus
 ANIMALS = 300_000
 LIST = "/v1/pets?limit=20&status=available"
 POSTS_PER_SECOND = 50
+_WARM_UP_SECONDS = 1.0
 
 
 def page_bytes(port: int, key: str) -> int:
@@ -65,6 +66,17 @@ class Writing:
 
 def measure(plan: Plan) -> list[Row]:
     """The read rows."""
+    taken = medians_over_starts(_measure_once, plan)
+    base = taken["ceiling: plaintext"]
+    targets = {"list, unchanged data": ">= 0.65", "list, random cursors": ">= 0.25"}
+    return [
+        Row("read", name, value, "requests/s", value / base, "ceiling", targets.get(name, ""))
+        for name, value in taken.items()
+    ]
+
+
+def _measure_once(plan: Plan) -> dict[str, float]:
+    """Every row, with servers of its own that have answered for a while before."""
     source, (key, *_) = database(ANIMALS)
     exhausted_source, (spent_key, *_) = database(0, per_minute=1)
     with tempfile.TemporaryDirectory() as temporary:
@@ -83,8 +95,15 @@ def measure(plan: Plan) -> list[Row]:
                 with Writing(shop.port, key):
                     return load(shop, f"{LIST} {key}")()
 
-            load(exhausted, f"{LIST} {spent_key}", expect=429)()  # uses up the one request of the minute
-            taken = medians(
+            # Of these, one uses up the only request of its minute.
+            for server, line, expect in (
+                (top, "/", 200),
+                (dressed, "/", 200),
+                (shop, f"{LIST} {key}", 200),
+                (exhausted, f"{LIST} {spent_key}", 429),
+            ):
+                run(Load((line,), expect=expect), server.port, _WARM_UP_SECONDS)
+            return medians(
                 {
                     "ceiling: plaintext": load(top, "/"),
                     "plaintext with the headers of a list": load(dressed, "/"),
@@ -98,9 +117,3 @@ def measure(plan: Plan) -> list[Row]:
                 },
                 plan,
             )
-    base = taken["ceiling: plaintext"]
-    targets = {"list, unchanged data": ">= 0.65", "list, random cursors": ">= 0.25"}
-    return [
-        Row("read", name, value, "requests/s", value / base, "ceiling", targets.get(name, ""))
-        for name, value in taken.items()
-    ]
