@@ -72,7 +72,7 @@ class Application:
         path: bytes = scope["raw_path"]
         service = self._service
         assert service is not None, "the service has not started"
-        if path.startswith(b"/v1/") or path == b"/v1":
+        if path[:4] == b"/v1/" or path == b"/v1":
             return service.api(scope, receive, send)
         return service.site(scope, receive, send)
 

@@ -64,25 +64,26 @@ class UsageMeter:
 
     def __init__(self) -> None:
         self._changes = UsageChanges()
+        self._latest: dict[int, DailyUsage] = {}
 
     def count(self, account_id: int, key_id: int, now_ms: int, allowed: bool, deprecated: bool) -> None:
         """One authenticated request, admitted or refused."""
-        changes = self._changes
-        place = (account_id, now_ms // DAY_MS)
-        counts = changes.daily.get(place)
-        if counts is None:
-            counts = changes.daily[place] = DailyUsage(place[1])
+        counts, day = self._latest.get(account_id), now_ms // DAY_MS
+        if counts is None or counts.day != day:
+            counts = self._changes.daily.setdefault((account_id, day), DailyUsage(day))
+            self._latest[account_id] = counts
         if allowed:
             counts.requests += 1
         else:
             counts.refused += 1
         if deprecated:
             counts.deprecated += 1
-        changes.last_used_ms[key_id] = now_ms
+        self._changes.last_used_ms[key_id] = now_ms
 
     def drain(self) -> UsageChanges:
         """What was counted since the last call."""
         changes, self._changes = self._changes, UsageChanges()
+        self._latest.clear()
         return changes
 
 

@@ -33,7 +33,7 @@ def test_a_scrape_adds_up_all_workers(tmp_path: Path) -> None:
     SharedCounts(tmp_path, 1).write(some_counts())
     SharedCounts(tmp_path, 2).write(some_counts())
     metrics = Metrics(lambda: 10, SharedCounts(tmp_path, 3))
-    metrics.answered("listPets", 200, 0.001)
+    metrics.latencies("listPets", 200).observe(0.001, LATENCY_BOUNDS)
     metrics.refused("minute", ban_began=True)
     metrics.committed(5, 0.002)
     metrics.share()  # its own file is not added to what it knows itself

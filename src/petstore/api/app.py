@@ -69,7 +69,8 @@ class ApiApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = self._monotonic()
         request = read_request(scope, receive)
-        request.request_id = request.inbound_request_id() or b"%s-%x" % (self._id_prefix, next(self._ids))
+        if not request.request_id:
+            request.request_id = b"%s-%x" % (self._id_prefix, next(self._ids))
         route = self.router.find(request.path)
         operation = route.operation(request.method) if route is not None else None
         name = operation.name if operation is not None else "none"

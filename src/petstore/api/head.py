@@ -45,6 +45,7 @@ class Request(msgspec.Struct, gc=False):
 
     `values` has the header lines by their name, `repeated` the names that stand more than once, `size` counts
     the bytes of the target and of the lines, four more for each line: the colon, the space and its end.
+    `request_id` is the client's own, if it is a sane one, until the pipeline gives it another.
     """
 
     scope: Scope
@@ -66,13 +67,6 @@ class Request(msgspec.Struct, gc=False):
     def is_repeated(self, name: bytes) -> bool:
         """Whether a header that may stand once stands more often."""
         return name in self.repeated
-
-    def inbound_request_id(self) -> bytes | None:
-        """The client's own X-Request-Id, if it is a sane one."""
-        value = self.values.get(b"x-request-id")
-        if value is None or b"x-request-id" in self.repeated or _REQUEST_ID.fullmatch(value) is None:
-            return None
-        return value
 
     def bearer_token(self) -> bytes | None:
         """What follows `Bearer` in the one Authorization header; None when there is no such thing."""
@@ -116,7 +110,10 @@ def read_request(scope: Scope, receive: Receive) -> Request:
         values, repeated = _read_repeated(pairs)
         parts = [path, query, *chain.from_iterable(pairs)]
     size = len(b"".join(parts)) + 4 * len(pairs)
-    return Request(scope, receive, scope["method"], path, query, values, repeated, size)
+    request_id = values.get(b"x-request-id", b"")
+    if request_id and (b"x-request-id" in repeated or _REQUEST_ID.fullmatch(request_id) is None):
+        request_id = b""
+    return Request(scope, receive, scope["method"], path, query, values, repeated, size, request_id)
 
 
 def _read_repeated(

@@ -69,15 +69,20 @@ def error_reply(error: PetstoreError, *, credential_sent: bool = False) -> Reply
 
 
 @lru_cache(maxsize=1_024)
-def _account_policy(per_minute: int, per_day: int) -> Header:
-    """RateLimit-Policy of an account: each window's quota and length in seconds."""
-    return (b"ratelimit-policy", b'"minute";q=%d;w=60, "day";q=%d;w=86400' % (per_minute, per_day))
+def _account_limits(
+    per_minute: int, per_day: int, limit: int, reset_at: int
+) -> tuple[Header, Header, Header]:
+    """What stands for as long as a window does; the policy has each window's quota and length in seconds."""
+    policy = b'"minute";q=%d;w=60, "day";q=%d;w=86400' % (per_minute, per_day)
+    return _limits(limit, reset_at, policy)
 
 
-@lru_cache(maxsize=1_024)
-def _standing_limits(limit: int, reset_at: int) -> tuple[Header, Header]:
-    """What stands for as long as a window does."""
-    return ((b"x-ratelimit-limit", b"%d" % limit), (b"x-ratelimit-reset", b"%d" % reset_at))
+def _limits(limit: int, reset_at: int, policy: bytes) -> tuple[Header, Header, Header]:
+    return (
+        (b"x-ratelimit-limit", b"%d" % limit),
+        (b"x-ratelimit-reset", b"%d" % reset_at),
+        (b"ratelimit-policy", policy),
+    )
 
 
 def complete(reply: Reply, decision: AnyDecision, request_id: bytes) -> list[Header]:
@@ -88,27 +93,32 @@ def complete(reply: Reply, decision: AnyDecision, request_id: bytes) -> list[Hea
     """
     now = decision.now_ms // 1_000  # rounded down, so that what is left until a whole second is rounded up
     if isinstance(decision, Decision):
-        limit, remaining, reset_at = decision.per_minute, decision.minute_remaining, decision.minute_reset_at
+        per_minute, remaining, reset_at = (
+            decision.per_minute,
+            decision.minute_remaining,
+            decision.minute_reset_at,
+        )
         per_day, day_remaining, day_reset_at = decision.per_day, decision.day_remaining, decision.day_reset_at
-        policy = _account_policy(limit, per_day)
         left = b'"minute";r=%d;t=%d, "day";r=%d;t=%d' % (
             remaining,
             reset_at - now,
             day_remaining,
             day_reset_at - now,
         )
-        if not decision.minute_binds:
-            limit, remaining, reset_at = per_day, day_remaining, day_reset_at
+        if decision.minute_binds:
+            limit, reset, policy = _account_limits(per_minute, per_day, per_minute, reset_at)
+        else:
+            limit, reset, policy = _account_limits(per_minute, per_day, per_day, day_reset_at)
+            remaining = day_remaining
     else:
         window = decision.binding
-        limit, remaining, reset_at = window.limit, window.remaining, window.reset_at
-        policy = (b"ratelimit-policy", b'"address";q=%d;w=60' % limit)
-        left = b'"address";r=%d;t=%d' % (remaining, reset_at - now)
-    limit_header, reset_header = _standing_limits(limit, reset_at)
+        remaining = window.remaining
+        left = b'"address";r=%d;t=%d' % (remaining, window.reset_at - now)
+        limit, reset, policy = _limits(window.limit, window.reset_at, b'"address";q=%d;w=60' % window.limit)
     return [
-        limit_header,
+        limit,
         (b"x-ratelimit-remaining", b"%d" % remaining),
-        reset_header,
+        reset,
         policy,
         (b"ratelimit", left),
         (b"x-request-id", request_id),

@@ -22,7 +22,7 @@ class MemoryLimiter:
     def __init__(
         self, clock: Clock, policy: BanPolicy, versions: VersionSource, state: LimiterState | None = None
     ) -> None:
-        self._clock = clock
+        self._now_ms = clock.now_ms
         self._policy = policy
         self._versions = versions
         self._windows = state.windows if state else {}
@@ -45,7 +45,7 @@ class MemoryLimiter:
         if used is None:
             used = self._windows[grant.account_id] = AccountWindows()
         standing = self._standings.get(grant.key_id)
-        decision = decide(used, standing, grant, self._policy, self._clock.now_ms(), versions)
+        decision = decide(used, standing, grant, self._policy, self._now_ms(), versions)
         if decision.allowed:
             self._changed_accounts.add(grant.account_id)
         else:
@@ -64,7 +64,7 @@ class MemoryLimiter:
         )
         self._changed_accounts.clear()
         self._changed_keys.clear()
-        self._sweep(self._clock.now_ms())
+        self._sweep(self._now_ms())
         return changed
 
     def _sweep(self, now_ms: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import platform
-from bisect import bisect_left
 from collections.abc import Callable, Iterable
 
 import msgspec
@@ -41,17 +40,12 @@ class Metrics(Collector):
         self._lines_dropped = lines_dropped
         self._shared = shared
         self._counts = Counts()
-        self._answers = self._counts.answers
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
-    def answered(self, operation: str, status: int, seconds: float) -> None:
-        """One answer under /v1."""
-        histogram = self._answers.get((operation, status))
-        if histogram is None:
-            histogram = self._answers[operation, status] = Histogram.of(LATENCY_BOUNDS)
-        histogram.counts[bisect_left(LATENCY_BOUNDS, seconds)] += 1
-        histogram.total += seconds
+    def latencies(self, operation: str, status: int) -> Histogram:
+        """Where answers under /v1 are counted, within LATENCY_BOUNDS; always the same one."""
+        return self._counts.answers.setdefault((operation, status), Histogram.of(LATENCY_BOUNDS))
 
     def refused(self, window: str, *, ban_began: bool) -> None:
         """One 429, by the window that was used up, or `ban`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Protocol
 
 import structlog
@@ -9,6 +10,7 @@ import structlog
 from petstore.clock import Clock
 from petstore.decisions import AnyDecision
 from petstore.keys import Grant
+from petstore.ops.counts import LATENCY_BOUNDS, Histogram
 from petstore.ops.logs import AccessEntry, LogWriter
 from petstore.ops.metrics import Metrics
 
@@ -27,13 +29,17 @@ class ApiObserver:
 
     def __init__(self, metrics: Metrics, access_log: LogWriter | None) -> None:
         self._metrics = metrics
-        self._count = metrics.answered
+        self._latencies: dict[tuple[str, int], Histogram] = {}
         self._access_log = access_log
 
     def answered(
         self, request: Answered, operation: str, status: int, seconds: float, decision: AnyDecision
     ) -> None:
-        self._count(operation, status, seconds)
+        latencies = self._latencies.get((operation, status))
+        if latencies is None:
+            latencies = self._latencies[operation, status] = self._metrics.latencies(operation, status)
+        latencies.counts[bisect_left(LATENCY_BOUNDS, seconds)] += 1
+        latencies.total += seconds
         if status == 429:
             window = "ban" if decision.banned else decision.binding.name
             self._metrics.refused(window, ban_began=decision.ban_began)
