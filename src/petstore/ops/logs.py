@@ -51,8 +51,11 @@ def start(level: str, log_format: str, descriptor: int | None = None) -> LogWrit
     as_json = log_format == "json" or (log_format == "auto" and not os.isatty(descriptor))
     writer = LogWriter(as_json=as_json, descriptor=descriptor)
     printer = _Printer(writer.write)
+    # The renderer's own choice for traces shows the values of variables, and opens files for it.
     renderer: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(pad_event_to=0)
+        structlog.processors.JSONRenderer()
+        if as_json
+        else structlog.dev.ConsoleRenderer(pad_event_to=0, exception_formatter=structlog.dev.plain_traceback)
     )
     structlog.configure(
         processors=[
