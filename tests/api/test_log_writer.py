@@ -15,11 +15,12 @@ from petstore import config, counting
 from petstore.asgi import Application
 from petstore.errors import StoreUnavailable
 from petstore.ops import logs
+from petstore.ops.access_log import AccessEntry
 from tests.support.clock import ManualClock
 from tests.support.service import open_shop
 from tests.support.waiting import wait_for
 
-ENTRY = logs.AccessEntry(0, "mine-1", 1, 1, "listPets", 200, 0.5)
+ENTRY = AccessEntry(0, "mine-1", 1, 1, "listPets", 200, 0.5)
 AT_ONCE_SECONDS = 0.5
 CLOSED_SECONDS = 2.0  # one for the log's thread, and as much for a slow machine
 

@@ -1,4 +1,4 @@
-"""Logs: structlog for what happens, and the access log, one line a request. A thread writes both.
+"""Logs: structlog for what happens, and the thread that writes its lines and the access log (access_log.py).
 
 Nobody waits for standard error: a reader that has stopped reading costs lines, not answers, nor the stop.
 JSON when standard error is not a terminal. A line of the access log costs the request about a microsecond.
@@ -12,30 +12,18 @@ import select
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from itertools import groupby
 from queue import Empty, SimpleQueue
 
-import msgspec
 import structlog
+
+from petstore.ops.access_log import AccessEntry, json_lines, text_lines
 
 _WAITING_MAX = 100_000
 _BATCH_MAX = 10_000
 _PAUSE_SECONDS = 0.1
 _CLOSE_SECONDS = 1.0
 _NOWHERE = -1
-
-
-class AccessEntry(msgspec.Struct, gc=False):
-    """One answered request. Never the key, and nothing that a client can write at will but the request id."""
-
-    at_ms: int
-    request_id: str
-    account: int | None
-    key: int | None
-    operation: str
-    status: int
-    milliseconds: float
 
 
 class _Printer:
@@ -82,42 +70,11 @@ def _unchanged(_logger: object, _name: str, event: structlog.typing.EventDict) -
     return event
 
 
-def _as_json(entries: Sequence[AccessEntry]) -> bytes:
-    encoder = msgspec.json.Encoder()
-    return encoder.encode_lines(
-        [
-            {
-                "time": datetime.fromtimestamp(entry.at_ms / 1_000, UTC),
-                "event": "request",
-                "request_id": entry.request_id,
-                "account": entry.account,
-                "key": entry.key,
-                "operation": entry.operation,
-                "status": entry.status,
-                "ms": entry.milliseconds,
-            }
-            for entry in entries
-        ]
-    )
-
-
-def _as_text(entries: Sequence[AccessEntry]) -> bytes:
-    lines = []
-    for entry in entries:
-        time = datetime.fromtimestamp(entry.at_ms / 1_000, UTC).strftime("%H:%M:%S.%f")[:-3]
-        who = "-" if entry.account is None else f"{entry.account}/{entry.key}"
-        lines.append(
-            f"{time} {entry.status} {entry.operation:<10} {entry.milliseconds:>8.3f} ms"
-            f"  account/key {who}  request {entry.request_id}\n"
-        )
-    return "".join(lines).encode()
-
-
 class LogWriter:
     """A queue and the thread that writes it; past 100,000 waiting lines new ones are dropped and counted."""
 
     def __init__(self, *, as_json: bool, descriptor: int) -> None:
-        self._render: Callable[[Sequence[AccessEntry]], bytes] = _as_json if as_json else _as_text
+        self._render: Callable[[Sequence[AccessEntry]], bytes] = json_lines if as_json else text_lines
         self._descriptor = descriptor
         self._queue: SimpleQueue[AccessEntry | bytes] = SimpleQueue()
         self._closing = threading.Event()

@@ -10,8 +10,9 @@ import structlog
 from petstore.clock import Clock
 from petstore.decisions import AnyDecision
 from petstore.keys import Grant
+from petstore.ops.access_log import AccessEntry
 from petstore.ops.counts import LATENCY_BOUNDS, Histogram
-from petstore.ops.logs import AccessEntry, LogWriter
+from petstore.ops.logs import LogWriter
 from petstore.ops.metrics import Metrics
 
 _log = structlog.get_logger("petstore.api")
