@@ -35,7 +35,7 @@ def fault(line: str) -> str | None:
     """What is wrong with a command; None when the program has it, with all its options."""
     words = line.partition(" -- ")[0].split()
     command: click.Command = petstore
-    context = click.Context(petstore)
+    context = click.Context(petstore, **petstore.context_settings)
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         name = words.pop(0)
         found = command.get_command(context, name)
