@@ -1,4 +1,4 @@
-"""Files for containers, Kubernetes and systemd: checked by the tools that know their formats, and against the
+"""Files for containers and Kubernetes: checked by the tools that know their formats, and against the
 service: each setting in them exists, and each number fits the others."""
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from tests.deploy.files import (
     DEPLOY,
     MANIFESTS,
     NGINX,
-    UNITS,
     manifest,
     passes,
     settings_of,
@@ -52,30 +51,6 @@ class TestForm:
     def test_kubernetes(self) -> None:
         """Each object is one by the schemas of Kubernetes, without a member that these don't know."""
         passes(tool("kubernetes-validate", "--strict", "--quiet", *MANIFESTS))
-
-    @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
-    def test_units(self, path: Path, tmp_path: Path) -> None:
-        """systemd reads the unit without a remark, and rates its exposure as low."""
-        if not shutil.which("systemd-analyze"):
-            absent("systemd-analyze")
-        text = path.read_text(encoding="utf-8").replace("/opt/petstore/.venv/bin/petstore", "/bin/true")
-        copied = tmp_path / path.name.replace("@.", "@1.")
-        copied.write_text(text.replace("/usr/bin/curl", "/bin/true"))
-        done = subprocess.run(
-            ["systemd-analyze", "verify", copied], capture_output=True, text=True, timeout=50, check=False
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-        rated = ["systemd-analyze", "security", "--offline=true", "--threshold=20", copied]
-        done = subprocess.run(rated, capture_output=True, text=True, timeout=50, check=False)
-        assert done.returncode == 0, done.stdout[-200:]
-
-
-@pytest.mark.parametrize("path", UNITS, ids=[path.stem for path in UNITS])
-def test_a_unit_starts_the_service_again_however_long_a_database_is_away(path: Path) -> None:
-    """It ends at once without PostgreSQL; systemd's own bound on starts would give it up for good."""
-    settings = dict(unit(path.name))
-    assert settings["Restart"] == "on-failure"
-    assert (settings["RestartSec"], settings["StartLimitIntervalSec"]) == ("2", "0")
 
 
 class TestSettings:
@@ -111,17 +86,6 @@ class TestSettings:
             assert str(path.parent) == mount["mountPath"]
             assert path.name in manifest("Secret")["stringData"]
 
-    @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
-    def test_of_units(self, path: Path, tmp_path: Path) -> None:
-        """Environment= names settings, and each credential is loaded."""
-        text = " ".join(value for name, value in unit(path.name) if name == "Environment").replace("%i", "1")
-        environment = dict(word.split("=", 1) for word in text.split())
-        loaded = {value.split(":")[0] for name, value in unit(path.name) if name == "LoadCredential"}
-        for name in ("PETSTORE_DATABASE_URL_FILE", "PETSTORE_VALKEY_URL_FILE"):
-            assert environment[name].removeprefix("%d/") in loaded
-        del environment["PETSTORE_CONFIG"]
-        assert settings_of(environment, tmp_path).port == (8081 if "@" in path.name else 8080)
-
     def test_of_the_image(self, tmp_path: Path) -> None:
         """ENV names settings; the port that is exposed and asked is the default one."""
         text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
@@ -145,8 +109,8 @@ class TestNumbers:
             assert parse_duration(each["stop_grace_period"]) / 1_000 > needed(each["environment"])
         pod = manifest("Deployment")["spec"]["template"]["spec"]
         assert pod["terminationGracePeriodSeconds"] > needed(manifest("ConfigMap")["data"])
-        for path in UNITS:
-            assert int(dict(unit(path.name))["TimeoutStopSec"]) > needed({})
+        for name in ("petstore.service", "petstore@.service"):
+            assert int(dict(unit(name))["TimeoutStopSec"]) > needed({})
 
     def test_nginx_lets_idle_connections_go_before_a_replica_does(self, tmp_path: Path) -> None:
         """Within the drain, or a request could meet a connection that is being closed."""

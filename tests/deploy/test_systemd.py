@@ -1,0 +1,223 @@
+"""deploy/systemd: units as systemd reads them and against the service, the backup, and the settings file."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from petstore import config
+from tests.deploy.files import DEPLOY, UNITS, settings_of, unit
+from tests.support.postgres import absent
+from tests.support.server import PROGRAM, environment, issue_key
+
+SYSTEMD = DEPLOY / "systemd"
+SERVICES = [path for path in UNITS if path.stem != "petstore-backup"]
+TIMERS = sorted(SYSTEMD.glob("*.timer"))
+
+
+def analyze(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run systemd-analyze; skip where there is none."""
+    if not shutil.which("systemd-analyze"):
+        absent("systemd-analyze")
+    command = ["systemd-analyze", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """The units as they are installed, with programs that are on this machine."""
+    for path in (*UNITS, *TIMERS):
+        text = re.sub(r"/opt/petstore/[\w./]+|/usr/bin/curl", "/bin/true", path.read_text(encoding="utf-8"))
+        (tmp_path / path.name.replace("@.", "@1.")).write_text(text)
+    return tmp_path
+
+
+class TestUnits:
+    """What systemd says about them, and what each has to say to systemd."""
+
+    @pytest.mark.parametrize("path", [*UNITS, *TIMERS], ids=lambda path: path.name)
+    def test_systemd_reads_it_without_a_remark(self, path: Path, installed: Path) -> None:
+        """Every line is one that systemd knows."""
+        done = analyze("verify", installed / path.name.replace("@.", "@1."))
+        assert (done.returncode, done.stderr) == (0, "")
+
+    @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+    def test_its_exposure_is_low(self, path: Path, installed: Path) -> None:
+        """systemd rates it 2.0 or better, where a unit without any restriction has 9.6."""
+        unit_file = installed / path.name.replace("@.", "@1.")
+        done = analyze("security", "--offline=true", "--threshold=20", unit_file)
+        assert done.returncode == 0, done.stdout[-200:] + done.stderr
+
+    def test_all_are_restricted_in_the_same_way(self) -> None:
+        """The lists stand in each unit, so that one can be read and copied alone; they do not drift apart."""
+        texts = [path.read_text(encoding="utf-8") for path in UNITS]
+        lists = {
+            re.split(r"^CapabilityBoundingSet=", text, flags=re.M)[1].split("\n\n")[0].strip()
+            for text in texts
+        }
+        assert len(texts) >= 3
+        assert len(lists) == 1
+
+    @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+    def test_the_journal_keeps_every_line(self, path: Path) -> None:
+        """journald's own limit drops lines beyond about a thousand a second, errors among them."""
+        assert dict(unit(path.name))["LogRateLimitIntervalSec"] == "0"
+
+    @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+    def test_files_are_for_the_service_alone(self, path: Path) -> None:
+        """Other users of the machine can't read the database or its copies."""
+        settings = dict(unit(path.name))
+        assert settings["UMask"] == "0077"
+        if "StateDirectory" in settings:
+            assert settings["StateDirectoryMode"] == "0700"
+
+    @pytest.mark.parametrize("path", SERVICES, ids=lambda path: path.name)
+    def test_it_is_started_again_however_long_a_database_is_away(self, path: Path) -> None:
+        """It ends at once without PostgreSQL; systemd's own bound on starts would give it up for good."""
+        settings = dict(unit(path.name))
+        assert settings["Restart"] == "on-failure"
+        assert (settings["RestartSec"], settings["StartLimitIntervalSec"]) == ("2", "0")
+
+    @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+    def test_its_settings_are_those_of_commands(self, path: Path, tmp_path: Path) -> None:
+        """The file that the command reads, and besides it no more than the port of an instance."""
+        words = [value for name, value in unit(path.name) if name == "Environment"]
+        given = dict(word.replace("%i", "1").split("=", 1) for word in words)
+        named = given.pop("PETSTORE_CONFIG")
+        assert f"PETSTORE_CONFIG={named} " in (SYSTEMD / "petstore").read_text(encoding="utf-8")
+        assert settings_of(given, tmp_path).port == (8081 if "@" in path.name else 8080)
+
+
+class TestInstallation:
+    """The user, the directories and the settings file that the units count on."""
+
+    def test_the_user_is_made(self, tmp_path: Path) -> None:
+        """systemd-sysusers makes the user that every unit names."""
+        if not shutil.which("systemd-sysusers"):
+            absent("systemd-sysusers")
+        (tmp_path / "etc").mkdir()
+        command = ["systemd-sysusers", f"--root={tmp_path}", SYSTEMD / "petstore.sysusers"]
+        subprocess.run(command, check=True, timeout=20)
+        made = (tmp_path / "etc" / "passwd").read_text().split(":")[0]
+        assert {dict(unit(path.name))["User"] for path in UNITS} == {made}
+
+    def test_the_directories_are_made(self) -> None:
+        """Those where settings, database and copies are, closed to others."""
+        text = (SYSTEMD / "petstore.tmpfiles").read_text(encoding="utf-8")
+        made = {
+            path: (mode, user)
+            for path, mode, user in re.findall(r"^d (\S+) (\d+) (\w+) petstore$", text, re.M)
+        }
+        assert made == {
+            "/etc/petstore": ("0750", "root"),
+            "/var/lib/petstore": ("0700", "petstore"),
+            "/var/backups/petstore": ("0700", "petstore"),
+        }
+        backup = dict(unit("petstore-backup.service"))
+        assert backup["ReadWritePaths"] in made
+        assert f" {backup['ReadWritePaths']} " in backup["ExecStart"]
+
+    def test_the_settings_file_loads(self, tmp_path: Path) -> None:
+        """As it is, with SQLite where the units may write; and with the lines that are commented out."""
+        text = (SYSTEMD / "petstore.toml").read_text(encoding="utf-8")
+        settings = config.load({"PETSTORE_CONFIG": str(SYSTEMD / "petstore.toml")})
+        assert settings.database_url == "sqlite:////var/lib/petstore/petstore.db"
+        assert dict(unit("petstore.service"))["WorkingDirectory"] == "/var/lib/petstore"
+        whole = re.sub(r"^#(?=\w+ = )", "", text.replace('database_url = "sqlite', "#", 1), flags=re.M)
+        (tmp_path / "petstore.toml").write_text(whole)
+        settings = config.load({"PETSTORE_CONFIG": str(tmp_path / "petstore.toml")})
+        assert settings.database_url.startswith("postgresql://")
+        assert settings.workers == 4
+
+
+@pytest.mark.e2e
+class TestBackup:
+    """The script of petstore-backup.service, with the real program."""
+
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> Path:
+        """A database, and a directory for its copies."""
+        issue_key(tmp_path / "petstore.db")
+        (tmp_path / "copies").mkdir()
+        return tmp_path
+
+    def back_up(self, place: Path, keep: str = "3") -> subprocess.CompletedProcess[str]:
+        shell = environment({"database_url": f"sqlite:///{place}/petstore.db"})
+        command = [SYSTEMD / "backup", PROGRAM, place / "copies", keep]
+        return subprocess.run(command, env=shell, capture_output=True, text=True, timeout=50, check=False)
+
+    def names(self, place: Path) -> list[str]:
+        return sorted(path.name for path in (place / "copies").iterdir())
+
+    def test_the_newest_copies_are_kept(self, place: Path) -> None:
+        """Older ones go once there is a new one; what is not a copy of this script stays."""
+        old = [f"petstore-2026010{day}T020000Z.db" for day in (1, 2, 3, 4)]
+        for name in (*old, "before-the-move.db", "petstore-.db"):
+            (place / "copies" / name).write_text("a copy")
+        done = self.back_up(place)
+        assert done.returncode == 0, done.stderr
+        kept = self.names(place)
+        (new,) = [name for name in kept if name > old[-1] and name.startswith("petstore-2")]
+        assert kept == sorted([*old[2:], new, "before-the-move.db", "petstore-.db"])
+        assert (place / "copies" / new).stat().st_mode & 0o077 == 0
+
+    def test_a_copy_can_be_restored(self, place: Path) -> None:
+        """It is a database of its own, and sound."""
+        self.back_up(place)
+        (copy,) = self.names(place)
+        shell = environment({"database_url": f"sqlite:///{place}/restored.db"})
+        command = [PROGRAM, "db", "restore", place / "copies" / copy]
+        done = subprocess.run(command, env=shell, capture_output=True, text=True, timeout=50, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "keys            1" in done.stdout
+
+    @pytest.mark.parametrize("fault", ["gone", "damaged"])
+    def test_without_a_sound_copy_nothing_is_removed(self, place: Path, fault: str) -> None:
+        """The copies from before are what is left; none that is unsound takes the place of one of them."""
+        old = [f"petstore-2026010{day}T020000Z.db" for day in (1, 2, 3, 4)]
+        for name in old:
+            (place / "copies" / name).write_text("a copy")
+        database = place / "petstore.db"
+        if fault == "gone":
+            database.unlink()
+        else:
+            whole = database.read_bytes()
+            database.write_bytes(whole[:4_096] + bytes(len(whole) - 4_096))
+        done = self.back_up(place)
+        assert done.returncode != 0
+        assert done.stderr
+        assert [name for name in self.names(place) if name.startswith("petstore-")] == old
+
+    @pytest.mark.parametrize("number", ["", "0", "-1", "all"])
+    def test_a_number_that_would_remove_everything_is_refused(self, place: Path, number: str) -> None:
+        """Before anything is made."""
+        assert self.back_up(place, number).returncode == 2
+        assert self.names(place) == []
+
+
+def test_a_command_runs_as_the_user_of_the_service(tmp_path: Path) -> None:
+    """Whoever calls it: root by runuser, others by sudo, and the service's user by itself."""
+    script = (SYSTEMD / "petstore").read_text(encoding="utf-8")
+    for name in ("id", "runuser", "sudo"):
+        (tmp_path / name).write_text(f'#!/bin/sh\n[ {name} = id ] && echo "$WHO" && exit\necho {name} "$@"\n')
+        (tmp_path / name).chmod(0o755)
+    copied = tmp_path / "petstore"
+    copied.write_text(script.replace("/opt/petstore/.venv/bin/petstore", "echo ran"))
+    copied.chmod(0o755)
+
+    def called_by(user: str) -> str:
+        shell = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "WHO": user}
+        command = [copied, "keys", "issue", "two words"]
+        return subprocess.run(
+            command, env=shell, capture_output=True, text=True, timeout=10, check=True
+        ).stdout.strip()
+
+    end = "PETSTORE_CONFIG=/etc/petstore/petstore.toml echo ran keys issue two words"
+    assert called_by("petstore") == "ran keys issue two words"
+    assert called_by("root") == f"runuser --user petstore -- env {end}"
+    assert called_by("mia") == f"sudo --user petstore env {end}"
