@@ -82,6 +82,14 @@ def server_place(netloc: str) -> str:
     return netloc.rpartition("@")[2]
 
 
+def is_same_place(one: str, other: str) -> bool:
+    """Whether two URLs differ in user and password alone. Raises ValueError for one that can't be parsed."""
+    before, after = (
+        url._replace(netloc=server_place(url.netloc)) for url in (urlsplit(one), urlsplit(other))
+    )
+    return before == after
+
+
 def lock_for_serving(settings: Settings) -> AbstractContextManager[object]:
     """Hold the database for one service where the counters of the limits live in its process.
 

@@ -204,6 +204,24 @@ class TestNames:
         with pytest.raises(ConfigurationError, match=r"settings\.toml: no such setting: prot"):
             load(config=str(file))
 
+    @pytest.mark.parametrize(
+        ("content", "why"),
+        [
+            (b"host = 'h\xe9'", "it is not UTF-8"),
+            (b"host = " + b"[" * 5_000, "it is nested too deeply"),
+            (b"host." + b"a." * 5_000 + b"a = 1", "host takes one value or a list; it is a table"),
+            (b"workers = [[1], [{a = 2}]]", "workers takes one value or a list; it is a table"),
+        ],
+        ids=["latin-1", "nested", "dotted", "table in a list"],
+    )
+    def test_a_file_that_nobody_can_read_is_refused(self, tmp_path: Path, content: bytes, why: str) -> None:
+        """One line with the file's name, whatever is in it."""
+        file = tmp_path / "settings.toml"
+        file.write_bytes(content)
+        with pytest.raises(ConfigurationError, match=why) as refused:
+            load(config=str(file))
+        assert "settings.toml" in str(refused.value)
+
     def test_only_a_secret_can_be_read_from_a_file_of_its_own(self, tmp_path: Path) -> None:
         """PETSTORE_PORT_FILE is no setting."""
         file = tmp_path / "port"
@@ -294,6 +312,13 @@ class TestSecrets:
         """Never an empty secret."""
         with pytest.raises(ConfigurationError, match="PETSTORE_DATABASE_URL_FILE"):
             load(database_url_file=str(tmp_path / "absent"))
+
+    def test_another_encoding_is_refused(self, tmp_path: Path) -> None:
+        """Without a byte of the secret in the message."""
+        (tmp_path / "url").write_bytes(b"postgresql://u:hush\xe9@h/d")
+        with pytest.raises(ConfigurationError, match="it is not UTF-8") as refused:
+            load(database_url_file=str(tmp_path / "url"))
+        assert "e9" not in str(refused.value)
 
 
 class TestSharing:

@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-start")]
 def serve(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """`petstore serve` that is expected to end by itself."""
     given = {"database_url": f"sqlite:///{folder}/petstore.db", **settings}
+    given = {name: text for name, text in given.items() if text}
     return subprocess.run(
         [PROGRAM, "serve"],
         cwd=folder,
@@ -110,6 +111,27 @@ class TestRefusals:
         ended = serve(tmp_path, prot="8080")
         assert (ended.returncode, len(ended.stderr.splitlines())) == (78, 1)
         assert "PETSTORE_PROT: no such setting" in ended.stderr
+
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {"database_url": "postgresql://u:hush[hush@h/d"},
+            {"database_url": "postgresql://u:hu[hush]sh@h/d"},
+            {"database_url": "", "database_url_file": "latin-1"},
+            {"config": "latin-1"},
+            {"config": "nested"},
+            {"config": "dotted"},
+        ],
+        ids=["bracket", "brackets", "secret in latin-1", "latin-1", "nested", "dotted"],
+    )
+    def test_settings_that_nobody_can_read(self, tmp_path: Path, settings: dict[str, str]) -> None:
+        """Exit 78, whatever they are, and no part of a secret in the line."""
+        (tmp_path / "latin-1").write_bytes(b"host = 'hush\xe9'")
+        (tmp_path / "nested").write_text("host = " + "[" * 5_000)
+        (tmp_path / "dotted").write_text("host." + "a." * 5_000 + "a = 'hush'")
+        ended = serve(tmp_path, port=str(free_port()), **settings)
+        assert (ended.returncode, len(ended.stderr.splitlines())) == (78, 1)
+        assert "hush" not in ended.stderr
 
     def test_a_database_that_is_none(self, tmp_path: Path) -> None:
         """Exit 75: the store is unavailable; the file is left as it is."""

@@ -131,6 +131,68 @@ class TestSighup:
             assert server.workers() == before
             assert server.request("GET", "/v1/pets").status == 200
 
+    @pytest.mark.parametrize(
+        ("settings", "why"),
+        [
+            (b"database_url = 'postgresql://u:hush[hush@h/d'", "PETSTORE_DATABASE_URL is not understood"),
+            (b"database_url = 'postgresql://u:hu[hush]sh@h/d'", "PETSTORE_DATABASE_URL is not understood"),
+            (b"valkey_url = 'valkey://u:hush[hush@h'", "PETSTORE_VALKEY_URL"),
+            (b"host = 'h\xe9'", "it is not UTF-8"),
+            (b"host = " + b"[" * 5_000, "it is nested too deeply"),
+            (b"host." + b"a." * 5_000 + b"a = 'hush'", "host takes one value or a list"),
+        ],
+        ids=["bracket", "brackets", "valkey", "latin-1", "nested", "dotted"],
+    )
+    def test_settings_that_nobody_can_read_replace_nothing(
+        self, tmp_path: Path, settings: bytes, why: str
+    ) -> None:
+        """One line says why, without a part of what may be a secret; a later SIGHUP replaces again."""
+        file = tmp_path / "settings.toml"
+        database = f"database_url = 'sqlite:///{tmp_path / 'petstore.db'}'\n"
+        file.write_text(database)
+        with running_server(tmp_path, config=str(file), database_url=None) as server:
+            before = server.workers()
+            said = len(server.log)
+            file.write_bytes(settings)
+            server.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: "Not replaced" in server.log, "the refusal")
+            (line,) = [line for line in server.log[said:].splitlines() if "event" not in line]
+            assert why in line
+            assert "hush" not in line
+            assert server.request("GET", "/v1/pets").status == 200
+            assert server.workers() == before
+            file.write_text(database)
+            server.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: server.workers() not in ([], before), "the new worker")
+
+    def test_a_password_file_in_another_encoding_replaces_nothing(self, tmp_path: Path) -> None:
+        """The same for a file with nothing but a secret."""
+        secret = tmp_path / "url"
+        secret.write_text(f"sqlite:///{tmp_path / 'petstore.db'}")
+        with running_server(tmp_path, database_url=None, database_url_file=str(secret)) as server:
+            before = server.workers()
+            secret.write_bytes(b"postgresql://u:hush\xe9@h/d")
+            server.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: "Not replaced" in server.log, "the refusal")
+            assert "PETSTORE_DATABASE_URL_FILE" in server.log
+            assert "it is not UTF-8" in server.log
+            assert "xe9" not in server.log
+            assert server.workers() == before
+
+    def test_a_user_that_the_database_refuses_replaces_nothing(self, tmp_path: Path) -> None:
+        """Without Valkey the next worker starts after the end of this one, and would not come back."""
+        with fresh_database() as database:
+            secret = tmp_path / "url"
+            secret.write_text(database)
+            with running_server(tmp_path, database_url=None, database_url_file=str(secret)) as server:
+                before = server.workers()
+                secret.write_text(database.replace("petstore@", "nobody-there:hush@", 1))
+                server.process.send_signal(signal.SIGHUP)
+                wait_for(lambda: "Not replaced" in server.log, "the refusal")
+                assert "hush" not in server.log
+                assert server.workers() == before
+                assert server.request("GET", "/v1/pets").status == 200
+
     def test_another_database_needs_a_restart(self, tmp_path: Path) -> None:
         """The file is locked for this service; another one would serve without a lock."""
         settings = tmp_path / "settings.toml"

@@ -9,10 +9,10 @@ import socket
 import sys
 import tempfile
 import threading
+import traceback
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import click
 import msgspec
@@ -20,7 +20,7 @@ import msgspec
 from petstore.cli.groups import examples
 from petstore.cli.running import Session, with_store
 from petstore.clock import SystemClock
-from petstore.errors import ConfigurationError, Conflict
+from petstore.errors import ConfigurationError, Conflict, PetstoreError
 from petstore.plans import FREE
 
 if TYPE_CHECKING:
@@ -100,20 +100,11 @@ class _Serving:
 
     def renew(self) -> bool:
         """Read the settings anew; False, with the reason told, when they can't be used."""
-        from petstore import config
-
-        old = self._settings
         try:
-            new = config.load()
-            _refuse_another("PETSTORE_DATABASE_URL", old.database_url, new.database_url)
-            _refuse_another("PETSTORE_VALKEY_URL", old.valkey_url, new.valkey_url)
-            # What the parent itself has set up stays as it is.
-            new = msgspec.structs.replace(new, host=old.host, port=old.port, workers=old.workers)
-            config.check(new)
-        except ConfigurationError as error:
-            _say(f"Not replaced, the workers go on as they are: {error}")
+            self._settings = _renewed(self._settings)
+        except Exception as error:
+            _say(f"Not replaced, the workers go on as they are: {_reason(error)}")
             return False
-        self._settings = new
         _say("Replacing the workers.")
         return True
 
@@ -121,15 +112,47 @@ class _Serving:
         self._listener.close()
 
 
+def _renewed(old: Settings) -> Settings:
+    """The settings as they are now. Raises ConfigurationError, and StoreUnavailable when workers that can't
+    serve side by side would not come back with them.
+    """
+    from petstore import config, opening
+
+    new = config.load()
+    _refuse_another("PETSTORE_DATABASE_URL", old.database_url, new.database_url)
+    _refuse_another("PETSTORE_VALKEY_URL", old.valkey_url, new.valkey_url)
+    # What the parent itself has set up stays as it is.
+    new = msgspec.structs.replace(new, host=old.host, port=old.port, workers=old.workers)
+    config.check(new)
+    if opening.uses_server(new) and not new.valkey_url:
+        opening.has_database(new)
+    return new
+
+
 def _refuse_another(name: str, old: str, new: str) -> None:
     """Another user or password may come into force; another place would be used beside the one before."""
-    from petstore.opening import server_place
+    from petstore import opening
 
-    before, after = (url._replace(netloc=server_place(url.netloc)) for url in (urlsplit(old), urlsplit(new)))
-    if before != after:
+    try:
+        same = opening.is_same_place(old, new)
+    except ValueError:  # whose text may show a part of the password
+        raise ConfigurationError(
+            f"{name} is not understood. Write what is special in its password as %XX, such as %5B for [."
+        ) from None
+    if not same:
         raise ConfigurationError(
             f"{name}: another one needs a stop of every service that uses it, and a start."
         )
+
+
+def _reason(error: Exception) -> str:
+    """Why, in one line. What nobody foresaw may quote a secret: only its kind and its place are told."""
+    if isinstance(error, ConfigurationError):
+        return " ".join(str(error).split())
+    if isinstance(error, PetstoreError):
+        return error.message
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"an unexpected {type(error).__name__} at {Path(last.filename).name}:{last.lineno}."
 
 
 @contextlib.contextmanager

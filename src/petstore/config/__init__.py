@@ -112,23 +112,30 @@ def _check_sharing(settings: Settings) -> None:
 
 
 def _read_file(path: Path, known: Collection[str]) -> dict[str, str]:
+    unreadable = f"PETSTORE_CONFIG={str(path)!r} can't be read"
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:  # whose text shows a part of the file
+        raise ConfigurationError(f"{unreadable}: it is not UTF-8.") from None
+    except RecursionError:
+        raise ConfigurationError(f"{unreadable}: it is nested too deeply.") from None
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"PETSTORE_CONFIG={str(path)!r} can't be read: {error}.") from None
+        raise ConfigurationError(f"{unreadable}: {error}.") from None
     unknown = sorted(set(table) - set(known))
     if unknown:
         raise ConfigurationError(
             f"{path}: no such setting: {', '.join(unknown)}; `petstore config` lists them all."
         )
-    return {name: _as_text(value) for name, value in table.items()}
+    return {name: _as_text(path, name, value) for name, value in table.items()}
 
 
-def _as_text(value: object) -> str:
+def _as_text(path: Path, name: str, value: object) -> str:
+    if isinstance(value, list):
+        return ",".join(_as_text(path, name, part) for part in value)
+    if isinstance(value, dict):
+        raise ConfigurationError(f"{path}: {name} takes one value or a list; it is a table.")
     if isinstance(value, bool):
         return "on" if value else "off"
-    if isinstance(value, list):
-        return ",".join(map(_as_text, value))
     return str(value)
 
 
@@ -137,3 +144,7 @@ def _read_secret(path: Path, setting: Setting) -> str:
         return path.read_text(encoding="utf-8").strip()
     except OSError as error:
         raise ConfigurationError(f"{setting.variable}_FILE={str(path)!r} can't be read: {error}.") from None
+    except UnicodeDecodeError:  # whose text shows a part of the secret
+        raise ConfigurationError(
+            f"{setting.variable}_FILE={str(path)!r} can't be read: it is not UTF-8."
+        ) from None
