@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +14,10 @@ from petstore.pets import NewPet
 from petstore.plans import FREE
 from petstore.storage import Store, StoreOptions, open_storage
 from tests.support.clock import ManualClock
+from tests.support.crashes import Crashes
 from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.restarts import Load, started_again
+from tests.support.service import open_shop
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +72,15 @@ async def test_versions_after_a_crash_are_others(server: PostgresServer, store: 
         await store.versions.current()
     await started_again(server)
     assert await store.versions.current() != before
+
+
+async def test_nothing_is_kept_over_a_killed_process(
+    server: PostgresServer, database: str, tmp_path: Path
+) -> None:
+    """A process of the server is killed after a rollback: the server recovers without a new start and gives
+    out the same transaction ids again. An animal that was committed then is listed, and a key that was
+    revoked then is refused, by the very next request."""
+    async with open_shop(tmp_path, database_url=database) as shop:
+        crashes = Crashes(server, database, shop)
+        faults = [fault for _ in range(6) for fault in await crashes.round()]
+    assert faults == []

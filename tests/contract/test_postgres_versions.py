@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -14,7 +15,7 @@ from petstore.storage import Store, StoreOptions, open_storage
 from petstore.storage.postgres.versions import SnapshotSource
 from petstore.versions import UNKNOWN, Versions
 from tests.support.clock import ManualClock
-from tests.support.postgres import fresh_database
+from tests.support.postgres import fresh_database, run
 from tests.support.waiting import until
 
 
@@ -23,7 +24,7 @@ class Database:
 
     def __init__(self) -> None:
         self.asked = 0
-        self.answers: list[asyncio.Future[tuple[str, str]]] = []
+        self.answers: list[asyncio.Future[tuple[str, str, str]]] = []
 
     async def fetch_row(self, _sql: str) -> Any:
         self.asked += 1
@@ -31,7 +32,7 @@ class Database:
         return await self.answers[-1]
 
     def answer(self, text: str) -> None:
-        self.answers[-1].set_result((text, "start"))
+        self.answers[-1].set_result((text, "start", "0/1"))
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def source(database: Database) -> SnapshotSource:
 
 
 def of(text: str) -> Versions:
-    return Versions((text, "start"), (text, "start"))
+    return Versions((text, "start", "0/1"), (text, "start", "0/1"))
 
 
 class TestSharing:
@@ -156,3 +157,19 @@ class TestRealSnapshots:
         writing = asyncio.gather(*(write() for _ in range(4)))
         await asyncio.gather(writing, *(read() for _ in range(4)))
         assert all(len(found) == 1 for found in counts.values())
+
+    async def test_without_the_right_to_ask_nothing_is_kept(self, url: str, store: Store) -> None:
+        """Somebody took away what PUBLIC may: the service goes on, and takes nothing for unchanged."""
+        role = f"plain_{urlsplit(url).path[1:]}"
+        run(
+            url,
+            f"CREATE ROLE {role} LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role};"
+            " REVOKE EXECUTE ON FUNCTION pg_control_checkpoint() FROM PUBLIC",
+        )
+        plain = open_storage(url.replace("petstore@", f"{role}@", 1), ManualClock(), StoreOptions())
+        try:
+            assert await plain.versions.current() == plain.versions.known() == UNKNOWN
+            await plain.probe()
+        finally:
+            await plain.close()
+            run(url, f"DROP OWNED BY {role}; DROP ROLE {role}")

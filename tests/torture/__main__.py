@@ -9,7 +9,7 @@ import argparse
 import subprocess
 import sys
 
-_CAMPAIGNS = ("powercut", "limits", "restarts")
+_CAMPAIGNS = ("powercut", "limits", "restarts", "backend")
 
 
 def main() -> int:

@@ -21,6 +21,8 @@ UNKNOWN = (
 _COLLISIONS = ("40001", "40P01")
 # The server goes away, or is not there yet.
 _GONE = ("57P01", "57P02", "57P03", "57P05")
+# The user has no right to it; the server is of a kind that lacks it.
+_REFUSED = ("42501", "42883", "0A000")
 # The server has become, or always was, a copy: another connection may lead to the right one.
 _READ_ONLY = "25006"
 
@@ -64,6 +66,11 @@ def is_the_drivers(error: BaseException) -> bool:
 def is_lost(error: BaseException) -> bool:
     """Whether the connection is useless now; other idle ones may well be, too."""
     return _has_gone(error) or _state(error) == _READ_ONLY
+
+
+def is_refused(error: BaseException | None) -> bool:
+    """Whether the server does not let this user do that, or does not have it."""
+    return _state(error) in _REFUSED
 
 
 def is_answer(error: BaseException) -> bool:

@@ -1,38 +1,40 @@
 """Versions without shared counters: PostgreSQL's own snapshots, asked for once for all who wait.
 
-Equal snapshots see equal data. Every commit makes another one, that of counters too: what is kept is
-forgotten more often than it had to be, and never too late.
+Within one life of the server equal snapshots see equal data. Every commit makes another one, that of
+counters too: what is kept is forgotten more often than it had to be, and never too late.
 """
 
 from __future__ import annotations
 
-import asyncio
-
+from petstore.errors import StoreUnavailable
 from petstore.storage.postgres.database import Database
+from petstore.storage.postgres.faults import is_refused
+from petstore.storage.postgres.sharing import Shared
 from petstore.versions import UNKNOWN, Versions
 
-# With the moment of the server's start: a copy that takes over may count on with the same numbers.
-_SNAPSHOT = "SELECT pg_current_snapshot()::text, pg_postmaster_start_time()::text"
+# A life of the server ends with its restart, with the takeover by a copy, and with the crash of one of its
+# processes. After a crash it recovers without a new moment of start, and gives out again the transaction ids
+# of which nothing had reached the disk: the same snapshot can then stand for other data. But every recovery
+# ends with a checkpoint behind all of the log that had reached the disk, so behind the checkpoint before it.
+# Checkpoints in between, about one in five minutes, only make another version. No connection of ours has to
+# be open at the crash or has to notice it, and none is taken for what it was, also behind PgBouncer: the
+# answer itself says in which life it was given.
+_SNAPSHOT = (
+    "SELECT pg_current_snapshot()::text, pg_postmaster_start_time()::text, checkpoint_lsn::text"
+    " FROM pg_control_checkpoint()"
+)
 
 
 class SnapshotSource:
-    """Implements versions.VersionSource.
-
-    One question is on its way at a time. Whoever comes meanwhile shares the next one, which is sent later
-    than they came: so each answer is as new as every request that uses it.
-    """
+    """Implements versions.VersionSource."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._known = UNKNOWN
-        self._next: asyncio.Task[Versions] | None = None
-        self._sent: asyncio.Task[Versions] | None = None
+        self._asking: Shared[None, Versions] = Shared(self._ask)
 
     async def current(self) -> Versions:
-        if self._next is None:
-            self._next = asyncio.get_running_loop().create_task(self._ask(self._sent))
-            self._next.add_done_callback(_look_at)
-        return await asyncio.shield(self._next)  # others wait for it too
+        return await self._asking.answer(None)
 
     def fresh(self) -> None:
         """The server has to be asked."""
@@ -40,17 +42,14 @@ class SnapshotSource:
     def known(self) -> Versions:
         return self._known
 
-    async def _ask(self, before: asyncio.Task[Versions] | None) -> Versions:
-        if before is not None and not before.done():
-            await asyncio.wait([before])
-        self._sent, self._next = self._next, None
-        row = await self._database.fetch_row(_SNAPSHOT)
-        token = (row[0], row[1])
-        self._known = Versions(token, token)
+    async def _ask(self, _: set[None]) -> Versions:
+        try:
+            token = tuple(await self._database.fetch_row(_SNAPSHOT))
+        except StoreUnavailable as error:
+            if not is_refused(error.__cause__):
+                raise
+            # Somebody took PUBLIC's right to the function away: then nothing can be kept.
+            self._known = UNKNOWN
+        else:
+            self._known = Versions(token, token)
         return self._known
-
-
-def _look_at(task: asyncio.Task[Versions]) -> None:
-    """Its requests may all be gone: then nobody else asks how it ended."""
-    if not task.cancelled():
-        task.exception()
