@@ -17,7 +17,8 @@ from tests.architecture.sources import ROOT
 from tests.support.postgres import absent
 
 DEPLOY = ROOT / "deploy"
-NGINX = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
+NGINX = (DEPLOY / "nginx" / "nginx.conf").read_text(encoding="utf-8")
+SITE = (DEPLOY / "nginx" / "site.conf").read_text(encoding="utf-8")
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
 MANIFESTS = sorted(path for path in (DEPLOY / "kubernetes").glob("*.yaml") if path.stem != "kustomization")
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))

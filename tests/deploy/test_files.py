@@ -19,6 +19,7 @@ from tests.deploy.files import (
     DEPLOY,
     MANIFESTS,
     NGINX,
+    SITE,
     manifest,
     passes,
     settings_of,
@@ -114,9 +115,10 @@ class TestNumbers:
 
     def test_nginx_lets_idle_connections_go_before_a_replica_does(self, tmp_path: Path) -> None:
         """Within the drain, or a request could meet a connection that is being closed."""
-        idle = re.search(r"^    upstream .*?keepalive_timeout (\w+);", NGINX, re.M | re.S)
-        assert idle is not None
-        assert parse_duration(idle[1]) <= settings_of({}, tmp_path).drain / 2
+        for text in (NGINX, SITE):
+            idle = re.search(r"^ *upstream .*?keepalive_timeout (\w+);", text, re.M | re.S)
+            assert idle is not None
+            assert parse_duration(idle[1]) <= settings_of({}, tmp_path).drain / 2
 
     def test_nginx_knows_the_replicas(self) -> None:
         """Their addresses are those of the network, each as a first choice and in reserve."""
@@ -126,6 +128,16 @@ class TestNumbers:
             *((each, "max_fails") for each in addresses),
             *((each, "backup") for each in addresses),
         ]
+
+    def test_nginx_in_the_container_finds_its_files(self) -> None:
+        """Each file that is included is brought there by compose.yaml, beside the one that includes it."""
+        brought = {
+            each["target"]: COMPOSE["configs"][each["source"]]["file"]
+            for each in COMPOSE["services"]["nginx"]["configs"]
+        }
+        included = re.findall(r"include (\S+);", NGINX)
+        assert len(included) == 2
+        assert brought == {f"/etc/nginx/{name}": f"nginx/{name}" for name in ("nginx.conf", *included)}
 
     def test_the_image_is_made_from_the_lock(self) -> None:
         """With checksums, and from what the build may see."""

@@ -1,129 +1,37 @@
-"""deploy/nginx.conf in a real nginx, before replicas that answer, end early, or are not there."""
+"""deploy/nginx in a real nginx: what it repeats, passes on, refuses and writes down."""
 
 from __future__ import annotations
 
-import http.client
 import json
-import socket
-import socketserver
-import threading
+import re
+import shutil
+import ssl
+import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
+from http.client import HTTPSConnection
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.cluster import folder
+from tests.deploy.files import DEPLOY, SITE
+from tests.deploy.fronts import Front, Replica, nginx_before, running_front
+from tests.support.cluster import folder, is_free
 from tests.support.postgres import absent
 from tests.support.raw import RawConnection
-from tests.support.server import Response, free_port
+from tests.support.server import free_port
 from tests.support.waiting import wait_for
 from tools.cluster import programs
-from tools.cluster.parts import Nginx, answers
+from tools.cluster.programs import Child
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-nginx")]
 
 POST_HEADERS = {"Content-Type": "application/json"}
 
 
-class Replica(socketserver.ThreadingTCPServer):
-    """Counts what it is sent. `ends_early`: reads a request whole, and closes instead of answering."""
-
-    allow_reuse_address = True
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.ends_early = False
-        self.seen: list[tuple[str, str, dict[str, str], int]] = []
-        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
-
-    @property
-    def port(self) -> int:
-        return int(self.server_address[1])
-
-    def close(self) -> None:
-        self.shutdown()
-        self.server_close()
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: Replica
-
-    def _answer(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        if self.path != "/healthz":
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            self.server.seen.append((self.command, self.path, headers, len(body)))
-            if self.server.ends_early:
-                self.close_connection = True
-                return
-        self.send_response(200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"{}")
-
-    do_GET = do_POST = _answer  # noqa: N815  http.server's names
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing."""
-
-
-class Front:
-    """nginx, and the two replicas behind it."""
-
-    def __init__(self, port: int, replicas: list[Replica]) -> None:
-        self.port = port
-        self.replicas = replicas
-
-    @property
-    def seen(self) -> list[tuple[str, str, dict[str, str], int]]:
-        return [each for replica in self.replicas for each in replica.seen]
-
-    def ask(
-        self, method: str, target: str, body: bytes | None = None, headers: dict[str, str] | None = None
-    ) -> Response:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        try:
-            connection.request(method, target, body, headers or {})
-            answer = connection.getresponse()
-            return Response(answer, answer.read())
-        finally:
-            connection.close()
-
-
-@contextmanager
-def nginx_before(ports: tuple[int, int]) -> Iterator[int]:
-    program = programs.system_nginx()
-    if program is None:
-        absent("nginx")
-    assert program is not None
-    with folder() as path:
-        nginx = Nginx(Path(program), path, free_port(), ports)
-        nginx.launch()
-        wait_for(lambda: is_open(nginx.port), "nginx")
-        try:
-            yield nginx.port
-        finally:
-            nginx.stop()
-
-
-def is_open(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
 @pytest.fixture
 def front() -> Iterator[Front]:
-    replicas = [Replica(), Replica()]
-    with nginx_before((replicas[0].port, replicas[1].port)) as port:
-        assert answers(port, "/healthz")
-        yield Front(port, replicas)
-    for replica in replicas:
-        replica.close()
+    with running_front() as running:
+        yield running
 
 
 class TestOnceOrTwice:
@@ -164,9 +72,9 @@ class TestOnceOrTwice:
 
     def test_without_a_replica_the_answer_has_the_documented_form(self) -> None:
         """503 `unavailable` at once, and each request asks both again, however often they failed."""
-        with nginx_before((free_port(), free_port())) as port:
+        with nginx_before((free_port(), free_port())) as nginx:
             for _ in range(3):
-                answer = Front(port, []).ask("GET", "/v1/pets")
+                answer = Front(nginx.port, [], nginx.access_log).ask("GET", "/v1/pets")
                 assert (answer.status, answer.json()["status"]) == (503, 503)
                 assert answer.headers["content-type"] == "application/json"
 
@@ -229,3 +137,138 @@ class TestSizes:
         assert answer.status == 413
         assert json.loads(answer.body)["code"] == "payload_too_large"
         assert front.seen == []
+
+    def test_an_address_has_a_hundred_requests_at_the_same_time(self, front: Front) -> None:
+        """One more is 429 in the documented form at once, and there is room again after an answer."""
+        for replica in front.replicas:
+            replica.answers.clear()
+        waiting = [RawConnection(front.port) for _ in range(100)]
+        for connection in waiting:
+            connection.send(b"GET /v1/pets HTTP/1.1\r\nHost: a\r\n\r\n")
+        wait_for(lambda: len(front.seen) == 100, "a hundred requests to reach the replicas")
+        refused = front.ask("GET", "/v1/pets")
+        assert (refused.status, refused.json()["code"]) == (429, "rate_limited")
+        assert refused.headers["retry-after"] == "1"
+        for replica in front.replicas:
+            replica.answers.set()
+        for connection in waiting:
+            answer = connection.read()
+            assert answer is not None
+            assert answer.status == 200
+            connection.close()
+        assert front.ask("GET", "/v1/pets").status == 200
+
+
+class TestAccessLog:
+    """One line of JSON for each request."""
+
+    def test_a_request_is_found_by_its_id(self, front: Front) -> None:
+        """Who asked for what, what came of it, and the request id of the service's own log."""
+        front.ask("GET", "/v1/pets", None, {"User-Agent": 'a "quoted" one'})
+        wait_for(lambda: "/v1/pets" in front.log.read_text(), "the line")
+        line = json.loads(front.log.read_text().splitlines()[-1])
+        assert (line["client"], line["method"], line["path"]) == ("127.0.0.1", "GET", "/v1/pets")
+        assert (line["status"], line["upstream_status"]) == (200, "200")
+        assert (line["request_id"], line["agent"]) == ("the-id", 'a "quoted" one')
+        assert line["seconds"] >= 0
+
+    def test_no_secret_is_written(self, front: Front) -> None:
+        """Neither the Authorization header nor a key that somebody put into the query."""
+        front.ask(
+            "GET", "/v1/pets?api_key=pets_live_Secret", None, {"Authorization": "Bearer pets_live_Secret"}
+        )
+        wait_for(lambda: "/v1/pets" in front.log.read_text(), "the line")
+        assert "Secret" not in front.log.read_text()
+
+
+class TestOnAHost:
+    """deploy/nginx/site.conf, included by the nginx.conf of a host, with a certificate of the test."""
+
+    @pytest.fixture
+    def site(self) -> Iterator[Front]:
+        """nginx with TLS before one replica."""
+        program = programs.system_nginx()
+        if program is None or not shutil.which("openssl"):
+            absent("nginx or openssl")
+        port, replica = free_port(), Replica()
+        with folder() as path:
+            (path / "nginx.conf").write_text(_main(path))
+            (path / "petstore.conf").write_text(_placed(path, port, replica.port))
+            command = [
+                str(program),
+                "-e",
+                "stderr",
+                "-p",
+                path,
+                "-c",
+                path / "nginx.conf",
+                "-g",
+                "daemon off;",
+            ]
+            child = Child("nginx", command, path / "log")
+            child.start()
+            try:
+                wait_for(lambda: not is_free(port) or child.ended() is not None, "nginx")
+                assert child.ended() is None, (path / "log").read_text()
+                yield Front(port, [replica], path / "access.log")
+            finally:
+                child.stop()
+                replica.close()
+
+    def ask(self, site: Front, target: str) -> tuple[int, dict[str, str]]:
+        """A GET over TLS with the certificate checked: status and headers."""
+        trusting = ssl.create_default_context(cafile=site.log.parent / "fullchain.pem")
+        trusting.check_hostname = False
+        connection = HTTPSConnection("127.0.0.1", site.port, timeout=20, context=trusting)
+        try:
+            connection.request("GET", target)
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status, {name.lower(): value for name, value in answer.getheaders()}
+        finally:
+            connection.close()
+
+    def test_it_serves_with_tls(self, site: Front) -> None:
+        """The request reaches the service as it does in the cluster."""
+        status, _ = self.ask(site, "/v1//pets?a=%2F")
+        assert status == 200
+        ((_, path, headers, _),) = site.seen
+        assert (path, headers["x-forwarded-for"]) == ("/v1//pets?a=%2F", "127.0.0.1")
+
+    def test_browsers_are_told_to_stay_with_tls(self, site: Front) -> None:
+        """On answers of the service and on nginx's own."""
+        for target, expected in (("/v1/pets", 200), ("/metrics", 404)):
+            status, headers = self.ask(site, target)
+            assert (status, headers.get("strict-transport-security")) == (expected, "max-age=31536000")
+        site.replicas[0].ends_early = True
+        status, headers = self.ask(site, "/v1/pets")
+        assert (status, headers.get("strict-transport-security")) == (503, "max-age=31536000")
+
+    def test_without_tls_nothing_is_said_of_it(self, front: Front) -> None:
+        """The header has no meaning there, and behind another proxy that one decides."""
+        assert "strict-transport-security" not in front.ask("GET", "/v1/pets").headers
+
+
+def _main(path: Path) -> str:
+    """The part of a distribution's nginx.conf that matters: it includes what lies in a directory."""
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    places = " ".join(f"{kind}_temp_path {path}/{kind};" for kind in kinds)
+    return f"pid {path}/pid;\nevents {{}}\nhttp {{\n{places}\ninclude {path}/petstore.conf;\n}}\n"
+
+
+def _placed(path: Path, port: int, upstream: int) -> str:
+    """The site for this place: its port, its files, a new certificate, and this upstream."""
+    certificate = ("-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=api.example.com", "-days", "2")
+    files = ("-keyout", path / "privkey.pem", "-out", path / "fullchain.pem")
+    command: list[str | Path] = ["openssl", "req", *certificate, *files]
+    subprocess.run(command, check=True, capture_output=True, timeout=30)
+    for name in ("http.conf", "server.conf"):
+        text = (DEPLOY / "nginx" / name).read_text(encoding="utf-8")
+        (path / name).write_text(text.replace("/var/log/nginx/", f"{path}/"))
+    text = SITE.replace("/opt/petstore/deploy/nginx/", f"{path}/").replace(
+        "/etc/ssl/api.example.com/", f"{path}/"
+    )
+    text = re.sub(r"^    listen \[::\].*\n", "", text, flags=re.M)
+    return text.replace("listen 443", f"listen 127.0.0.1:{port}").replace(
+        "127.0.0.1:8080", f"127.0.0.1:{upstream}"
+    )

@@ -17,7 +17,7 @@ from tools.cluster import programs
 from tools.cluster.programs import Child, Unusable
 
 PETSTORE = Path(sys.executable).with_name("petstore")
-NGINX_CONF = Path(__file__).resolve().parents[2] / "deploy" / "nginx.conf"
+NGINX = Path(__file__).resolve().parents[2] / "deploy" / "nginx"
 _START_SECONDS = 30.0
 _LOOK_AGAIN_SECONDS = 0.02
 
@@ -177,11 +177,12 @@ def environment(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 class Nginx:
-    """nginx with deploy/nginx.conf, in which only addresses and directories are replaced."""
+    """nginx with deploy/nginx/nginx.conf, in which only addresses and directories are replaced."""
 
     def __init__(self, program: Path, folder: Path, port: int, replicas: tuple[int, int]) -> None:
         self.port = port
         self._folder = folder / "nginx"
+        self.access_log = self._folder / "access.log"
         self._replicas = replicas
         command: list[str | Path] = [
             program,
@@ -199,10 +200,21 @@ class Nginx:
     def launch(self) -> None:
         """Start, and wait for nothing."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        (self._folder / "nginx.conf").write_text(
-            placed(NGINX_CONF.read_text(encoding="utf-8"), self._folder, self.port, self._replicas)
-        )
+        for name, replaced in self._replaced().items():
+            (self._folder / name).write_text(placed(NGINX / name, replaced))
         self.child.start()
+
+    def _replaced(self) -> dict[str, dict[str, str]]:
+        """For each file what stands there for compose.yaml's network and its container."""
+        first, second = self._replicas
+        here = {
+            "172.30.57.11:8080": f"127.0.0.1:{first}",
+            "172.30.57.12:8080": f"127.0.0.1:{second}",
+            "listen 8080;": f"listen 127.0.0.1:{self.port};",
+            "/run/nginx/": f"{self._folder}/",
+            "worker_processes auto;": "worker_processes 2;",
+        }
+        return {"nginx.conf": here, "http.conf": {}, "server.conf": {"/var/log/nginx/": f"{self._folder}/"}}
 
     def start(self) -> None:
         self.launch()
@@ -212,16 +224,11 @@ class Nginx:
         self.child.stop(signal.SIGQUIT)
 
 
-def placed(text: str, folder: Path, port: int, replicas: tuple[int, int]) -> str:
-    """The configuration for this place instead of compose.yaml's network."""
-    for old, new in (
-        ("172.30.57.11:8080", f"127.0.0.1:{replicas[0]}"),
-        ("172.30.57.12:8080", f"127.0.0.1:{replicas[1]}"),
-        ("listen 8080;", f"listen 127.0.0.1:{port};"),
-        ("/run/nginx/", f"{folder}/"),
-        ("worker_processes auto;", "worker_processes 2;"),
-    ):
+def placed(file: Path, replaced: Mapping[str, str]) -> str:
+    """A configuration with these parts replaced. Raises Unusable when one of them is not there."""
+    text = file.read_text(encoding="utf-8")
+    for old, new in replaced.items():
         if old not in text:
-            raise Unusable(f"{NGINX_CONF} has no {old!r}, which stands for a part of this cluster.")
+            raise Unusable(f"{file} has no {old!r}, which stands for a part of this cluster.")
         text = text.replace(old, new)
     return text
