@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import shutil
+import signal
 import socket
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from petstore.keys import is_wellformed
 from tests.support.server import PROGRAM, environment, free_port, running_server
+from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-start")]
 
@@ -77,6 +82,32 @@ class TestFirstStart:
             assert "pets_live_" not in server.log
             assert "petstore accounts add NAME --plan free" in server.log
             assert server.request("GET", "/v1/pets").status == 401
+
+
+@pytest.fixture
+def many_descriptors() -> Iterator[list[int]]:
+    """As a careless parent leaves them to its children."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard not in (-1, resource.RLIM_INFINITY) and hard < 2_000:
+        pytest.skip("a process may not have so many descriptors here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2_000), hard))
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(1_100)]
+    try:
+        yield opened
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_descriptors_that_were_inherited(tmp_path: Path, many_descriptors: list[int]) -> None:
+    """The service's own then have numbers above 1,023: it starts, logs, replaces its worker and stops."""
+    with running_server(tmp_path, inherited=many_descriptors) as server:
+        before = server.workers()
+        server.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: server.workers() not in ([], before), "the new worker")
+        assert server.request("GET", "/v1/pets").status == 200
+        assert server.terminate() == 0
 
 
 class TestRefusals:

@@ -8,14 +8,11 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import apsw
 import pytest
 
-from petstore.serving.supervisor import Supervisor, WorkerFailed, _Worker
-from tests.support.clock import ManualClock
 from tests.support.postgres import fresh_database
 from tests.support.server import (
     PROGRAM,
@@ -35,61 +32,6 @@ _POST = (
     b"POST /v1/pets HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\n"
     b'Content-Length: 30\r\nAuthorization: Bearer %s\r\n\r\n{"name":"Rex","categoryId": 1}'
 )
-
-
-class Nothing:
-    """A job that is never begun."""
-
-    def work(self, number: int, ready: Callable[[], None]) -> int:
-        raise AssertionError(number, ready)
-
-    def renew(self) -> bool:
-        return True
-
-    def before_stop(self) -> None:
-        pass
-
-
-class Steered(Supervisor):
-    """Of two workers that are no processes: they begin, speak and end as a test says."""
-
-    def __init__(self, said: list[str], clock: ManualClock) -> None:
-        super().__init__(
-            Nothing(),
-            count=2,
-            overlap=True,
-            hangup_stops=False,
-            stop_seconds=1,
-            say=said.append,
-            monotonic=clock.monotonic,
-        )
-        self._clock = clock
-        self.started: list[int] = []
-        self.sent: list[tuple[int, signal.Signals]] = []
-
-    @property
-    def told(self) -> list[int]:
-        """Who was sent a signal, in order."""
-        return [pid for pid, _ in self.sent]
-
-    def _start(self, number: int) -> _Worker:
-        self.started.append(number)
-        pid = len(self.started)
-        worker = self._workers[pid] = _Worker(pid, number, self._clock.monotonic(), None)
-        return worker
-
-    def _send(self, pid: int, number: signal.Signals) -> None:
-        self.sent.append((pid, number))
-
-    def serves(self, pid: int) -> None:
-        reader, writer = os.pipe()
-        os.write(writer, b"1")
-        os.close(writer)
-        self._workers[pid].ready = reader
-        self._spoke(self._workers[pid])
-
-    def end(self, pid: int, code: int) -> None:
-        self._ended(self._workers.pop(pid), code)
 
 
 class TestSighup:
@@ -357,81 +299,6 @@ class TestEnds:
                     assert after.request("GET", "/healthz").status == 200
             finally:
                 server.kill()
-
-    def test_of_several_workers_the_others_go_on(self) -> None:
-        """One that dies again within seconds waits before the next try; the service goes on with the rest."""
-        said: list[str] = []
-        clock = ManualClock()
-        supervisor = Steered(said, clock)
-        for number in range(2):
-            supervisor._start(number)
-
-        def die(number: int) -> None:
-            (worker,) = [each for each in supervisor._workers.values() if each.number == number]
-            supervisor.end(worker.pid, 1)
-
-        die(0)
-        die(0)
-        assert supervisor.started == [0, 1, 0]
-        assert "died twice within seconds" in said[-1]
-        supervisor._start_rested()
-        assert supervisor.started == [0, 1, 0]
-        clock.advance(5)
-        supervisor._start_rested()
-        assert supervisor.started == [0, 1, 0, 0]
-        die(0)
-        die(1)
-        with pytest.raises(WorkerFailed):
-            die(1)
-        supervisor._signals.close()
-
-    def test_a_replaced_worker_that_ends_is_no_failure(self) -> None:
-        """Neither when SIGHUP comes again before its successor serves, nor when that one dies at once: every
-        place gets a worker that began after the last signal."""
-        said: list[str] = []
-        clock = ManualClock()
-        supervisor = Steered(said, clock)
-        supervisor._start(0)
-        supervisor._start(1)
-        supervisor._replace_all()  # 3 is to take the place of 1
-        supervisor._replace_all()
-        assert list(supervisor._workers) == [1, 2, 3]
-        supervisor.serves(3)
-        supervisor.serves(1)  # it was slow to say so; it does not take its successor's place
-        assert supervisor.told == [1]
-        supervisor.end(1, 0)
-        supervisor.serves(4)
-        supervisor.end(2, 0)  # the first round is over; the second one begins with 5 in the place of 3
-        assert list(supervisor._workers) == [3, 4, 5]
-        supervisor.serves(5)
-        supervisor.end(5, -9)  # while 3 still drains
-        assert said == ["Worker 0 ended with -9; starting another one."]
-        supervisor.serves(6)
-        supervisor.end(3, 0)
-        supervisor.serves(7)
-        supervisor.end(4, 0)
-        assert list(supervisor._workers) == [6, 7]
-        assert supervisor.told == [1, 2, 3, 3, 4]
-        assert len(said) == 1
-        supervisor._signals.close()
-
-    def test_a_worker_that_never_serves_is_ended(self) -> None:
-        """After half a minute, with a line: what it waits for may hang, and nobody would know."""
-        said: list[str] = []
-        clock = ManualClock()
-        supervisor = Steered(said, clock)
-        supervisor._workers = {
-            1: _Worker(1, 0, clock.monotonic(), None),
-            2: _Worker(2, 1, clock.monotonic(), ready=0),
-        }
-        clock.advance(29)
-        supervisor._kill_overdue()
-        assert (supervisor.sent, said) == ([], [])
-        clock.advance(1)
-        supervisor._kill_overdue()
-        assert supervisor.sent == [(2, signal.SIGKILL)]
-        assert said[0] == "Worker 1 does not serve after 30 s."
-        supervisor._signals.close()
 
     def test_a_start_that_fails_is_told(self, tmp_path: Path) -> None:
         """The reason stands in the log, also when it is found only in the worker."""

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -153,11 +153,13 @@ def issue_key(database: Path, name: str = "large", *, per_minute: int = 10**6, p
     return asyncio.run(issue())
 
 
-def start_server(folder: Path, *, port: int | None = None, **settings: str | None) -> Server:
+def start_server(
+    folder: Path, *, port: int | None = None, inherited: Collection[int] = (), **settings: str | None
+) -> Server:
     """Start a server on `folder`/petstore.db and wait until it answers; end it with `terminate` or `kill`.
 
-    A setting that is None is not set. Without `port` it is a free one, and another one when somebody was
-    quicker to take it.
+    A setting that is None is not set; `inherited` are descriptors that it gets besides. Without `port` it is
+    a free one, and another one when somebody was quicker to take it.
     """
     database = folder / "petstore.db"
     for attempt in range(_ATTEMPTS):
@@ -180,6 +182,7 @@ def start_server(folder: Path, *, port: int | None = None, **settings: str | Non
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                pass_fds=inherited,
             )
         server = Server(process, chosen, database, log_file)
         try:
@@ -196,9 +199,11 @@ def start_server(folder: Path, *, port: int | None = None, **settings: str | Non
 
 
 @contextmanager
-def running_server(folder: Path, *, port: int | None = None, **settings: str | None) -> Iterator[Server]:
+def running_server(
+    folder: Path, *, port: int | None = None, inherited: Collection[int] = (), **settings: str | None
+) -> Iterator[Server]:
     """A server for the length of a block, stopped with SIGTERM and, should that fail, killed."""
-    server = start_server(folder, port=port, **settings)
+    server = start_server(folder, port=port, inherited=inherited, **settings)
     try:
         yield server
     finally:

@@ -24,10 +24,11 @@ from petstore.errors import ConfigurationError, Conflict, PetstoreError
 from petstore.plans import FREE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from petstore.config import Settings
     from petstore.opening import Store
+    from petstore.serving.process import Report
 
 _CONNECTIONS_MAX = 16_384
 _DESCRIPTORS_KEPT_BACK = 128
@@ -88,25 +89,27 @@ class _Serving:
         self._listener = listener
         self._connections = connections
 
-    def work(self, number: int, ready: Callable[[], None]) -> int:
+    def work(self, number: int, report: Report) -> int:
         from petstore.serving import worker
 
         return worker.run(
             self._settings,
             self._counts_directory,
             lambda application: worker.HttpServer(application.answer, self._listener, self._connections),
-            ready,
+            report,
         )
 
-    def renew(self) -> bool:
-        """Read the settings anew; False, with the reason told, when they can't be used."""
-        try:
-            self._settings = _renewed(self._settings)
-        except Exception as error:
-            _say(f"Not replaced, the workers go on as they are: {_reason(error)}")
-            return False
-        _say("Replacing the workers.")
-        return True
+    def renew(self) -> None:
+        self._settings = _renewed(self._settings)
+
+    def explain(self, error: Exception) -> str:
+        """What nobody foresaw may quote a secret: only its kind and its place are told."""
+        if isinstance(error, ConfigurationError):
+            return " ".join(str(error).split())
+        if isinstance(error, PetstoreError):
+            return error.message
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return f"an unexpected {type(error).__name__} at {Path(last.filename).name}:{last.lineno}."
 
     def before_stop(self) -> None:
         self._listener.close()
@@ -143,16 +146,6 @@ def _refuse_another(name: str, old: str, new: str) -> None:
         raise ConfigurationError(
             f"{name}: another one needs a stop of every service that uses it, and a start."
         )
-
-
-def _reason(error: Exception) -> str:
-    """Why, in one line. What nobody foresaw may quote a secret: only its kind and its place are told."""
-    if isinstance(error, ConfigurationError):
-        return " ".join(str(error).split())
-    if isinstance(error, PetstoreError):
-        return error.message
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"an unexpected {type(error).__name__} at {Path(last.filename).name}:{last.lineno}."
 
 
 @contextlib.contextmanager

@@ -153,4 +153,6 @@ class LogWriter:
             try:
                 rest = rest[os.write(self._descriptor, rest) :]
             except BlockingIOError:  # somebody who shares standard error has made it non-blocking
-                select.select([], [self._descriptor], [])
+                waiting = select.poll()  # unlike select(), for a descriptor of any number
+                waiting.register(self._descriptor, select.POLLOUT)
+                waiting.poll()

@@ -21,7 +21,7 @@ from granian.server.embed import Server
 from petstore.asgi import Application
 from petstore.config import Settings
 from petstore.serving import listener as listeners
-from petstore.serving.supervisor import REPLACED
+from petstore.serving.process import REPLACED, Report
 
 BACKLOG = 2_048
 _HEADER_TIMEOUT_MS = 10_000
@@ -60,9 +60,9 @@ def run(
     settings: Settings,
     counts_directory: Path | None,
     server: Callable[[Application], HttpServer],
-    ready: Callable[[], None],
+    report: Report,
 ) -> int:
-    """Serve until SIGTERM, SIGINT or REPLACED, and call `ready` as soon as it does; the process's exit code.
+    """Serve until SIGTERM, SIGINT or REPLACED, and report as soon as it does; the process's exit code.
 
     They are blocked when this is called, and heeded from the first turn of the loop on.
     """
@@ -70,7 +70,7 @@ def run(
     asyncio.set_event_loop(loop)
     application = Application(settings, counts_directory=counts_directory)
     try:
-        return loop.run_until_complete(_Worker(application, server(application), settings, ready).serve())
+        return loop.run_until_complete(_Worker(application, server(application), settings, report).serve())
     finally:
         loop.close()
 
@@ -86,12 +86,12 @@ class _Worker:
     """One application from its start to its stop."""
 
     def __init__(
-        self, application: Application, server: HttpServer, settings: Settings, ready: Callable[[], None]
+        self, application: Application, server: HttpServer, settings: Settings, report: Report
     ) -> None:
         self._application = application
         self._server = server
         self._pause_seconds = settings.drain / 1_000
-        self._ready = ready
+        self._report = report
         self._is_replaced = True
         self._parent = os.getppid()
         self._told_to_stop = asyncio.Event()
@@ -103,7 +103,7 @@ class _Worker:
             return 1
         collect_garbage_seldom()
         serving = asyncio.create_task(self._server.serve())
-        self._ready()
+        self._report.ready()
         await _first_of(self._told_to_stop.wait(), serving)
         if not serving.done():
             await self._drain()

@@ -1,0 +1,128 @@
+"""One worker's process as its parent has it: forked, heard over a pipe, told to stop, killed, reaped.
+
+What is done about it, and when, is decided in supervisor.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+
+from petstore.serving.signals import TAKEN, SignalPipe
+
+REPLACED = signal.SIGUSR1  # what a worker is told whose place another one takes
+_READY = b"r"
+
+
+class Report:
+    """The worker's end of the pipe."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+
+    def ready(self) -> None:
+        """Tell the parent that this worker serves."""
+        os.write(self._pipe, _READY)
+
+
+class Process:
+    """A worker. Moments are seconds on the parent's clock."""
+
+    def __init__(self, pid: int, number: int, began: float, pipe: int) -> None:
+        self.pid = pid
+        self.number = number
+        self.began = began
+        self.serves = False
+        self.is_second = False  # started because one before it had died
+        self.kill_at: float | None = None  # set once it was told to stop
+        self._pipe = pipe
+
+    @classmethod
+    def start(cls, number: int, work: Callable[[Report], int], signals: SignalPipe, began: float) -> Process:
+        """Fork a worker that does the `work` and ends with the exit code that it gives."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+        os.set_blocking(writer, False)
+        parent = os.getpid()
+        # A signal that the child took before it let go of the parent's pipe would reach the parent.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, TAKEN)
+        pid = os.fork()
+        if pid == 0:
+            os.close(reader)
+            _live(lambda: work(Report(writer)), signals, parent)
+        os.close(writer)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        return cls(pid, number, began, reader)
+
+    def fileno(self) -> int:
+        """The parent's end of the pipe; -1 when the worker has closed its own."""
+        return self._pipe
+
+    def listen(self) -> None:
+        """Take in what the worker has said. An end without a word is for SIGCHLD to tell."""
+        with contextlib.suppress(BlockingIOError):
+            said = os.read(self._pipe, 4_096)
+            self.serves = self.serves or _READY in said
+            if not said:
+                self._hang_up()
+
+    @property
+    def was_told_to_stop(self) -> bool:
+        return self.kill_at is not None
+
+    def tell(self, number: signal.Signals, kill_at: float) -> None:
+        """Tell the worker to stop. It is to be killed at the first moment that was set for it."""
+        if self.kill_at is None:
+            self.kill_at = kill_at
+        self.send(number)
+
+    def send(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def reap(self) -> int | None:
+        """The exit code of a worker that has ended, or minus the signal's number; None while it lives."""
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        if not pid:
+            return None
+        self._hang_up()
+        return os.waitstatus_to_exitcode(status)
+
+    def _hang_up(self) -> None:
+        if self._pipe >= 0:
+            os.close(self._pipe)
+            self._pipe = -1
+
+
+def _live(work: Callable[[], int], signals: SignalPipe, parent: int) -> None:
+    """The child's whole life. What it may be told waits, blocked, until its work heeds it."""
+    code = 1
+    try:
+        signals.close()
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, {signal.SIGTERM, signal.SIGINT, REPLACED})
+        _die_with_parent()
+        if os.getppid() == parent:  # else it has ended before the kernel was told to mind
+            code = work()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _die_with_parent() -> None:
+    """A parent that is killed leaves no worker behind (Linux)."""
+    if sys.platform == "linux":
+        import ctypes
+
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)

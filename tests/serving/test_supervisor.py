@@ -1,0 +1,170 @@
+"""The parent's policy, with workers that are no processes and a clock that a test moves."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from petstore.serving.process import Process, Report
+from petstore.serving.supervisor import Supervisor, WorkerFailed
+from tests.support.clock import ManualClock
+
+
+class Nothing:
+    """A job that is never begun."""
+
+    def work(self, number: int, report: Report) -> int:
+        raise AssertionError(number, report)
+
+    def renew(self) -> None:
+        pass
+
+    def explain(self, error: Exception) -> str:
+        return f"{type(error).__name__}."
+
+    def before_stop(self) -> None:
+        pass
+
+
+class Puppet(Process):
+    """A worker that speaks and ends as a test says; what it is sent is kept."""
+
+    def __init__(self, pid: int, number: int, began: float, sent: list[tuple[int, signal.Signals]]) -> None:
+        super().__init__(pid, number, began, -1)
+        self._sent = sent
+
+    def listen(self) -> None:
+        self.serves = True
+
+    def send(self, number: signal.Signals) -> None:
+        self._sent.append((self.pid, number))
+
+
+class Steered(Supervisor):
+    """Of two workers that are puppets."""
+
+    def __init__(self, said: list[str], clock: ManualClock) -> None:
+        super().__init__(
+            Nothing(),
+            count=2,
+            overlap=True,
+            hangup_stops=False,
+            stop_seconds=1,
+            say=said.append,
+            monotonic=clock.monotonic,
+        )
+        self._clock = clock
+        self.started: list[int] = []
+        self.sent: list[tuple[int, signal.Signals]] = []
+
+    @property
+    def told(self) -> list[int]:
+        """Who was sent a signal, in order."""
+        return [pid for pid, _ in self.sent]
+
+    def _start(self, number: int) -> Process:
+        self.started.append(number)
+        pid = len(self.started)
+        process = self._processes[pid] = Puppet(pid, number, self._clock.monotonic(), self.sent)
+        return process
+
+    def serves(self, pid: int) -> None:
+        self._listen(self._processes[pid])
+
+    def end(self, pid: int, code: int) -> None:
+        self._ended(self._processes.pop(pid), code)
+
+
+class TestPolicy:
+    """What becomes of workers that end, that are replaced, and that never serve."""
+
+    def test_of_several_workers_the_others_go_on(self) -> None:
+        """One that dies again within seconds waits before the next try; the service goes on with the rest."""
+        said: list[str] = []
+        clock = ManualClock()
+        supervisor = Steered(said, clock)
+        for number in range(2):
+            supervisor._start(number)
+
+        def die(number: int) -> None:
+            (process,) = [each for each in supervisor._processes.values() if each.number == number]
+            supervisor.end(process.pid, 1)
+
+        die(0)
+        die(0)
+        assert supervisor.started == [0, 1, 0]
+        assert "died twice within seconds" in said[-1]
+        supervisor._start_rested()
+        assert supervisor.started == [0, 1, 0]
+        clock.advance(5)
+        supervisor._start_rested()
+        assert supervisor.started == [0, 1, 0, 0]
+        die(0)
+        die(1)
+        with pytest.raises(WorkerFailed):
+            die(1)
+        supervisor._signals.close()
+
+    def test_a_replaced_worker_that_ends_is_no_failure(self) -> None:
+        """Neither when SIGHUP comes again before its successor serves, nor when that one dies at once: every
+        place gets a worker that began after the last signal."""
+        said: list[str] = []
+        clock = ManualClock()
+        supervisor = Steered(said, clock)
+        supervisor._start(0)
+        supervisor._start(1)
+        supervisor._restart_all()  # 3 is to take the place of 1
+        supervisor._restart_all()
+        assert list(supervisor._processes) == [1, 2, 3]
+        supervisor.serves(3)
+        supervisor.serves(1)  # it was slow to say so; it does not take its successor's place
+        assert supervisor.told == [1]
+        supervisor.end(1, 0)
+        supervisor.serves(4)
+        supervisor.end(2, 0)  # the first round is over; the second one begins with 5 in the place of 3
+        assert list(supervisor._processes) == [3, 4, 5]
+        supervisor.serves(5)
+        supervisor.end(5, -9)  # while 3 still drains
+        assert said == ["Worker 0 ended with -9; starting another one."]
+        supervisor.serves(6)
+        supervisor.end(3, 0)
+        supervisor.serves(7)
+        supervisor.end(4, 0)
+        assert list(supervisor._processes) == [6, 7]
+        assert supervisor.told == [1, 2, 3, 3, 4]
+        assert len(said) == 1
+        supervisor._signals.close()
+
+    def test_a_worker_that_never_serves_is_ended(self) -> None:
+        """After half a minute, with a line: what it waits for may hang, and nobody would know."""
+        said: list[str] = []
+        clock = ManualClock()
+        supervisor = Steered(said, clock)
+        supervisor._start(0)
+        supervisor._start(1)
+        supervisor.serves(1)
+        clock.advance(29)
+        supervisor._kill_overdue()
+        assert (supervisor.sent, said) == ([], [])
+        clock.advance(1)
+        supervisor._kill_overdue()
+        assert supervisor.sent == [(2, signal.SIGKILL)]
+        assert said[0] == "Worker 1 does not serve after 30 s."
+        supervisor._signals.close()
+
+    @pytest.mark.parametrize("error", [ValueError("hush"), RecursionError(), OSError(), UnicodeError()])
+    def test_no_reload_ends_it(self, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+        """Whatever preparing for new workers raises: a line says so, and the present ones stay."""
+        said: list[str] = []
+        supervisor = Steered(said, ManualClock())
+        supervisor._start(0)
+
+        def fail(_job: object) -> None:
+            raise error
+
+        monkeypatch.setattr(Nothing, "renew", fail)
+        supervisor._handle_signals(bytes([signal.SIGHUP]))
+        assert said == [f"Not replaced, the workers go on as they are: {type(error).__name__}."]
+        assert (supervisor.started, supervisor.sent) == ([0], [])
+        supervisor._signals.close()
