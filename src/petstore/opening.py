@@ -24,7 +24,7 @@ from petstore.storage import (
 )
 from petstore.storage.observer import StoreObserver
 from petstore.storage.reports import CheckReport
-from petstore.storage.sqlite import upkeep
+from petstore.storage.sqlite import files, lock, upkeep
 from petstore.storage.sqlite.upkeep import Restored
 from petstore.versions import LEASE_SECONDS, Publisher, WaitingPublisher
 
@@ -101,7 +101,17 @@ def lock_for_serving(settings: Settings) -> AbstractContextManager[object]:
         from petstore.storage.postgres.upkeep import held_for_serving
 
         return held_for_serving(settings.database_url, tuning(_options(settings)))
-    return upkeep.lock_for_serving(str(database_path(settings)))
+    return lock.lock_for_serving(str(database_path(settings)), create=True)
+
+
+def warnings_before_start(settings: Settings) -> list[str]:
+    """What somebody should see to, though the service starts: one line each."""
+    if uses_server(settings):
+        return []
+    path = str(database_path(settings))
+    if not files.readable_by_others(path):
+        return []
+    return [f"Warning: {path} can be read by every user of this machine; chmod 600 {path} ends that."]
 
 
 def database_path(settings: Settings) -> Path:
@@ -131,7 +141,8 @@ def has_database(settings: Settings) -> bool:
         from petstore.storage.postgres.upkeep import is_made
 
         return is_made(settings.database_url, tuning(_options(settings)))
-    return database_path(settings).exists()
+    path = database_path(settings)
+    return path.exists() and path.stat().st_size > 0  # a server that starts makes it empty first
 
 
 def migrate_database(settings: Settings) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from petstore import config
 from petstore.opening import lock_for_serving
 from tests.cli.conftest import Cli
+from tests.support.rights import without_rights
+from tests.support.server import PROGRAM, environment
 
 
 def damage(shop: Cli) -> None:
@@ -127,6 +130,24 @@ class TestBackup:
     def test_missing_directory_is_wrong_usage(self, shop: Cli):
         """The path is named, rather than the database blamed."""
         assert "There is no directory" in shop.refused(2, "db", "backup", str(shop.folder / "no" / "x.db"))
+
+    def test_a_place_that_cannot_be_written(self, shop: Cli):
+        """It is the target that is named, and no job should try it again: exit code 1."""
+        place = shop.folder / "backups"
+        place.mkdir(mode=0o500)
+        ended = subprocess.run(
+            [*without_rights(), PROGRAM, "db", "backup", place / "x.db"],
+            env=environment({"database_url": f"sqlite:///{shop.database}"}),
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        assert ended.returncode == 1
+        assert ended.stderr == (
+            f"petstore: The backup can't be written to {place}/x.db: Permission denied."
+            " Let this user write there, or name another place.\n"
+        )
 
     def test_directory_is_wrong_usage(self, shop: Cli):
         """FILE is a file."""

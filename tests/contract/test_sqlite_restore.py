@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import apsw
@@ -175,14 +176,14 @@ class TestBesideOthers:
 
     def test_what_is_written_just_before_is_kept(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         """While the backup is read, the lock is not held yet: such a write is in the kept copy."""
-        original = upkeep._stage
+        original = upkeep.staged
 
-        def stage(source: str, target: str, busy_timeout_ms: int) -> str:
+        def stage(source: str, *more: object, **options: object) -> AbstractContextManager[str]:
             if source == str(place.backup):
                 place.add("just before")
-            return original(source, target, busy_timeout_ms)
+            return original(source, *more, **options)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(upkeep, "_stage", stage)
+        monkeypatch.setattr(upkeep, "staged", stage)
         assert place.names(place.restore().kept) == [*LATER, "just before"]
 
     def test_a_writer_in_the_middle_of_a_transaction_stops_the_restore(self, place: Place) -> None:

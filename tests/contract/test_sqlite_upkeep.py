@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import apsw
 import pytest
 
-from petstore.errors import ConfigurationError, Conflict, NotFound, StoreUnavailable
+from petstore.errors import ConfigurationError, Conflict, NotFound
 from petstore.pets import NewPet, Pet
 from petstore.plans import FREE
-from petstore.storage.sqlite import upkeep
+from petstore.storage.sqlite import staging, upkeep
+from petstore.storage.sqlite.connection import migrate
+from petstore.storage.sqlite.lock import lock_for_serving
 from petstore.storage.sqlite.store import SqliteStore
 from tests.support.clock import ManualClock
+from tests.support.disk import mounted_disk
 from tests.support.waiting import until
 
 
@@ -125,9 +130,40 @@ class TestBackup:
         assert list(tmp_path.iterdir()) == []
 
     async def test_a_target_that_cannot_be_written(self, store: SqliteStore, path: Path) -> None:
-        """The store's own error, and no half of a backup."""
-        with pytest.raises(StoreUnavailable):
+        """Told as what it is, and no half of a backup."""
+        with pytest.raises(Conflict, match=r"can't be written to .*: No such file or directory"):
             upkeep.backup(str(path), str(path.parent / "absent" / "backup.db"), 1_000)
+
+    async def test_no_room_for_it(self, store: SqliteStore, path: Path) -> None:
+        """Told as what it is, and nothing is left."""
+        target = path.with_name("backup.db")
+        with mounted_disk() as disk:
+            disk.fail("write", apsw.FullError, suffix="backup.db.partial", times=1_000)
+            with pytest.raises(Conflict, match=r"written to .*: No space left on device\. Make room"):
+                upkeep.backup(str(path), str(target), 1_000)
+        assert beside(target) == []
+
+    async def test_two_at_once_to_one_name(
+        self, store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The first one is whole; the other is told, in its middle and at its end, and leaves nothing."""
+        target = path.with_name("backup.db")
+        original = upkeep.staged
+
+        @contextlib.contextmanager
+        def beside_another(*arguments: str) -> Iterator[str]:
+            monkeypatch.setattr(upkeep, "staged", original)
+            with original(*arguments) as copy:  # type: ignore[arg-type]
+                with pytest.raises(Conflict, match="Another process is writing"):
+                    upkeep.backup(str(path), str(target), 1_000)
+                target.write_text("of a program that knows no such rules")
+                yield copy
+
+        monkeypatch.setattr(upkeep, "staged", beside_another)
+        with pytest.raises(Conflict, match="exists already"):
+            upkeep.backup(str(path), str(target), 1_000)
+        assert beside(target) == ["backup.db"]
+        assert target.read_text().startswith("of a program")
 
     async def test_leftovers_of_an_interrupted_backup_are_in_nobodys_way(
         self, store: SqliteStore, path: Path
@@ -157,7 +193,7 @@ class TestBackup:
                 outside.execute("UPDATE pets SET category_id = category_id + 1 WHERE id = 1")
                 return 1
 
-        monkeypatch.setattr(upkeep, "_PAGES_A_STEP", OnePage())
+        monkeypatch.setattr(staging, "_PAGES_A_STEP", OnePage())
         target = path.with_name("backup.db")
         report = upkeep.backup(str(path), str(target), 10_000)
         outside.close()
@@ -217,7 +253,7 @@ class TestRestore:
         """And nothing is touched."""
         backup = path.with_name("backup.db")
         upkeep.backup(str(path), str(backup), 1_000)
-        lock = upkeep.lock_for_serving(str(path))
+        lock = lock_for_serving(str(path))
         await store.pets.add(NewPet("later", 1))
         with pytest.raises(Conflict, match="Another server"):
             upkeep.restore(str(path), str(backup), ManualClock(), 1_000)
@@ -273,22 +309,32 @@ class TestLock:
 
     def test_a_second_server_is_told_who_is_there(self, path: Path) -> None:
         """With the process id; when the first one is gone the second may."""
-        lock = upkeep.lock_for_serving(str(path))
+        lock = lock_for_serving(str(path))
         with pytest.raises(Conflict, match=rf"Another server \(process {os.getpid()}\) is using"):
-            upkeep.lock_for_serving(str(path))
+            lock_for_serving(str(path))
         lock.close()
-        upkeep.lock_for_serving(str(path)).close()
+        lock_for_serving(str(path)).close()
 
     def test_it_does_not_hold_up_commands(self, path: Path, clock: ManualClock) -> None:
         """The lock is for servers; another process's store opens all the same."""
-        lock = upkeep.lock_for_serving(str(path))
+        lock = lock_for_serving(str(path))
         store = SqliteStore(str(path), clock, 10, 1_000)
         asyncio.run(store.close())
         lock.close()
 
     def test_two_databases_have_two_servers(self, path: Path) -> None:
         """It belongs to the file."""
-        first = upkeep.lock_for_serving(str(path))
-        second = upkeep.lock_for_serving(str(path.with_name("other.db")))
+        first = lock_for_serving(str(path))
+        second = lock_for_serving(str(path.with_name("other.db")))
         first.close()
         second.close()
+
+    def test_a_program_of_before_is_kept_out_too(self, path: Path, tmp_path: Path) -> None:
+        """It knows the lock file alone, beside the name that it was given: link or not, that one is held."""
+        migrate(str(path), 1_000)
+        link = tmp_path / "link.db"
+        link.symlink_to(path)
+        with lock_for_serving(str(link)):
+            for name in (path, link):
+                with beside_it(name, ".lock").open() as lock, pytest.raises(BlockingIOError):
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -61,6 +61,8 @@ def serve(session: Session, workers: int | None) -> None:
     with contextlib.closing(_bind(settings)) as listener:
         connections = _raise_descriptor_limit()
         with opening.lock_for_serving(settings):
+            for warning in opening.warnings_before_start(settings):
+                _say(warning)
             with_store(session, partial(_welcome, settings), create=True)
             _listen(listener, settings)
             with _counts_directory(settings) as counts:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import apsw
 
 from petstore.errors import StoreUnavailable
 from petstore.storage import migrations
+from petstore.storage.sqlite import files
 
 MIGRATIONS_PACKAGE = "petstore.storage.sqlite.migrations"
 _READ_CACHE_KIB = 16_384
@@ -16,7 +17,7 @@ _MMAP_BYTES = 1 << 30
 _ATTEMPTS = 100
 
 
-@contextmanager
+@contextlib.contextmanager
 def translated() -> Iterator[None]:
     """Turn the driver's errors into the store's; other errors pass unchanged."""
     try:
@@ -47,6 +48,8 @@ def translate(error: Exception, outcome: str = "") -> Exception:
 
 def open_writer(path: str, busy_timeout_ms: int) -> apsw.Connection:
     """The connection that may write. Every commit is on the disk before it returns (synchronous=FULL)."""
+    with contextlib.suppress(OSError):  # where it can't be made SQLite says so
+        files.make(path)
     with translated():
         connection = apsw.Connection(path)
         connection.set_busy_timeout(busy_timeout_ms)

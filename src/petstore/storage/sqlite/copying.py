@@ -10,6 +10,7 @@ from typing import Any
 from petstore.errors import Conflict, NotFound
 from petstore.storage.sqlite import connection as database
 from petstore.storage.sqlite import upkeep
+from petstore.storage.sqlite.lock import lock_for_serving
 
 
 class Source:
@@ -49,7 +50,7 @@ def opened(path: str, busy_timeout_ms: int) -> Iterator[Source]:
     """
     if not Path(path).exists():
         raise NotFound(f"There is no database {path}; nothing was copied.")
-    lock = upkeep.lock_for_serving(path)
+    lock = lock_for_serving(path)
     try:
         database.migrate(path, busy_timeout_ms)
         report = upkeep.check(path, busy_timeout_ms)

@@ -1,14 +1,13 @@
-"""Upkeep of the file for operators: check, online backup, restore, and the lock of the one server."""
+"""Upkeep of the file for operators: check, online backup, restore."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import errno
 import itertools
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
 
 import apsw
 import msgspec
@@ -18,8 +17,9 @@ from petstore.errors import ConfigurationError, Conflict, NotFound, StoreUnavail
 from petstore.storage import migrations
 from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite import connection as database
+from petstore.storage.sqlite.lock import lock_for_serving
+from petstore.storage.sqlite.staging import SIDE_FILES, staged
 
-_PAGES_A_STEP = 1_000
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 
 
@@ -78,10 +78,23 @@ def backup(path: str, target: str, busy_timeout_ms: int) -> CheckReport:
     """Copy the database to a new file while it is in use; the copy appears whole or not at all."""
     if not Path(path).exists():
         raise NotFound(f"There is no database {path}; nothing was backed up.")
+    _refuse_to_overwrite(target)
+    try:
+        with staged(path, target, busy_timeout_ms) as copy:
+            _refuse_to_overwrite(target)  # another backup may have been quicker
+            _put_in_place(copy, target)
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = "Make room there" if full else "Let this user write there"
+        raise Conflict(
+            f"The backup can't be written to {target}: {error.strerror}. {remedy}, or name another place."
+        ) from error
+    return check(target, busy_timeout_ms)
+
+
+def _refuse_to_overwrite(target: str) -> None:
     if Path(target).exists():
         raise Conflict(f"{target} exists already; a backup never overwrites a file.")
-    _copy(path, target, busy_timeout_ms)
-    return check(target, busy_timeout_ms)
 
 
 def restore(path: str, source: str, clock: Clock, busy_timeout_ms: int) -> Restored:
@@ -90,6 +103,8 @@ def restore(path: str, source: str, clock: Clock, busy_timeout_ms: int) -> Resto
     What was there is kept beside it under a name that was free. Other processes may have the database open:
     to them the restore is one transaction.
     """
+    if Path(path).is_symlink():  # the link stays, and what it leads to is replaced
+        path = str(Path(path).resolve())
     found = check(source, busy_timeout_ms)
     migrations.pending(migrations.load(database.MIGRATIONS_PACKAGE), found.schema_version)
     if found.problems:
@@ -107,7 +122,7 @@ def restore(path: str, source: str, clock: Clock, busy_timeout_ms: int) -> Resto
         for suffix in ("-wal", "-shm", ""):  # there is no content to replace, so the files go aside
             if Path(f"{path}{suffix}").exists():
                 Path(f"{path}{suffix}").rename(f"{kept}{suffix}")
-        _copy(source, path, busy_timeout_ms)
+        _copy(source, path, busy_timeout_ms, like=kept)
         return Restored(check(path, busy_timeout_ms), kept)
     finally:
         lock.close()
@@ -139,29 +154,27 @@ def _is_readable(path: str, busy_timeout_ms: int) -> bool:
 
 def _replace_content(path: str, source: str, kept: str, busy_timeout_ms: int) -> CheckReport:
     """Copy every page of `source` into the file at `path`, in one transaction, and the old ones to `kept`."""
-    staged_path = _stage(source, path, busy_timeout_ms)
     with contextlib.ExitStack() as opened:
-        opened.callback(Path(staged_path).unlink)
-        staged = apsw.Connection(staged_path)
-        opened.callback(staged.close)
+        content = apsw.Connection(opened.enter_context(staged(source, path, busy_timeout_ms, like=path)))
+        opened.callback(content.close)
         into = database.open_writer(path, busy_timeout_ms)
         opened.callback(into.close)
         with database.translated():
-            staged.execute("PRAGMA journal_mode = MEMORY")
+            content.execute("PRAGMA journal_mode = MEMORY")
             page_size = into.execute("PRAGMA page_size").get
-            if staged.execute("PRAGMA page_size").get != page_size:  # pages are copied as they are
-                staged.execute(f"PRAGMA page_size = {page_size}")
-                staged.execute("VACUUM")
-            with into.backup("main", staged, "main") as progress:
+            if content.execute("PRAGMA page_size").get != page_size:  # pages are copied as they are
+                content.execute(f"PRAGMA page_size = {page_size}")
+                content.execute("VACUUM")
+            with into.backup("main", content, "main") as progress:
                 progress.step(0)  # takes the write lock: nobody commits any more until the end
-                _copy(path, kept, busy_timeout_ms)
-                _move_versions_past(path, staged, busy_timeout_ms)
+                _copy(path, kept, busy_timeout_ms, like=path)
+                _move_versions_past(path, content, busy_timeout_ms)
                 progress.step(-1)
         # Checked before the connection that may write is closed, since that one clears the log away.
         return check(path, busy_timeout_ms)
 
 
-def _move_versions_past(path: str, staged: apsw.Connection, busy_timeout_ms: int) -> None:
+def _move_versions_past(path: str, content: apsw.Connection, busy_timeout_ms: int) -> None:
     """What anybody keeps of the database at `path` must not look true after the restore."""
     reader = database.open_reader(path, busy_timeout_ms)
     try:
@@ -170,66 +183,24 @@ def _move_versions_past(path: str, staged: apsw.Connection, busy_timeout_ms: int
         return  # without versions nobody could keep anything
     finally:
         reader.close()
-    staged.execute(
+    content.execute(
         "UPDATE versions SET catalogue = max(catalogue, ?) + 1, keyring = max(keyring, ?) + 1",
         (catalogue, keyring),
     )
 
 
-def _copy(source: str, target: str, busy_timeout_ms: int) -> None:
-    """A whole, synced copy, put in place in one step."""
-    partial = _stage(source, target, busy_timeout_ms)
-    for leftover in (f"{target}-wal", f"{target}-shm"):
-        Path(leftover).unlink(missing_ok=True)
-    Path(partial).replace(target)
+def _copy(source: str, target: str, busy_timeout_ms: int, like: str | None = None) -> None:
+    """A whole, synced copy, put in place in one step; where root makes it, for the owner of `like`."""
+    with staged(source, target, busy_timeout_ms, like) as copy:
+        _put_in_place(copy, target)
+
+
+def _put_in_place(copy: str, target: str) -> None:
+    for leftover in SIDE_FILES:
+        Path(f"{target}{leftover}").unlink(missing_ok=True)
+    Path(copy).replace(target)
     directory = os.open(Path(target).parent, os.O_RDONLY)
     try:
         os.fsync(directory)
     finally:
         os.close(directory)
-
-
-def _stage(source: str, target: str, busy_timeout_ms: int) -> str:
-    """A whole, synced copy beside `target`, under a temporary name, which is returned."""
-    partial = f"{target}.partial"
-    if Path(partial).exists() and Path(partial).samefile(source):
-        raise Conflict(f"{source} has the name of an unfinished copy; give it another one.")
-    Path(partial).unlink(missing_ok=True)
-    reader = database.open_reader(source, busy_timeout_ms)
-    try:
-        with database.translated():
-            # Within a read transaction it is a copy of one moment; else every write would start it anew.
-            reader.execute("BEGIN; SELECT 1 FROM sqlite_schema").fetchall()
-            copy = apsw.Connection(partial)
-            with copy.backup("main", reader, "main") as progress:
-                while not progress.done:
-                    progress.step(_PAGES_A_STEP)
-            copy.execute("PRAGMA journal_mode = DELETE")
-            copy.close()
-    finally:
-        reader.close()
-    with Path(partial).open("rb") as finished:
-        os.fsync(finished.fileno())
-    return partial
-
-
-def lock_for_serving(path: str) -> IO[str]:
-    """Hold the database for one server until the returned file is closed.
-
-    Raises Conflict when another server holds it: the counters of the limits live in the one process.
-    """
-    lock = Path(f"{path}.lock").open("a+", encoding="ascii")  # noqa: SIM115  held as long as the server runs
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        lock.seek(0)
-        holder = lock.read().strip() or "unknown"
-        lock.close()
-        raise Conflict(
-            f"Another server (process {holder}) is using {path}; stop it first, or name another database"
-            " with PETSTORE_DATABASE_URL."
-        ) from error
-    lock.truncate(0)
-    lock.write(str(os.getpid()))
-    lock.flush()
-    return lock

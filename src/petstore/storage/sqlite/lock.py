@@ -1,0 +1,78 @@
+"""The lock of the one server. It is on the database itself, so no other name of the file gets past it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from petstore.errors import Conflict
+from petstore.storage.sqlite import files
+
+# A byte far behind those that SQLite locks, which are at 1 GiB.
+_BYTE = 1 << 62
+_REMEDY = "stop it first, or name another database with PETSTORE_DATABASE_URL."
+
+
+def lock_for_serving(path: str, *, create: bool = False) -> contextlib.ExitStack:
+    """Hold the database for one server until the returned stack is closed.
+
+    With `create` a file that is not there yet is made, empty: without one there is nothing to hold. Raises
+    Conflict when another server holds it: the counters of the limits live in the one process.
+    """
+    real = Path(path).resolve()
+    # Programs before this one know of the lock file alone, under the name that they were given.
+    spelled = Path(path).parent.resolve() / Path(path).name
+    with contextlib.ExitStack() as held:
+        held.enter_context(_held_beside(path, real))
+        if spelled != real:
+            with contextlib.suppress(OSError):  # a directory with nothing but the link may be read-only
+                held.enter_context(_held_beside(path, spelled))
+        if create:
+            files.make(str(real))
+        if real.exists():
+            held.enter_context(_held(path, real))
+        return held.pop_all()
+
+
+@contextlib.contextmanager
+def _held_beside(path: str, name: Path) -> Iterator[None]:
+    """The lock file beside `name`, which holds the number of the process."""
+    lock_file = f"{name}.lock"
+    files.make(lock_file, like=str(name))
+    with Path(lock_file).open("r+", encoding="ascii") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = lock.read().strip() or "unknown"
+            raise Conflict(f"Another server (process {holder}) is using {path}; {_REMEDY}") from error
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield
+
+
+@contextlib.contextmanager
+def _held(path: str, real: Path) -> Iterator[None]:
+    """A lock on the file itself, which belongs to the descriptor, also in a process that inherits it."""
+    database = os.open(real, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        _lock(database, path)
+        yield
+    finally:
+        os.close(database)
+
+
+def _lock(database: int, path: str) -> None:
+    wanted = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, _BYTE, 1, 0)
+    try:
+        fcntl.fcntl(database, fcntl.F_OFD_SETLK, wanted)
+    except BlockingIOError as error:
+        raise Conflict(f"Another server is using {path} under another name; {_REMEDY}") from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a system that knows no such locks: the lock files have to do
+            raise

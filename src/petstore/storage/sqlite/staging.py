@@ -1,0 +1,93 @@
+"""A whole copy of a database, made under a temporary name beside the place where it goes."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+
+from petstore.errors import Conflict
+from petstore.storage.sqlite import connection as database
+from petstore.storage.sqlite import files
+
+_PAGES_A_STEP = 1_000
+# What SQLite may put beside a file.
+SIDE_FILES = ("-wal", "-shm", "-journal")
+
+
+@contextlib.contextmanager
+def staged(source: str, target: str, busy_timeout_ms: int, like: str | None = None) -> Iterator[str]:
+    """A synced copy beside `target`, whose name is yielded; what still has that name in the end is removed.
+
+    Where root makes it, it belongs to the owner of `like`. Raises OSError when it can't be written, Conflict
+    when another process writes to the same name, StoreUnavailable when the source can't be read.
+    """
+    partial = Path(f"{target}.partial")
+    if partial.exists() and partial.samefile(source):
+        raise Conflict(f"{source} has the name of an unfinished copy; give it another one.")
+    reader = database.open_reader(source, busy_timeout_ms)
+    with contextlib.closing(reader), _held(partial, target, like) as file:
+        with database.translated():
+            # Within a read transaction it is a copy of one moment; else every write would start it anew.
+            reader.execute("BEGIN; SELECT 1 FROM sqlite_schema").fetchall()
+            _fill(partial, reader, target)
+        os.fsync(file)
+        yield str(partial)
+
+
+@contextlib.contextmanager
+def _held(partial: Path, target: str, like: str | None) -> Iterator[int]:
+    """An empty file of that name, for one process at a time."""
+    file = _hold(partial, target, like)
+    try:
+        _remove(partial, SIDE_FILES)  # of a process that was killed; a journal would be rolled back
+        os.ftruncate(file, 0)
+        yield file
+    finally:
+        if _is_named(file, partial):
+            _remove(partial, ("", *SIDE_FILES))
+        os.close(file)
+
+
+def _hold(partial: Path, target: str, like: str | None) -> int:
+    while True:
+        files.make(str(partial), like)
+        file = os.open(partial, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(file)
+            raise Conflict(f"Another process is writing {target}; nothing was written.") from error
+        if _is_named(file, partial):
+            return file
+        os.close(file)  # whoever held it has just put it in place
+
+
+def _is_named(file: int, path: Path) -> bool:
+    return path.exists() and os.path.samestat(os.fstat(file), path.stat())
+
+
+def _remove(path: Path, suffixes: tuple[str, ...]) -> None:
+    for suffix in suffixes:
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def _fill(partial: Path, reader: apsw.Connection, target: str) -> None:
+    copy = apsw.Connection(str(partial))
+    try:
+        with copy.backup("main", reader, "main") as progress:
+            while not progress.done:
+                progress.step(_PAGES_A_STEP)
+        copy.execute("PRAGMA journal_mode = DELETE")
+    except (apsw.FullError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError) as error:
+        if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_READ:  # the source's
+            raise
+        number = errno.ENOSPC if isinstance(error, apsw.FullError) else copy.system_errno or errno.EIO
+        raise OSError(number, os.strerror(number), target) from error
+    finally:
+        copy.close()
