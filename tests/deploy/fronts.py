@@ -41,6 +41,9 @@ class Replica(socketserver.ThreadingTCPServer):
     def port(self) -> int:
         return int(self.server_address[1])
 
+    def handle_error(self, *_: Any) -> None:
+        """A client that has gone is none of a test's business."""
+
     def close(self) -> None:
         self.shutdown()
         self.server_close()

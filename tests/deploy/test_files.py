@@ -8,11 +8,12 @@ import shutil
 import signal
 import socket
 import subprocess
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 import pytest
 
-from petstore import config
+from petstore import __version__, config
 from petstore.durations import parse_duration
 from tests.deploy.files import (
     COMPOSE,
@@ -93,7 +94,40 @@ class TestSettings:
         settings = settings_of(dict(re.findall(r"\b(PETSTORE_\w+)=(\S+)", text)), tmp_path)
         assert not settings.is_loopback
         assert f"EXPOSE {settings.port}\n" in text
-        assert f"http://127.0.0.1:{settings.port}/healthz" in text
+
+    def test_of_the_volume(self) -> None:
+        """The default database is a file of the working directory, which outlives the container."""
+        text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+        (volume,) = re.findall(r"^VOLUME (\S+)$", text, re.M)
+        assert f"WORKDIR {volume}\n" in text
+        assert f"COPY --from=build --chown=10001:10001 {volume} {volume}\n" in text
+
+    def test_who_may_read_metrics(self, tmp_path: Path) -> None:
+        """Those in a network that is there for it, in which every replica is and the proxy is not."""
+        networks = COMPOSE["networks"]
+        subnet = ip_network(networks["monitoring"]["ipam"]["config"][0]["subnet"])
+        assert networks["monitoring"]["internal"] is True
+        for each in REPLICAS.values():
+            others = set(settings_of(each["environment"], tmp_path).ops_networks) - {
+                ip_network("127.0.0.0/8")
+            }
+            assert others == {subnet}
+            assert "monitoring" in each["networks"]
+        proxy = COMPOSE["services"]["nginx"]["networks"]["inside"]["ipv4_address"]
+        assert ip_address(proxy) not in subnet
+        assert "monitoring" not in COMPOSE["services"]["nginx"]["networks"]
+
+    def test_the_version_is_that_of_the_program(self) -> None:
+        """In the label of the image and in every tag."""
+        files = [
+            DEPLOY / "Dockerfile",
+            DEPLOY / "compose.yaml",
+            *sorted((DEPLOY / "kubernetes").glob("*.yaml")),
+        ]
+        text = "".join(path.read_text(encoding="utf-8") for path in files)
+        named = re.findall(r"(?:VERSION=|petstore:|newTag: )(\d+\.\d+\.\d+)", text)
+        assert len(named) >= 4
+        assert set(named) == {__version__}
 
 
 class TestNumbers:

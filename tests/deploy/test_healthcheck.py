@@ -1,0 +1,50 @@
+"""deploy/healthcheck, with which a container asks its service."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.files import DEPLOY
+from tests.deploy.fronts import Replica
+from tests.support.postgres import absent
+from tests.support.server import free_port, running_server
+
+pytestmark = pytest.mark.e2e
+
+
+def check(port: int, *words: str) -> int:
+    """Its exit code."""
+    if not shutil.which("bash"):
+        absent("bash")
+    shell = {"PATH": os.environ["PATH"], "PETSTORE_PORT": str(port)}
+    command = [DEPLOY / "healthcheck", *words]
+    return subprocess.run(command, env=shell, capture_output=True, timeout=20, check=False).returncode
+
+
+def test_a_service_that_answers_is_healthy(tmp_path: Path) -> None:
+    """At the port that PETSTORE_PORT names, and also by the path that is asked for."""
+    with running_server(tmp_path) as server:
+        assert check(server.port) == 0
+        assert check(server.port, "/readyz") == 0
+        assert check(server.port, "/nothing-here") == 1
+
+
+def test_without_a_service_it_fails() -> None:
+    """Nobody listens."""
+    assert check(free_port()) == 1
+
+
+def test_a_service_that_hangs_fails() -> None:
+    """It accepts and does not answer: the check gives up before its own time is over."""
+    replica = Replica()
+    replica.answers.clear()
+    try:
+        assert check(replica.port, "/v1/pets") == 1
+    finally:
+        replica.answers.set()
+        replica.close()
