@@ -139,11 +139,17 @@ class Server:
         raise AssertionError(f"does not answer after {_START_SECONDS:g} s:\n{self.log}")
 
 
-def issue_key(database: Path, name: str = "large", *, per_minute: int = 10**6, per_day: int = 10**7) -> str:
-    """A key of a new Enterprise account, made beside the server as an operator would; creates the file."""
+def issue_key(
+    database: Path | str, name: str = "large", *, per_minute: int = 10**6, per_day: int = 10**7
+) -> str:
+    """A key of a new Enterprise account, made beside the server as an operator would; creates the file.
+
+    A database that is no file is given by its URL.
+    """
+    url = database if isinstance(database, str) else f"sqlite:///{database}"
 
     async def issue() -> str:
-        store = open_storage(f"sqlite:///{database}", SystemClock(), StoreOptions())
+        store = open_storage(url, SystemClock(), StoreOptions())
         try:
             await store.keys.add_account(name, resolve_plan("enterprise", per_minute, per_day))
             return (await store.keys.issue(name, "test")).secret

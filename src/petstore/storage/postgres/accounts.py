@@ -24,10 +24,12 @@ from petstore.keys import (
 from petstore.plans import Plan
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.pool import Connection
+from petstore.storage.postgres.sharing import Shared
 
-_GRANT = (
-    "SELECT k.id, k.account_id, a.per_minute, a.per_day, k.expires_at_ms, k.revoked_at_ms, k.pardoned_at_ms"
-    " FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.digest = $1"
+_GRANTS = (
+    "SELECT k.digest, k.id, k.account_id, a.per_minute, a.per_day, k.expires_at_ms, k.revoked_at_ms,"
+    " k.pardoned_at_ms FROM api_keys k JOIN accounts a ON a.id = k.account_id"
+    " WHERE k.digest = ANY($1::bytea[])"
 )
 _ACCOUNT_COLUMNS = "id, name, plan, per_minute, per_day, created_at_ms"
 _ACCOUNT = f"SELECT {_ACCOUNT_COLUMNS} FROM accounts"
@@ -60,10 +62,15 @@ class PostgresKeys:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        # Anybody can send keys that nobody was given: they take one connection, however many they are.
+        self._finding: Shared[bytes, dict[bytes, Grant]] = Shared(self._find_grants)
 
     async def find_grant(self, key_digest: bytes) -> Grant | None:
-        row = await self._database.fetch_row(_GRANT, key_digest)
-        return Grant(*row) if row else None
+        return (await self._finding.answer(key_digest)).get(key_digest)
+
+    async def _find_grants(self, digests: set[bytes]) -> dict[bytes, Grant]:
+        rows = await self._database.fetch(_GRANTS, list(digests))
+        return {row[0]: Grant(*row[1:]) for row in rows}
 
     async def add_account(self, name: str, plan: Plan) -> Account:
         check_account_name(name)

@@ -12,6 +12,7 @@ from petstore.storage.postgres.clocks import moment_ms, steered_ms
 from petstore.storage.postgres.connection import Tuning
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.pets import PostgresPets
+from petstore.storage.postgres.sharing import Shared
 from petstore.storage.postgres.upkeep import migrate
 from petstore.storage.postgres.usage import PostgresLedger, PostgresUsage
 from petstore.storage.postgres.versions import SnapshotSource
@@ -51,8 +52,12 @@ class PostgresStore:
         self.versions: VersionSource = SnapshotSource(database)
         self._shares_counters = False
         self._asks_server = steered_ms(clock) is None
+        self._probing: Shared[None, None] = Shared(self._probe)
 
     async def probe(self) -> None:
+        await self._probing.answer(None)
+
+    async def _probe(self, _: set[None]) -> None:
         await self._database.fetch("SELECT 1 FROM schema_migrations LIMIT 1")
 
     async def is_empty(self) -> bool:
