@@ -132,6 +132,19 @@ class TestKeys:
                 for _ in range(2):
                     assert (await shop.ask("GET", "/v1/pets", key=secret)).status == status
 
+    async def test_a_revoked_key_stays_refused_when_others_are_used(self, shop: CheckedShop) -> None:
+        """The next request of all is one with a key that was never used before: what is kept from then on is
+        of the time after the revocation, and the revoked key is not."""
+        secret, key_id = await shop.open_account("a", "free")
+        unused, _ = await shop.open_account("b", "free")
+        for _ in range(3):
+            assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 200
+        with outsider(shop.path) as other:
+            other.execute("UPDATE api_keys SET revoked_at_ms = 5 WHERE id = ?", (key_id,))
+        for _ in range(3):
+            assert (await shop.ask("GET", "/v1/pets", key=unused)).status == 200
+        assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 401
+
     async def test_limits_by_sql(self, shop: CheckedShop) -> None:
         """An account's numbers act on the next request."""
         key, _ = await shop.open_account("a", "free")

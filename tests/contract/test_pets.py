@@ -119,13 +119,16 @@ class TestGetAndPage:
         expected = [pet for pet in pets if status in (None, pet.status)]
         assert await walk(store, PageQuery(limit=limit, status=status)) == expected
 
-    @pytest.mark.parametrize("status", [None, SOLD])
-    async def test_a_walk_by_identifiers(self, store: Store, status: PetStatus | None) -> None:
-        """Unknown ones are simply absent; a status combines with them."""
+    @pytest.mark.parametrize("limit", [1, 2])
+    @pytest.mark.parametrize("status", [None, *PetStatus])
+    async def test_a_walk_by_identifiers(self, store: Store, status: PetStatus | None, limit: int) -> None:
+        """Unknown ones are simply absent; a status combines with them. The first animal of all is found, and
+        so are neighbours of one status on two pages."""
         pets = await fill(store, 9)
-        wanted = (1, 2, 5, 8, 9, 77, INT64_MAX)
+        pets += [(await store.pets.add(NewPet("x", 1, status or SOLD))).pet for _ in range(3)]
+        wanted = (1, 2, 3, 5, 8, 9, 10, 11, 12, 77, INT64_MAX)
         expected = [pet for pet in pets if pet.id in wanted and status in (None, pet.status)]
-        assert await walk(store, PageQuery(limit=2, status=status, ids=wanted)) == expected
+        assert await walk(store, PageQuery(limit=limit, status=status, ids=wanted)) == expected
 
     async def test_no_identifiers_is_a_filter_that_nothing_matches(self, store: Store) -> None:
         """Not the absence of a filter."""
