@@ -20,6 +20,9 @@ DEPLOY = ROOT / "deploy"
 NGINX = (DEPLOY / "nginx" / "nginx.conf").read_text(encoding="utf-8")
 SITE = (DEPLOY / "nginx" / "site.conf").read_text(encoding="utf-8")
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+KUSTOMIZATION: dict[str, Any] = yaml.safe_load(
+    (DEPLOY / "kubernetes" / "kustomization.yaml").read_text("utf-8")
+)
 MANIFESTS = sorted(path for path in (DEPLOY / "kubernetes").glob("*.yaml") if path.stem != "kustomization")
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 _SECRETS = {
@@ -33,6 +36,19 @@ def manifest(kind: str) -> dict[str, Any]:
     found = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in MANIFESTS]
     (document,) = [each for each in found if each["kind"] == kind]
     return dict(document)
+
+
+def settings_of_pods() -> dict[str, str]:
+    """The environment that kustomize gives to every pod, as it is in the file."""
+    (generator,) = KUSTOMIZATION["configMapGenerator"]
+    (name,) = generator["envs"]
+    text = (DEPLOY / "kubernetes" / name).read_text(encoding="utf-8")
+    return dict(re.findall(r"^(\w+)=(.*)$", text, re.M))
+
+
+def corrected(environment: dict[str, str]) -> dict[str, str]:
+    """An environment with networks where an operator has to write them."""
+    return {name: re.sub(r"NETWORK-OF-[A-Z-]+", "192.0.2.0/24", text) for name, text in environment.items()}
 
 
 def unit(name: str) -> list[tuple[str, str]]:

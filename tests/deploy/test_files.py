@@ -15,15 +15,19 @@ import pytest
 
 from petstore import __version__, config
 from petstore.durations import parse_duration
+from petstore.errors import ConfigurationError
 from tests.deploy.files import (
     COMPOSE,
     DEPLOY,
+    KUSTOMIZATION,
     MANIFESTS,
     NGINX,
     SITE,
+    corrected,
     manifest,
     passes,
     settings_of,
+    settings_of_pods,
     tool,
     unit,
 )
@@ -74,9 +78,9 @@ class TestSettings:
                 assert Path(each["environment"][name]).name in each["secrets"]
 
     def test_of_kubernetes(self, tmp_path: Path) -> None:
-        """The ConfigMap is the environment; the secret is where it says; links to services are off, since a
-        Service named petstore would set PETSTORE_PORT to an address."""
-        environment = manifest("ConfigMap")["data"]
+        """The generated ConfigMap is the environment; the secret is where it says; links to services are off,
+        since a Service named petstore would set PETSTORE_PORT to an address."""
+        environment = corrected(settings_of_pods())
         deployment = manifest("Deployment")["spec"]
         most = deployment["replicas"] + deployment["strategy"]["rollingUpdate"]["maxSurge"]
         assert settings_of(environment, tmp_path).replicas == most
@@ -87,6 +91,26 @@ class TestSettings:
             path = Path(environment[name])
             assert str(path.parent) == mount["mountPath"]
             assert path.name in manifest("Secret")["stringData"]
+
+    @pytest.mark.parametrize("name", ["PETSTORE_TRUSTED_PROXIES", "PETSTORE_OPS_NETWORKS"])
+    def test_no_network_of_a_cluster_is_guessed(self, name: str, tmp_path: Path) -> None:
+        """With the file as it is a pod does not start, and says which setting has to be written."""
+        environment = settings_of_pods()
+        with pytest.raises(ConfigurationError, match=f"{name}=.*NETWORK-OF-THE-"):
+            settings_of(corrected(environment) | {name: environment[name]}, tmp_path)
+
+    def test_every_pod_has_the_image_and_the_settings_of_the_kustomization(self) -> None:
+        """The names that kustomize replaces are there: the image, and the ConfigMap, which gets a hash."""
+        pod = manifest("Deployment")["spec"]["template"]["spec"]
+        (image,) = KUSTOMIZATION["images"]
+        (generator,) = KUSTOMIZATION["configMapGenerator"]
+        containers = [*pod["initContainers"], *pod["containers"]]
+        assert len(containers) == 2
+        for each in containers:
+            assert each["image"] == image["name"]
+            assert each["envFrom"] == [{"configMapRef": {"name": generator["name"]}}]
+        listed = {DEPLOY / "kubernetes" / name for name in KUSTOMIZATION["resources"]}
+        assert listed == {path for path in MANIFESTS if "example" not in path.name}
 
     def test_of_the_image(self, tmp_path: Path) -> None:
         """ENV names settings; the port that is exposed and asked is the default one."""
@@ -143,7 +167,7 @@ class TestNumbers:
         for each in REPLICAS.values():
             assert parse_duration(each["stop_grace_period"]) / 1_000 > needed(each["environment"])
         pod = manifest("Deployment")["spec"]["template"]["spec"]
-        assert pod["terminationGracePeriodSeconds"] > needed(manifest("ConfigMap")["data"])
+        assert pod["terminationGracePeriodSeconds"] > needed(corrected(settings_of_pods()))
         for name in ("petstore.service", "petstore@.service"):
             assert int(dict(unit(name))["TimeoutStopSec"]) > needed({})
 
