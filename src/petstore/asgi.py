@@ -21,11 +21,16 @@ class Application:
     """Builds the service at startup, in the process that serves, and stops it at shutdown."""
 
     def __init__(
-        self, settings: Settings, clock: Clock | None = None, counts_directory: Path | None = None
+        self,
+        settings: Settings,
+        clock: Clock | None = None,
+        counts_directory: Path | None = None,
+        worker: int = 0,
     ) -> None:
         self._settings = settings
         self._clock = clock
         self._counts_directory = counts_directory
+        self._worker = worker
         self._service: bootstrap.Service | None = None
         self._draining = False
 
@@ -37,7 +42,9 @@ class Application:
 
     async def start(self) -> None:
         """Build the service. Raises ConfigurationError and StoreUnavailable."""
-        self._service = await bootstrap.build(self._settings, self._clock, self._counts_directory)
+        self._service = await bootstrap.build(
+            self._settings, self._clock, self._counts_directory, self._worker
+        )
 
     async def try_to_start(self) -> bool:
         """Build the service, or say in the log why that is not possible."""

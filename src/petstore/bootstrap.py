@@ -35,11 +35,12 @@ from petstore.errors import (
 )
 from petstore.limiter.addresses import AddressLimiter
 from petstore.ops import logs
+from petstore.ops.access_log import AccessFormat
 from petstore.ops.counts import SharedCounts
 from petstore.ops.endpoints import Endpoints
 from petstore.ops.journal import Journal
 from petstore.ops.metrics import Metrics
-from petstore.ops.observer import ApiObserver, LimiterWatch
+from petstore.ops.observer import ApiObserver, LimiterWatch, Site, SiteWatch
 from petstore.quota import Limiter
 from petstore.storage import Store
 from petstore.usage import UsageMeter
@@ -56,7 +57,7 @@ class Service:
         *,
         counting: Counting,
         api: ApiApp,
-        site: Starlette,
+        site: Site,
         journal: Journal,
         endpoints: Endpoints,
         log_writer: logs.LogWriter,
@@ -173,14 +174,17 @@ async def _answer_unexpected(request: PageRequest, error: Exception) -> Response
 
 
 async def build(
-    settings: Settings, clock: Clock | None = None, counts_directory: Path | None = None
+    settings: Settings, clock: Clock | None = None, counts_directory: Path | None = None, worker: int = 0
 ) -> Service:
     """Open the store, take up the counters where they were left, and join everything.
 
-    `counts_directory` is where the workers of one service leave their metrics to each other. Raises
-    ConfigurationError and StoreUnavailable.
+    `counts_directory` is where the workers of one service leave their metrics to each other, `worker` this
+    one's number. Raises ConfigurationError and StoreUnavailable.
     """
-    log_writer = logs.start(settings.log_level, settings.log_format)
+    access = AccessFormat(
+        trusted_proxies=settings.trusted_proxies, addresses=settings.log_address, worker=worker
+    )
+    log_writer = logs.start(settings.log_level, settings.log_format, access=access)
     try:
         shared = SharedCounts(counts_directory, os.getpid()) if counts_directory else None
         metrics = Metrics(lambda: log_writer.dropped, shared)
@@ -194,7 +198,8 @@ async def _join(settings: Settings, clock: Clock, log_writer: logs.LogWriter, me
     counting = await open_counting(settings, clock, metrics, LimiterWatch(metrics, clock))
     store, limiter = counting.store, counting.limiter
     meter = UsageMeter()
-    observer = ApiObserver(metrics, log_writer if settings.access_log else None)
+    access_log = log_writer if settings.access_log else None
+    observer = ApiObserver(metrics, access_log, logs_addresses=settings.log_address != "off")
     endpoints = Endpoints(
         probe=store.probe,
         metrics=metrics,
@@ -213,7 +218,13 @@ async def _join(settings: Settings, clock: Clock, log_writer: logs.LogWriter, me
     return Service(
         counting=counting,
         api=_build_api(settings, clock, store, limiter, meter, observer),
-        site=_build_site(settings, endpoints),
+        site=SiteWatch(
+            _build_site(settings, endpoints),
+            metrics,
+            clock,
+            access_log,
+            unwatched={route.path for route in endpoints.routes()},
+        ),
         journal=journal,
         endpoints=endpoints,
         log_writer=log_writer,

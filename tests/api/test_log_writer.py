@@ -15,12 +15,15 @@ from petstore import config, counting
 from petstore.asgi import Application
 from petstore.errors import StoreUnavailable
 from petstore.ops import logs
-from petstore.ops.access_log import AccessEntry
+from petstore.ops.access_log import AccessEntry, AccessFormat
 from tests.support.clock import ManualClock
 from tests.support.service import open_shop
 from tests.support.waiting import wait_for
 
-ENTRY = AccessEntry(0, "mine-1", 1, 1, "listPets", 200, 0.5)
+ENTRY = AccessEntry(
+    0, 0.0005, "GET", "/v1/pets", "listPets", 200, 2, ("127.0.0.1", 1), b"", None, None, b"mine-1"
+)
+FORM = AccessFormat()
 AT_ONCE_SECONDS = 0.5
 CLOSED_SECONDS = 2.0  # one for the log's thread, and as much for a slow machine
 
@@ -109,7 +112,7 @@ class TestNobodyReads:
         """Past the bound lines are dropped, and the number is known."""
         monkeypatch.setattr(logs, "_WAITING_MAX", 10)
         pipe.fill()
-        writer = logs.LogWriter(as_json=True, descriptor=pipe.writer)
+        writer = logs.LogWriter(as_json=True, descriptor=pipe.writer, access=FORM)
         for _ in range(100):
             writer.record(ENTRY)
         assert 80 <= writer.dropped <= 90  # ten wait, and ten may be with the thread
@@ -118,7 +121,7 @@ class TestNobodyReads:
     def test_a_reader_that_is_gone(self, pipe: Pipe) -> None:
         """What can't be written is counted, and breaks nothing."""
         os.close(pipe.reader)
-        writer = logs.LogWriter(as_json=True, descriptor=pipe.writer)
+        writer = logs.LogWriter(as_json=True, descriptor=pipe.writer, access=FORM)
         writer.record(ENTRY)
         writer.write("a line")
         writer.close()
@@ -159,7 +162,7 @@ class TestSomebodyReads:
         """The rest is written once there is room."""
         pipe.fill()
         os.set_blocking(pipe.writer, False)
-        writer = logs.LogWriter(as_json=True, descriptor=pipe.writer)
+        writer = logs.LogWriter(as_json=True, descriptor=pipe.writer, access=FORM)
         writer.record(ENTRY)
         os.set_blocking(pipe.reader, False)
         received = b""

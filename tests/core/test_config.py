@@ -58,6 +58,7 @@ ROWS: dict[str, Row] = {
     ),
     "environment": ("live", [("test", "test")], [("prod", "one of live, test"), ("", "one of live, test")]),
     "access_log": (True, [("on", True), ("off", False)], [("yes", "one of on, off"), ("", "one of on, off")]),
+    "log_address": ("full", [("network", "network"), ("off", "off")], [("on", "one of full, network, off")]),
     "log_format": (
         "auto",
         [("json", "json"), ("text", "text")],

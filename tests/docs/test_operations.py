@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from petstore.ops.access_log import AccessEntry, json_lines
+from petstore.keys import Grant
+from petstore.ops.access_log import AccessEntry, AccessFormat
 from tests.docs.documents import ROOT, section, text_of
 from tests.docs.sessions import run, steps, terminal, unmet
 from tests.support.service import Shop
@@ -32,8 +33,10 @@ async def test_every_metric_is_named(shop: Shop) -> None:
 def test_every_field_of_the_access_log_is_named() -> None:
     """The example is a line as it is written, and the table has each of its fields."""
     text = section(DOCUMENT, "Logs")
-    entry = AccessEntry(0, "id", 1, 1, "listPets", 200, 0.5)
-    fields = list(msgspec.json.decode(json_lines([entry])))
+    entry = AccessEntry(
+        0, 0.5, "GET", "/v1/pets", "listPets", 401, 2, ("::1", 1), b"", Grant(1, 1, 1, 1), "expired", b"id"
+    )
+    fields = list(msgspec.json.decode(AccessFormat().json_lines([entry])))
     example = re.search(r"^```json\n(.*)\n```$", text, re.M)
     assert example is not None
     assert list(msgspec.json.decode(example[1])) == fields

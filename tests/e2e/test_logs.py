@@ -16,7 +16,10 @@ from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-logs")]
 
-FIELDS = {"time", "event", "request_id", "account", "key", "operation", "status", "ms"}
+FIELDS = {
+    *("time", "event", "request_id", "address", "account", "key", "operation", "method", "path"),
+    *("status", "bytes", "ms", "worker"),
+}
 
 
 def requests_in(log: str) -> list[dict[str, Any]]:
@@ -28,14 +31,15 @@ def requests_in(log: str) -> list[dict[str, Any]]:
 class TestAccessLog:
     """JSON when standard error is not a terminal."""
 
-    def test_one_line_for_each_request_under_v1(self, tmp_path: Path) -> None:
-        """With the documented fields, and nothing else; none for the pages outside."""
+    def test_one_line_for_each_request(self, tmp_path: Path) -> None:
+        """With the documented fields, and nothing else; none for health checks."""
         with running_server(tmp_path) as server:
             server.post({"name": "Rex", "categoryId": 1})
             server.request("GET", "/v1/pets", headers={"X-Request-Id": "mine-1"})
             server.request("GET", "/v1/pets/7")
             server.request("GET", "/v1/nothing")
             server.request("GET", "/v1/pets", key="wrong")
+            server.request("GET", "/openapi.json", key="")
             server.request("GET", "/healthz")
             assert server.terminate() == 0
             lines = requests_in(server.log)
@@ -45,11 +49,15 @@ class TestAccessLog:
             ("getPet", 404),
             ("none", 404),
             ("listPets", 401),
+            ("site", 200),
         ]
-        assert all(set(line) == FIELDS for line in lines)
-        assert [(line["account"], line["key"]) for line in lines] == [(1, 1)] * 4 + [(None, None)]
+        assert [set(line) - FIELDS for line in lines] == [set()] * 4 + [{"cause"}, set()]
+        assert all(set(line) >= FIELDS for line in lines)
+        assert [(line["account"], line["key"]) for line in lines] == [(1, 1)] * 4 + [(None, None)] * 2
         assert lines[1]["request_id"] == "mine-1"
-        assert len({line["request_id"] for line in lines}) == 5
+        assert len({line["request_id"] for line in lines}) == 6
+        assert {line["address"] for line in lines} == {"127.0.0.1"}
+        assert all(line["bytes"] > 0 for line in lines)
         assert all(0 < line["ms"] < 10_000 for line in lines)
         assert all(datetime.fromisoformat(line["time"]).tzinfo is not None for line in lines)
 
@@ -73,7 +81,9 @@ class TestAccessLog:
             assert server.terminate() == 0
             (line,) = [line for line in server.log.splitlines() if "mine-1" in line]
         assert re.fullmatch(
-            r"\d\d:\d\d:\d\d\.\d{3} 200 listPets +\d+\.\d{3} ms  account/key 1/1  request mine-1", line
+            r"\d\d:\d\d:\d\d\.\d{3} 200 GET /v1/pets  \d+\.\d{3} ms  2 bytes  address 127\.0\.0\.1"
+            r"  account/key 1/1  request mine-1",
+            line,
         )
 
 

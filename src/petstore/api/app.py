@@ -26,7 +26,14 @@ class Observer(Protocol):
     """Told of every answer, after it was sent; must cost next to nothing."""
 
     def answered(
-        self, request: Request, operation: str, status: int, seconds: float, decision: AnyDecision
+        self,
+        request: Request,
+        route: Route | None,
+        operation: str,
+        status: int,
+        body: bytes,
+        seconds: float,
+        decision: AnyDecision,
     ) -> None: ...
 
     def failed(self, request: Request, operation: str, error: Exception, *, expected: bool) -> None:
@@ -37,20 +44,19 @@ class Observer(Protocol):
 def build_router(pets: PetOperations) -> Router:
     """The table of operations."""
     return Router(
-        PREFIX,
         [
             Route(
-                "/pets",
+                f"{PREFIX}/pets",
                 {
                     "GET": Operation("listPets", pets.list_pets),
                     "POST": Operation("createPet", pets.create_pet),
                 },
             ),
             Route(
-                "/pets/{petId}",
+                f"{PREFIX}/pets/{{petId}}",
                 {"GET": Operation("getPet", pets.get_pet, True, pets.get_pet_headers)},
             ),
-        ],
+        ]
     )
 
 
@@ -103,7 +109,8 @@ class ApiApp:
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         body = reply.body if reply.body is not None and request.method != "HEAD" else b""
         await send({"type": "http.response.body", "body": body})
-        self._observer.answered(request, name, reply.status, self._monotonic() - began, decision)
+        seconds = self._monotonic() - began
+        self._observer.answered(request, route, name, reply.status, body, seconds, decision)
 
     def _describe(self, request: Request, route: Route) -> Reply:
         """OPTIONS: what the path takes. Needs no key and costs nothing."""

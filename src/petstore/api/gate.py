@@ -21,6 +21,11 @@ from petstore.versions import Version
 _KEPT_GRANTS_MAX = 100_000
 
 _ONE_MESSAGE = "The API key is missing or invalid; send it as 'Authorization: Bearer <API_KEY>'."
+# Of keys that somebody has had: whoever sends one knows it.
+_MESSAGES = {
+    "revoked": "This API key was revoked; use another one.",
+    "expired": "This API key has expired; use its successor or ask for a new one.",
+}
 
 
 class AddressQuota(Protocol):
@@ -60,7 +65,8 @@ class Gate:
         """
         token = request.bearer_token()
         if token is None:
-            raise self._failed(request, _ONE_MESSAGE)
+            cause = "missing" if request.header(b"authorization") is None else "malformed"
+            raise self._failed(request, cause)
         # The digest first, whatever the token: the work says nothing about how close a guess was.
         key_digest = digest(token)
         grant, decision = self._kept.get(key_digest), None
@@ -86,11 +92,11 @@ class Gate:
     async def _take_afresh(self, request: Request, token: bytes, key_digest: bytes) -> tuple[Grant, Decision]:
         """Read the grant from the store, take by it, and keep it when nothing has changed meanwhile."""
         version = self._limiter.keyring_version()
-        grant = None
-        if token.isascii() and is_wellformed(token.decode("ascii")):
-            grant = await self._keys.find_grant(key_digest)
+        if not (token.isascii() and is_wellformed(token.decode("ascii"))):
+            raise self._failed(request, "malformed")
+        grant = await self._keys.find_grant(key_digest)
         if grant is None:
-            raise self._failed(request, _ONE_MESSAGE)
+            raise self._failed(request, "unknown")
         self._check_term(request, grant)
         decision = await self._limiter.take(grant)
         assert decision is not None  # nothing was said about a version
@@ -107,16 +113,18 @@ class Gate:
 
     def _check_term(self, request: Request, grant: Grant) -> None:
         """Revoked and expired keys are told apart only here, after the digest matched."""
+        request.grant = grant
         if grant.revoked_at_ms is not None:
-            raise self._failed(request, "This API key was revoked; use another one.")
+            raise self._failed(request, "revoked")
         if grant.expires_at_ms is not None and grant.expires_at_ms <= self._clock.now_ms():
-            raise self._failed(request, "This API key has expired; use its successor or ask for a new one.")
+            raise self._failed(request, "expired")
 
-    def _failed(self, request: Request, message: str) -> Exception:
-        """401, or 429 once the client's address has failed too often."""
+    def _failed(self, request: Request, cause: str) -> Exception:
+        """401, or 429 once the client's address has failed too often; `cause` is for the operator."""
+        request.cause = cause
         decision = request.decision = self._addresses.charge(request.client_address(self._trusted))
         if decision.allowed:
-            return Unauthorized(message)
+            return Unauthorized(_MESSAGES.get(cause, _ONE_MESSAGE))
         return RateLimited(
             "Too many requests without a valid API key came from this address; "
             f"try again in {decision.retry_after_seconds} s.",

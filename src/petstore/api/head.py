@@ -41,11 +41,12 @@ def _is_host(value: bytes) -> bool:
 
 
 class Request(msgspec.Struct, gc=False):
-    """One request on its way through the pipeline; the gate fills `grant` and `decision`.
+    """One request on its way through the pipeline; the gate fills `grant`, `decision` and `cause`.
 
     `values` has the header lines by their name, `repeated` the names that stand more than once, `size` counts
     the bytes of the target and of the lines, four more for each line: the colon, the space and its end.
-    `request_id` is the client's own, if it is a sane one, until the pipeline gives it another.
+    `grant` is that of a refused key too, and `cause` why it was refused: missing, malformed, unknown, expired
+    or revoked. `request_id` is the client's own, if it is a sane one, until the pipeline gives it another.
     """
 
     scope: Scope
@@ -59,6 +60,7 @@ class Request(msgspec.Struct, gc=False):
     request_id: bytes = b""
     grant: Grant | None = None
     decision: AnyDecision | None = None
+    cause: str | None = None
 
     def header(self, name: bytes) -> bytes | None:
         """A header's value, the first one where it is repeated."""

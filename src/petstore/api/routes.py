@@ -25,7 +25,7 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 class Route(msgspec.Struct, frozen=True):
-    """A path template and its operations by method; HEAD is answered by every GET."""
+    """The template of a whole path and its operations by method; HEAD is answered by every GET."""
 
     template: str
     operations: dict[str, Operation]
@@ -42,14 +42,14 @@ class Route(msgspec.Struct, frozen=True):
 
 
 class Router:
-    """Finds the route of a raw path below a prefix. A template ends with at most one `{parameter}`."""
+    """Finds the route of a raw path. A template ends with at most one `{parameter}`."""
 
-    def __init__(self, prefix: str, routes: list[Route]) -> None:
+    def __init__(self, routes: list[Route]) -> None:
         self.routes = routes
         self._exact: dict[bytes, Route] = {}
         self._parents: dict[bytes, Route] = {}
         for route in routes:
-            path = (prefix + route.template).encode("ascii")
+            path = route.template.encode("ascii")
             parent, _, last = path.rpartition(b"/")
             if last.startswith(b"{"):
                 self._parents[parent] = route

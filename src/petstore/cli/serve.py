@@ -96,6 +96,7 @@ class _Serving:
 
         return worker.run(
             self._settings,
+            number,
             self._counts_directory,
             lambda application: worker.HttpServer(application.answer, self._listener, self._connections),
             report,

@@ -51,7 +51,10 @@ TABLE = (
     Setting("base_url", "", base_url, "Public base address, ending with /v1. Empty: references are paths."),
     Setting("staging_base_url", "", base_url, "A second server in the OpenAPI document."),
     Setting("environment", "live", choice(*ENVIRONMENTS), "Prefix of new keys: pets_live_ or pets_test_."),
-    Setting("access_log", "on", switch, "One log line for each request under /v1."),
+    Setting("access_log", "on", switch, "One log line for each request."),
+    Setting(
+        "log_address", "full", choice("full", "network", "off"), "How much of a client's address is logged."
+    ),
     Setting("log_format", "auto", choice("auto", "json", "text"), "auto: JSON unless on a terminal."),
     Setting(
         "log_level",
@@ -107,6 +110,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     staging_base_url: str
     environment: str
     access_log: bool
+    log_address: str
     log_format: str
     log_level: str
     trusted_proxies: Networks

@@ -17,6 +17,7 @@ import msgspec
 LATENCY_BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 ROUND_TRIP_BOUNDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
 COMMIT_BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+CAUSES = ("missing", "malformed", "unknown", "expired", "revoked")
 
 
 class Histogram(msgspec.Struct):
@@ -58,6 +59,7 @@ class Counts(msgspec.Struct):
         default_factory=lambda: {"minute": 0, "day": 0, "ban": 0, "address": 0}
     )
     bans: int = 0
+    unauthorized: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(CAUSES, 0))
     commits: Histogram = msgspec.field(default_factory=lambda: Histogram.of(COMMIT_BOUNDS))
     writes: int = 0
     lines_dropped: int = 0
@@ -72,6 +74,8 @@ class Counts(msgspec.Struct):
         for window, count in other.refusals.items():
             self.refusals[window] = self.refusals.get(window, 0) + count
         self.bans += other.bans
+        for cause, count in other.unauthorized.items():
+            self.unauthorized[cause] = self.unauthorized.get(cause, 0) + count
         self.commits.add(other.commits)
         self.writes += other.writes
         self.lines_dropped += other.lines_dropped

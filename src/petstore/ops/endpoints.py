@@ -40,6 +40,7 @@ class Endpoints:
         self.draining = False
 
     def routes(self) -> list[Route]:
+        """Not in the access log: what asks here asks every few seconds."""
         return [
             Route("/healthz", self.healthz),
             Route("/readyz", self.readyz),

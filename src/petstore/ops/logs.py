@@ -17,7 +17,7 @@ from queue import Empty, SimpleQueue
 
 import structlog
 
-from petstore.ops.access_log import AccessEntry, json_lines, text_lines
+from petstore.ops.access_log import AccessEntry, AccessFormat
 
 _WAITING_MAX = 100_000
 _BATCH_MAX = 10_000
@@ -33,11 +33,13 @@ class _Printer:
         self.debug = self.info = self.warning = self.error = self.critical = write
 
 
-def start(level: str, log_format: str, descriptor: int | None = None) -> LogWriter:
+def start(
+    level: str, log_format: str, descriptor: int | None = None, access: AccessFormat | None = None
+) -> LogWriter:
     """Set structlog up for this process, on a writer to standard error that also takes the access log."""
     descriptor = _standard_error() if descriptor is None else descriptor
     as_json = log_format == "json" or (log_format == "auto" and not os.isatty(descriptor))
-    writer = LogWriter(as_json=as_json, descriptor=descriptor)
+    writer = LogWriter(as_json=as_json, descriptor=descriptor, access=access or AccessFormat())
     printer = _Printer(writer.write)
     # The renderer's own choice for traces shows the values of variables, and opens files for it.
     renderer: structlog.typing.Processor = (
@@ -73,8 +75,10 @@ def _unchanged(_logger: object, _name: str, event: structlog.typing.EventDict) -
 class LogWriter:
     """A queue and the thread that writes it; past 100,000 waiting lines new ones are dropped and counted."""
 
-    def __init__(self, *, as_json: bool, descriptor: int) -> None:
-        self._render: Callable[[Sequence[AccessEntry]], bytes] = json_lines if as_json else text_lines
+    def __init__(self, *, as_json: bool, descriptor: int, access: AccessFormat) -> None:
+        self._render: Callable[[Sequence[AccessEntry]], bytes] = (
+            access.json_lines if as_json else access.text_lines
+        )
         self._descriptor = descriptor
         self._queue: SimpleQueue[AccessEntry | bytes] = SimpleQueue()
         self._closing = threading.Event()

@@ -52,6 +52,11 @@ class Metrics(Collector):
         self._counts.refusals[window] += 1
         self._counts.bans += ban_began
 
+    def unauthorized(self, cause: str | None) -> None:
+        """One 401."""
+        assert cause is not None  # the gate alone answers so
+        self._counts.unauthorized[cause] += 1
+
     def committed(self, jobs: int, seconds: float) -> None:
         """One group of writes was made durable (called by the writer's thread)."""
         self._counts.commits.observe(seconds, COMMIT_BOUNDS)
@@ -96,6 +101,10 @@ class Metrics(Collector):
             refusals.add_metric([window], count)
         yield refusals
         yield CounterMetricFamily("petstore_bans", "Bans that began.", value=counts.bans)
+        unauthorized = CounterMetricFamily("petstore_unauthorized", "401 answers by cause.", labels=["cause"])
+        for cause, count in counts.unauthorized.items():
+            unauthorized.add_metric([cause], count)
+        yield unauthorized
         yield from _limiter_metrics(counts)
         commits = HistogramMetricFamily(
             "petstore_store_commit_seconds", "Time of a group commit, with its fsync."

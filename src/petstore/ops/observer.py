@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Protocol
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Protocol
 
 import structlog
 
 from petstore.clock import Clock
 from petstore.decisions import AnyDecision
 from petstore.keys import Grant
-from petstore.ops.access_log import AccessEntry
+from petstore.ops.access_log import FORWARDED_MAX_BYTES, AccessEntry, known_method
 from petstore.ops.counts import LATENCY_BOUNDS, Histogram
 from petstore.ops.logs import LogWriter
 from petstore.ops.metrics import Metrics
@@ -18,23 +19,45 @@ from petstore.ops.metrics import Metrics
 _log = structlog.get_logger("petstore.api")
 
 
-class Answered(Protocol):
-    """What is read of a request; the rest of it is none of this package's business."""
+Site = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
 
+
+class Answered(Protocol):
+    """What is read of a request."""
+
+    scope: MutableMapping[str, Any]
+    method: str
+    values: dict[bytes, bytes]
     request_id: bytes
     grant: Grant | None
+    cause: str | None
+
+
+class Found(Protocol):
+    """The path that a request found."""
+
+    @property
+    def template(self) -> str: ...
 
 
 class ApiObserver:
-    """Implements api.app.Observer."""
+    """Implements api.app.Observer. Without addresses in the log, none is looked at."""
 
-    def __init__(self, metrics: Metrics, access_log: LogWriter | None) -> None:
+    def __init__(self, metrics: Metrics, access_log: LogWriter | None, *, logs_addresses: bool) -> None:
         self._metrics = metrics
         self._latencies: dict[tuple[str, int], Histogram] = {}
         self._access_log = access_log
+        self._logs_addresses = logs_addresses
 
     def answered(
-        self, request: Answered, operation: str, status: int, seconds: float, decision: AnyDecision
+        self,
+        request: Answered,
+        route: Found | None,
+        operation: str,
+        status: int,
+        body: bytes,
+        seconds: float,
+        decision: AnyDecision,
     ) -> None:
         latencies = self._latencies.get((operation, status))
         if latencies is None:
@@ -42,22 +65,36 @@ class ApiObserver:
         # Histogram.observe without the call, since every answer comes here.
         latencies.counts[bisect_left(LATENCY_BOUNDS, seconds)] += 1
         latencies.total += seconds
-        if status == 429:
-            window = "ban" if decision.banned else decision.binding.name
-            self._metrics.refused(window, ban_began=decision.ban_began)
+        if status in {429, 401}:
+            self._count_refusal(request, status, decision)
         if self._access_log is not None:
-            grant = request.grant
+            client, forwarded_for = None, b""
+            if self._logs_addresses:
+                client = request.scope.get("client")
+                forwarded_for = request.values.get(b"x-forwarded-for", b"")[-FORWARDED_MAX_BYTES:]
             self._access_log.record(
                 AccessEntry(
                     decision.now_ms,
-                    request.request_id.decode("ascii"),
-                    None if grant is None else grant.account_id,
-                    None if grant is None else grant.key_id,
+                    seconds,
+                    known_method(request.method),
+                    None if route is None else route.template,
                     operation,
                     status,
-                    round(seconds * 1_000, 3),
+                    len(body),
+                    client,
+                    forwarded_for,
+                    request.grant,
+                    request.cause,
+                    request.request_id,
                 )
             )
+
+    def _count_refusal(self, request: Answered, status: int, decision: AnyDecision) -> None:
+        if status == 401:
+            self._metrics.unauthorized(request.cause)
+        else:
+            window = "ban" if decision.banned else decision.binding.name
+            self._metrics.refused(window, ban_began=decision.ban_began)
 
     def failed(self, request: Answered, operation: str, error: Exception, *, expected: bool) -> None:
         request_id = request.request_id.decode("ascii")
@@ -65,6 +102,64 @@ class ApiObserver:
             _log.warning("store unavailable", request_id=request_id, operation=operation, reason=str(error))
         else:
             _log.error("unexpected error", request_id=request_id, operation=operation, exc_info=error)
+
+
+class SiteWatch:
+    """The site, with a count and a line for each of its answers: all but health checks and metrics."""
+
+    def __init__(
+        self, site: Site, metrics: Metrics, clock: Clock, access_log: LogWriter | None, *, unwatched: set[str]
+    ) -> None:
+        self._site = site
+        self._metrics = metrics
+        self._clock = clock
+        self._access_log = access_log
+        self._unwatched = unwatched
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        began = self._clock.monotonic()
+        status, size = 500, 0
+
+        async def watched_send(message: MutableMapping[str, Any]) -> None:
+            nonlocal status, size
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                size = int(dict(message["headers"]).get(b"content-length", b"0"))
+            await send(message)
+
+        try:
+            await self._site(scope, receive, watched_send)
+        finally:
+            # Starlette leaves the route that it found in the scope; a mounted folder ends with {path}.
+            route = scope.get("route")
+            path = None if route is None else route.path_format
+            if path not in self._unwatched:
+                has_body = scope["method"] != "HEAD" and status != 304
+                self._answered(scope, path, status, size if has_body else 0, self._clock.monotonic() - began)
+
+    def _answered(
+        self, scope: MutableMapping[str, Any], path: str | None, status: int, size: int, seconds: float
+    ) -> None:
+        operation = "none" if path is None else "site"
+        self._metrics.latencies(operation, status).observe(seconds, LATENCY_BOUNDS)
+        if self._access_log is not None:
+            forwarded_for = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+            self._access_log.record(
+                AccessEntry(
+                    self._clock.now_ms(),
+                    seconds,
+                    known_method(scope["method"]),
+                    path,
+                    operation,
+                    status,
+                    size,
+                    scope.get("client"),
+                    forwarded_for[-FORWARDED_MAX_BYTES:],
+                    None,
+                    None,
+                    None,
+                )
+            )
 
 
 class LimiterWatch:

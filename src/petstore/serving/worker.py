@@ -58,17 +58,19 @@ class HttpServer(Server):
 
 def run(
     settings: Settings,
+    number: int,
     counts_directory: Path | None,
     server: Callable[[Application], HttpServer],
     report: Report,
 ) -> int:
-    """Serve until SIGTERM, SIGINT or REPLACED, and report as soon as it does; the process's exit code.
+    """Serve as worker `number` until SIGTERM, SIGINT or REPLACED; the process's exit code.
 
-    They are blocked when this is called, and heeded from the first turn of the loop on.
+    Reports as soon as it serves. The signals are blocked when this is called, and heeded from the first turn
+    of the loop on.
     """
     loop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
-    application = Application(settings, counts_directory=counts_directory)
+    application = Application(settings, counts_directory=counts_directory, worker=number)
     try:
         return loop.run_until_complete(_Worker(application, server(application), settings, report).serve())
     finally:

@@ -1,0 +1,77 @@
+"""What a line of the access log costs: the request that it tells of, and the thread that writes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from petstore.api.head import read_request
+from petstore.api.routes import Route
+from petstore.config.values import networks
+from petstore.keys import Grant
+from petstore.ops.access_log import AccessEntry, AccessFormat
+from petstore.ops.logs import LogWriter
+from petstore.ops.metrics import Metrics
+from petstore.ops.observer import ApiObserver
+from petstore.quota import BanPolicy, decide
+from petstore.usage import AccountWindows
+
+NOW_MS = 1_800_000_030_000
+GRANT = Grant(1, 1, 10**12, 10**12)
+LINES = 1_000
+
+
+class Kept(LogWriter):
+    """Keeps the newest entry instead of writing it."""
+
+    def __init__(self) -> None:
+        self.entry: AccessEntry | None = None
+
+    def record(self, entry: AccessEntry) -> None:
+        self.entry = entry
+
+
+async def _nothing() -> dict[str, Any]:
+    return {}
+
+
+def _answer(benchmark: BenchmarkFixture, scope: dict[str, Any], log: Kept | None) -> None:
+    request = read_request(scope, _nothing)
+    request.grant = GRANT
+    decision = decide(AccountWindows(), None, GRANT, BanPolicy(), NOW_MS)
+    observer = ApiObserver(Metrics(lambda: 0), log, logs_addresses=True)
+    benchmark(observer.answered, request, Route("/v1/pets", {}), "listPets", 200, b"[]", 0.001, decision)
+
+
+def test_an_answer_is_counted(benchmark: BenchmarkFixture, scope: dict[str, Any]) -> None:
+    """Without the access log."""
+    _answer(benchmark, scope, None)
+
+
+def test_an_answer_is_counted_and_logged(benchmark: BenchmarkFixture, scope: dict[str, Any]) -> None:
+    """With it: about 0.3 microseconds more, without the queue."""
+    log = Kept()
+    _answer(benchmark, scope, log)
+    assert log.entry is not None
+
+
+def test_1000_lines(benchmark: BenchmarkFixture) -> None:
+    """What the thread does for clients behind a proxy, before it writes."""
+    form = AccessFormat(trusted_proxies=networks("10.0.0.0/8"))
+    entry = AccessEntry(
+        NOW_MS,
+        0.001,
+        "GET",
+        "/v1/pets",
+        "listPets",
+        200,
+        2,
+        ("10.0.0.1", 1),
+        b"192.0.2.1",
+        GRANT,
+        None,
+        b"id-1",
+    )
+    lines = benchmark(form.json_lines, [entry] * LINES)
+    assert lines.count(b'"address":"192.0.2.1"') == LINES
