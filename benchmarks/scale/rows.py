@@ -15,7 +15,7 @@ import asyncpg
 import msgspec
 
 from petstore.storage.postgres.connection import Tuning
-from petstore.storage.postgres.upkeep import migrate
+from petstore.storage.postgres.schema import migrate
 from tests.support.postgres import PostgresServer
 
 _CHUNK = 50_000

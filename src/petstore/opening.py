@@ -25,11 +25,13 @@ from petstore.storage import (
 from petstore.storage.observer import StoreObserver
 from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite import files, lock, upkeep
+from petstore.storage.sqlite import schema as sqlite
 from petstore.storage.sqlite.upkeep import Restored
 from petstore.versions import LEASE_SECONDS, Publisher, WaitingPublisher
 
 if TYPE_CHECKING:
     from petstore.storage.copying import CopiedTable
+    from petstore.storage.postgres.connection import Tuning
 
 __all__ = ["CheckReport", "Restored", "SharedStore", "Store", "open_shared_store", "open_store"]
 
@@ -40,7 +42,10 @@ def open_store(
     observer: StoreObserver | None = None,
     publisher: Publisher | None = None,
 ) -> Store:
-    """The store of the settings, created and migrated when needed."""
+    """The store of the settings, created where there is none.
+
+    Raises ConfigurationError for a schema that has to be migrated first, or has left this program behind.
+    """
     return open_storage(settings.database_url, clock, _options(settings), observer, publisher)
 
 
@@ -62,6 +67,11 @@ def _options(settings: Settings) -> StoreOptions:
         database_pool=settings.database_pool,
         database_prepared=settings.database_prepared,
     )
+
+
+def server_tuning(settings: Settings) -> Tuning:
+    """How to speak to the server of the settings."""
+    return tuning(_options(settings))
 
 
 def uses_server(settings: Settings) -> bool:
@@ -100,7 +110,7 @@ def lock_for_serving(settings: Settings) -> AbstractContextManager[object]:
     if uses_server(settings):
         from petstore.storage.postgres.upkeep import held_for_serving
 
-        return held_for_serving(settings.database_url, tuning(_options(settings)))
+        return held_for_serving(settings.database_url, server_tuning(settings))
     return lock.lock_for_serving(str(database_path(settings)), create=True)
 
 
@@ -136,22 +146,12 @@ def database_path(settings: Settings) -> Path:
 
 
 def has_database(settings: Settings) -> bool:
-    """Whether there is a store to open: a file, or in the database of a server a schema of ours."""
+    """Whether there is a store to open: a file, or a server's database, with a schema of ours."""
     if uses_server(settings):
-        from petstore.storage.postgres.upkeep import is_made
+        from petstore.storage.postgres import schema as postgres
 
-        return is_made(settings.database_url, tuning(_options(settings)))
-    path = database_path(settings)
-    return path.exists() and path.stat().st_size > 0  # a server that starts makes it empty first
-
-
-def migrate_database(settings: Settings) -> list[str]:
-    """Bring the schema up to date, in a new file when there is none; the names of the steps that ran."""
-    if uses_server(settings):
-        from petstore.storage.postgres.upkeep import migrate
-
-        return migrate(settings.database_url, tuning(_options(settings)))
-    return upkeep.migrate(str(database_path(settings)), settings.busy_timeout)
+        return postgres.read_database(settings.database_url, server_tuning(settings)).version > 0
+    return sqlite.read_file(str(database_path(settings)), settings.busy_timeout).version > 0
 
 
 def copy_database(
@@ -173,11 +173,11 @@ def copy_database(
             " petstore db copy sqlite:///petstore.db postgresql://USER@HOST/DATABASE."
         )
     from petstore.storage import copying
-    from petstore.storage.sqlite import copying as sqlite
+    from petstore.storage.sqlite import copying as source_copying
 
-    with sqlite.opened(sqlite_path(source), settings.busy_timeout) as opened:
+    with source_copying.opened(sqlite_path(source), settings.busy_timeout) as opened:
         expect(2 * copying.count_rows(opened))
-        return asyncio.run(copying.copy(opened, target, tuning(_options(settings)), progress))
+        return asyncio.run(copying.copy(opened, target, server_tuning(settings), progress))
 
 
 @asynccontextmanager
@@ -234,7 +234,7 @@ def check_database(settings: Settings) -> CheckReport:
     if uses_server(settings):
         from petstore.storage.postgres.upkeep import check
 
-        return check(settings.database_url, tuning(_options(settings)))
+        return check(settings.database_url, server_tuning(settings))
     return upkeep.check(str(database_path(settings)), settings.busy_timeout)
 
 

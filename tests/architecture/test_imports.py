@@ -21,9 +21,10 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "web": ({"petstore"}, {"starlette"}),
     "ops": ({"petstore"}, {"starlette", "structlog", "prometheus_client"}),
     "opening": ({"config", "storage", "limiter"}, set()),
+    "migrating": ({"config", "opening", "storage"}, set()),
     "counting": ({"config", "opening", "storage", "limiter"}, set()),
     "serving": ({"config", "asgi"}, {"granian", "uvloop"}),
-    "cli": ({"petstore", "config", "opening", "bootstrap", "serving"}, {"click", "rich"}),
+    "cli": ({"petstore", "config", "opening", "migrating", "bootstrap", "serving"}, {"click", "rich"}),
     "bootstrap": (
         {"petstore", "config", "counting", "opening", "storage", "limiter", "api", "web", "ops"},
         {"starlette", "structlog"},

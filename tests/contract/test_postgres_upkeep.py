@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,34 +14,28 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from petstore import config, opening
+from petstore import config, migrating, opening
+from petstore.cli.migrating import MigrationLog
 from petstore.errors import ConfigurationError, Conflict, StoreUnavailable
 from petstore.pets import NewPet
 from petstore.plans import FREE
 from petstore.storage import StoreOptions, migrations, open_storage, tuning
-from petstore.storage.migrations import Migration
-from petstore.storage.postgres import upkeep
-from petstore.storage.postgres.upkeep import check, migrate
+from petstore.storage.postgres import schema
+from petstore.storage.postgres.schema import migrate
+from petstore.storage.postgres.upkeep import check
 from tests.support.clock import ManualClock
 from tests.support.postgres import run, shared_url
+from tests.support.schemas import Know, knowing
 
-NEWEST = migrations.load(upkeep.MIGRATIONS_PACKAGE)[-1].number
+NEWEST = migrations.load(schema.MIGRATIONS_PACKAGE)[-1].number
 TUNING = tuning(StoreOptions())
 VERSION = "SELECT max(number) FROM schema_migrations"
 
-Plan = Callable[..., None]
-
 
 @pytest.fixture
-def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
+def plan(monkeypatch: pytest.MonkeyPatch) -> Know:
     """Let the program know further steps, given as SQL, after its own."""
-    own = migrations.load(upkeep.MIGRATIONS_PACKAGE)
-
-    def know(*further: str) -> None:
-        steps = [Migration(NEWEST + n, f"step_{n}", sql) for n, sql in enumerate(further, 1)]
-        monkeypatch.setattr(migrations, "load", lambda _package: [*own, *steps])
-
-    return know
+    return knowing(monkeypatch)
 
 
 def tables(url: str) -> set[object]:
@@ -71,12 +65,15 @@ class TestMigrate:
         assert migrate(database, TUNING) == []
         assert run(database, VERSION) == [(NEWEST,)]
 
-    def test_only_what_is_missing_runs(self, database: str, plan: Plan) -> None:
+    def test_only_what_is_missing_runs(self, database: str, plan: Know) -> None:
         """An older database gets the steps that it does not have, its data stays."""
         migrate(database, TUNING)
         run(database, "INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold')")
         plan("CREATE TABLE first (a int)", "CREATE TABLE second (b int)")
-        assert migrate(database, TUNING) == [f"{NEWEST + 1:04}_step_1", f"{NEWEST + 2:04}_step_2"]
+        assert migrate(database, TUNING) == [
+            f"{NEWEST + 1:04}_step_{NEWEST + 1}",
+            f"{NEWEST + 2:04}_step_{NEWEST + 2}",
+        ]
         assert run(database, "SELECT name FROM pets") == [("Rex",)]
 
     def test_somebody_else_s_lock_is_not_waited_out(self, database: str) -> None:
@@ -86,7 +83,7 @@ class TestMigrate:
             migrate(database, tuning(StoreOptions(database_timeout_ms=200)))
         assert migrate(database, TUNING) == []
 
-    def test_a_step_that_fails_leaves_nothing_of_itself(self, database: str, plan: Plan) -> None:
+    def test_a_step_that_fails_leaves_nothing_of_itself(self, database: str, plan: Know) -> None:
         """It fails in its second statement: the steps before it stay, and a mended one runs."""
         migrate(database, TUNING)
         before = tables(database)
@@ -95,13 +92,13 @@ class TestMigrate:
             migrate(database, TUNING)
         assert tables(database) == before | {"good"}
         plan("CREATE TABLE good (a int)", "CREATE TABLE half (a int)")
-        assert migrate(database, TUNING) == [f"{NEWEST + 2:04}_step_2"]
+        assert migrate(database, TUNING) == [f"{NEWEST + 2:04}_step_{NEWEST + 2}"]
 
     def test_a_newer_schema_is_refused_and_left_alone(self, database: str) -> None:
         """Exit 78: run the newer program, or restore a backup."""
         migrate(database, TUNING)
         run(database, f"INSERT INTO schema_migrations VALUES ({NEWEST + 1}, 'later')")
-        said = f"has schema version {NEWEST + 1}, this program knows {NEWEST} at most"
+        said = f"needs a program that knows {NEWEST + 1}; this one knows {NEWEST}"
         with pytest.raises(ConfigurationError, match=said):
             open_storage(database, ManualClock(), StoreOptions())
         assert run(database, VERSION) == [(NEWEST + 1,)]
@@ -163,7 +160,7 @@ class TestAtOnce:
         """Real ones, which wait for the word."""
         code = (
             "import sys; from petstore.storage import StoreOptions, tuning;"
-            " from petstore.storage.postgres.upkeep import migrate;"
+            " from petstore.storage.postgres.schema import migrate;"
             " sys.stdin.read(1); print(len(migrate(sys.argv[1], tuning(StoreOptions()))))"
         )
         processes = [
@@ -188,7 +185,7 @@ class TestAtOnce:
         self, database: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Another process holds the lock and does not come to an end."""
-        monkeypatch.setattr(upkeep, "_LOCK_WAIT", "20ms")
+        monkeypatch.setattr(schema, "_LOCK_WAIT", "20ms")
         holding, done = threading.Event(), threading.Event()
 
         def hold() -> None:
@@ -196,7 +193,7 @@ class TestAtOnce:
 
             async def work() -> None:
                 connection = await asyncpg.connect(database)
-                await connection.execute(f"SELECT pg_advisory_lock({upkeep._LOCK})")
+                await connection.execute(f"SELECT pg_advisory_lock({schema._LOCK})")
                 holding.set()
                 await asyncio.to_thread(done.wait, 20)
                 connection.terminate()
@@ -236,10 +233,12 @@ class TestCheck:
         assert tables(database) == set()
 
     def test_a_newer_schema(self, database: str) -> None:
-        """Its tables may be others: they are not counted."""
+        """Its tables may be others: they are not counted, and that is no problem of the database."""
         migrate(database, TUNING)
         run(database, f"INSERT INTO schema_migrations VALUES ({NEWEST + 1}, 'later')")
-        assert "this program knows" in check(database, TUNING).problems[0]
+        report = check(database, TUNING)
+        assert (report.pets, report.problems) == (None, [])
+        assert "needs a newer program" in report.remark
 
     def test_a_server_that_may_lose_what_it_acknowledged(self, database: str) -> None:
         """A commit that does not wait for the disk breaks the promise of a 201."""
@@ -259,7 +258,9 @@ class TestOpening:
 
     def test_migrate_and_check_know_the_server(self, settings: config.Settings) -> None:
         """By the URL's scheme."""
-        assert len(opening.migrate_database(settings)) == NEWEST
+        log = MigrationLog(lambda _: None)
+        migrating.migrate(settings, ManualClock(), log)
+        assert len(log.steps) == NEWEST
         assert opening.check_database(settings).problems == []
 
     def test_copies_are_left_to_its_own_tools(self, settings: config.Settings, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.support.postgres import fresh_database, run
 
 # What only one of them has: how it counts its steps, how SQLite tells what changed, and what is noted for
 # commands where several processes may serve.
-OWN = {"schema_migrations", "versions", "sqlite_sequence", "shared_counters"}
+OWN = {"schema_migrations", "schema_steps", "versions", "sqlite_sequence", "shared_counters"}
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ from petstore.errors import ConfigurationError, StoreUnavailable
 from petstore.pets import INT64_MAX, Idempotency, NewPet, PageQuery
 from petstore.plans import FREE
 from petstore.storage import Store, StoreOptions, open_storage
-from petstore.storage.sqlite.connection import migrate, open_reader, open_writer, translate
+from petstore.storage.sqlite.connection import open_reader, open_writer, translate
 from petstore.storage.sqlite.pets import SqlitePets
+from petstore.storage.sqlite.schema import migrate
 from petstore.storage.sqlite.snapshot import TurnReader
 from petstore.storage.sqlite.writer import Writer
 from tests.support.clock import ManualClock

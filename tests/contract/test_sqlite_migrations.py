@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -14,14 +13,12 @@ import pytest
 
 from petstore.errors import ConfigurationError, StoreUnavailable
 from petstore.storage import StoreOptions, migrations, open_storage
-from petstore.storage.migrations import Migration, pending
-from petstore.storage.sqlite.connection import migrate, schema_version
+from petstore.storage.migrations import Migration, Schema, pending
+from petstore.storage.sqlite.schema import MIGRATIONS_PACKAGE, migrate, read
 from tests.support.clock import ManualClock
+from tests.support.schemas import Know, knowing
 
-PACKAGE = "petstore.storage.sqlite.migrations"
-NEWEST = migrations.load(PACKAGE)[-1].number
-
-Plan = Callable[..., None]
+NEWEST = migrations.load(MIGRATIONS_PACKAGE)[-1].number
 
 
 @pytest.fixture
@@ -30,16 +27,9 @@ def path(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
+def plan(monkeypatch: pytest.MonkeyPatch) -> Know:
     """Let the program know further steps, given as SQL, after its own."""
-
-    own = migrations.load(PACKAGE)
-
-    def know(*further: str) -> None:
-        steps = [Migration(NEWEST + n, f"step_{n}", sql) for n, sql in enumerate(further, 1)]
-        monkeypatch.setattr(migrations, "load", lambda _package: [*own, *steps])
-
-    return know
+    return knowing(monkeypatch)
 
 
 def schema(path: str) -> tuple[int, list[str]]:
@@ -47,7 +37,7 @@ def schema(path: str) -> tuple[int, list[str]]:
     connection = apsw.Connection(path)
     try:
         tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
-        return schema_version(connection), [row[0] for row in tables]
+        return read(connection).version, [row[0] for row in tables]
     finally:
         connection.close()
 
@@ -63,27 +53,30 @@ class TestSteps:
         assert migrate(path, 1_000) == []
         assert schema(path)[0] == NEWEST
 
-    def test_only_what_is_missing_runs(self, path: str, plan: Plan) -> None:
+    def test_only_what_is_missing_runs(self, path: str, plan: Know) -> None:
         """An older file gets the steps that it does not have, its data stays."""
         migrate(path, 1_000)
         connection = apsw.Connection(path)
         connection.execute("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold')")
         plan("CREATE TABLE first (a)", "CREATE TABLE second (b)")
-        assert migrate(path, 1_000) == [f"{NEWEST + 1:04}_step_1", f"{NEWEST + 2:04}_step_2"]
+        assert migrate(path, 1_000) == [
+            f"{NEWEST + 1:04}_step_{NEWEST + 1}",
+            f"{NEWEST + 2:04}_step_{NEWEST + 2}",
+        ]
         assert connection.execute("SELECT name FROM pets").get == "Rex"
         connection.close()
 
     def test_the_numbers_have_no_gap(self) -> None:
         """1, 2, 3 … and each names its file."""
-        steps = migrations.load(PACKAGE)
+        steps = migrations.load(MIGRATIONS_PACKAGE)
         assert [step.number for step in steps] == list(range(1, len(steps) + 1))
         assert all(re.fullmatch(r"[a-z0-9_]+", step.name) for step in steps)
 
     def test_what_is_pending(self) -> None:
         """Everything above the version."""
-        steps = [Migration(n, "x", "") for n in (1, 2, 3)]
-        assert [step.number for step in pending(steps, 1)] == [2, 3]
-        assert pending(steps, 3) == []
+        steps = tuple(Migration(n, "x", "", 1) for n in (1, 2, 3))
+        assert [step.number for step in pending(steps, Schema(1, 1))] == [2, 3]
+        assert pending(steps, Schema(3, 1)) == []
 
 
 class TestRefusals:
@@ -95,14 +88,13 @@ class TestRefusals:
         migrate(path, 1_000)
         connection = apsw.Connection(path)
         connection.execute(f"PRAGMA user_version = {version}")
-        with pytest.raises(
-            ConfigurationError, match=f"has schema version {version}, this program knows {NEWEST} at most"
-        ):
+        said = f"version {version} and needs a program that knows {version}; this one knows {NEWEST}"
+        with pytest.raises(ConfigurationError, match=said):
             open_storage(f"sqlite:///{path}", ManualClock(), StoreOptions())
-        assert schema_version(connection) == version
+        assert read(connection).version == version
         connection.close()
 
-    def test_a_half_applied_step_is_rolled_back(self, path: str, plan: Plan) -> None:
+    def test_a_half_applied_step_is_rolled_back(self, path: str, plan: Know) -> None:
         """A step fails in its second statement: nothing of it stays, the steps before it do."""
         migrate(path, 1_000)
         before = schema(path)
@@ -111,9 +103,9 @@ class TestRefusals:
             migrate(path, 1_000)
         assert schema(path) == (NEWEST + 1, sorted([*before[1], "good"]))
         plan("CREATE TABLE good (a)", "CREATE TABLE half (a)")
-        assert migrate(path, 1_000) == [f"{NEWEST + 2:04}_step_2"]
+        assert migrate(path, 1_000) == [f"{NEWEST + 2:04}_step_{NEWEST + 2}"]
 
-    def test_a_write_lock_of_another_process_is_told(self, path: str, plan: Plan) -> None:
+    def test_a_write_lock_of_another_process_is_told(self, path: str, plan: Know) -> None:
         """After the busy timeout; nothing has changed."""
         migrate(path, 1_000)
         other = apsw.Connection(path)
@@ -153,7 +145,7 @@ class TestAtOnce:
     def test_two_processes(self, path: str) -> None:
         """Real ones; together they run each step once."""
         code = (
-            "import sys; from petstore.storage.sqlite.connection import migrate;"
+            "import sys; from petstore.storage.sqlite.schema import migrate;"
             " sys.stdin.read(1); print(len(migrate(sys.argv[1], 10000)))"
         )
         processes = [

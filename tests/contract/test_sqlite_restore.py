@@ -13,7 +13,8 @@ import pytest
 
 from petstore.errors import Conflict, StoreUnavailable
 from petstore.storage.sqlite import upkeep
-from petstore.storage.sqlite.connection import migrate, open_writer
+from petstore.storage.sqlite.connection import open_writer
+from petstore.storage.sqlite.schema import migrate
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
 

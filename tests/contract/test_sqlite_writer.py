@@ -15,7 +15,8 @@ from petstore.errors import Conflict, StoreUnavailable
 from petstore.pets import NewPet, PageQuery, PetStatus
 from petstore.plans import FREE
 from petstore.storage import StoreOptions, open_storage
-from petstore.storage.sqlite.connection import migrate, open_writer
+from petstore.storage.sqlite.connection import open_writer
+from petstore.storage.sqlite.schema import migrate
 from petstore.storage.sqlite.store import SqliteStore
 from petstore.storage.sqlite.writer import Writer
 from tests.support.clock import ManualClock

@@ -15,7 +15,8 @@ from petstore.pets import NewPet, PetStatus
 from petstore.plans import FREE, PRO
 from petstore.quota import KeyStanding, LimiterState
 from petstore.storage import Store
-from petstore.storage.sqlite.connection import migrate, open_reader
+from petstore.storage.sqlite.connection import open_reader
+from petstore.storage.sqlite.schema import migrate
 from petstore.storage.sqlite.snapshot import TurnReader
 from petstore.usage import AccountWindows, DailyUsage, UsageChanges
 from petstore.versions import Versions

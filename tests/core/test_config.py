@@ -135,6 +135,7 @@ ROWS: dict[str, Row] = {
     "valkey_url": ("", [], []),  # what it names is the limiter's affair
     "limiter_outage": ("share", [("refuse", "refuse")], [("open", "one of share, refuse")]),
     "replicas": (1, [], [("0", "from 1 to 10000")]),
+    "migrate": ("auto", [("on", "on"), ("off", "off")], [("yes", "auto, on, off"), ("", "auto")]),
     "write_queue": (1_024, [("1", 1), ("1000000", 10**6)], [("0", "from 1"), ("1000001", "from 1")]),
     "busy_timeout": (
         5_000,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from petstore.cli.groups import EXIT_REFUSED, Family, examples
+from petstore.cli.migrating import MigrationLog
 from petstore.cli.output import json_option, row_progress, say, write_fields, write_json, write_table
 from petstore.cli.running import Session
 
@@ -23,25 +24,36 @@ def db() -> None:
     """
 
 
-@db.command("migrate", epilog=examples("petstore db migrate"))
+@db.command("migrate", epilog=examples("petstore db migrate --dry-run", "petstore db migrate"))
+@click.option("--dry-run", is_flag=True, help="Say what would run, and change nothing.")
 @json_option
 @click.pass_obj
-def migrate(session: Session, as_json: bool) -> None:
+def migrate(session: Session, dry_run: bool, as_json: bool) -> None:
     """Bring the database's schema up to date.
 
-    Makes the database when there is none. `petstore serve` does the same when it starts. Forward only: make
-    a backup before an upgrade.
+    Makes the database when there is none. Forward only. A SQLite file is first copied, and the copy checked:
+    FILE.before-migration-VERSION-TIME beside it. No other command migrates; `petstore serve` does what
+    PETSTORE_MIGRATE says.
     """
-    from petstore import opening
+    from petstore import migrating, opening
 
-    ran = opening.migrate_database(session.settings)
-    if as_json:
-        write_json({"database": opening.database_name(session.settings), "applied": ran})
-        return
-    for step in ran:
-        click.echo(f"applied {step}")
-    if not ran:
-        click.echo("The schema is up to date.")
+    name = opening.database_name(session.settings)
+    if dry_run:
+        pending = migrating.pending(session.settings)
+        if as_json:
+            write_json({"database": name, "pending": pending})
+        for step in () if as_json else pending:
+            click.echo(f"would apply {step}")
+        told = pending
+    else:
+        log = MigrationLog((lambda _: None) if as_json else click.echo)
+        migrating.migrate(session.settings, session.clock, log)
+        if as_json:
+            write_json({"database": name, "applied": log.steps, "backup": log.backup})
+        told = log.steps
+    if not told and not as_json:
+        remark = migrating.remark(session.settings)
+        click.echo(f"Nothing to do: {remark}." if remark else "The schema is up to date.")
 
 
 @db.command("check", epilog=examples("petstore db check"))
@@ -50,10 +62,10 @@ def migrate(session: Session, as_json: bool) -> None:
 def check(session: Session, as_json: bool) -> None:
     """Read all of the database and say whether it is sound.
 
-    Exit code 1 when it is not. Safe beside a running server. Takes a while when the database is large,
-    since it reads every page.
+    Exit code 1 when it is not, 78 when it needs a newer program. Safe beside a running server. Takes a while
+    when the database is large, since it reads every page.
     """
-    from petstore import opening
+    from petstore import migrating, opening
 
     report = opening.check_database(session.settings)
     _write_report(report, as_json)
@@ -61,6 +73,8 @@ def check(session: Session, as_json: bool) -> None:
         if not as_json:
             say("petstore: The database is not sound. If it is damaged: petstore db restore FILE.")
         raise click.exceptions.Exit(EXIT_REFUSED)
+    if report.pets is None:  # sound, and not for this program
+        migrating.check(session.settings)
 
 
 @db.command("backup", epilog=examples('petstore db backup "petstore-$(date +%F).db"'))
@@ -147,6 +161,7 @@ def _write_report(report: CheckReport, as_json: bool, **more: str | None) -> Non
                 "accounts": report.accounts,
                 "keys": report.keys,
                 "problems": report.problems,
+                "remark": report.remark or None,
                 **more,
             }
         )
@@ -154,11 +169,17 @@ def _write_report(report: CheckReport, as_json: bool, **more: str | None) -> Non
     write_fields(
         {
             "schema version": report.schema_version,
-            "animals": report.pets,
-            "accounts": report.accounts,
-            "keys": report.keys,
+            "animals": _counted(report.pets),
+            "accounts": _counted(report.accounts),
+            "keys": _counted(report.keys),
             "sound": "no" if report.problems else "yes",
         }
     )
     for problem in report.problems:
         click.echo(f"problem: {problem}")
+    if report.remark:
+        click.echo(f"remark: {report.remark}")
+
+
+def _counted(count: int | None) -> int | str:
+    return "not counted" if count is None else count

@@ -18,6 +18,7 @@ import click
 import msgspec
 
 from petstore.cli.groups import examples
+from petstore.cli.migrating import MigrationLog
 from petstore.cli.running import Session, with_store
 from petstore.clock import SystemClock
 from petstore.errors import ConfigurationError, Conflict, PetstoreError
@@ -52,10 +53,10 @@ def serve(session: Session, workers: int | None) -> None:
     Ctrl+C or SIGTERM stops it: what was accepted is carried out first. SIGHUP reads the settings anew and
     replaces the workers one by one (on a terminal it stops the service, since the terminal was closed).
 
-    Creates and migrates the database when needed. On the first start, and only on a loopback address, it
-    issues a key on the Free plan for an account "local" and prints it once.
+    Creates the database when there is none, and migrates one as PETSTORE_MIGRATE says. On the first start,
+    and only on a loopback address, it issues a key on the Free plan for an account "local", printed once.
     """
-    from petstore import opening
+    from petstore import migrating, opening
 
     settings = _with_workers(session.settings, workers)
     with contextlib.closing(_bind(settings)) as listener:
@@ -63,7 +64,10 @@ def serve(session: Session, workers: int | None) -> None:
         with opening.lock_for_serving(settings):
             for warning in opening.warnings_before_start(settings):
                 _say(warning)
+            migrating.migrate_for_serving(settings, session.clock, MigrationLog(_say))
             with_store(session, partial(_welcome, settings), create=True)
+            if remark := migrating.remark(settings):
+                _say(f"Note: {remark}.")
             _listen(listener, settings)
             with _counts_directory(settings) as counts:
                 _supervise(settings, _Serving(settings, listener, connections, counts))

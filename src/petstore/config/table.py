@@ -94,6 +94,7 @@ TABLE = (
     Setting(
         "replicas", "1", integer(1, 10_000), "Machines that share the counters: what a local share is of."
     ),
+    Setting("migrate", "auto", choice("auto", "on", "off"), "serve migrates; auto: a SQLite file only."),
     Setting("write_queue", "1024", integer(1, 1_000_000), "Writes that may wait; more are answered 503."),
     Setting("busy_timeout", "5s", duration_to("1h"), "How long to wait for another process's write."),
     Setting("key_rotation_overlap", "24h", parse_duration, "How long a rotated key goes on working."),
@@ -104,6 +105,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The values in force, parsed; one field for each row of TABLE. Durations are in milliseconds."""
 
     database_url: str
+    migrate: str
     host: str
     port: int
     base_url: str

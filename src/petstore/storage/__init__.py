@@ -104,9 +104,11 @@ def open_storage(
     observer: StoreObserver | None = None,
     publisher: Publisher | None = None,
 ) -> Store:
-    """Open the migrated database behind `url`; a server's store tells `publisher` of every change.
+    """Open the database behind `url`, created where there is none.
 
-    Raises ConfigurationError for a URL of no known kind and for a database newer than this program,
+    A server's store tells `publisher` of every change.
+
+    Raises ConfigurationError for a URL of no known kind and for a schema that this program can't work with,
     StoreUnavailable when it can't be opened.
     """
     if is_server(url):

@@ -11,3 +11,15 @@ class StoreObserver(Protocol):
     def committed(self, jobs: int, seconds: float) -> None:
         """One group of writes was made durable."""
         ...
+
+
+class MigrationObserver(Protocol):
+    """Told of what a migration does, as it is done."""
+
+    def backed_up(self, file: str) -> None:
+        """The database of before the first step was copied to this file."""
+        ...
+
+    def applied(self, step: str) -> None:
+        """A step was committed."""
+        ...

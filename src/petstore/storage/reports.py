@@ -6,10 +6,15 @@ import msgspec
 
 
 class CheckReport(msgspec.Struct, frozen=True):
-    """What `db check` found: `problems` is empty for a sound database."""
+    """What `db check` found: `problems` is empty for a sound database.
+
+    `remark` says how the schema differs from this program's. Where this program can't use it, nothing was
+    counted: the tables may be others.
+    """
 
     schema_version: int
-    pets: int
-    accounts: int
-    keys: int
+    pets: int | None
+    accounts: int | None
+    keys: int | None
     problems: list[str]
+    remark: str = ""

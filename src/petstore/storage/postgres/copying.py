@@ -10,7 +10,7 @@ from petstore.errors import Conflict
 from petstore.storage.postgres.connection import Tuning, connect
 from petstore.storage.postgres.faults import is_the_drivers, translate
 from petstore.storage.postgres.pool import Connection
-from petstore.storage.postgres.upkeep import migrate
+from petstore.storage.postgres.schema import prepare
 
 _ROWS_AT_A_TIME = 5_000
 
@@ -55,11 +55,11 @@ class Target:
 
 @contextlib.asynccontextmanager
 async def opened(url: str, tuning: Tuning) -> AsyncIterator[Target]:
-    """The target, migrated; what is written is kept when the block ends without an error.
+    """The target, with a schema; what is written is kept when the block ends without an error.
 
     Raises StoreUnavailable and ConfigurationError.
     """
-    migrate(url, tuning)
+    prepare(url, tuning)
     try:
         connection = await connect(url, tuning, bounded=False)
         try:

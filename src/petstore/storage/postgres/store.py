@@ -12,8 +12,8 @@ from petstore.storage.postgres.clocks import moment_ms, steered_ms
 from petstore.storage.postgres.connection import Tuning
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.pets import PostgresPets
+from petstore.storage.postgres.schema import prepare
 from petstore.storage.postgres.sharing import Shared
-from petstore.storage.postgres.upkeep import migrate
 from petstore.storage.postgres.usage import PostgresLedger, PostgresUsage
 from petstore.storage.postgres.versions import SnapshotSource
 from petstore.usage import UsageRepository
@@ -33,7 +33,7 @@ _NOTE_SHARING = "INSERT INTO shared_counters DEFAULT VALUES ON CONFLICT DO NOTHI
 
 
 class PostgresStore:
-    """Implements storage.Store for the database at `url`, which it migrates when needed."""
+    """Implements storage.Store for the database at `url`, whose schema it creates where there is none."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class PostgresStore:
         publisher: Publisher | None = None,
         observer: StoreObserver | None = None,
     ) -> None:
-        migrate(url, tuning)
+        prepare(url, tuning)
         database = self._database = Database(url, clock, tuning, publisher or NoPublisher(), observer)
         self.pets: PetRepository = PostgresPets(database, clock)
         self.keys: KeyRepository = PostgresKeys(database, clock)

@@ -1,4 +1,4 @@
-"""Connections to the file, its schema, and the translation of the driver's errors. No business here."""
+"""Connections to the file, and the translation of the driver's errors. No business here."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from collections.abc import Iterator
 import apsw
 
 from petstore.errors import StoreUnavailable
-from petstore.storage import migrations
 from petstore.storage.sqlite import files
 
-MIGRATIONS_PACKAGE = "petstore.storage.sqlite.migrations"
 _READ_CACHE_KIB = 16_384
 _MMAP_BYTES = 1 << 30
 _ATTEMPTS = 100
@@ -82,32 +80,3 @@ def open_reader(path: str, busy_timeout_ms: int) -> apsw.Connection:
         connection.execute(f"PRAGMA cache_size = -{_READ_CACHE_KIB}")
         connection.execute(f"PRAGMA mmap_size = {_MMAP_BYTES}")
         return connection
-
-
-def schema_version(connection: apsw.Connection) -> int:
-    """The number of the last migration that ran."""
-    version: int = connection.execute("PRAGMA user_version").get
-    return version
-
-
-def migrate(path: str, busy_timeout_ms: int) -> list[str]:
-    """Bring the file's schema up to date, one transaction for each step; the names of the steps that ran.
-
-    Creates the file when there is none. Raises ConfigurationError for a schema that is too new.
-    """
-    known = migrations.load(MIGRATIONS_PACKAGE)
-    connection = open_writer(path, busy_timeout_ms)
-    ran = []
-    try:
-        with translated():
-            while todo := migrations.pending(known, schema_version(connection)):
-                step = todo[0]
-                connection.execute("BEGIN IMMEDIATE")
-                if schema_version(connection) == step.number - 1:  # else another process was quicker
-                    connection.execute(step.sql)
-                    connection.execute(f"PRAGMA user_version = {step.number}")
-                    ran.append(f"{step.number:04}_{step.name}")
-                connection.execute("COMMIT")
-    finally:
-        connection.close()
-    return ran

@@ -12,8 +12,9 @@ from petstore.pets import IDEMPOTENCY_KEPT_MS, PetRepository
 from petstore.quota import Ledger
 from petstore.storage.observer import StoreObserver
 from petstore.storage.sqlite.accounts import SqliteKeys
-from petstore.storage.sqlite.connection import migrate, open_reader, open_writer, translated
+from petstore.storage.sqlite.connection import open_reader, open_writer, translated
 from petstore.storage.sqlite.pets import SqlitePets
+from petstore.storage.sqlite.schema import prepare
 from petstore.storage.sqlite.snapshot import TurnReader
 from petstore.storage.sqlite.usage import SqliteLedger, SqliteUsage
 from petstore.storage.sqlite.writer import Writer
@@ -24,7 +25,7 @@ _PURGE_AT_A_TIME = 1_000
 
 
 class SqliteStore:
-    """Implements storage.Store for the file at `path`, which it creates and migrates when needed."""
+    """Implements storage.Store for the file at `path`, which it creates when there is none."""
 
     def __init__(
         self,
@@ -34,7 +35,7 @@ class SqliteStore:
         busy_timeout_ms: int,
         observer: StoreObserver | None = None,
     ) -> None:
-        migrate(path, busy_timeout_ms)
+        prepare(path, busy_timeout_ms)
         self._reader = open_reader(path, busy_timeout_ms)
         self._writer = Writer(open_writer(path, busy_timeout_ms), clock, write_queue, observer)
         turn = TurnReader(self._reader)

@@ -13,10 +13,11 @@ import apsw
 import msgspec
 
 from petstore.clock import Clock
-from petstore.errors import ConfigurationError, Conflict, NotFound, StoreUnavailable
+from petstore.errors import Conflict, NotFound, StoreUnavailable
 from petstore.storage import migrations
 from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite import connection as database
+from petstore.storage.sqlite import schema as schemas
 from petstore.storage.sqlite.lock import lock_for_serving
 from petstore.storage.sqlite.staging import SIDE_FILES, staged
 
@@ -28,11 +29,6 @@ class Restored(msgspec.Struct, frozen=True):
 
     report: CheckReport
     kept: str | None
-
-
-def migrate(path: str, busy_timeout_ms: int) -> list[str]:
-    """Bring the schema up to date; the names of the steps that ran."""
-    return database.migrate(path, busy_timeout_ms)
 
 
 def check(path: str, busy_timeout_ms: int) -> CheckReport:
@@ -58,18 +54,18 @@ def _check(path: str, busy_timeout_ms: int) -> CheckReport:
                 f"{table}: row {row} refers to a missing row of {parent}"
                 for table, row, parent, _ in reader.execute("PRAGMA foreign_key_check")
             ]
-            version = database.schema_version(reader)
-            if version == 0:
+            schema = schemas.read(reader)
+            if schema.version == 0:
                 return CheckReport(0, 0, 0, 0, [*problems, "the schema was never created"])
-            try:
-                migrations.pending(migrations.load(database.MIGRATIONS_PACKAGE), version)
-            except ConfigurationError as error:  # it can't be served, and its tables may be others
-                return CheckReport(version, 0, 0, 0, [*problems, str(error).rstrip(".")])
+            known = migrations.load(schemas.MIGRATIONS_PACKAGE)
+            remark = migrations.remark(known, schema)
+            if schema.oldest > known[-1].number:  # its tables may be others
+                return CheckReport(schema.version, None, None, None, problems, remark)
             pets, accounts, keys = (
                 reader.execute(f"SELECT count(*) FROM {table}").get
                 for table in ("pets", "accounts", "api_keys")
             )
-            return CheckReport(version, pets, accounts, keys, problems)
+            return CheckReport(schema.version, pets, accounts, keys, problems, remark)
     finally:
         reader.close()
 
@@ -106,9 +102,11 @@ def restore(path: str, source: str, clock: Clock, busy_timeout_ms: int) -> Resto
     if Path(path).is_symlink():  # the link stays, and what it leads to is replaced
         path = str(Path(path).resolve())
     found = check(source, busy_timeout_ms)
-    migrations.pending(migrations.load(database.MIGRATIONS_PACKAGE), found.schema_version)
     if found.problems:
         raise Conflict(f"{source} is damaged and was not restored: {found.problems[0]}.")
+    migrations.check_allowed(
+        migrations.load(schemas.MIGRATIONS_PACKAGE), schemas.read_file(source, busy_timeout_ms)
+    )
     if Path(path).exists() and Path(path).samefile(source):
         raise Conflict(f"{source} is the database itself; nothing was restored.")
     lock = lock_for_serving(path)
@@ -116,7 +114,7 @@ def restore(path: str, source: str, clock: Clock, busy_timeout_ms: int) -> Resto
         if not Path(path).exists():
             _copy(source, path, busy_timeout_ms)
             return Restored(check(path, busy_timeout_ms), None)
-        kept = _free_name(path, clock)
+        kept = free_name(f"{path}.before-restore", clock)
         if _is_readable(path, busy_timeout_ms):
             return Restored(_replace_content(path, source, kept, busy_timeout_ms), kept)
         for suffix in ("-wal", "-shm", ""):  # there is no content to replace, so the files go aside
@@ -128,10 +126,10 @@ def restore(path: str, source: str, clock: Clock, busy_timeout_ms: int) -> Resto
         lock.close()
 
 
-def _free_name(path: str, clock: Clock) -> str:
-    """Where the database of before a restore is kept: no file has that name yet."""
+def free_name(beginning: str, clock: Clock) -> str:
+    """Where a database of before is kept, by the time: no file has that name yet."""
     at = datetime.fromtimestamp(clock.now_ms() // 1_000, UTC)
-    name = f"{path}.before-restore-{at:%Y%m%dT%H%M%SZ}"
+    name = f"{beginning}-{at:%Y%m%dT%H%M%SZ}"
     numbered = (f"{name}-{number}" for number in itertools.count(2))
     return next(each for each in itertools.chain([name], numbered) if not Path(each).exists())
 

@@ -1,3 +1,4 @@
+-- oldest: 1
 -- Text that is compared is compared by its bytes (COLLATE "C"): no upgrade of the system's locales can
 -- disorder an index, and a word is equal to itself alone.
 

@@ -1,3 +1,4 @@
+-- oldest: 1
 -- The one row tells readers whether what they keep is still true. Triggers move it, so that no writer,
 -- not even one with a SQL shell, can change an animal or a key unnoticed.
 CREATE TABLE versions (

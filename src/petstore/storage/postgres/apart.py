@@ -1,0 +1,70 @@
+"""One piece of work on a connection of its own, outside of any pool and of the caller's event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from threading import Thread
+from typing import TypeVar
+from urllib.parse import parse_qsl
+
+import asyncpg
+
+from petstore.errors import ConfigurationError, StoreUnavailable
+from petstore.storage.postgres.connection import Tuning, connect
+from petstore.storage.postgres.faults import is_the_drivers, translate_at_start
+from petstore.storage.postgres.pool import Connection
+
+_FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
+_T = TypeVar("_T")
+
+
+def on_connection(
+    url: str, tuning: Tuning, work: Callable[[Connection], Awaitable[_T]], *, bounded: bool = True
+) -> _T:
+    """What `work` returns. It runs in a thread with its own event loop, since the caller may be in one.
+
+    Without `bounded` a statement may take as long as it likes. Raises ConfigurationError, StoreUnavailable.
+    """
+    check_files(url)
+    outcome: list[_T] = []
+    failure: list[BaseException] = []
+
+    async def connected() -> _T:
+        connection = await connect(url, tuning, bounded=bounded)
+        try:
+            return await work(connection)
+        finally:
+            await close(connection)
+
+    def run() -> None:
+        try:
+            outcome.append(asyncio.run(connected()))
+        except BaseException as error:
+            failure.append(error)
+
+    thread = Thread(target=run, name="petstore-upkeep")
+    thread.start()
+    thread.join()
+    if failure:
+        error = failure[0]
+        if isinstance(error, Exception) and is_the_drivers(error):
+            raise translate_at_start(error) from error
+        raise error
+    return outcome[0]
+
+
+def check_files(url: str) -> None:
+    """Of the files that the address names, none may be missing: the driver would call that an outage."""
+    for name, path in parse_qsl(url.partition("?")[2]):
+        if name in _FILES and not Path(path).is_file():
+            raise ConfigurationError(f"PETSTORE_DATABASE_URL: there is no file {path}, which is its {name}.")
+
+
+async def close(connection: Connection) -> None:
+    """Say goodbye to the server, for a second at most."""
+    try:
+        await connection.close(timeout=1)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, StoreUnavailable):
+        connection.terminate()

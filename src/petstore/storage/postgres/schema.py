@@ -1,0 +1,112 @@
+"""The database's schema: what it is, how it is created and migrated. Whoever opens it checks it first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from petstore.errors import ConfigurationError
+from petstore.storage import migrations
+from petstore.storage.migrations import Migration, Schema
+from petstore.storage.postgres.apart import on_connection
+from petstore.storage.postgres.connection import Tuning
+from petstore.storage.postgres.pool import Connection
+
+MIGRATIONS_PACKAGE = "petstore.storage.postgres.migrations"
+_OLDEST_SERVER = 130_000  # the first that tells its snapshots
+# "petstore" in ASCII: whoever migrates holds this lock until the end of its transaction.
+_LOCK = 0x70657473746F7265
+_LOCK_WAIT = "60s"
+# The greatest number in schema_migrations is the schema's `oldest`: programs from before that rule look
+# there and refuse a greater one than they know. The steps themselves are noted in schema_steps.
+_CREATE_NOTES = """
+CREATE TABLE IF NOT EXISTS schema_migrations (number integer PRIMARY KEY, name text NOT NULL,
+    ran_at timestamptz NOT NULL DEFAULT now());
+CREATE TABLE IF NOT EXISTS schema_steps (number integer PRIMARY KEY, name text NOT NULL,
+    oldest integer NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())
+"""
+_ADD_STEP = "INSERT INTO schema_steps (number, name, oldest) VALUES ($1, $2, $3)"
+_NOTE_OLDEST = "INSERT INTO schema_migrations (number, name) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+_EXIST = "SELECT to_regclass('schema_migrations') IS NOT NULL, to_regclass('schema_steps') IS NOT NULL"
+
+
+async def read(connection: Connection) -> Schema:
+    """What the database notes about its schema."""
+    has_oldest, has_steps = await connection.fetchrow(_EXIST)
+    oldest = last = 0
+    if has_oldest:
+        oldest = await connection.fetchval("SELECT coalesce(max(number), 0) FROM schema_migrations")
+    if has_steps:
+        last = await connection.fetchval("SELECT coalesce(max(number), 0) FROM schema_steps")
+    return Schema(max(oldest, last), oldest)
+
+
+def read_database(url: str, tuning: Tuning) -> Schema:
+    """The same of the database behind a URL; nothing is changed."""
+    return on_connection(url, tuning, read)
+
+
+def prepare(url: str, tuning: Tuning) -> None:
+    """Create the schema where there is none. Raises ConfigurationError for one that has to be migrated first,
+    for one that has left this program behind, and for a server that can't be used.
+    """
+    schema = on_connection(url, tuning, _look)
+    if schema.version:
+        migrations.check_current(migrations.load(MIGRATIONS_PACKAGE), schema)
+    else:
+        migrate(url, tuning)
+
+
+def migrate(url: str, tuning: Tuning, applied: Callable[[str], None] | None = None) -> list[str]:
+    """Bring the schema up to date, one transaction for each step; the names of the steps that ran.
+
+    An empty database gets all of them in one, so that nobody meets it half made. `applied` is called after
+    each step. Any number of processes may do so at once. Raises ConfigurationError for a schema that has left
+    this program behind.
+    """
+    known = migrations.load(MIGRATIONS_PACKAGE)
+    if not migrations.pending(known, on_connection(url, tuning, _look)):
+        return []
+    ran: list[str] = []
+
+    async def run(connection: Connection) -> None:
+        while steps := await _run_next(connection, known):
+            ran.extend(steps)
+            for step in steps:
+                if applied is not None:
+                    applied(step)
+
+    # A step may take longer than any statement of the service; only its waiting for others is bounded.
+    on_connection(url, tuning, run, bounded=False)
+    return ran
+
+
+async def _run_next(connection: Connection, known: tuple[Migration, ...]) -> list[str]:
+    """One step, or in an empty database all; none when another process was quicker."""
+    async with connection.transaction():
+        await connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_WAIT}'")
+        await connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
+        # Also tells the session what others have created meanwhile: the lock alone does not.
+        await connection.execute(_CREATE_NOTES)
+        schema = await read(connection)
+        todo = migrations.pending(known, schema)
+        if schema.version:
+            todo = todo[:1]
+        for step in todo:
+            await connection.execute(step.sql)
+            await connection.execute(_ADD_STEP, step.number, step.name, step.oldest)
+            await connection.execute(_NOTE_OLDEST, step.oldest, step.name)
+    return [step.title for step in todo]
+
+
+async def _look(connection: Connection) -> Schema:
+    """The schema, on a server that can be used."""
+    version = int(await connection.fetchval("SELECT current_setting('server_version_num')"))
+    encoding = await connection.fetchval("SELECT current_setting('server_encoding')")
+    if version < _OLDEST_SERVER:
+        raise ConfigurationError(f"PostgreSQL {version // 10_000} is too old; use 13 or newer.")
+    if encoding != "UTF8":
+        raise ConfigurationError(
+            f"The database is encoded in {encoding}, which can't hold every name;"
+            " create it with ENCODING 'UTF8' TEMPLATE template0."
+        )
+    return await read(connection)

@@ -1,0 +1,39 @@
+"""Migrates a file that holds a store: a checked copy beside it first, then the steps."""
+
+from __future__ import annotations
+
+import contextlib
+
+from petstore.clock import Clock
+from petstore.errors import Conflict
+from petstore.storage import migrations
+from petstore.storage.migrations import Schema
+from petstore.storage.observer import MigrationObserver
+from petstore.storage.sqlite import schema as schemas
+from petstore.storage.sqlite import upkeep
+from petstore.storage.sqlite.lock import lock_for_serving
+
+
+def migrate(
+    path: str, busy_timeout_ms: int, clock: Clock, observer: MigrationObserver, *, serving: bool = False
+) -> None:
+    """Bring the schema up to date; a file that is not new is copied first, and the copy checked.
+
+    Older programs may use the file meanwhile, unless a step shuts them out: then the lock of the one server
+    is taken, which a caller who is `serving` holds already. Raises Conflict when another one holds it, and
+    when the copy is not sound.
+    """
+
+    def back_up(schema: Schema) -> None:
+        target = upkeep.free_name(f"{path}.before-migration-{schema.version}", clock)
+        report = upkeep.backup(path, target, busy_timeout_ms)
+        if report.problems:
+            raise Conflict(f"{path} is damaged and was not migrated: {report.problems[0]}.")
+        observer.backed_up(target)
+
+    known = migrations.load(schemas.MIGRATIONS_PACKAGE)
+    found = schemas.read_file(path, busy_timeout_ms)
+    shuts_out = any(step.oldest > found.oldest for step in migrations.pending(known, found))
+    alone = shuts_out and found.version > 0 and not serving
+    with lock_for_serving(path) if alone else contextlib.nullcontext():
+        schemas.migrate(path, busy_timeout_ms, before=back_up, applied=observer.applied)

@@ -1,0 +1,105 @@
+"""The file's schema: what it is, how it is created and migrated. Whoever opens the file checks it first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from petstore.storage import migrations
+from petstore.storage.migrations import Schema
+from petstore.storage.sqlite.connection import open_reader, open_writer, translated
+
+MIGRATIONS_PACKAGE = "petstore.storage.sqlite.migrations"
+# user_version is the schema's `oldest`: programs from before that rule refuse a greater one than they know.
+_CREATE_STEPS = (
+    "CREATE TABLE IF NOT EXISTS schema_steps (number INTEGER PRIMARY KEY, name TEXT NOT NULL,"
+    " oldest INTEGER NOT NULL, applied_at_ms INTEGER NOT NULL) STRICT"
+)
+_ADD_STEP = "INSERT INTO schema_steps VALUES (?, ?, ?, CAST(unixepoch('subsec') * 1000 AS INTEGER))"
+
+
+def read(connection: apsw.Connection) -> Schema:
+    """What the file notes about its schema."""
+    oldest: int = connection.execute("PRAGMA user_version").get
+    last = 0
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_steps'").get:
+        last = connection.execute("SELECT max(number) FROM schema_steps").get or 0
+    return Schema(max(oldest, last), oldest)
+
+
+def read_file(path: str, busy_timeout_ms: int) -> Schema:
+    """The same of the file at `path`, which need not exist and is not changed."""
+    if not Path(path).is_file():
+        return Schema(0, 0)
+    reader = open_reader(path, busy_timeout_ms)
+    try:
+        with translated():
+            return read(reader)
+    finally:
+        reader.close()
+
+
+def prepare(path: str, busy_timeout_ms: int) -> None:
+    """Create the file where there is none. Raises ConfigurationError for a schema that has to be migrated
+    first, and for one that has left this program behind; such a file is not changed.
+    """
+    schema = read_file(path, busy_timeout_ms)
+    if schema.version:
+        migrations.check_current(migrations.load(MIGRATIONS_PACKAGE), schema)
+    else:
+        migrate(path, busy_timeout_ms)
+
+
+def migrate(
+    path: str,
+    busy_timeout_ms: int,
+    *,
+    before: Callable[[Schema], None] | None = None,
+    applied: Callable[[str], None] | None = None,
+) -> list[str]:
+    """Bring the schema up to date, one transaction for each step; the names of the steps that ran.
+
+    A new file gets all of them in one, so that nobody meets it half made. `before` is called once, while
+    nobody else can write, unless the file is new; `applied` after each step. Any number of processes may do
+    so at once. Raises ConfigurationError for a schema that has left this program behind.
+    """
+    known = migrations.load(MIGRATIONS_PACKAGE)
+    if not migrations.pending(known, read_file(path, busy_timeout_ms)):
+        return []
+    connection = open_writer(path, busy_timeout_ms)
+    ran: list[str] = []
+    try:
+        while steps := _run_next(connection, known, None if ran else before):
+            ran += steps
+            for step in steps:
+                if applied is not None:
+                    applied(step)
+    finally:
+        connection.close()
+    return ran
+
+
+def _run_next(
+    connection: apsw.Connection,
+    known: tuple[migrations.Migration, ...],
+    before: Callable[[Schema], None] | None,
+) -> list[str]:
+    """One step, or in a new file all; none when another process was quicker."""
+    with translated():
+        connection.execute("BEGIN IMMEDIATE")
+        schema = read(connection)
+        todo = migrations.pending(known, schema)
+        if schema.version:
+            todo = todo[:1]
+    if todo and schema.version and before is not None:
+        before(schema)
+    with translated():
+        for step in todo:
+            connection.execute(_CREATE_STEPS)
+            connection.execute(step.sql)
+            connection.execute(_ADD_STEP, (step.number, step.name, step.oldest))
+            connection.execute(f"PRAGMA user_version = {step.oldest}")
+        connection.execute("COMMIT")
+    return [step.title for step in todo]

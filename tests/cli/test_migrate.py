@@ -1,0 +1,216 @@
+"""`petstore db migrate`, and commands of neighbouring versions on one SQLite file.
+
+A newer program is this one, made to know further steps; an older one is this one as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from petstore import config
+from petstore.opening import lock_for_serving
+from tests.cli.conftest import Cli
+from tests.support.schemas import Know, knowing
+
+EXPAND = "ALTER TABLE pets ADD COLUMN chip TEXT NOT NULL DEFAULT ''"
+CONTRACT = ("ALTER TABLE pets RENAME COLUMN name TO title", 0)
+COPY = ".before-migration-1-20270115T080030Z"
+COMMANDS = (
+    ("accounts", "list"),
+    ("accounts", "add", "zoo", "--plan", "free"),
+    ("keys", "issue", "shop"),
+    ("keys", "list", "shop"),
+    ("keys", "revoke", "1"),
+    ("usage", "shop"),
+    ("pets", "list"),
+    ("pets", "add", "Rex", "--category", "1"),
+)
+
+
+@pytest.fixture
+def know(monkeypatch: pytest.MonkeyPatch) -> Know:
+    return knowing(monkeypatch)
+
+
+@pytest.fixture
+def store(shop: Cli) -> Cli:
+    """A store with a key and an animal, by this program as it is."""
+    shop.issue("shop")
+    shop.ok("pets", "add", "Rex", "--category", "1")
+    return shop
+
+
+def content(cli: Cli) -> bytes:
+    return cli.database.read_bytes()
+
+
+class TestOlderSchema:
+    """A newer program meets a database that was not migrated."""
+
+    @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+    def test_no_command_migrates(self, store: Cli, know: Know, command: tuple[str, ...]):
+        """It says what to do, with the code of a wrong setting, and changes no byte."""
+        before = content(store)
+        know(EXPAND)
+        message = store.refused(78, *command)
+        assert "has schema version 1, this program needs 2. Run `petstore db migrate`" in message
+        assert content(store) == before
+
+    def test_it_can_be_checked_and_backed_up(self, store: Cli, know: Know):
+        """What one wants before a migration; both say that one is due."""
+        before = content(store)
+        know(EXPAND)
+        remark = "remark: the schema has version 1, this program needs 2: run `petstore db migrate`\n"
+        assert store.ok("db", "check").endswith("sound           yes\n" + remark)
+        assert store.ok("db", "backup", str(store.folder / "copy.db")).endswith(remark)
+        assert content(store) == before
+
+    def test_it_is_not_copied_to_another_store(self, store: Cli, know: Know):
+        """It lacks what the target has."""
+        know(EXPAND)
+        message = store.refused(78, "db", "copy", f"sqlite:///{store.database}", "postgresql:///nowhere")
+        assert "was not copied: the schema has version 1, this program needs 2" in message
+
+
+class TestMigrate:
+    """What the one command that migrates says and leaves behind."""
+
+    def test_a_dry_run_changes_nothing(self, store: Cli, know: Know):
+        """It names the steps."""
+        before = content(store)
+        know(EXPAND, CONTRACT)
+        assert store.ok("db", "migrate", "--dry-run") == "would apply 0002_step_2\nwould apply 0003_step_3\n"
+        assert store.json("db", "migrate", "--dry-run")["pending"] == ["0002_step_2", "0003_step_3"]
+        assert content(store) == before
+
+    def test_a_dry_run_makes_no_database(self, cli: Cli):
+        """Nor does it, when there is none."""
+        assert cli.ok("db", "migrate", "--dry-run") == "would apply 0001_initial\n"
+        assert list(cli.folder.iterdir()) == []
+
+    def test_the_database_of_before_is_kept(self, store: Cli, know: Know):
+        """Beside it, checked, for its owner alone, with a name that says which schema and when."""
+        know(EXPAND)
+        kept = Path(f"{store.database}{COPY}")
+        said = store.ok("db", "migrate")
+        assert said == f"The database of before is kept as {kept}.\napplied 0002_step_2\n"
+        assert kept.stat().st_mode & 0o777 == 0o600
+        with sqlite3.connect(kept) as connection:
+            assert connection.execute("PRAGMA user_version").fetchall() == [(1,)]
+            assert connection.execute("SELECT * FROM pets").fetchall() == [(1, "Rex", 1, "available")]
+        assert store.ok("db", "migrate") == "The schema is up to date.\n"
+
+    def test_json(self, store: Cli, know: Know):
+        """A program learns the steps and the name of the copy."""
+        know(EXPAND)
+        assert store.json("db", "migrate") == {
+            "database": str(store.database),
+            "applied": ["0002_step_2"],
+            "backup": f"{store.database}{COPY}",
+        }
+
+    def test_a_new_database_leaves_no_copy(self, cli: Cli):
+        """There is nothing to keep."""
+        cli.ok("db", "migrate")
+        assert [path.name for path in cli.folder.glob("*before*")] == []
+
+    def test_going_back_is_a_restore_of_the_copy(self, store: Cli, know: Know):
+        """By the older program, which the newer schema has shut out."""
+        know(EXPAND, CONTRACT)
+        kept = store.json("db", "migrate")["backup"]
+        know()
+        store.refused(78, "pets", "list")
+        store.ok("db", "restore", kept)
+        assert store.json("pets", "list")[0]["name"] == "Rex"
+
+    def test_a_damaged_database_is_left_alone(self, store: Cli, know: Know):
+        """Its copy is not sound, so there would be no way back."""
+        with sqlite3.connect(store.database) as connection:
+            connection.execute("PRAGMA foreign_keys = OFF")
+            connection.execute("INSERT INTO api_keys VALUES (9, 9, zeroblob(32), '', '', 0, NULL, NULL, 0)")
+        know(EXPAND)
+        assert "is damaged and was not migrated: api_keys: row 9" in store.refused(1, "db", "migrate")
+        with sqlite3.connect(store.database) as connection:
+            assert connection.execute("SELECT max(number) FROM schema_steps").fetchall() == [(1,)]
+
+    def test_a_step_that_shuts_out_waits_for_the_server_to_stop(self, store: Cli, know: Know):
+        """An expanding one does not: the server may go on, whichever version it is."""
+        lock = lock_for_serving(config.load(store.settings))
+        with lock:
+            know(EXPAND)
+            store.ok("db", "migrate")
+            know(EXPAND, CONTRACT)
+            assert "stop it first" in store.refused(1, "db", "migrate")
+        assert store.ok("db", "migrate").endswith("applied 0003_step_3\n")
+
+
+class TestNewerSchema:
+    """An older program meets a database that a newer one has migrated."""
+
+    @pytest.fixture
+    def expanded(self, store: Cli, know: Know) -> Cli:
+        know(EXPAND)
+        store.ok("db", "migrate")
+        know()
+        return store
+
+    @pytest.fixture
+    def contracted(self, store: Cli, know: Know) -> Cli:
+        know(EXPAND, CONTRACT)
+        store.ok("db", "migrate")
+        know()
+        return store
+
+    @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+    def test_commands_go_on(self, expanded: Cli, command: tuple[str, ...]):
+        """Above all `keys revoke`: a leaked key does not wait for an upgrade."""
+        expanded.ok(*command)
+
+    def test_the_check_says_so(self, expanded: Cli):
+        """Counted as usual, and sound."""
+        report = expanded.json("db", "check")
+        assert (report["schemaVersion"], report["pets"], report["problems"]) == (2, 1, [])
+        assert report["remark"] == "the schema has version 2; this program knows 1, and may go on with it"
+
+    def test_there_is_nothing_to_migrate(self, expanded: Cli):
+        """Going back in a script that migrates first is no error."""
+        said = "Nothing to do: the schema has version 2; this program knows 1, and may go on with it.\n"
+        assert expanded.ok("db", "migrate") == said
+
+    def test_it_is_backed_up_and_restored(self, expanded: Cli):
+        """As usual."""
+        copy = str(expanded.folder / "copy.db")
+        assert expanded.json("db", "backup", copy)["pets"] == 1
+        assert expanded.json("db", "restore", copy)["pets"] == 1
+
+    def test_it_is_not_copied_to_another_store(self, expanded: Cli):
+        """What this program does not know would stay behind."""
+        message = expanded.refused(
+            78, "db", "copy", f"sqlite:///{expanded.database}", "postgresql:///nowhere"
+        )
+        assert "was not copied: the schema has version 2; this program knows 1" in message
+
+    @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+    def test_commands_are_refused_when_it_has_left_them_behind(
+        self, contracted: Cli, command: tuple[str, ...]
+    ):
+        """With the code of a wrong setting; no byte changes."""
+        before = content(contracted)
+        message = contracted.refused(78, *command)
+        assert "has schema version 3 and needs a program that knows 3; this one knows 1" in message
+        assert content(contracted) == before
+
+    def test_a_backup_of_it_is_no_damage(self, contracted: Cli):
+        """The copy is whole and checked; a job that makes backups does not fail."""
+        target = contracted.folder / "copy.db"
+        result = contracted.run("db", "backup", str(target))
+        assert (result.exit_code, result.stderr) == (0, f"Written to {target}.\n")
+        assert "animals         not counted\n" in result.stdout
+        assert (
+            "sound           yes\nremark: the schema has version 3 and needs a newer program" in result.stdout
+        )
+        assert json.loads(contracted.ok("db", "backup", f"{target}-2", "--json"))["pets"] is None

@@ -1,0 +1,235 @@
+"""Neighbouring versions of the program on one database: who may use which schema, on both stores.
+
+A newer program is this one, made to know further steps; an older one is this one as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from petstore.errors import ConfigurationError
+from petstore.pets import NewPet, PageQuery
+from petstore.plans import FREE
+from petstore.storage import StoreOptions, migrations, open_storage, sqlite_path, tuning
+from petstore.storage.postgres import schema as postgres
+from petstore.storage.sqlite import schema as sqlite
+from tests.support.clock import ManualClock
+from tests.support.postgres import fresh_database, run
+from tests.support.schemas import FIRST_RELEASE, Know, knowing
+
+# With a default, so that a program that does not know the column can add rows.
+EXPAND = "ALTER TABLE pets ADD COLUMN chip text NOT NULL DEFAULT ''"
+_numbers = count(1)
+CONTRACT = "ALTER TABLE accounts RENAME COLUMN name TO title"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/schema.db"
+        return
+    with fresh_database() as address:
+        yield address
+
+
+@pytest.fixture
+def know(monkeypatch: pytest.MonkeyPatch) -> Know:
+    return knowing(monkeypatch)
+
+
+def migrate(url: str) -> list[str]:
+    if url.startswith("sqlite"):
+        return sqlite.migrate(sqlite_path(url), 1_000)
+    return postgres.migrate(url, tuning(StoreOptions()))
+
+
+def ask(url: str, sql: str) -> list[tuple[Any, ...]]:
+    """What an outside program reads."""
+    if not url.startswith("sqlite"):
+        return run(url, sql)
+    connection = apsw.Connection(sqlite_path(url))
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
+
+
+def version_for_the_first_release(url: str) -> int:
+    """Where 1.0.0 looks for the schema's version."""
+    sql = "PRAGMA user_version" if url.startswith("sqlite") else "SELECT max(number) FROM schema_migrations"
+    return int(ask(url, sql)[0][0])
+
+
+def newest(url: str) -> int:
+    package = sqlite.MIGRATIONS_PACKAGE if url.startswith("sqlite") else postgres.MIGRATIONS_PACKAGE
+    return migrations.load(package)[-1].number
+
+
+class TestExpanding:
+    """A step that only adds: older programs go on."""
+
+    async def test_an_older_program_goes_on(self, url: str, know: Know) -> None:
+        """It opens the database that a newer one has migrated, adds, reads, and revokes keys."""
+        migrate(url)
+        know(EXPAND, "CREATE TABLE tags (id integer PRIMARY KEY)")
+        assert len(migrate(url)) == 2
+        know()
+        store = open_storage(url, ManualClock(), StoreOptions())
+        try:
+            before = await store.versions.current()
+            await store.pets.add(NewPet("Rex", 1))
+            assert await store.versions.current() != before
+            await store.keys.add_account("shop", FREE)
+            issued = await store.keys.issue("shop", "test")
+            revoked = await store.keys.revoke(issued.record.id)
+            assert revoked.revoked_at_ms is not None
+            assert [pet.name for pet in (await store.pets.page(PageQuery())).pets] == ["Rex"]
+        finally:
+            await store.close()
+        assert ask(url, "SELECT name, chip FROM pets") == [("Rex", "")]
+
+    def test_the_first_release_goes_on_too(self, url: str, know: Know) -> None:
+        """It looks at one number, which an expanding step leaves where it was: neither newer nor missing."""
+        package = sqlite.MIGRATIONS_PACKAGE if url.startswith("sqlite") else postgres.MIGRATIONS_PACKAGE
+        migrate(url)
+        assert version_for_the_first_release(url) == FIRST_RELEASE[package]
+        know(EXPAND)
+        migrate(url)
+        assert version_for_the_first_release(url) == FIRST_RELEASE[package]
+
+    def test_what_ran_is_noted(self, url: str, know: Know) -> None:
+        """Number, name and the oldest program, for whoever looks; a second run has nothing to do."""
+        migrate(url)
+        number = newest(url) + 1
+        know(EXPAND)
+        assert migrate(url) == [f"{number:04}_step_{number}"]
+        assert migrate(url) == []
+        oldest = version_for_the_first_release(url)
+        noted = ask(url, "SELECT number, name, oldest FROM schema_steps ORDER BY number DESC LIMIT 1")
+        assert noted == [(number, f"step_{number}", oldest)]
+
+    def test_an_older_program_has_nothing_to_migrate(self, url: str, know: Know) -> None:
+        """Its `db migrate` in a script that goes back is no error."""
+        migrate(url)
+        know(EXPAND)
+        migrate(url)
+        know()
+        assert migrate(url) == []
+
+
+class TestContracting:
+    """A step that takes something away shuts older programs out."""
+
+    def test_an_older_program_is_refused(self, url: str, know: Know) -> None:
+        """Before it does anything."""
+        migrate(url)
+        version = newest(url) + 2
+        know(EXPAND, (CONTRACT, 0))
+        migrate(url)
+        know()
+        said = f"has schema version {version} and needs a program that knows {version}; this one knows"
+        for attempt in (lambda: open_storage(url, ManualClock(), StoreOptions()), lambda: migrate(url)):
+            with pytest.raises(ConfigurationError, match=said):
+                attempt()
+        assert version_for_the_first_release(url) == version
+
+    async def test_the_program_before_goes_on(self, url: str, know: Know) -> None:
+        """A step may shut out the first release and leave in the one that no longer uses what it removes."""
+        migrate(url)
+        know(EXPAND)
+        migrate(url)
+        know(EXPAND, ("DROP TABLE pet_status_changes", 1))
+        migrate(url)
+        know(EXPAND)
+        store = open_storage(url, ManualClock(), StoreOptions())
+        await store.pets.add(NewPet("Rex", 1))
+        await store.close()
+        know()
+        with pytest.raises(ConfigurationError):
+            open_storage(url, ManualClock(), StoreOptions())
+
+
+class TestOlderSchema:
+    """A newer program on a database that was not migrated yet."""
+
+    def test_it_is_not_opened(self, url: str, know: Know) -> None:
+        """The command that migrates is named, and nothing changes."""
+        migrate(url)
+        was = newest(url)
+        know(EXPAND)
+        said = f"has schema version {was}, this program needs {was + 1}. Run `petstore db migrate`"
+        with pytest.raises(ConfigurationError, match=said):
+            open_storage(url, ManualClock(), StoreOptions())
+        assert ask(url, "SELECT max(number) FROM schema_steps") == [(was,)]
+
+    def test_a_database_of_the_first_release_is_migrated(self, url: str, know: Know) -> None:
+        """It has no table of steps: the one number it notes is its version."""
+        migrate(url)
+        outside = "DROP TABLE schema_steps"
+        if url.startswith("sqlite"):
+            ask(url, outside)
+        else:
+            run(url, outside)
+        number = newest(url) + 1
+        know(EXPAND)
+        assert migrate(url) == [f"{number:04}_step_{number}"]
+        assert ask(url, "SELECT number FROM schema_steps") == [(number,)]
+
+    def test_a_new_database_is_never_half_made(self, url: str, know: Know) -> None:
+        """All steps or none: a program that looks meanwhile would be told to migrate."""
+        know(EXPAND, "CREATE TABLE half (a); INSERT INTO nowhere VALUES (1)")
+        with pytest.raises(Exception, match=r"could not carry out|incomplete|failed"):
+            migrate(url)
+        assert "schema_steps" not in str(ask(url, _TABLES[url.startswith("sqlite")]))
+
+
+_TABLES = {
+    True: "SELECT name FROM sqlite_schema",
+    False: "SELECT tablename FROM pg_tables WHERE schemaname = 'public'",
+}
+
+
+class TestFiles:
+    """The first line of each file says which programs may go on."""
+
+    @pytest.fixture
+    def package(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """A package of migrations of its own, to write files into."""
+        folder = tmp_path / f"steps_{next(_numbers)}"
+        folder.mkdir()
+        (folder / "__init__.py").touch()
+        monkeypatch.syspath_prepend(str(tmp_path))
+        return folder
+
+    def test_the_line_is_read(self, package: Path) -> None:
+        """An expanding step repeats the number before it, a contracting one raises it."""
+        (package / "0001_initial.sql").write_text("-- oldest: 1\nSELECT 1")
+        (package / "0002_more.sql").write_text("-- oldest: 1\nSELECT 2")
+        (package / "0003_less.sql").write_text("-- oldest: 2\nSELECT 3")
+        assert [step.oldest for step in migrations.load(package.name)] == [1, 1, 2]
+
+    @pytest.mark.parametrize("line", ["", "-- oldest: 3\n", "-- oldest: 0\n", "-- oldest:2\n"])
+    def test_a_wrong_line_is_noticed(self, package: Path, line: str) -> None:
+        """Missing, greater than the step's own number, or less than that of the step before."""
+        (package / "0001_initial.sql").write_text("-- oldest: 1\nSELECT 1")
+        (package / "0002_more.sql").write_text(f"{line}SELECT 2")
+        with pytest.raises(AssertionError, match="0002_more"):
+            migrations.load(package.name)
+
+    def test_files_are_read_once(self, package: Path) -> None:
+        """A newer program in the place of a running one brings steps that the running one must not take."""
+        (package / "0001_initial.sql").write_text("-- oldest: 1\nSELECT 1")
+        assert len(migrations.load(package.name)) == 1
+        (package / "0002_more.sql").write_text("-- oldest: 1\nSELECT 2")
+        assert len(migrations.load(package.name)) == 1
+
+    @pytest.mark.parametrize("name", FIRST_RELEASE)
+    def test_the_first_release_was_never_shut_out(self, name: str) -> None:
+        """So far: raise this with the first step that must, and say so in the changelog."""
+        assert migrations.load(name)[-1].oldest == FIRST_RELEASE[name]

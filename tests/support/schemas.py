@@ -1,0 +1,38 @@
+"""Schemas of other versions of the program: what it knows is changed, not the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from petstore.storage import migrations
+from petstore.storage.migrations import Migration
+from petstore.storage.postgres import schema as postgres
+from petstore.storage.sqlite import schema as sqlite
+
+# What 1.0.0 knows of each store: it takes the noted `oldest` for the version, and refuses a greater one.
+FIRST_RELEASE = {sqlite.MIGRATIONS_PACKAGE: 1, postgres.MIGRATIONS_PACKAGE: 2}
+Know = Callable[..., None]
+
+
+def knowing(monkeypatch: pytest.MonkeyPatch) -> Know:
+    """A function that lets the program know further steps after its own, and without any only its own.
+
+    A step is SQL, or SQL and the `oldest` relative to its own number: 0 shuts every older program out.
+    """
+    load = migrations.load
+
+    def know(*further: str | tuple[str, int]) -> None:
+        def known(package: str) -> tuple[Migration, ...]:
+            steps = list(load(package))
+            for step in further:
+                sql, back = step if isinstance(step, tuple) else (step, None)
+                number = steps[-1].number + 1
+                oldest = steps[-1].oldest if back is None else number - back
+                steps.append(Migration(number, f"step_{number}", sql, oldest))
+            return tuple(steps)
+
+        monkeypatch.setattr(migrations, "load", known)
+
+    return know
