@@ -1,15 +1,26 @@
-"""PgBouncer in transaction mode: the contract runs through it as [pgbouncer]; here is what only it shows."""
+"""PgBouncer: the contract runs through its transaction mode as [pgbouncer]; here is what only it shows."""
 
 from __future__ import annotations
 
 import asyncio
+import subprocess
+from pathlib import Path
 
+import pytest
+
+from petstore.errors import StoreUnavailable
 from petstore.pets import Idempotency, NewPet, PageQuery
 from petstore.plans import FREE
 from petstore.storage import StoreOptions, open_storage
 from tests.support.clock import ManualClock
 from tests.support.pgbouncer import pooled
 from tests.support.postgres import fresh_database, run
+from tests.support.server import PROGRAM, environment, free_port, running_server
+
+_LOCKS = (
+    "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database"
+    " WHERE locktype = 'advisory' AND datname = current_database()"
+)
 
 
 async def test_many_clients_take_turns_on_few_connections() -> None:
@@ -39,3 +50,62 @@ async def test_many_clients_take_turns_on_few_connections() -> None:
         assert run(url, "SELECT count(*) FROM pets") == [(100,)]
         for store in stores:
             await store.close()
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("mode", "ignoring", "prepared"),
+    [("session", False, "off"), ("session", True, "on"), ("transaction", False, "off")],
+)
+def test_the_service_runs_through_it(tmp_path: Path, mode: str, ignoring: bool, prepared: str) -> None:
+    """Without prepared statements in both modes, and with them where each client keeps its session."""
+    with fresh_database() as url:
+        through = pooled(url, mode, ignoring=ignoring)
+        with running_server(tmp_path, database_url=through, database_prepared=prepared) as server:
+            assert server.post({"name": "Rex", "categoryId": 1}).status == 201
+            assert [pet["name"] for pet in server.request("GET", "/v1/pets").json()] == ["Rex"]
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("command", [["serve"], ["db", "migrate"], ["accounts", "list"]], ids=" ".join)
+@pytest.mark.parametrize(
+    ("mode", "ignoring", "reason"),
+    [
+        ("session", False, "PgBouncer, which refuses the timeouts that the service sets"),
+        ("transaction", False, "PgBouncer, which refuses the timeouts that the service sets"),
+        ("transaction", True, "PgBouncer in transaction mode, where prepared statements get lost"),
+    ],
+)
+def test_what_cannot_work_ends_with_the_setting_to_change(
+    tmp_path: Path, command: list[str], mode: str, ignoring: bool, reason: str
+) -> None:
+    """Exit code 78, since no repetition mends it, and one line that names PgBouncer and the setting. No
+    lock is left in a session that others get."""
+    with fresh_database() as url:
+        settings = {"database_url": pooled(url, mode, ignoring=ignoring), "port": str(free_port())}
+        for _ in range(2):
+            done = subprocess.run(
+                [PROGRAM, *command],
+                cwd=tmp_path,
+                env=environment(settings),
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=30,
+            )
+            assert (done.returncode, done.stdout) == (78, "")
+            assert done.stderr.splitlines() == [
+                f"petstore: PETSTORE_DATABASE_URL leads to {reason}. Set PETSTORE_DATABASE_PREPARED=off."
+            ]
+        assert run(url, _LOCKS) == [(0,)]
+
+
+async def test_what_is_lost_later_is_told_with_the_setting_to_change() -> None:
+    """A pooler may be put in between while the service runs: then statements are gone from its sessions."""
+    with fresh_database() as url:
+        store = open_storage(url, ManualClock(), StoreOptions())
+        await store.pets.get(1)
+        await store._database.fetch("DEALLOCATE ALL")  # type: ignore[attr-defined]
+        with pytest.raises(StoreUnavailable, match="transaction mode; set PETSTORE_DATABASE_PREPARED=off"):
+            await store.pets.get(1)
+        await store.close()

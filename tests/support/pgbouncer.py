@@ -1,4 +1,4 @@
-"""A real PgBouncer in transaction mode, before the tests' PostgreSQL. Absent: skip, or fail in CI."""
+"""Real PgBouncers before the tests' PostgreSQL, one for each way to set it. Absent: skip, or fail in CI."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ from tests.support.postgres import (
 )
 from tests.support.waiting import wait_for
 
-_POOL = 3  # so few that many clients' transactions have to take turns on one server connection
+# So few that many clients' transactions have to take turns on one server connection; a session keeps its own.
+_POOL = {"transaction": 3, "session": 30}
+_IGNORING = "ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout\n"
 
-_started: list[int] = []
+_started: dict[tuple[str, bool], int] = {}
 
 
 def program() -> str | None:
@@ -34,14 +36,17 @@ def program() -> str | None:
     return shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 
 
-def pooled(url: str) -> str:
-    """The same database of the shared server through PgBouncer, which is started at the first call."""
-    if not _started:
-        _started.append(_start())
-    return by_way_of(url, _started[0])
+def pooled(url: str, mode: str = "transaction", *, ignoring: bool = False) -> str:
+    """The same database of the shared server through PgBouncer, which is started at the first call.
+
+    One that is `ignoring` accepts the timeouts that a client asks for, and forgets them.
+    """
+    if (mode, ignoring) not in _started:
+        _started[mode, ignoring] = _start(mode, _IGNORING if ignoring else "")
+    return by_way_of(url, _started[mode, ignoring])
 
 
-def _start() -> int:
+def _start(mode: str, more: str) -> int:
     found = program()
     if found is None:
         absent("PgBouncer")
@@ -56,8 +61,8 @@ def _start() -> int:
     (folder / "users").write_text('"petstore" ""\n')
     (folder / "pgbouncer.ini").write_text(
         f"[databases]\n* = {where}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n"
-        f"unix_socket_dir =\nauth_type = trust\nauth_file = {folder}/users\npool_mode = transaction\n"
-        f"default_pool_size = {_POOL}\nmax_client_conn = 500\n"
+        f"unix_socket_dir =\nauth_type = trust\nauth_file = {folder}/users\npool_mode = {mode}\n"
+        f"default_pool_size = {_POOL[mode]}\nmax_client_conn = 500\n{more}"
     )
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(

@@ -88,7 +88,7 @@ TABLE = (
     # Less than the ten seconds for which a writer is waited for (limiter/publisher.py).
     Setting("database_timeout", "5s", duration_to("8s"), "PostgreSQL: how long a statement may take."),
     Setting("database_pool", "10", integer(1, 1_000), "PostgreSQL: connections of each process."),
-    Setting("database_prepared", "on", switch, "PostgreSQL: off behind PgBouncer in transaction mode."),
+    Setting("database_prepared", "on", switch, "PostgreSQL: off behind PgBouncer."),
     Setting("valkey_url", "", str, "Shared counters. Empty: this process counts for itself.", secret=True),
     Setting("limiter_outage", "share", choice("share", "refuse"), "Without Valkey: a local share, or 503."),
     Setting(

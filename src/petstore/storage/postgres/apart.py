@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import asyncpg
 
 from petstore.errors import ConfigurationError, StoreUnavailable
-from petstore.storage.postgres.connection import Tuning, connect
+from petstore.storage.postgres.connection import Tuning, connect_first
 from petstore.storage.postgres.faults import is_the_drivers, translate_at_start
 from petstore.storage.postgres.pool import Connection
 
@@ -32,7 +32,7 @@ def on_connection(
     failure: list[BaseException] = []
 
     async def connected() -> _T:
-        connection = await connect(url, tuning, bounded=bounded)
+        connection = await connect_first(url, tuning, bounded=bounded)
         try:
             return await work(connection)
         finally:

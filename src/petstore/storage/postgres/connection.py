@@ -16,6 +16,8 @@ _GRACE_SECONDS = 0.5
 # Of an address, or of a value: the server is told every option that the driver does not know.
 _NO_SUCH_OPTION = ("42704", "55P02", "22023")
 _QUOTED = re.compile('"([^"]+)"')
+_UNPREPARED = "Set PETSTORE_DATABASE_PREPARED=off."
+_LOST_STATEMENT = (asyncpg.DuplicatePreparedStatementError, asyncpg.InvalidSQLStatementNameError)
 
 
 class Tuning(msgspec.Struct, frozen=True):
@@ -54,8 +56,44 @@ async def connect(url: str, tuning: Tuning, *, bounded: bool = True) -> Connecti
         raise ConfigurationError(f"PETSTORE_DATABASE_URL{reason}") from error
 
 
+async def connect_first(url: str, tuning: Tuning, *, bounded: bool = True) -> Connection:
+    """The first connection of a service or a command, which refuses what can't work later.
+
+    PgBouncer in transaction mode gives one session to several connections. Whoever has no session of its own
+    must neither prepare statements nor hold a lock. Raises ConfigurationError and the driver's errors.
+    """
+    connection = await connect(url, tuning, bounded=bounded)
+    try:
+        if tuning.prepared and await _shares_session(connection, url, tuning):
+            raise ConfigurationError(
+                "PETSTORE_DATABASE_URL leads to PgBouncer in transaction mode, where prepared statements get"
+                f" lost. {_UNPREPARED}"
+            )
+    except BaseException:
+        connection.terminate()
+        raise
+    return connection
+
+
+async def _shares_session(connection: Connection, url: str, tuning: Tuning) -> bool:
+    """Whether another connection has the same session. Without a pooler none is opened."""
+    try:
+        session = await connection.fetchval("SELECT pg_backend_pid()")
+        if session == connection.get_server_pid():  # a pooler tells a number of its own
+            return False
+        other = await connect(url, tuning, bounded=False)
+        try:
+            return bool(await other.fetchval("SELECT pg_backend_pid()") == session)
+        finally:
+            other.terminate()
+    except _LOST_STATEMENT:  # one of an earlier client is there, or ours went to another session
+        return True
+
+
 def _wrong_address(error: Exception) -> str | None:
     """What is wrong with the address; None where it is something else."""
+    if isinstance(error, asyncpg.ProtocolViolationError) and "startup parameter" in str(error):
+        return f" leads to PgBouncer, which refuses the timeouts that the service sets. {_UNPREPARED}"
     if isinstance(error, asyncpg.PostgresError):
         if error.sqlstate not in _NO_SUCH_OPTION:
             return None

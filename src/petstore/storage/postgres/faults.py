@@ -26,6 +26,7 @@ _REFUSED = ("42501", "42883", "0A000")
 # The server has become, or always was, a copy: another connection may lead to the right one.
 _READ_ONLY = "25006"
 
+_SHARED_SESSIONS = "it is behind PgBouncer in transaction mode; set PETSTORE_DATABASE_PREPARED=off"
 _MEANINGS = {
     "40001": "it is busy with other writes",
     "40P01": "it is busy with other writes",
@@ -43,10 +44,12 @@ _MEANINGS = {
     "28P01": "it refuses the password of PETSTORE_DATABASE_URL",
     "3D000": "it has no such database; create it first",
     "42501": "the user of PETSTORE_DATABASE_URL may not do this",
+    "42P05": _SHARED_SESSIONS,
+    "26000": _SHARED_SESSIONS,
     "42P01": "its schema is incomplete; `petstore db migrate` completes it",
 }
 # Nothing that time mends.
-_SETTINGS = ("28000", "28P01", "3D000", "42501")
+_SETTINGS = ("28000", "28P01", "3D000", "42501", "42P05", "26000")
 _REMEDIES = {
     "42501": "; GRANT CREATE ON SCHEMA public TO it, or let the database's owner run `petstore db migrate`"
 }

@@ -12,7 +12,7 @@ from petstore.errors import Conflict
 from petstore.storage import migrations
 from petstore.storage.postgres import schema as schemas
 from petstore.storage.postgres.apart import check_files, close, on_connection
-from petstore.storage.postgres.connection import Tuning, connect
+from petstore.storage.postgres.connection import Tuning, connect_first
 from petstore.storage.postgres.faults import is_the_drivers, translate_at_start
 from petstore.storage.postgres.pool import Connection
 from petstore.storage.reports import CheckReport
@@ -56,7 +56,7 @@ def held_for_serving(url: str, tuning: Tuning) -> Iterator[None]:
 
 
 async def _hold(url: str, tuning: Tuning) -> Connection:
-    connection = await connect(url, tuning)
+    connection = await connect_first(url, tuning)
     try:
         for name, text in _HOLDER_SETTINGS.items():
             await connection.execute(_SET_IF_KNOWN, name, text)
