@@ -16,6 +16,7 @@ from starlette.requests import Request as PageRequest
 from starlette.responses import Response
 
 from petstore import __version__
+from petstore import build as build_info
 from petstore.api.app import PREFIX, ApiApp, build_router
 from petstore.api.cors import Cors
 from petstore.api.deprecation import Deprecation
@@ -187,7 +188,7 @@ async def build(
     log_writer = logs.start(settings.log_level, settings.log_format, access=access)
     try:
         shared = SharedCounts(counts_directory, os.getpid()) if counts_directory else None
-        metrics = Metrics(lambda: log_writer.dropped, shared)
+        metrics = Metrics(lambda: log_writer.dropped, shared, build_info.commit())
         return await _join(settings, clock or SystemClock(), log_writer, metrics)
     except BaseException:
         log_writer.close()

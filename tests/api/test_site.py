@@ -10,6 +10,7 @@ from urllib.parse import urljoin
 import pytest
 import yaml
 
+from petstore import build
 from tests.api.checks import CheckedShop, check_error, open_checked
 from tests.support.clock import ManualClock
 from tests.support.service import Answer
@@ -173,7 +174,7 @@ class TestMetrics:
             'petstore_refusals_total{window="minute"} 1.0',
             'petstore_request_seconds_count{operation="listPets"} 2.0',
             "petstore_store_writes_total",
-            'petstore_build_info{python="',
+            f'petstore_build_info{{commit="{build.commit()}",python="',
         ):
             assert line in text
 

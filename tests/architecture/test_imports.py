@@ -15,6 +15,7 @@ STANDARD = frozenset(sys.stdlib_module_names)
 ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "petstore": (set(), set()),
     "config": (set(), set()),
+    "build": (set(), set()),
     "storage": (set(), {"apsw", "asyncpg"}),
     "limiter": (set(), {"libvalkey"}),
     "api": (set(), {"yaml"}),
@@ -24,9 +25,12 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "migrating": ({"config", "opening", "storage"}, set()),
     "counting": ({"config", "opening", "storage", "limiter"}, set()),
     "serving": ({"config", "asgi"}, {"granian", "uvloop"}),
-    "cli": ({"petstore", "config", "opening", "migrating", "bootstrap", "serving"}, {"click", "rich"}),
+    "cli": (
+        {"petstore", "build", "config", "opening", "migrating", "bootstrap", "serving"},
+        {"click", "rich"},
+    ),
     "bootstrap": (
-        {"petstore", "config", "counting", "opening", "storage", "limiter", "api", "web", "ops"},
+        {"petstore", "build", "config", "counting", "opening", "storage", "limiter", "api", "web", "ops"},
         {"starlette", "structlog"},
     ),
     "asgi": ({"config", "bootstrap", "api"}, {"structlog"}),

@@ -9,7 +9,7 @@ import click
 import pytest
 import yaml
 
-from petstore import __version__, opening
+from petstore import __version__, build, opening
 from petstore.cli import main as console_script
 from petstore.cli.groups import Family, explain
 from petstore.cli.main import COMMANDS, petstore
@@ -78,7 +78,7 @@ class TestHelp:
         cli.settings["PETSTORE_NO_SUCH"] = "1"
         for path in ALL:
             cli.ok(*path.split(), "--help")
-        assert cli.ok("--version") == f"petstore {__version__}\n"
+        assert cli.ok("--version") == f"petstore {__version__} (commit {build.commit()})\n"
         cli.ok("completion", "bash")
 
 
@@ -149,7 +149,10 @@ class TestErrors:
         monkeypatch.setattr("sys.argv", ["petstore", "--version"])
         with pytest.raises(SystemExit) as ended:
             console_script()
-        assert (ended.value.code, capsys.readouterr().out) == (0, f"petstore {__version__}\n")
+        assert (ended.value.code, capsys.readouterr().out) == (
+            0,
+            f"petstore {__version__} (commit {build.commit()})\n",
+        )
 
 
 class TestOpenapi:

@@ -23,6 +23,14 @@ COMMANDS = {
 }
 
 
+def _show_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        from petstore import build
+
+        click.echo(f"petstore {__version__} (commit {build.commit()})")
+        context.exit()
+
+
 @click.group(
     cls=Root,
     table=COMMANDS,
@@ -35,7 +43,14 @@ COMMANDS = {
         "petstore keys --help                      # what else can be done with keys",
     ),
 )
-@click.version_option(__version__, prog_name="petstore", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Show the version and the commit, and exit.",
+)
 @click.pass_context
 def petstore(context: click.Context) -> None:
     """The pet store service, and everything that its operators and staff do with it.

@@ -33,12 +33,18 @@ _log = structlog.get_logger("petstore.metrics")
 class Metrics(Collector):
     """What this process counts and, with `shared`, what all workers of the service have counted.
 
-    `lines_dropped` is asked for when the rest is shown.
+    `lines_dropped` is asked for when the rest is shown. `commit` is what this program was built from.
     """
 
-    def __init__(self, lines_dropped: Callable[[], int], shared: SharedCounts | None = None) -> None:
+    def __init__(
+        self,
+        lines_dropped: Callable[[], int],
+        shared: SharedCounts | None = None,
+        commit: str = "unknown",
+    ) -> None:
         self._lines_dropped = lines_dropped
         self._shared = shared
+        self._commit = commit
         self._counts = Counts()
         self._registry = CollectorRegistry()
         self._registry.register(self)
@@ -112,8 +118,10 @@ class Metrics(Collector):
         commits.add_metric([], counts.commits.buckets(COMMIT_BOUNDS), counts.commits.total)
         yield commits
         yield CounterMetricFamily("petstore_store_writes", "Writes in those commits.", value=counts.writes)
-        build = GaugeMetricFamily("petstore_build_info", "This program.", labels=["version", "python"])
-        build.add_metric([__version__, platform.python_version()], 1)
+        build = GaugeMetricFamily(
+            "petstore_build_info", "This program.", labels=["version", "commit", "python"]
+        )
+        build.add_metric([__version__, self._commit, platform.python_version()], 1)
         yield build
         yield CounterMetricFamily(
             "petstore_log_lines_dropped", "Log lines that were not written.", value=counts.lines_dropped
