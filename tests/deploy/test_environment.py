@@ -1,0 +1,122 @@
+"""tools/environment, in a small project whose locks name nothing: what it makes, keeps, removes and says."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.sources import ROOT
+from tests.support.cluster import folder
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("environment")]
+
+BASE = str(sys._base_executable)  # type: ignore[attr-defined]
+LOCKS = ("requirements.lock", "requirements-scale.lock", "requirements-dev.lock")
+_PROJECT = """\
+[project]
+name = "small"
+version = "1"
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+"""
+_BACKEND = """\
+import zipfile
+
+def build_editable(directory, settings=None, metadata=None):
+    with zipfile.ZipFile(f"{directory}/small-1-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("small.py", "")
+        wheel.writestr("small-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: small\\nVersion: 1\\n")
+        wheel.writestr("small-1.dist-info/WHEEL", "Wheel-Version: 1.0\\nTag: py3-none-any\\n")
+        wheel.writestr("small-1.dist-info/RECORD", "")
+    return "small-1-py3-none-any.whl"
+"""
+
+
+class Project:
+    """A checkout that every user can enter."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        (path / "tools").mkdir()
+        shutil.copy(ROOT / "tools" / "environment", path / "tools")
+        (path / "pyproject.toml").write_text(_PROJECT)
+        (path / "backend.py").write_text(_BACKEND)
+        for name in LOCKS:
+            (path / name).write_text("# nothing\n")
+
+    def make(self, kind: str, python: str = "") -> str:
+        """What it says; it has to end well."""
+        kept = {
+            name: text for name, text in os.environ.items() if not name.startswith(("PIP_", "VIRTUAL_ENV"))
+        }
+        done = subprocess.run(
+            [self.path / "tools" / "environment", kind],
+            env=kept | {"PYTHON": python},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    def has(self, module: str) -> bool:
+        """Whether the environment can import it, from its own packages."""
+        command = [self.path / ".venv" / "bin" / "python", "-c", f"import {module}"]
+        return not subprocess.run(command, capture_output=True, timeout=20, check=False).returncode
+
+    def interpreter(self) -> str:
+        return os.path.realpath(self.path / ".venv" / "bin" / "python")
+
+
+@pytest.fixture
+def project() -> Iterator[Project]:
+    with folder() as path:
+        yield Project(path)
+
+
+def test_what_only_installs_does_not_stay_where_the_service_runs(project: Project) -> None:
+    """Scanners find no pip and no setuptools outside of the lock, and an update of the lock still works."""
+    assert "Installing requirements.lock" in project.make("serve", BASE)
+    assert (project.has("small"), project.has("pip"), project.has("setuptools")) == (True, False, False)
+    assert project.make("serve") == ""
+    (project.path / "requirements.lock").write_text("# another nothing\n")
+    assert "Installing requirements.lock" in project.make("serve")
+    assert (project.has("small"), project.has("pip")) == (True, False)
+
+
+def test_pip_stays_for_work_on_the_code(project: Project) -> None:
+    """Also when the environment was one that serves, and when the lock of that one changes afterwards."""
+    project.make("serve", BASE)
+    project.make("develop")
+    assert project.has("pip")
+    (project.path / "requirements.lock").write_text("# another nothing\n")
+    project.make("serve")
+    assert project.has("pip")
+
+
+def test_an_interpreter_that_others_cannot_run_is_pointed_out(project: Project) -> None:
+    """In a closed directory, as below /root, unless the checkout is somebody's own as well. Naming another
+    one of the same version replaces it."""
+    closed = project.path / "closed"
+    closed.mkdir(mode=0o700)
+    program = closed / "python3"
+    shutil.copy(os.path.realpath(BASE), program)
+    project.path.chmod(0o700)
+    assert "Other users" not in project.make("serve", str(program))
+    project.path.chmod(0o755)
+    (project.path / "requirements.lock").write_text("# another nothing\n")
+    said = project.make("serve", str(program))
+    assert f"Other users can't run {program}." in said
+    assert "make setup PYTHON=/usr/bin/python3" in said
+    assert project.interpreter() == str(program)
+    project.make("serve", BASE)
+    assert project.interpreter() == os.path.realpath(BASE)
