@@ -160,7 +160,12 @@ def issue_key(
 
 
 def start_server(
-    folder: Path, *, port: int | None = None, inherited: Collection[int] = (), **settings: str | None
+    folder: Path,
+    *,
+    port: int | None = None,
+    inherited: Collection[int] = (),
+    program: Path = PROGRAM,
+    **settings: str | None,
 ) -> Server:
     """Start a server on `folder`/petstore.db and wait until it answers; end it with `terminate` or `kill`.
 
@@ -181,7 +186,7 @@ def start_server(
         log_file = folder / f"server-{number}.log"
         with log_file.open("wb") as output:
             process = subprocess.Popen(
-                [PROGRAM, "serve"],
+                [program, "serve"],
                 cwd=folder,
                 env=environment({name: text for name, text in given.items() if text is not None}),
                 stdin=subprocess.DEVNULL,
@@ -206,10 +211,15 @@ def start_server(
 
 @contextmanager
 def running_server(
-    folder: Path, *, port: int | None = None, inherited: Collection[int] = (), **settings: str | None
+    folder: Path,
+    *,
+    port: int | None = None,
+    inherited: Collection[int] = (),
+    program: Path = PROGRAM,
+    **settings: str | None,
 ) -> Iterator[Server]:
     """A server for the length of a block, stopped with SIGTERM and, should that fail, killed."""
-    server = start_server(folder, port=port, inherited=inherited, **settings)
+    server = start_server(folder, port=port, inherited=inherited, program=program, **settings)
     try:
         yield server
     finally:

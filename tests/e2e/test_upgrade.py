@@ -1,0 +1,117 @@
+"""A newer program takes the place of an older one, as real processes; `make upgrade` does it with history."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tests.support.postgres import fresh_database, run
+from tests.support.programs import Copy
+from tests.support.server import PROGRAM, environment, issue_key, running_server
+from tests.support.waiting import wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("e2e-upgrade")]
+
+
+@pytest.fixture
+def later(tmp_path: Path) -> Copy:
+    """A newer program, with one more step in each store that lets older programs go on."""
+    (tmp_path / "later").mkdir()
+    copy = Copy(tmp_path / "later")
+    copy.add_step()
+    return copy
+
+
+def steps(database: Path) -> list[int]:
+    """What has run on a SQLite file."""
+    connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return [number for (number,) in connection.execute("SELECT number FROM schema_steps ORDER BY 1")]
+    finally:
+        connection.close()
+
+
+def ended(program: Path, folder: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """A run that ends by itself."""
+    return subprocess.run(
+        [program, *words],
+        cwd=folder,
+        env=environment(settings),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+class TestSqlite:
+    """One server, one file."""
+
+    def test_a_start_migrates_and_keeps_the_database_of_before(self, tmp_path: Path, later: Copy) -> None:
+        """It says so; the program of before can be started again on it, and says what it found."""
+        key = issue_key(tmp_path / "petstore.db")
+        with running_server(tmp_path, program=later.program) as server:
+            (kept,) = tmp_path.glob("petstore.db.before-migration-*")
+            assert f"The database of before is kept as {kept}." in server.log
+            assert "_made_up" in server.log
+            assert server.post({"name": "Rex", "categoryId": 1}, key=key).status == 201
+        with running_server(tmp_path) as server:
+            assert "and may go on with it" in server.log
+            assert [pet["name"] for pet in server.request("GET", "/v1/pets", key=key).json()] == ["Rex"]
+            assert server.post({"name": "Mia", "categoryId": 1}, key=key).status == 201
+        with running_server(tmp_path, program=later.program) as server:
+            assert "kept as" not in server.log
+            assert len(server.request("GET", "/v1/pets", key=key).json()) == 2
+
+    def test_a_start_that_may_not_migrate_ends(self, tmp_path: Path, later: Copy) -> None:
+        """With 78 and the command to run, and leaves the file as it is."""
+        issue_key(tmp_path / "petstore.db")
+        before = (tmp_path / "petstore.db").read_bytes()
+        done = ended(later.program, tmp_path, "serve", migrate="off")
+        assert (done.returncode, "Run `petstore db migrate`" in done.stderr) == (78, True), done.stderr
+        assert (tmp_path / "petstore.db").read_bytes() == before
+
+    def test_a_program_that_runs_takes_no_step_of_one_in_its_place(self, tmp_path: Path) -> None:
+        """Files are replaced under it, and its worker is started again: the schema stays as it is."""
+        (tmp_path / "live").mkdir()
+        live = Copy(tmp_path / "live")
+        with running_server(tmp_path, program=live.program) as server:
+            before = steps(tmp_path / "petstore.db")
+            live.add_step(shuts_out=True)
+            (worker,) = server.workers()
+            os.kill(worker, signal.SIGKILL)
+            wait_for(lambda: server.workers() not in ([], [worker]), "another worker")
+            server.wait_until_ready()
+            os.kill(server.pid, signal.SIGHUP)
+            wait_for(lambda: "Replacing" in server.log or "reload" in server.log, "the reload")
+            server.wait_until_ready()
+            assert server.request("GET", "/v1/pets").status == 200
+            assert steps(tmp_path / "petstore.db") == before
+
+
+class TestPostgres:
+    """Replicas of the version before may be at work."""
+
+    def test_a_start_does_not_migrate_by_itself(self, tmp_path: Path, later: Copy) -> None:
+        """It ends with 78 and names the command; with PETSTORE_MIGRATE=on it does."""
+        with fresh_database() as url:
+            assert ended(PROGRAM, tmp_path, "db", "migrate", database_url=url).returncode == 0
+            newest = run(url, "SELECT max(number) FROM schema_steps")
+            done = ended(later.program, tmp_path, "serve", database_url=url)
+            assert (done.returncode, "Run `petstore db migrate`" in done.stderr) == (78, True), done.stderr
+            assert run(url, "SELECT max(number) FROM schema_steps") == newest
+            with running_server(tmp_path, program=later.program, database_url=url, migrate="on") as server:
+                assert "applied" in server.log
+            with running_server(tmp_path, database_url=url) as server:
+                assert "and may go on with it" in server.log
+
+    def test_an_empty_database_is_made(self, tmp_path: Path) -> None:
+        """Without a word about migrations."""
+        with fresh_database() as url, running_server(tmp_path, database_url=url) as server:
+            assert "migrat" not in server.log
+            assert server.request("GET", "/v1/pets").status == 200
