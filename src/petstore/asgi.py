@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, MutableMapping
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,7 @@ class Application:
 
     def begin_drain(self) -> None:
         """From now on not ready, and each connection is closed after its answer; requests are served on."""
+        _log.info("drain", pid=os.getpid(), message="")
         self.service.begin_drain()
         self._draining = True
 

@@ -25,6 +25,7 @@ from petstore.api.openapi import OpenApiDocument
 from petstore.api.pets import PetOperations
 from petstore.clock import Clock, SystemClock
 from petstore.config import Settings
+from petstore.config.surroundings import read_surroundings
 from petstore.counting import Counting, open_counting, processes
 from petstore.errors import (
     InternalError,
@@ -40,6 +41,7 @@ from petstore.ops.access_log import AccessFormat
 from petstore.ops.counts import SharedCounts
 from petstore.ops.endpoints import Endpoints
 from petstore.ops.journal import Journal
+from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
 from petstore.ops.observer import ApiObserver, LimiterWatch, Site, SiteWatch
 from petstore.quota import Limiter
@@ -61,7 +63,7 @@ class Service:
         site: Site,
         journal: Journal,
         endpoints: Endpoints,
-        log_writer: logs.LogWriter,
+        log_writer: LogWriter,
     ) -> None:
         self.store = counting.store
         self.api = api
@@ -87,6 +89,12 @@ class Service:
             _log.error("the last counters could not be saved", reason=error.message)
         await self._counting.close()
         self._log_writer.close()
+
+
+def start_log_of_parent(settings: Settings) -> logs.Output:
+    """Set the log up for a process that only forks workers; where it goes."""
+    stream = read_surroundings().journal_stream
+    return logs.start_directly(settings.log_level, settings.log_format, journal_stream=stream)
 
 
 def openapi_document(settings: Settings) -> OpenApiDocument:
@@ -185,7 +193,10 @@ async def build(
     access = AccessFormat(
         trusted_proxies=settings.trusted_proxies, addresses=settings.log_address, worker=worker
     )
-    log_writer = logs.start(settings.log_level, settings.log_format, access=access)
+    stream = read_surroundings().journal_stream
+    log_writer = logs.start(
+        settings.log_level, settings.log_format, access=access, journal_stream=stream, worker=worker
+    )
     try:
         shared = SharedCounts(counts_directory, os.getpid()) if counts_directory else None
         metrics = Metrics(lambda: log_writer.dropped, shared, build_info.commit())
@@ -195,7 +206,7 @@ async def build(
         raise
 
 
-async def _join(settings: Settings, clock: Clock, log_writer: logs.LogWriter, metrics: Metrics) -> Service:
+async def _join(settings: Settings, clock: Clock, log_writer: LogWriter, metrics: Metrics) -> Service:
     counting = await open_counting(settings, clock, metrics, LimiterWatch(metrics, clock))
     store, limiter = counting.store, counting.limiter
     meter = UsageMeter()

@@ -14,8 +14,9 @@ import structlog
 from petstore import config, counting
 from petstore.asgi import Application
 from petstore.errors import StoreUnavailable
-from petstore.ops import logs
+from petstore.ops import log_writers, logs
 from petstore.ops.access_log import AccessEntry, AccessFormat
+from petstore.ops.log_writers import LogWriter
 from tests.support.clock import ManualClock
 from tests.support.service import open_shop
 from tests.support.waiting import wait_for
@@ -110,9 +111,9 @@ class TestNobodyReads:
 
     def test_what_is_too_much_is_counted(self, pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
         """Past the bound lines are dropped, and the number is known."""
-        monkeypatch.setattr(logs, "_WAITING_MAX", 10)
+        monkeypatch.setattr(log_writers, "_WAITING_MAX", 10)
         pipe.fill()
-        writer = logs.LogWriter(as_json=True, descriptor=pipe.writer, access=FORM)
+        writer = LogWriter(FORM.json_lines, pipe.writer)
         for _ in range(100):
             writer.record(ENTRY)
         assert 80 <= writer.dropped <= 90  # ten wait, and ten may be with the thread
@@ -121,7 +122,7 @@ class TestNobodyReads:
     def test_a_reader_that_is_gone(self, pipe: Pipe) -> None:
         """What can't be written is counted, and breaks nothing."""
         os.close(pipe.reader)
-        writer = logs.LogWriter(as_json=True, descriptor=pipe.writer, access=FORM)
+        writer = LogWriter(FORM.json_lines, pipe.writer)
         writer.record(ENTRY)
         writer.write("a line")
         writer.close()
@@ -162,7 +163,7 @@ class TestSomebodyReads:
         """The rest is written once there is room."""
         pipe.fill()
         os.set_blocking(pipe.writer, False)
-        writer = logs.LogWriter(as_json=True, descriptor=pipe.writer, access=FORM)
+        writer = LogWriter(FORM.json_lines, pipe.writer)
         writer.record(ENTRY)
         os.set_blocking(pipe.reader, False)
         received = b""

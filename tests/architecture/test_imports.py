@@ -24,10 +24,10 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "opening": ({"config", "storage", "limiter"}, set()),
     "migrating": ({"config", "opening", "storage"}, set()),
     "counting": ({"config", "opening", "storage", "limiter"}, set()),
-    "serving": ({"config", "asgi"}, {"granian", "uvloop"}),
+    "serving": ({"config", "asgi"}, {"granian", "structlog", "uvloop"}),
     "cli": (
         {"petstore", "build", "config", "opening", "migrating", "bootstrap", "serving"},
-        {"click", "rich"},
+        {"click", "rich", "structlog"},
     ),
     "bootstrap": (
         {"petstore", "build", "config", "counting", "opening", "storage", "limiter", "api", "web", "ops"},

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import socket
+from collections.abc import Iterator, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import structlog
+from structlog.testing import capture_logs
 
 from petstore import config
-from petstore.cli.serve import _Serving
+from petstore.cli.parent import Serving
 from petstore.errors import ConfigurationError
 from petstore.keys import KEY_PATTERN
 from petstore.opening import lock_for_serving
+from petstore.ops import logs
 from tests.cli.conftest import Cli
 from tests.support.postgres import fresh_database
 from tests.support.valkey import emptied_url
@@ -32,14 +36,24 @@ class FakeSupervisor:
 
 
 @pytest.fixture
-def started(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def started(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
     """What was handed to the supervisor."""
     FakeSupervisor.started = []
-    monkeypatch.setattr("petstore.serving.supervisor.Supervisor", FakeSupervisor)
+    monkeypatch.setattr("petstore.cli.parent.Supervisor", FakeSupervisor)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         cli.settings["PETSTORE_PORT"] = str(probe.getsockname()[1])
-    return FakeSupervisor.started
+    yield FakeSupervisor.started
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[MutableMapping[str, Any]]]:
+    """The events that the parent logs."""
+    output = logs.Output(descriptor=-1, as_json=True, is_journal=False)
+    monkeypatch.setattr("petstore.bootstrap.start_log_of_parent", lambda _settings: output)
+    with capture_logs() as events:
+        yield events
 
 
 class TestFirstStart:
@@ -77,12 +91,14 @@ class TestFirstStart:
         assert (result.exit_code, len(started)) == (0, 1)
         assert KEY_PATTERN.search(result.stderr) is None
 
-    def test_no_key_on_an_address_that_others_reach(self, cli: Cli, started: list[dict[str, Any]]):
+    def test_no_key_on_an_address_that_others_reach(
+        self, cli: Cli, started: list[dict[str, Any]], told: list[MutableMapping[str, Any]]
+    ):
         """The log of a public service holds no key; the operator is told how to issue one."""
         cli.settings |= {"PETSTORE_HOST": "0.0.0.0"}
         result = cli.run("serve")
         assert KEY_PATTERN.search(result.stderr) is None
-        assert "petstore accounts add NAME --plan free" in result.stderr
+        assert "petstore accounts add NAME --plan free" in told[-2]["message"]
         assert cli.json("accounts", "list") == []
         assert len(started) == 1
 
@@ -143,7 +159,7 @@ class TestRenewed:
             "PETSTORE_DATABASE_URL": "postgresql://me:old@db:5432/pets",
             "PETSTORE_VALKEY_URL": "valkey://:old@counters:6379/0",
         }
-        serving = _Serving(config.load(cli.settings), socket.socket(), 1, None)
+        serving = Serving(config.load(cli.settings), socket.socket(), 1, None)
         for key, text in (cli.settings | {f"PETSTORE_{name}_URL": address}).items():
             monkeypatch.setenv(key, text)
         refused = pytest.raises(ConfigurationError, match=f"PETSTORE_{name}_URL: another one needs a stop")
@@ -153,7 +169,7 @@ class TestRenewed:
 
     def test_what_nobody_foresaw_is_told_without_its_text(self, cli: Cli):
         """Which may quote a secret: the kind and the place lead a developer to the fault."""
-        serving = _Serving(config.load(cli.settings), socket.socket(), 1, None)
+        serving = Serving(config.load(cli.settings), socket.socket(), 1, None)
         try:
             raise ValueError("hush")
         except ValueError as error:

@@ -31,7 +31,7 @@ def test_a_session_is_as_the_document_says(tmp_path: Path) -> None:
         process = subprocess.Popen(
             start.command.split(),
             cwd=tmp_path,
-            env=shell | {"PETSTORE_ACCESS_LOG": "off"},
+            env=shell | {"PETSTORE_ACCESS_LOG": "off", "PETSTORE_LOG_FORMAT": "text"},
             stdin=subprocess.DEVNULL,
             stdout=first_terminal,
             stderr=subprocess.STDOUT,

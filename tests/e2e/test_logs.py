@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from petstore import __version__
+from petstore.keys import KEY_PATTERN
 from tests.support.raw import exchange
-from tests.support.server import Server, issue_key, running_server
+from tests.support.server import PROGRAM, Server, environment, free_port, issue_key, running_server
 from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-logs")]
 
 FIELDS = {
-    *("time", "event", "request_id", "address", "account", "key", "operation", "method", "path"),
+    *("time", "level", "event", "request_id", "address", "account", "key", "operation", "method", "path"),
     *("status", "bytes", "ms", "worker"),
 }
 
@@ -85,6 +90,92 @@ class TestAccessLog:
             r"  account/key 1/1  request mine-1",
             line,
         )
+
+
+class TestEvents:
+    """What the program tells about itself."""
+
+    def test_every_line_of_a_whole_life_has_one_form(self, tmp_path: Path) -> None:
+        """Parent and worker, from the first start to the stop: JSON, with the time to the microsecond."""
+        issue_key(tmp_path / "petstore.db")
+        with running_server(tmp_path, log_level="debug") as server:
+            (first,) = server.workers()
+            os.kill(first, signal.SIGKILL)
+            wait_for(lambda: server.workers() not in ([], [first]), "the next worker")
+            server.wait_until_ready()
+            (second,) = server.workers()
+            server.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: server.workers() not in ([], [second]), "the one after it")
+            server.wait_until_ready()
+            assert server.terminate() == 0
+            lines = [json.loads(line) for line in server.log.splitlines()]
+        for line in lines:
+            assert list(line)[:3] == ["time", "level", "event"]
+            assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", line["time"])
+        events = [line["event"] for line in lines if line["event"] != "request"]
+        assert [name for name in events if name != "drain"] == [
+            "start",
+            "ready",
+            "worker ended",
+            "reload",
+            "stop",
+            "stopped",
+        ]
+        started, ended = lines[0], next(line for line in lines if line["event"] == "worker ended")
+        assert {started[name] for name in ("version", "database", "workers")} == {__version__, "sqlite", 1}
+        assert started["address"] == server.base_url
+        assert (ended["worker"], ended["pid"], ended["code"], ended["level"]) == (0, first, -9, "warning")
+
+    def test_text_has_the_sentences(self, tmp_path: Path) -> None:
+        """PETSTORE_LOG_FORMAT=text: what happened, for people."""
+        issue_key(tmp_path / "petstore.db")
+        with running_server(tmp_path, log_format="text", access_log="off") as server:
+            (first,) = server.workers()
+            os.kill(first, signal.SIGKILL)
+            wait_for(lambda: server.workers() not in ([], [first]), "the next worker")
+            server.wait_until_ready()
+            assert server.terminate() == 0
+            lines = server.log.splitlines()
+        assert lines[0].startswith(f"Pet Store Service at {server.base_url}/v1, reference at ")
+        assert "Worker 0 ended with -9; starting another one." in lines
+        assert lines[-1] == "Stopped."
+
+    @pytest.mark.parametrize("log_format", ["json", "text"])
+    @pytest.mark.parametrize("is_stream", [True, False], ids=["journal", "redirected"])
+    def test_the_journal_is_told_priorities_and_no_key(
+        self, tmp_path: Path, is_stream: bool, log_format: str
+    ) -> None:
+        """Where JOURNAL_STREAM names standard error. Where it names something else, that does not count."""
+        path = tmp_path / "stream"
+        with path.open("wb") as stream:
+            status = os.fstat(stream.fileno())
+            named = f"{status.st_dev}:{status.st_ino if is_stream else status.st_ino + 1}"
+            settings = {"database_url": f"sqlite:///{tmp_path}/petstore.db", "port": str(free_port())}
+            process = subprocess.Popen(
+                [PROGRAM, "serve"],
+                cwd=tmp_path,
+                env=environment(settings | {"log_format": log_format, "drain": "0s"})
+                | {"JOURNAL_STREAM": named},
+                stdin=subprocess.DEVNULL,
+                stderr=stream,
+                start_new_session=True,
+            )
+        server = Server(process, int(settings["port"]), tmp_path / "petstore.db", path)
+        try:
+            server.wait_until_ready()
+            (worker,) = server.workers()
+            os.kill(worker, signal.SIGKILL)
+            wait_for(lambda: "ended" in server.log, "the line")
+            server.wait_until_ready()
+            assert server.terminate() == 0
+        finally:
+            server.kill()
+        lines = server.log.splitlines()
+        assert (KEY_PATTERN.search(server.log) is None) is is_stream
+        assert ("petstore accounts add NAME --plan free" in server.log) is is_stream
+        assert all(re.match("<[46]>", line) for line in lines) is is_stream
+        if is_stream:
+            assert [line[:3] for line in lines if "ended" in line] == ["<4>"]
 
 
 def misuse(server: Server, key: str) -> None:

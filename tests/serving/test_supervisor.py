@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable, Iterator
 
 import pytest
+from structlog.testing import capture_logs
 
 from petstore.serving.process import Process, Report
 from petstore.serving.supervisor import Supervisor, WorkerFailed
 from tests.support.clock import ManualClock
+
+Said = Callable[[], list[str]]
+
+
+@pytest.fixture
+def said() -> Iterator[Said]:
+    """The sentences of the warnings and errors so far."""
+    with capture_logs() as events:
+        yield lambda: [event["message"] for event in events if event["log_level"] != "info"]
 
 
 class Nothing:
@@ -44,14 +55,13 @@ class Puppet(Process):
 class Steered(Supervisor):
     """Of two workers that are puppets."""
 
-    def __init__(self, said: list[str], clock: ManualClock) -> None:
+    def __init__(self, clock: ManualClock) -> None:
         super().__init__(
             Nothing(),
             count=2,
             overlap=True,
             hangup_stops=False,
             stop_seconds=1,
-            say=said.append,
             monotonic=clock.monotonic,
         )
         self._clock = clock
@@ -79,11 +89,10 @@ class Steered(Supervisor):
 class TestPolicy:
     """What becomes of workers that end, that are replaced, and that never serve."""
 
-    def test_of_several_workers_the_others_go_on(self) -> None:
+    def test_of_several_workers_the_others_go_on(self, said: Said) -> None:
         """One that dies again within seconds waits before the next try; the service goes on with the rest."""
-        said: list[str] = []
         clock = ManualClock()
-        supervisor = Steered(said, clock)
+        supervisor = Steered(clock)
         for number in range(2):
             supervisor._start(number)
 
@@ -94,7 +103,7 @@ class TestPolicy:
         die(0)
         die(0)
         assert supervisor.started == [0, 1, 0]
-        assert "died twice within seconds" in said[-1]
+        assert "died twice within seconds" in said()[-1]
         supervisor._start_rested()
         assert supervisor.started == [0, 1, 0]
         clock.advance(5)
@@ -106,12 +115,11 @@ class TestPolicy:
             die(1)
         supervisor._signals.close()
 
-    def test_a_replaced_worker_that_ends_is_no_failure(self) -> None:
+    def test_a_replaced_worker_that_ends_is_no_failure(self, said: Said) -> None:
         """Neither when SIGHUP comes again before its successor serves, nor when that one dies at once: every
         place gets a worker that began after the last signal."""
-        said: list[str] = []
         clock = ManualClock()
-        supervisor = Steered(said, clock)
+        supervisor = Steered(clock)
         supervisor._start(0)
         supervisor._start(1)
         supervisor._restart_all()  # 3 is to take the place of 1
@@ -126,38 +134,36 @@ class TestPolicy:
         assert list(supervisor._processes) == [3, 4, 5]
         supervisor.serves(5)
         supervisor.end(5, -9)  # while 3 still drains
-        assert said == ["Worker 0 ended with -9; starting another one."]
+        assert said() == ["Worker 0 ended with -9; starting another one."]
         supervisor.serves(6)
         supervisor.end(3, 0)
         supervisor.serves(7)
         supervisor.end(4, 0)
         assert list(supervisor._processes) == [6, 7]
         assert supervisor.told == [1, 2, 3, 3, 4]
-        assert len(said) == 1
+        assert len(said()) == 1
         supervisor._signals.close()
 
-    def test_a_worker_that_never_serves_is_ended(self) -> None:
+    def test_a_worker_that_never_serves_is_ended(self, said: Said) -> None:
         """After half a minute, with a line: what it waits for may hang, and nobody would know."""
-        said: list[str] = []
         clock = ManualClock()
-        supervisor = Steered(said, clock)
+        supervisor = Steered(clock)
         supervisor._start(0)
         supervisor._start(1)
         supervisor.serves(1)
         clock.advance(29)
         supervisor._kill_overdue()
-        assert (supervisor.sent, said) == ([], [])
+        assert (supervisor.sent, said()) == ([], [])
         clock.advance(1)
         supervisor._kill_overdue()
         assert supervisor.sent == [(2, signal.SIGKILL)]
-        assert said[0] == "Worker 1 does not serve after 30 s."
+        assert said()[0] == "Worker 1 does not serve after 30 s."
         supervisor._signals.close()
 
     @pytest.mark.parametrize("error", [ValueError("hush"), RecursionError(), OSError(), UnicodeError()])
-    def test_no_reload_ends_it(self, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def test_no_reload_ends_it(self, said: Said, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
         """Whatever preparing for new workers raises: a line says so, and the present ones stay."""
-        said: list[str] = []
-        supervisor = Steered(said, ManualClock())
+        supervisor = Steered(ManualClock())
         supervisor._start(0)
 
         def fail(_job: object) -> None:
@@ -165,6 +171,6 @@ class TestPolicy:
 
         monkeypatch.setattr(Nothing, "renew", fail)
         supervisor._handle_signals(bytes([signal.SIGHUP]))
-        assert said == [f"Not replaced, the workers go on as they are: {type(error).__name__}."]
+        assert said() == [f"Not replaced, the workers go on as they are: {type(error).__name__}."]
         assert (supervisor.started, supervisor.sent) == ([0], [])
         supervisor._signals.close()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from petstore.opening import Store
 
 _T = TypeVar("_T")
+_say = partial(click.echo, err=True)
 
 
 class Session:
@@ -33,15 +34,20 @@ class Session:
         return config.load()
 
 
-def with_store(session: Session, work: Callable[[Store], Awaitable[_T]], *, create: bool = False) -> _T:
-    """Open the store, do the work, close the store; safe beside a running server.
+def with_store(
+    session: Session,
+    work: Callable[[Store], Awaitable[_T]],
+    *,
+    create: bool = False,
+    say: Callable[[str], None] = _say,
+) -> _T:
+    """Open the store, do the work, close the store; safe beside a running server. `say` takes remarks.
 
     Raises NotFound when there is no database, unless the command may `create` one, which it then says.
     """
     from petstore import opening
 
     settings = session.settings
-    say = partial(click.echo, err=True)
     if not opening.has_database(settings):
         name = opening.database_name(settings)
         if not create:

@@ -56,6 +56,7 @@ class _Line(msgspec.Struct, gc=False, omit_defaults=True):
     """The fields of a JSON line in their order; `cause` is left out where there is none."""
 
     time: str
+    level: str
     event: str
     request_id: str | None
     address: str | None
@@ -95,6 +96,7 @@ class AccessFormat:
         seconds, milliseconds = divmod(entry.at_ms, 1_000)
         return _Line(
             f"{_second(seconds)}.{milliseconds:03d}000Z",
+            "info",
             "request",
             None if entry.request_id is None else entry.request_id.decode("ascii"),
             self._address_of(entry) if self._shows_addresses else None,

@@ -1,63 +1,137 @@
-"""Logs: structlog for what happens, and the thread that writes its lines and the access log (access_log.py).
+"""Logs: one format for every line of the program, by structlog. Who writes them is log_writers.py's.
 
-Nobody waits for standard error: a reader that has stopped reading costs lines, not answers, nor the stop.
-JSON when standard error is not a terminal. A line of the access log costs the request about a microsecond.
+JSON when standard error is not a terminal, with `time`, `level` and `event` first. As text, an event that has
+a `message` is that sentence; an empty one is left out, since people have been told already.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import select
 import sys
-import threading
-from collections.abc import Callable, Sequence
-from itertools import groupby
-from queue import Empty, SimpleQueue
+from collections.abc import Callable
+from functools import partial
 
+import msgspec
 import structlog
+from structlog.typing import EventDict, Processor
 
-from petstore.ops.access_log import AccessEntry, AccessFormat
+from petstore.ops.access_log import AccessFormat
+from petstore.ops.log_writers import DirectWriter, LogWriter
 
-_WAITING_MAX = 100_000
-_BATCH_MAX = 10_000
-_PAUSE_SECONDS = 0.1
-_CLOSE_SECONDS = 1.0
 _NOWHERE = -1
+# sd-daemon(3). A line without one is of the level that the unit has for its output: info, unless changed.
+_PRIORITIES = {"debug": "<7>", "info": "<6>", "warning": "<4>", "error": "<3>", "critical": "<2>"}
+
+
+class Output(msgspec.Struct, frozen=True):
+    """Where lines go, and in which form. `is_journal`: systemd's journal, which reads priorities."""
+
+    descriptor: int
+    as_json: bool
+    is_journal: bool
 
 
 class _Printer:
     """What structlog hands its finished lines to."""
 
-    def __init__(self, write: Callable[[str], None]) -> None:
-        self.debug = self.info = self.warning = self.error = self.critical = write
+    def __init__(self, write: Callable[[str], None], *, priorities: bool) -> None:
+        for level, priority in _PRIORITIES.items():
+            setattr(self, level, partial(_write_with, priority, write) if priorities else write)
 
 
 def start(
-    level: str, log_format: str, descriptor: int | None = None, access: AccessFormat | None = None
+    level: str,
+    log_format: str,
+    descriptor: int | None = None,
+    *,
+    access: AccessFormat | None = None,
+    journal_stream: str = "",
+    worker: int | None = None,
 ) -> LogWriter:
-    """Set structlog up for this process, on a writer to standard error that also takes the access log."""
+    """Set structlog up for a process that answers requests, on a writer that also takes the access log.
+
+    `journal_stream` is `device:inode` of the stream to systemd's journal, where there is one. Each event
+    bears the `worker`.
+    """
+    output = _output(log_format, descriptor, journal_stream)
+    access = access or AccessFormat()
+    writer = LogWriter(access.json_lines if output.as_json else access.text_lines, output.descriptor)
+    _configure(level, output, writer.write, {} if worker is None else {"worker": worker})
+    return writer
+
+
+def start_directly(
+    level: str, log_format: str, descriptor: int | None = None, *, journal_stream: str = ""
+) -> Output:
+    """The same for a process that forks, and so has no thread: each line is written at once."""
+    output = _output(log_format, descriptor, journal_stream)
+    _configure(level, output, DirectWriter(output.descriptor).write, {})
+    return output
+
+
+def _output(log_format: str, descriptor: int | None, journal_stream: str) -> Output:
     descriptor = _standard_error() if descriptor is None else descriptor
     as_json = log_format == "json" or (log_format == "auto" and not os.isatty(descriptor))
-    writer = LogWriter(as_json=as_json, descriptor=descriptor, access=access or AccessFormat())
-    printer = _Printer(writer.write)
-    # The renderer's own choice for traces shows the values of variables, and opens files for it.
-    renderer: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer()
-        if as_json
-        else structlog.dev.ConsoleRenderer(pad_event_to=0, exception_formatter=structlog.dev.plain_traceback)
-    )
+    return Output(descriptor, as_json, _is_stream(descriptor, journal_stream))
+
+
+def _configure(level: str, output: Output, write: Callable[[str], None], more: EventDict) -> None:
+    printer = _Printer(write, priorities=output.is_journal)
+    time = structlog.processors.TimeStamper(fmt="%Y-%m-%dT%H:%M:%S.%fZ", utc=True, key="time")
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
-            structlog.processors.format_exc_info if as_json else _unchanged,
-            renderer,
+            time,
+            lambda _logger, _name, event: {**event, **more},
+            *(_as_json() if output.as_json else _as_text(colors=os.isatty(output.descriptor))),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=lambda *_: printer,
     )
-    return writer
+
+
+def _as_json() -> list[Processor]:
+    return [structlog.processors.format_exc_info, _ordered, structlog.processors.JSONRenderer()]
+
+
+def _as_text(*, colors: bool) -> list[Processor]:
+    # The renderer's own choice for traces shows the values of variables, and opens files for it.
+    console = structlog.dev.ConsoleRenderer(
+        colors=colors,
+        pad_event_to=0,
+        timestamp_key="time",
+        exception_formatter=structlog.dev.plain_traceback,
+    )
+
+    def render(logger: object, name: str, event: EventDict) -> str:
+        message: str | None = event.get("message")
+        if message == "":
+            raise structlog.DropEvent
+        return console(logger, name, event) if message is None else message
+
+    return [render]
+
+
+def _ordered(_logger: object, _name: str, event: EventDict) -> EventDict:
+    first = {name: event.pop(name) for name in ("time", "level", "event")}
+    if event.get("message") == "":
+        del event["message"]
+    return {**first, **event}
+
+
+def _write_with(priority: str, write: Callable[[str], None], line: str) -> None:
+    """The journal takes each line of a trace for an entry of its own."""
+    write(priority + line.replace("\n", f"\n{priority}"))
+
+
+def _is_stream(descriptor: int, stream: str) -> bool:
+    """Whether the descriptor is the stream: somebody may have redirected it since it was named."""
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return False
+    return stream == f"{status.st_dev}:{status.st_ino}"
 
 
 def _standard_error() -> int:
@@ -66,97 +140,3 @@ def _standard_error() -> int:
         return sys.stderr.fileno()
     except (AttributeError, OSError, ValueError):
         return _NOWHERE
-
-
-def _unchanged(_logger: object, _name: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    return event
-
-
-class LogWriter:
-    """A queue and the thread that writes it; past 100,000 waiting lines new ones are dropped and counted."""
-
-    def __init__(self, *, as_json: bool, descriptor: int, access: AccessFormat) -> None:
-        self._render: Callable[[Sequence[AccessEntry]], bytes] = (
-            access.json_lines if as_json else access.text_lines
-        )
-        self._descriptor = descriptor
-        self._queue: SimpleQueue[AccessEntry | bytes] = SimpleQueue()
-        self._closing = threading.Event()
-        self._refused = 0
-        self._unwritten = 0
-        self._thread = self._start(self._run)
-
-    @property
-    def dropped(self) -> int:
-        """Lines that were not written: too many were waiting, or standard error did not take them."""
-        return self._refused + self._unwritten
-
-    def record(self, entry: AccessEntry) -> None:
-        """Take one line of the access log; it is written within a fraction of a second."""
-        self._put(entry)
-
-    def write(self, line: str) -> None:
-        """Take one line about the program itself, also after the end: a failed start is told last of all."""
-        self._put(line.encode("utf-8", "backslashreplace") + b"\n")
-        if self._closing.is_set() and not self._thread.is_alive():
-            self._thread = self._start(self._write_waiting)
-            self._thread.join(_CLOSE_SECONDS)
-
-    def close(self) -> None:
-        """Write what is waiting and end the thread; what nobody has read after a second is given up."""
-        self._closing.set()
-        self._thread.join(_CLOSE_SECONDS)
-
-    def _put(self, line: AccessEntry | bytes) -> None:
-        if self._queue.qsize() < _WAITING_MAX:
-            self._queue.put(line)
-        else:
-            self._refused += 1
-
-    def _start(self, target: Callable[[], None]) -> threading.Thread:
-        # A daemon: one that waits for a reader must not hold up the end of the process.
-        thread = threading.Thread(target=target, name="petstore-log", daemon=True)
-        thread.start()
-        return thread
-
-    def _run(self) -> None:
-        while not self._closing.wait(_PAUSE_SECONDS):
-            self._write_waiting()
-        self._write_waiting()
-
-    def _write_waiting(self) -> None:
-        while lines := self._take():
-            try:
-                self._write_all(b"".join(self._rendered(lines)))
-            except (OSError, ValueError):
-                self._unwritten += len(lines)
-
-    def _take(self) -> list[AccessEntry | bytes]:
-        lines: list[AccessEntry | bytes] = []
-        try:
-            while len(lines) < _BATCH_MAX:
-                lines.append(self._queue.get_nowait())
-        except Empty:
-            pass
-        return lines
-
-    def _rendered(self, lines: list[AccessEntry | bytes]) -> list[bytes]:
-        """In the order in which they came; neighbours of the access log together, which is cheaper."""
-        parts: list[bytes] = []
-        for is_event, group in groupby(lines, lambda line: isinstance(line, bytes)):
-            if is_event:
-                parts.extend(line for line in group if isinstance(line, bytes))
-            else:
-                parts.append(self._render([line for line in group if isinstance(line, AccessEntry)]))
-        return parts
-
-    def _write_all(self, content: bytes) -> None:
-        """Past Python's buffer, whose lock would be held for as long as nobody reads."""
-        rest = memoryview(content)
-        while rest:
-            try:
-                rest = rest[os.write(self._descriptor, rest) :]
-            except BlockingIOError:  # somebody who shares standard error has made it non-blocking
-                waiting = select.poll()  # unlike select(), for a descriptor of any number
-                waiting.register(self._descriptor, select.POLLOUT)
-                waiting.poll()

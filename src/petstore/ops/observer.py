@@ -13,7 +13,7 @@ from petstore.decisions import AnyDecision
 from petstore.keys import Grant
 from petstore.ops.access_log import FORWARDED_MAX_BYTES, AccessEntry, known_method
 from petstore.ops.counts import LATENCY_BOUNDS, Histogram
-from petstore.ops.logs import LogWriter
+from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
 
 _log = structlog.get_logger("petstore.api")

@@ -9,13 +9,16 @@ import contextlib
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Callable
+
+import structlog
 
 from petstore.serving.signals import TAKEN, SignalPipe
 
 REPLACED = signal.SIGUSR1  # what a worker is told whose place another one takes
 _READY = b"r"
+
+_log = structlog.get_logger("petstore.worker")
 
 
 class Report:
@@ -112,7 +115,7 @@ def _live(work: Callable[[], int], signals: SignalPipe, parent: int) -> None:
         if os.getppid() == parent:  # else it has ended before the kernel was told to mind
             code = work()
     except BaseException:
-        traceback.print_exc()
+        _log.critical("worker failed", exc_info=True)
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -13,11 +13,15 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+import structlog
+
 from petstore.serving.process import REPLACED, Process, Report
 from petstore.serving.signals import SignalPipe
 
 _SHORT_LIFE_SECONDS = 5.0
 _START_SECONDS = 30.0
+
+_log = structlog.get_logger("petstore.parent")
 
 
 class WorkerFailed(Exception):
@@ -59,7 +63,6 @@ class Supervisor:
         overlap: bool,
         hangup_stops: bool,
         stop_seconds: float,
-        say: Callable[[str], None],
         monotonic: Callable[[], float],
     ) -> None:
         self._job = job
@@ -67,7 +70,7 @@ class Supervisor:
         self._overlap = overlap
         self._hangup_stops = hangup_stops
         self._stop_seconds = stop_seconds
-        self._say = say
+        self._was_ready = False
         self._monotonic = monotonic
         self._signals = SignalPipe()
         self._processes: dict[int, Process] = {}  # by pid, in the order in which they began
@@ -124,21 +127,31 @@ class Supervisor:
     def _listen(self, process: Process) -> None:
         served_before = process.serves
         process.listen()
-        if process.serves and not served_before and self._overlap:
+        if not process.serves or served_before:
+            return
+        self._tell_when_ready()
+        if self._overlap:
             older = itertools.takewhile(lambda other: other is not process, self._processes.values())
             for other in older:
                 if other.number == process.number:
                     self._terminate(other, REPLACED)
+
+    def _tell_when_ready(self) -> None:
+        """Once, when there is a worker that serves for each number."""
+        serving = {process.number for process in self._processes.values() if process.serves}
+        if not self._was_ready and len(serving) == self._count:
+            self._was_ready = True
+            _log.info("ready", workers=self._count, message="")
 
     def _kill_overdue(self) -> None:
         now = self._monotonic()
         for process in self._processes.values():
             starts = not process.serves and not process.was_told_to_stop
             if starts and process.began + _START_SECONDS <= now:
-                self._say(f"Worker {process.number} does not serve after {_START_SECONDS:g} s.")
+                _tell(process, "worker does not serve", f"does not serve after {_START_SECONDS:g} s.")
                 process.kill_at = now
             if process.kill_at is not None and process.kill_at <= now:
-                self._say(f"Killing worker {process.number}, which does not stop.")
+                _tell(process, "worker does not stop", "does not stop; killing it.")
                 process.send(signal.SIGKILL)
                 process.kill_at = now + self._stop_seconds
 
@@ -155,9 +168,11 @@ class Supervisor:
         try:
             self._job.renew()
         except Exception as error:  # whatever it is, the workers have done nothing wrong
-            self._say(f"Not replaced, the workers go on as they are: {self._job.explain(error)}")
+            reason = self._job.explain(error)
+            message = f"Not replaced, the workers go on as they are: {reason}"
+            _log.error("reload refused", reason=reason, message=message)
         else:
-            self._say("Replacing the workers.")
+            _log.info("reload", message="Replacing the workers.")
             self._restart_all()
 
     def _restart_all(self) -> None:
@@ -203,12 +218,17 @@ class Supervisor:
             self._restart_next()
         elif any(not other.was_told_to_stop for other in others):
             self._to_replace.clear()
-            self._say(
-                f"The new worker {process.number} ended with {code} before it served; the old one goes on."
+            _log.error(
+                "new worker ended",
+                worker=process.number,
+                pid=process.pid,
+                code=code,
+                message=f"The new worker {process.number} ended with {code} before it served;"
+                " the old one goes on.",
             )
             self._restart_next()
         else:
-            self._say(f"Worker {process.number} ended with {code}; starting another one.")
+            _tell(process, "worker ended", f"ended with {code}; starting another one.", code=code)
             self._keep_alive(process)
 
     def _keep_alive(self, process: Process) -> None:
@@ -218,8 +238,10 @@ class Supervisor:
         if not process.is_second or now - process.began >= _SHORT_LIFE_SECONDS:
             self._start(process.number).is_second = True
         elif self._processes:
-            self._say(
-                f"Worker {process.number} died twice within seconds; the log says why. Trying again soon."
+            _tell(
+                process,
+                "worker died twice",
+                "died twice within seconds; the log says why. Trying again soon.",
             )
             self._resting[process.number] = now + _SHORT_LIFE_SECONDS
         else:
@@ -236,6 +258,7 @@ class Supervisor:
         process.tell(number, self._monotonic() + self._stop_seconds)
 
     def _terminate_all(self, number: signal.Signals) -> None:
+        _log.info("stop", signal=number.name, message="Stopping.")
         self._job.before_stop()
         self._resting.clear()
         for process in self._processes.values():
@@ -250,3 +273,8 @@ class Supervisor:
             for process in list(self._processes.values()):
                 if process.reap() is not None:
                     del self._processes[process.pid]
+
+
+def _tell(process: Process, event: str, sentence: str, **fields: object) -> None:
+    message = f"Worker {process.number} {sentence}"
+    _log.warning(event, worker=process.number, pid=process.pid, **fields, message=message)

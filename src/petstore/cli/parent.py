@@ -1,0 +1,124 @@
+"""The parent of the workers: what they are for, what SIGHUP changes, and how long they have to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+import structlog
+
+# Imported before the fork, so that a worker is quick to start and shares the memory.
+import petstore.serving.worker
+from petstore import config, opening
+from petstore.cli.groups import EXIT_REFUSED
+from petstore.clock import SystemClock
+from petstore.config import Settings
+from petstore.errors import ConfigurationError, PetstoreError
+from petstore.serving.process import Report
+from petstore.serving.supervisor import Supervisor, WorkerFailed
+
+_log = structlog.get_logger("petstore.parent")
+
+_STOP_MARGIN_SECONDS = 2  # a body may still be arriving when the service is told to stop
+
+
+class Serving:
+    """Implements supervisor.Job: the listener, and the settings in force, which SIGHUP renews."""
+
+    def __init__(
+        self, settings: Settings, listener: socket.socket, connections: int, counts_directory: Path | None
+    ) -> None:
+        self._counts_directory = counts_directory
+        self._settings = settings
+        self._listener = listener
+        self._connections = connections
+
+    def work(self, number: int, report: Report) -> int:
+        return petstore.serving.worker.run(
+            self._settings,
+            number,
+            self._counts_directory,
+            lambda application: petstore.serving.worker.HttpServer(
+                application.answer, self._listener, self._connections
+            ),
+            report,
+        )
+
+    def renew(self) -> None:
+        self._settings = _renewed(self._settings)
+
+    def explain(self, error: Exception) -> str:
+        """What nobody foresaw may quote a secret: only its kind and its place are told."""
+        if isinstance(error, ConfigurationError):
+            return " ".join(str(error).split())
+        if isinstance(error, PetstoreError):
+            return error.message
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return f"an unexpected {type(error).__name__} at {Path(last.filename).name}:{last.lineno}."
+
+    def before_stop(self) -> None:
+        self._listener.close()
+
+
+def _renewed(old: Settings) -> Settings:
+    """The settings as they are now. Raises ConfigurationError, and StoreUnavailable when workers that can't
+    serve side by side would not come back with them.
+    """
+    new = config.load()
+    _refuse_another("PETSTORE_DATABASE_URL", old.database_url, new.database_url)
+    _refuse_another("PETSTORE_VALKEY_URL", old.valkey_url, new.valkey_url)
+    # What the parent itself has set up stays as it is.
+    new = msgspec.structs.replace(new, host=old.host, port=old.port, workers=old.workers)
+    config.check(new)
+    if opening.uses_server(new) and not new.valkey_url:
+        opening.has_database(new)
+    return new
+
+
+def _refuse_another(name: str, old: str, new: str) -> None:
+    """Another user or password may come into force; another place would be used beside the one before."""
+    try:
+        same = opening.is_same_place(old, new)
+    except ValueError:  # whose text may show a part of the password
+        raise ConfigurationError(
+            f"{name} is not understood. Write what is special in its password as %XX, such as %5B for [."
+        ) from None
+    if not same:
+        raise ConfigurationError(
+            f"{name}: another one needs a stop of every service that uses it, and a start."
+        )
+
+
+@contextlib.contextmanager
+def counts_directory(settings: Settings) -> Iterator[Path | None]:
+    """Where workers leave their metrics to each other, when there may be more than one."""
+    if not settings.valkey_url:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="petstore-") as directory:
+        yield Path(directory)
+
+
+def supervise(settings: Settings, job: Serving) -> None:
+    """Until the service is told to stop; a worker that dies is started again, unless it dies at once."""
+    supervisor = Supervisor(
+        job,
+        count=settings.workers,
+        overlap=bool(settings.valkey_url),  # else the counters are in the one process
+        hangup_stops=sys.stderr.isatty(),
+        stop_seconds=(settings.body_timeout + settings.drain) / 1_000 + _STOP_MARGIN_SECONDS,
+        monotonic=SystemClock().monotonic,
+    )
+    try:
+        supervisor.run()
+    except WorkerFailed:
+        message = "The service ended, since its worker died twice within seconds; the log says why."
+        _log.critical("failed", message=f"petstore: {message}")
+        click.get_current_context().exit(EXIT_REFUSED)
