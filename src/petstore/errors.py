@@ -25,6 +25,11 @@ class PetstoreError(Exception):
         if retry_after_seconds is not None:
             self.retry_after_seconds = retry_after_seconds
 
+    @property
+    def public_message(self) -> str:
+        """What a client is told."""
+        return self.message
+
 
 class InvalidJson(PetstoreError):
     """The body is not one well-formed JSON document in UTF-8."""
@@ -153,7 +158,19 @@ class Unavailable(PetstoreError):
 
 
 class StoreUnavailable(Unavailable):
-    """The database refused, is locked, is full or can't be reached."""
+    """The database refused, is locked, is full or can't be reached.
+
+    `message` is for operators, in the log and on the command line. `public` is for clients, where they are
+    told less.
+    """
+
+    def __init__(self, message: str, *, public: str | None = None) -> None:
+        super().__init__(message)
+        self._public = public
+
+    @property
+    def public_message(self) -> str:
+        return self._public or self.message
 
 
 class LimiterUnavailable(Unavailable):
@@ -174,7 +191,7 @@ class ErrorBody(msgspec.Struct, frozen=True):
 
 def error_body(error: PetstoreError) -> bytes:
     """An error as the JSON that a client gets."""
-    return msgspec.json.encode(ErrorBody(error.code, error.message, error.status))
+    return msgspec.json.encode(ErrorBody(error.code, error.public_message, error.status))
 
 
 def _subclasses(base: type[PetstoreError]) -> Iterator[type[PetstoreError]]:

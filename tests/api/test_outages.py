@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 
 from tests.api.checks import CheckedShop, open_checked, outsider, settle
 from tests.support.clock import ManualClock
-from tests.support.service import Answer
+from tests.support.postgres import PostgresServer, fresh_database
+from tests.support.service import Answer, Shop, open_shop
 
 REX = {"name": "Rex", "categoryId": 1}
 
@@ -26,6 +28,21 @@ async def impatient(tmp_path: Path, clock: ManualClock):
 async def on_writer(shop: CheckedShop, sql: str) -> Any:
     """Run a statement on the service's own writing connection."""
     return await shop.store._writer.submit(lambda connection: connection.execute(sql).get)
+
+
+NOTHING_STORED = "The service can't use its store at the moment; nothing was stored. Try again shortly."
+NOT_READ = "The service can't use its store at the moment. Try again shortly."
+
+
+async def with_log(shop: Shop, path: Path, request: Awaitable[Answer]) -> tuple[Answer, str]:
+    """The answer of a request, and what it left in the log, which is closed after it."""
+    writer = shop.application.service._log_writer
+    with path.open("w+b") as file:
+        writer._descriptor = file.fileno()
+        answer = await request
+        writer.close()
+        file.seek(0)
+        return answer, file.read().decode()
 
 
 def check_unavailable(answer: Answer) -> None:
@@ -101,7 +118,7 @@ class TestDiskFull503:
                 await shop.post({"name": name, "categoryId": 1}, [("idempotency-key", f"k{len(answers)}")])
             )
         check_unavailable(answers[-1])
-        assert "full" in answers[-1].json()["message"]
+        assert answers[-1].json()["message"] == NOTHING_STORED
         assert shop.fingerprint() == before
         assert (await shop.ask("GET", "/v1/pets?limit=100")).status == 200
         await on_writer(shop, "PRAGMA max_page_count = 1000000")
@@ -123,12 +140,14 @@ class TestDiskFull503:
 class TestReadOnly503:
     """The service may not write."""
 
-    async def test_refused(self, shop: CheckedShop) -> None:
-        """Creation is 503 and says why, in our words; lists go on."""
+    async def test_refused(self, shop: CheckedShop, tmp_path: Path) -> None:
+        """Creation is 503 and says that nothing was stored, and the log why, in our words; lists go on."""
         await on_writer(shop, "PRAGMA query_only = ON")
-        answer = await shop.post(REX)
+        answer, log = await with_log(shop, tmp_path / "log", shop.post(REX, [("x-request-id", "mine")]))
         check_unavailable(answer)
-        assert "read-only" in answer.json()["message"]
+        assert answer.json()["message"] == NOTHING_STORED
+        assert '"reason": "The store failed: the database is read-only; nothing was stored."' in log
+        assert '"request_id": "mine"' in log
         assert (await shop.ask("GET", "/v1/pets")).status == 200
 
 
@@ -162,8 +181,8 @@ class TestUnreadable503:
         assert (await shop.call("GET", "/v1/pets")).status == 401
         assert (await shop.call("OPTIONS", "/v1/pets")).status == 204
 
-    async def test_a_damaged_file(self, shop: CheckedShop) -> None:
-        """Pages overwritten with garbage: 503 that says so, no 500; healthz lives, readyz does not."""
+    async def test_a_damaged_file(self, shop: CheckedShop, tmp_path: Path) -> None:
+        """Pages overwritten with garbage: 503, never 500, and the log says so; readyz says no."""
         for _ in range(30):
             await shop.post({"name": "n" * 255, "categoryId": 1})
         with outsider(shop.path) as other:
@@ -176,11 +195,33 @@ class TestUnreadable503:
             other.execute("SELECT count(*) FROM pets").fetchall()
         with outsider(shop.path) as other:
             other.execute("PRAGMA user_version = 1")  # moves data_version, so that nothing kept is used
-        answer = await shop.ask("GET", "/v1/pets")
+        answer, log = await with_log(shop, tmp_path / "log", shop.ask("GET", "/v1/pets"))
         check_unavailable(answer)
-        assert "damaged" in answer.json()["message"]
+        assert answer.json()["message"] == NOT_READ
+        assert "damaged" in log
         assert (await shop.ask("GET", "/healthz")).status == 200
         assert (await shop.ask("GET", "/readyz")).status == 503
+
+
+class TestServerAway503:
+    """PostgreSQL is gone."""
+
+    async def test_the_client_is_told_what_became_of_its_write(self, tmp_path: Path) -> None:
+        """Nothing of the inside: that the store is a server, and what happened to it, is in the log."""
+        server = PostgresServer().start()
+        try:
+            with fresh_database(server.url()) as url:
+                async with open_shop(tmp_path, database_url=url) as shop:
+                    assert (await shop.post(REX)).status == 201
+                    server.drop()
+                    read = await shop.ask("GET", "/v1/pets")
+                    written, log = await with_log(shop, tmp_path / "log", shop.post(REX))
+        finally:
+            server.drop()
+        assert (read.status, read.json()["message"]) == (503, NOT_READ)
+        assert written.status == 503
+        assert written.json()["message"] in (NOTHING_STORED, NOT_READ)  # its key may be looked up before
+        assert "The store failed: it can't be reached" in log
 
 
 class Broken:
@@ -215,16 +256,16 @@ class TestUnexpected500:
         self, broken: CheckedShop, tmp_path: Path, method: str, target: str
     ) -> None:
         """The documented body and every header; the details are in the log, under the request id."""
-        writer = broken.application.service._log_writer
         headers = [
             ("content-type", "application/json"),
             ("x-request-id", "mine"),
             ("authorization", f"Bearer {broken.key}"),
         ]
-        with (tmp_path / "log").open("wb") as file:
-            writer._descriptor = file.fileno()
-            answer = await broken.call(method, target, headers, b'{"name":"n","categoryId":1}')
-            writer.close()
+        answer, log = await with_log(
+            broken,
+            tmp_path / "log",
+            broken.call(method, target, headers, b'{"name":"n","categoryId":1}'),
+        )
         assert answer.status == 500
         assert b"secret" not in answer.body
         assert b"Error" not in answer.body
@@ -232,7 +273,6 @@ class TestUnexpected500:
             assert answer.code == "internal_error"
         assert "secret" not in str(answer.raw_headers)
         assert answer.headers["x-ratelimit-remaining"] == "999999"
-        log = (tmp_path / "log").read_text()
         assert "secret detail" in log
         assert '"request_id": "mine"' in log
         assert broken.key not in log

@@ -123,12 +123,15 @@ class TestCommit:
         assert await names(store) == ["Rex"]
 
     async def test_over_the_interface_it_is_a_503_with_retry_after(self, disk: Disk, tmp_path: Path) -> None:
-        """The message is the same, the log has the reason, and the request has cost one."""
+        """The client is told what it needs to know, and nothing of the disk."""
         async with open_shop(tmp_path) as shop:
             disk.fail("sync", suffix="-wal")
             answer = await shop.post({"name": "Rex", "categoryId": 1})
             assert (answer.status, answer.code) == (503, "unavailable")
-            assert UNKNOWN in answer.json()["message"]
+            assert answer.json()["message"] == (
+                "The service can't use its store at the moment; whether this write was kept is unknown."
+                " Look before repeating it, or retry with the same Idempotency-Key."
+            )
             assert answer.headers["retry-after"] == "1"
             disk.heal()
             assert (await shop.post({"name": "Rex", "categoryId": 1})).status == 201

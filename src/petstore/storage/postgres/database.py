@@ -17,11 +17,10 @@ import asyncpg
 
 from petstore.clock import Clock
 from petstore.errors import StoreUnavailable
+from petstore.storage.failures import NOTHING_STORED, UNKNOWN
 from petstore.storage.observer import StoreObserver
 from petstore.storage.postgres.connection import Tuning, connect
 from petstore.storage.postgres.faults import (
-    NOTHING_STORED,
-    UNKNOWN,
     Repeatable,
     is_answer,
     is_lost,

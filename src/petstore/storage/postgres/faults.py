@@ -10,12 +10,7 @@ import ssl
 import asyncpg
 
 from petstore.errors import ConfigurationError, StoreUnavailable
-
-NOTHING_STORED = "; nothing was stored"
-UNKNOWN = (
-    "; whether this write was kept is unknown."
-    " Look before repeating it, or retry with the same Idempotency-Key"
-)
+from petstore.storage.failures import failure
 
 # The server chose one of several transactions to fail, so that the others could go on.
 _COLLISIONS = ("40001", "40P01")
@@ -98,7 +93,7 @@ def translate(error: Exception, outcome: str = "", *, repeatable: bool = False) 
     """
     if not is_the_drivers(error):
         return error
-    return (Repeatable if repeatable else StoreUnavailable)(f"The store failed: {_meaning(error)}{outcome}.")
+    return failure(_meaning(error), outcome, Repeatable if repeatable else StoreUnavailable)
 
 
 def translate_at_start(error: Exception) -> Exception:

@@ -107,7 +107,8 @@ class Pool:
                 self._waiting.remove(turn)
             if isinstance(error, TimeoutError):
                 raise StoreUnavailable(
-                    "The store is busy: no connection to it came free in time; nothing was stored."
+                    "The store is busy: no connection to it came free in time; nothing was stored.",
+                    public="The store is busy; nothing was stored. Try again shortly.",
                 ) from error
             raise
 

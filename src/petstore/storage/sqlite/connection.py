@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import apsw
 
 from petstore.errors import StoreUnavailable
+from petstore.storage.failures import failure
 from petstore.storage.sqlite import files
 
 _READ_CACHE_KIB = 16_384
@@ -41,7 +42,7 @@ def translate(error: Exception, outcome: str = "") -> Exception:
         apsw.NotADBError: "the file is not a database",
         apsw.IOError: "reading or writing the disk failed",
     }.get(type(error), "it could not carry out the operation")
-    return StoreUnavailable(f"The store failed: {kind}{outcome}.")
+    return failure(kind, outcome)
 
 
 def open_writer(path: str, busy_timeout_ms: int) -> apsw.Connection:

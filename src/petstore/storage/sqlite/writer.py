@@ -17,15 +17,11 @@ import apsw
 
 from petstore.clock import Clock
 from petstore.errors import StoreUnavailable
+from petstore.storage.failures import NOTHING_STORED, UNKNOWN
 from petstore.storage.observer import StoreObserver
 from petstore.storage.sqlite.connection import translate
 
 _GROUP_MAX = 256
-_NOTHING_STORED = "; nothing was stored"
-_UNKNOWN = (
-    "; whether this write was kept is unknown."
-    " Look before repeating it, or retry with the same Idempotency-Key"
-)
 _T = TypeVar("_T")
 
 Job = Callable[[apsw.Connection], Any]
@@ -128,7 +124,7 @@ class Writer:
             # No room is found out before the commit's mark is in the log, so then nothing can come to light.
             # Any other failure, as that of a sync, may leave a mark that a restart after a crash would read.
             certain = undone and (not committing or isinstance(error, apsw.FullError))
-            failure = translate(error, _NOTHING_STORED if certain else _UNKNOWN)
+            failure = translate(error, NOTHING_STORED if certain else UNKNOWN)
             if failure is not error:
                 failure.__cause__ = error
             for ticket in group:
@@ -146,7 +142,7 @@ class Writer:
             if not connection.in_transaction:  # SQLite gave up the whole transaction: disk full, I/O error
                 raise
             connection.execute("ROLLBACK TO job")
-            ticket.error = translate(error, _NOTHING_STORED)
+            ticket.error = translate(error, NOTHING_STORED)
         connection.execute("RELEASE job")
 
     def _roll_back(self) -> bool:

@@ -1,0 +1,22 @@
+"""What a store tells when it failed: the cause to operators, and to clients what became of their write."""
+
+from __future__ import annotations
+
+from petstore.errors import StoreUnavailable
+
+NOTHING_STORED = "; nothing was stored"
+UNKNOWN = (
+    "; whether this write was kept is unknown."
+    " Look before repeating it, or retry with the same Idempotency-Key"
+)
+
+
+def failure(
+    cause: str, outcome: str = "", kind: type[StoreUnavailable] = StoreUnavailable
+) -> StoreUnavailable:
+    """`outcome` goes on with the sentence: what became of the write, or nothing for a read."""
+    advice = "" if outcome == UNKNOWN else " Try again shortly."
+    return kind(
+        f"The store failed: {cause}{outcome}.",
+        public=f"The service can't use its store at the moment{outcome}.{advice}",
+    )
