@@ -122,7 +122,7 @@ class Bytes(msgspec.Struct, frozen=True):
     last_use: float = 89.1 + 22.5
     usage_day: float = 138.9 + 40.3
     idempotency: float = 126.1 + 109.5
-    valkey: float = 189.0
+    valkey: float = 217.0
 
 
 class Store(msgspec.Struct, frozen=True):

@@ -95,6 +95,10 @@ def _no_seeds(_: Fleet, store: SimulatedStore, __: SimulatedValkey, ___: BanPoli
     store.recalls = False
 
 
+def _no_epoch(_: Fleet, __: SimulatedStore, valkey: SimulatedValkey, ___: BanPolicy) -> None:
+    valkey.doubts = False
+
+
 def _undivided(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, policy: BanPolicy) -> None:
     for process in fleet:
         process.limiter._share = LocalShare(process.clock, policy, 1)
@@ -114,6 +118,7 @@ OMISSIONS: dict[str, Omission] = {
     "shared counters": _own_counters,
     "one round trip": _torn,
     "ledger's seeds": _no_seeds,
+    "epoch": _no_epoch,
     "divided share": _undivided,
 }
 

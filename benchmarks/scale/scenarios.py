@@ -14,6 +14,7 @@ _WRITTEN = Setup(writes=4.0, key_changes=1.0, deaths=0.005, accounts=50, pages=2
 _OUTAGES = (
     ("killed for 20 s", Outage("kill", 30.0, 20.0)),
     ("hanging for 20 s", Outage("hang", 30.0, 20.0)),
+    ("back with older data", Outage("old", 30.0, 0.6)),
     ("emptied", Outage("empty", 30.0, 0.05)),
     ("emptied after 20 s", Outage("empty", 30.0, 20.0)),
     ("one process cut off", Outage("cut", 30.0, 20.0)),
@@ -118,6 +119,9 @@ OMITTED = (
         "ledger's seeds", msgspec.structs.replace(_LIMITED, outages=(Outage("empty", 30.0, 0.05),)), "over"
     ),
     Omitted(
+        "epoch", msgspec.structs.replace(_LIMITED, accounts=60, outages=(Outage("old", 15.0, 0.05),)), "over"
+    ),
+    Omitted(
         "divided share",
         msgspec.structs.replace(_LIMITED, outages=(Outage("kill", 30.0, 30.0),)),
         "minute_excess",
@@ -132,6 +136,6 @@ def seen(omitted: Omitted, with_it: Result, without: Result) -> bool:
         return bool(kept <= LEASE_SECONDS < lost)
     if omitted.step == "divided share":
         return bool(kept <= 1 < lost)
-    if omitted.step == "ledger's seeds":
+    if omitted.step in ("ledger's seeds", "epoch"):
         return bool(lost > 2 * kept)
     return bool(kept == 0 < lost)

@@ -1,4 +1,4 @@
-"""A Valkey for the simulation: one core, both scripts, and everything that can happen to it.
+"""A Valkey for the simulation: one core, the scripts, and everything that can happen to it.
 
 Speaks the protocol, so the service's own client talks to it. quota.decide decides what take.lua would.
 Keys never expire here: a run is shorter than that.
@@ -16,6 +16,7 @@ from benchmarks.scale.network import Delays, Pipe
 from benchmarks.scale.virtual import EPOCH_MS, VirtualLoop
 from petstore.keys import Grant
 from petstore.limiter.scripts import CATALOGUE, CATALOGUE_WRITERS, KEYRING, KEYRING_WRITERS, Scripts
+from petstore.limiter.seeds import later_windows
 from petstore.quota import BanPolicy, KeyStanding, decide
 from petstore.usage import DAY_MS, MINUTE_MS, AccountWindows
 
@@ -26,13 +27,26 @@ def _integers(text: bytes) -> list[int]:
     return [int(number) for number in text.split()]
 
 
+class _Data:
+    """What a snapshot holds. `history` is the name noted beside the epoch, 0 for none."""
+
+    def __init__(self) -> None:
+        self.accounts: dict[bytes, AccountWindows] = {}
+        self.keys: dict[bytes, KeyStanding] = {}
+        self.epochs: dict[bytes, int] = {}
+        self.versions: dict[bytes, int] = {}
+        self.writers: dict[bytes, dict[bytes, float]] = {CATALOGUE_WRITERS: {}, KEYRING_WRITERS: {}}
+        self.epoch = self.history = 0
+
+
 def _record(text: bytes) -> KeyStanding:
     return KeyStanding() if text == b"-" else KeyStanding(*_integers(text))
 
 
 class SimulatedValkey:
     """`moves` off: settling a write does not move the version. `torn` on: records are read in one round trip
-    and written in another. Both are steps of the protocol left out, to show that this would be seen."""
+    and written in another. `doubts` off: records of an earlier epoch are believed. These are steps of the
+    protocol left out, to show that this would be seen."""
 
     def __init__(self, loop: VirtualLoop, delays: Delays, policy: BanPolicy, service_seconds: float) -> None:
         self._loop = loop
@@ -44,23 +58,32 @@ class SimulatedValkey:
         self._free_at = 0.0
         self.moves = True
         self.torn = False
+        self.doubts = True
         self.is_down = self.hangs = False
         self.cut_off: set[str] = set()
         self.calls = 0
         self.busy_seconds = 0.0
-        self.empty()
+        self._data = _Data()
+        self._snapshot = _Data()
+        self._history = 1
         loop.connect = self._connect
 
     def empty(self) -> None:
         """Everything is forgotten, as by a restart without a file."""
-        self._accounts: dict[bytes, AccountWindows] = {}
-        self._keys: dict[bytes, KeyStanding] = {}
-        self._versions: dict[bytes, int] = {}
-        self._writers: dict[bytes, dict[bytes, float]] = {CATALOGUE_WRITERS: {}, KEYRING_WRITERS: {}}
+        self._data = _Data()
+
+    def save(self) -> None:
+        """Write a snapshot."""
+        self._snapshot = copy.deepcopy(self._data)
+
+    def load(self) -> None:
+        """Go on from the snapshot: what came after it is forgotten."""
+        self._data = copy.deepcopy(self._snapshot)
 
     def kill(self) -> None:
         """Connections are reset, and new ones refused, until `is_down` is taken back."""
         self.is_down = True
+        self._history += 1
         for pipe in list(self._readers):
             pipe.reset()
         self._readers.clear()
@@ -94,6 +117,8 @@ class SimulatedValkey:
         pipe.answer(b"".join(answers), self._free_at)
 
     def _answer(self, parts: list[bytes], now_us: int) -> bytes:
+        if parts[0] == b"EVAL":
+            return b":%d\r\n" % self._arrive(now_us)
         if parts[0] != b"EVALSHA":
             return b"+OK\r\n"
         self.calls += 1
@@ -104,27 +129,36 @@ class SimulatedValkey:
         self._publish(keys, arguments, now_us)
         return b":1\r\n"
 
+    def _arrive(self, now_us: int) -> int:
+        """As arrive.lua."""
+        data = self._data
+        if data.epoch and data.history == self._history:
+            return 0
+        had_one = data.epoch > 0
+        data.epoch, data.history = max(data.epoch + 1, now_us), self._history
+        return int(had_one)
+
     def _publish(self, keys: list[bytes], arguments: list[bytes], now_us: int) -> None:
         for version, writers in zip(keys[::2], keys[1::2], strict=True):
             if arguments[0] == b"begin":
-                self._writers[writers][arguments[1]] = now_us // 1_000 + int(arguments[2])
+                self._data.writers[writers][arguments[1]] = now_us // 1_000 + int(arguments[2])
             else:
-                self._writers[writers].pop(arguments[1], None)
+                self._data.writers[writers].pop(arguments[1], None)
                 if self.moves:
                     self._move(version, now_us)
 
     def _move(self, version: bytes, now_us: int) -> None:
-        self._versions[version] = max(self._versions.get(version, 0) + 1, now_us)
+        self._data.versions[version] = max(self._data.versions.get(version, 0) + 1, now_us)
 
     def _current(self, version: bytes, writers: bytes, now_us: int) -> int:
         """The version, or 0 while somebody writes; who did not come back in time is taken off."""
-        live = self._writers[writers]
+        live = self._data.writers[writers]
         late = [name for name, until in live.items() if until <= now_us // 1_000]
         for name in late:
             del live[name]
-        if late or version not in self._versions:
+        if late or version not in self._data.versions:
             self._move(version, now_us)
-        return 0 if live else self._versions[version]
+        return 0 if live else self._data.versions[version]
 
     def _take(self, keys: list[bytes], arguments: list[bytes], now_us: int) -> list[int]:
         catalogue = self._current(CATALOGUE, CATALOGUE_WRITERS, now_us)
@@ -132,12 +166,20 @@ class SimulatedValkey:
         per_minute, per_day, pardoned, kept_under = _integers(arguments[0])
         if kept_under not in (0, keyring):
             return [0, catalogue, keyring]
-        account_seed, key_seed, carried = (*arguments[2:], b"", b"", b"")[:3]
-        used, standing = self._accounts.get(keys[0]), self._keys.get(keys[1])
-        if (used is None and not account_seed) or (standing is None and not key_seed):
-            return [1]
-        used = used or AccountWindows(*_integers(account_seed))
-        standing = standing or _record(key_seed)
+        asked_in, *seeds, carried = (*arguments[2:], b"", b"", b"", b"")[:4]
+        data = self._data
+        data.epoch = data.epoch or now_us
+        used, standing = data.accounts.get(keys[0]), data.keys.get(keys[1])
+        doubted = [key for key in keys[:2] if data.epochs.get(key) != data.epoch]
+        if used is None or standing is None or (doubted and self.doubts):
+            if asked_in != b"%d" % data.epoch:
+                return [1, data.epoch]
+            if keys[0] in doubted:
+                used = _later(used, AccountWindows(*_integers(seeds[0])))
+            if keys[1] in doubted:
+                standing = max(standing or KeyStanding(), _record(seeds[1]), key=_order)
+        assert used is not None
+        assert standing is not None
         if self.torn:
             used, standing = copy.copy(used), copy.copy(standing)
             self._loop.call_later(2 * self._delays.one_way(), self._write, keys, used, standing)
@@ -156,8 +198,17 @@ class SimulatedValkey:
         return [outcome, catalogue, keyring, now_ms, *told]
 
     def _write(self, keys: list[bytes], used: AccountWindows, standing: KeyStanding) -> None:
-        self._accounts[keys[0]] = used
-        self._keys[keys[1]] = standing
+        data = self._data
+        data.accounts[keys[0]], data.keys[keys[1]] = used, standing
+        data.epochs[keys[0]] = data.epochs[keys[1]] = data.epoch
+
+
+def _later(used: AccountWindows | None, seed: AccountWindows) -> AccountWindows:
+    return seed if used is None else later_windows(used, seed)
+
+
+def _order(standing: KeyStanding) -> tuple[int, ...]:
+    return standing.pardoned_ms, standing.banned_from_ms, standing.strikes_opened_ms, standing.strikes
 
 
 def _carry(used: AccountWindows, carried: AccountWindows, now_ms: int) -> None:

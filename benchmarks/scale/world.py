@@ -26,12 +26,13 @@ from petstore.limiter.url import ValkeyUrl
 from petstore.limiter.valkey import LEASE_SECONDS
 from petstore.quota import BanPolicy
 
+_SNAPSHOT_AGE = 10.0  # seconds
 _COMMAND_LINE = "command-line"
 
 
 class Outage(msgspec.Struct, frozen=True):
-    """`what` is "kill" (reset, back with its data), "empty" (reset, back with nothing), "hang", or "cut":
-    the first process alone loses its way to Valkey."""
+    """`what` is "kill" (reset, back with its data), "old" (back with those of ten seconds before), "empty"
+    (back with nothing), "hang", or "cut": the first process alone loses its way to Valkey."""
 
     what: str
     begins: float
@@ -143,6 +144,7 @@ class World:
             if setup.key_changes:
                 self._loop.call_later(self._writers.expovariate(setup.key_changes), self._change_key)
             for outage in setup.outages:
+                self._loop.call_at(max(outage.begins - _SNAPSHOT_AGE, 0.0), self._valkey.save)
                 self._loop.call_at(outage.begins, self._begin, outage)
                 self._loop.call_at(outage.begins + outage.lasts, self._end, outage)
             await self._loop.at(setup.seconds + 1.0)
@@ -224,6 +226,8 @@ class World:
         valkey = self._valkey
         if outage.what == "empty":
             valkey.empty()
+        elif outage.what == "old":
+            valkey.load()
         valkey.hangs = valkey.is_down = False
         valkey.cut_off.clear()
 

@@ -36,7 +36,7 @@ def test_limits_are_exact_over_any_number_of_processes(processes: int) -> None:
     assert (result.over, result.under, result.failed, result.local) == (0, 0, 0, 0)
 
 
-@pytest.mark.parametrize("what", ["kill", "hang", "empty", "cut"])
+@pytest.mark.parametrize("what", ["kill", "hang", "old", "empty", "cut"])
 def test_an_outage_fails_nobody_and_stays_within_its_bound(what: str) -> None:
     """Each process admits its share of a limit at the most, on top of what the shared counters admitted."""
     result = _run(_LIMITED, outages=(Outage(what, 12.0, 5.0),))
@@ -60,7 +60,7 @@ def _shortened(omitted: Omitted) -> Setup:
 
 @pytest.mark.parametrize(
     "omitted",
-    [omitted for omitted in OMITTED if omitted.step in ("mark", "bump", "shared counters")],
+    [omitted for omitted in OMITTED if omitted.step in ("mark", "bump", "shared counters", "epoch")],
     ids=lambda omitted: omitted.step,
 )
 def test_a_step_of_the_protocol_left_out_is_seen(omitted: Omitted) -> None:

@@ -14,6 +14,7 @@ from petstore.keys import Grant
 from petstore.limiter.scripts import (
     CATALOGUE,
     CATALOGUE_WRITERS,
+    EPOCH,
     KEYRING,
     KEYRING_WRITERS,
     Script,
@@ -42,28 +43,32 @@ def _parsed(reply: bytes) -> object:
     return reader.gets()
 
 
-def _arguments(
-    rng: random.Random, now_ms: int, pardons: dict[int, int]
-) -> tuple[Grant, int, tuple[bytes, ...]]:
-    """A grant, the version that it was kept under, seeds, sometimes counts to carry. A pardon stays."""
+def _grant(rng: random.Random, now_ms: int, pardons: dict[int, int]) -> Grant:
+    """Of one of three accounts; a pardon stays."""
     number = rng.randrange(3)
     if rng.random() < 0.01:
         pardons[number] = now_ms
-    grant = Grant(number, number, 6, 40, pardoned_at_ms=pardons.get(number, 0))
-    carried = b"%d 2 %d 2" % (now_ms // 1_000 * 1_000 - 3_000, now_ms // 86_400_000)
-    seeds = (b"-60000 0 0 0", b"-")
-    return grant, int(rng.random() < 0.05), (*seeds, carried) if rng.random() < 0.03 else seeds
+    return Grant(number, number, 6, 40, pardoned_at_ms=pardons.get(number, 0))
+
+
+def _seeds(rng: random.Random, now_ms: int) -> tuple[bytes, bytes]:
+    """What a ledger may have: behind what was counted, equal to it or ahead of it."""
+    opened_ms = now_ms // 1_000 * 1_000 - rng.choice((0, 3_000, 70_000))
+    windows = b"%d %d %d %d" % (opened_ms, rng.randrange(7), now_ms // 86_400_000, rng.randrange(40))
+    banned = b"0 0 0 0 1 %d %d 0" % (now_ms - 1_000, opened_ms + 2_000)
+    return rng.choice((windows, b"-60000 0 0 0")), rng.choice((b"-", b"-", banned))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_simulated_valkey_answers_as_the_real_one(seed: int) -> None:
-    """Admissions, refusals, bans, pardons, marks that are settled or expire, seeds and what is carried."""
+    """Admissions, refusals, bans, pardons, marks, epochs, seeds and what is carried."""
     rng, clock, url = random.Random(seed), ManualClock(1_800_000_000_000 - 40_000), emptied_url()
     client, time, scripts = Client(url), SteeredTime(url, clock), steered_scripts()
     for script in (scripts.take, scripts.publish):
         client("SCRIPT", "LOAD", script.text)
     simulated = SimulatedValkey(VirtualLoop(), Delays(rng, 0.0, 0.0, 0.0), _POLICY, 0.0)
     ours = Scripts()
+    calls, epoch = _Calls(ours.take, _POLICY), 1
     kinds = set()
     pardons: dict[int, int] = {}
 
@@ -84,7 +89,16 @@ def test_the_simulated_valkey_answers_as_the_real_one(seed: int) -> None:
                 command(b"EVALSHA", ours.publish.digest, b"%d" % len(keys), *keys, what, writer, b"3000")
             )
             both(call, scripts.publish)
-        grant, kept_under, more = _arguments(rng, clock.now_ms(), pardons)
-        reply = both(_words(_Calls(ours.take, _POLICY).take(grant, kept_under, more)), scripts.take)
+        if rng.random() < 0.03:
+            epoch += 1
+            client("SET", EPOCH, epoch)
+            simulated._data.epoch = epoch
+        grant, kept_under = _grant(rng, clock.now_ms(), pardons), int(rng.random() < 0.05)
+        carried = b"%d 2 %d 2" % (clock.now_ms() // 1_000 * 1_000 - 3_000, clock.now_ms() // 86_400_000)
+        more: tuple[bytes, ...] = (b"", b"", b"", carried) if rng.random() < 0.03 else ()
+        reply = both(_words(calls.take(grant, kept_under, more)), scripts.take)
         kinds.add(reply[0])
-    assert kinds >= {0, 2, 3, 4, 5}
+        if reply[0] == 1:
+            more = (b"%d" % reply[1], *_seeds(rng, clock.now_ms()), *more[3:])
+            kinds.add(both(_words(calls.take(grant, kept_under, more)), scripts.take)[0])
+    assert kinds >= {0, 1, 2, 3, 4, 5}

@@ -222,6 +222,6 @@ class TestMemory:
         day_ms = 86_400_000
         ends = {
             name: client("PTTL", f"{{petstore}}:{name}")
-            for name in ("account:1", "key:1", "account:2", "key:2")
+            for name in ("windows:1", "standing:1", "windows:2", "standing:2")
         }
         assert all(day_ms < end <= 2 * day_ms + 61_000 for end in ends.values()), ends

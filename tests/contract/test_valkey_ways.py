@@ -34,7 +34,7 @@ def server() -> Iterator[ValkeyServer]:
 
 _COMMANDS = (
     *("-@all", "+evalsha", "+eval", "+script|load", "+client|setname", "+select", "+time", "+mget", "+get"),
-    *("+set", "+exists", "+zadd", "+zrem", "+zremrangebyscore"),
+    *("+set", "+exists", "+zadd", "+zrem", "+zremrangebyscore", "+info"),
 )
 
 
@@ -98,7 +98,7 @@ class TestWays:
     """Each of them is decided by Valkey."""
 
     async def test_tcp_with_a_user_of_least_rights(self, server: ValkeyServer) -> None:
-        """The commands of the two scripts and of the greeting are all that it needs; keys of one prefix."""
+        """The commands of the scripts and of the greeting are all that it needs; keys of one prefix."""
         async with passed_on(server) as port:
             decision, watch = await ask(f"valkey://shop:p%40ss%20word@localhost:{port}")
         assert (decision.windows[0].limit, watch.reasons) == (100, [])

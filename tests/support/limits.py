@@ -156,7 +156,7 @@ class Campaign:
         passed = Counter(line for line in lines if not line.startswith("refused"))
         admitted = sum(passed.values())
         self.report.admitted += admitted
-        counted = int(Client(self._url)("GET", "{petstore}:account:1").split()[1])
+        counted = int(Client(self._url)("GET", "{petstore}:windows:1").split()[1])
         self.report.in_doubt += room - admitted
         say = f"window {self.report.windows}: room for {room}, {admitted} admitted, {counted} counted"
         if counted != room:

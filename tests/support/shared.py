@@ -27,6 +27,7 @@ class Watch:
     local: int = 0
     round_trips: int = 0
     ahead: list[float] = field(default_factory=list)
+    data_sets: list[bool] = field(default_factory=list)
 
     def outage_began(self, reason: str) -> None:
         self.reasons.append(reason)
@@ -39,6 +40,9 @@ class Watch:
 
     def asked(self, seconds: float) -> None:
         self.round_trips += 1
+
+    def another_data_set(self, *, known: bool) -> None:
+        self.data_sets.append(known)
 
     def clocks_differ(self, seconds: float) -> None:
         self.ahead.append(seconds)

@@ -198,7 +198,7 @@ def emptied_url() -> str:
 
 def steered_scripts() -> Scripts:
     """The scripts of the service, but for the one line in which they ask for the time."""
-    texts = [text_of(name) for name in ("take.lua", "publish.lua")]
+    texts = [text_of(name) for name in ("take.lua", "publish.lua", "arrive.lua")]
     for text in texts:
         assert text.count(SERVER_TIME) == 1, "the scripts ask for the time in one line that tests know"
         assert text.count("'TIME'") == 1, "and nowhere else"

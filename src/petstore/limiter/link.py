@@ -19,6 +19,7 @@ from petstore.limiter.scripts import PROBE, Script, Scripts, command
 from petstore.limiter.url import ValkeyUrl
 
 PROBE_SECONDS = 0.5
+_ANOTHER = 1
 # A server that is full, or that may not write, answers a ping.
 _CAN_WRITE = command(b"SET", PROBE, b"1", b"PX", b"1000")
 
@@ -58,6 +59,12 @@ class Link:
         """Connect. Raises Unreachable, and tries no more then."""
         load = (self.scripts.take.load, self.scripts.publish.load)
         connection = await connect(self._url, _CAN_WRITE, *load, patience_seconds=self._patience_seconds)
+        data_set = await connection.call(self.scripts.arrive)
+        if isinstance(data_set, libvalkey.ReplyError):
+            await connection.close()
+            raise_for(data_set)
+        if data_set:
+            self._observer.another_data_set(known=data_set == _ANOTHER)
         if connection.is_lost:
             raise Unreachable("the connection was lost at once")
         connection.on_lost = lambda reason: self._lost(reason, connection)

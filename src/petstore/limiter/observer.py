@@ -22,6 +22,11 @@ class LimiterObserver(Protocol):
         """One round trip."""
         ...
 
+    def another_data_set(self, *, known: bool) -> None:
+        """The server started, or became the primary: each account and key is asked of the ledger once more.
+        Not `known`: it may not say, so that every new connection is taken for this."""
+        ...
+
     def clocks_differ(self, seconds: float) -> None:
         """The server's clock is so much ahead of this machine's (behind: negative); told once, not again
         until they have agreed in between."""
@@ -38,5 +43,7 @@ class NoObserver:
     def decided_locally(self) -> None: ...
 
     def asked(self, seconds: float) -> None: ...
+
+    def another_data_set(self, *, known: bool) -> None: ...
 
     def clocks_differ(self, seconds: float) -> None: ...

@@ -1,4 +1,4 @@
-"""The two Lua scripts, as text and as commands; the names of the keys that they work on."""
+"""The three Lua scripts, as text and as commands; the names of the keys that they work on."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from importlib import resources
 TAG = b"{petstore}:"
 CATALOGUE, KEYRING = TAG + b"version:catalogue", TAG + b"version:keyring"
 CATALOGUE_WRITERS, KEYRING_WRITERS = TAG + b"writers:catalogue", TAG + b"writers:keyring"
+EPOCH, HISTORY = TAG + b"epoch", TAG + b"history"
 PROBE = TAG + b"probe"
 
 
@@ -36,11 +37,15 @@ class Script:
 
 
 class Scripts:
-    """Both scripts. (A test gives texts that read a time of its own.)"""
+    """All of them. (A test gives texts that read a time of its own.)"""
 
-    def __init__(self, take: str | None = None, publish: str | None = None) -> None:
+    def __init__(
+        self, take: str | None = None, publish: str | None = None, arrive: str | None = None
+    ) -> None:
         self.take = Script(take or text_of("take.lua"))
         self.publish = Script(publish or text_of("publish.lua"))
+        arrive_text = (arrive or text_of("arrive.lua")).encode("utf-8")
+        self.arrive = command(b"EVAL", arrive_text, b"2", EPOCH, HISTORY)
 
 
 def text_of(name: str) -> str:

@@ -1,4 +1,5 @@
-"""What an emptied Valkey is given back: the ledger's counts, or this process's own where they are later.
+"""What a Valkey with an older data set, or none, is given back: the ledger's counts, or this process's own
+where they are later.
 
 The ledger is about a second behind; what this process has seen in its last batches closes its part of that.
 """
@@ -38,7 +39,7 @@ class Seedbed:
         self._clock = clock
         self._ledger = ledger
         self._now, self._before = LimiterState(), LimiterState()
-        self._recalling: dict[tuple[int, int], asyncio.Task[Seeds]] = {}
+        self._recalling: dict[tuple[int, int, int], asyncio.Task[Seeds]] = {}
 
     def note_windows(self, account_id: int, windows: AccountWindows) -> None:
         """An account's counts, as they are now."""
@@ -53,15 +54,16 @@ class Seedbed:
         self._before, self._now = self._now, LimiterState()
         return LimiterState(dict(self._before.windows), dict(self._before.standings))
 
-    async def recall(self, grant: Grant) -> Seeds:
+    async def recall(self, grant: Grant, epoch: int) -> Seeds:
         """What to give the script for this account and this key. Raises StoreUnavailable.
 
-        Requests that ask at the same time share one answer: all of them came before it was asked for.
+        Requests of one epoch that ask at the same time share one answer: the question came after it began.
         """
-        place = (grant.account_id, grant.key_id)
+        place = (grant.account_id, grant.key_id, epoch)
         task = self._recalling.get(place)
         if task is None:
-            task = self._recalling[place] = asyncio.get_running_loop().create_task(self._ask(*place))
+            task = asyncio.get_running_loop().create_task(self._ask(grant.account_id, grant.key_id))
+            self._recalling[place] = task
             task.add_done_callback(lambda _: self._recalling.pop(place, None))
         return await asyncio.shield(task)
 

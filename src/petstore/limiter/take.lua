@@ -1,14 +1,18 @@
 -- One request: both windows of its account or neither, refusals and bans of its key, and both versions.
 -- The same rules as quota.decide, in the same integers (milliseconds); a test holds the two together.
 --
--- KEYS  account, key, versions of catalogue and keyring, sets of their writers; all in one slot
+-- A record says in which epoch of the data set it was last right (arrive.lua). One from before may be old: it is
+-- merged with what the ledger has, so that neither counts nor bans go backwards.
+--
+-- KEYS  windows of the account, standing of the key, versions of catalogue and keyring, sets of their writers,
+--       epoch; all in one slot
 -- ARGV  1  "per_minute per_day pardoned_ms kept_under", the last 0 when nothing was kept
 --       2  "minimum_rejections window grace forgiven_after duration ..."
---       3  what is to be taken where nothing is known here, of the account, 4 of the key; "" for unknown too
---       5  "minute_opened minute_used day day_used" that were counted elsewhere during an outage
+--       3  the epoch in which the ledger was asked, "" when it was not; what it has of 4 the account, 5 the key
+--       6  "minute_opened minute_used day day_used" that were counted elsewhere during an outage
 -- Reply one of
 --       {0, catalogue, keyring}   the grant was kept under another keyring
---       {1}                       account or key are not known here: ask the ledger, call again with seeds
+--       {1, epoch}                account or key are not known in this epoch: ask the ledger, call again
 --       {2 admitted or 3 refused, catalogue, keyring, now, minute_opened, minute_used, day, day_used}
 --       {4 banned or 5 began now, catalogue, keyring, now, from, until, level, pardoned}
 -- A version of 0 is unknown: somebody is writing.
@@ -18,8 +22,12 @@ local floor, ceil, max, min, format, match = math.floor, math.ceil, math.max, ma
 local time = redis.call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
 
-local held = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
-local catalogue, keyring = tonumber(held[3]), tonumber(held[4])
+local held = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[7])
+local catalogue, keyring, epoch = tonumber(held[3]), tonumber(held[4]), held[5]
+if not epoch then -- emptied, or evicted
+  epoch = format('%.0f', time[1] * 1000000 + time[2])
+  redis.call('SET', KEYS[7], epoch)
+end
 if not catalogue or not keyring or redis.call('EXISTS', KEYS[5], KEYS[6]) > 0 then
   -- A version that is missing begins with the time, so that an emptied server never repeats one. A writer
   -- that has not come back in its time is taken off, and the version moves in its stead.
@@ -38,15 +46,34 @@ local per_minute, per_day, pardoned_now, kept_under = match(ARGV[1], '^(%d+) (%d
 if kept_under ~= '0' and tonumber(kept_under) ~= keyring then
   return {0, catalogue, keyring}
 end
-local account, key = held[1] or ARGV[3] or '', held[2] or ARGV[4] or ''
-if account == '' or key == '' then
-  return {1}
+local opened, used, day, day_used, epoch_then = match(held[1] or '', '^(-?%d+) (%d+) (%d+) (%d+) (%d+)$')
+local key, key_epoch = match(held[2] or '', '^(.-) (%d+)$')
+local account_changed, key_changed = epoch_then ~= epoch, key_epoch ~= epoch
+if (account_changed or key_changed) and ARGV[3] ~= epoch then
+  return {1, tonumber(epoch)}
 end
 per_minute, per_day, pardoned_now = tonumber(per_minute), tonumber(per_day), tonumber(pardoned_now)
-
-local opened, used, day, day_used = match(account, '^(-?%d+) (%d+) (%d+) (%d+)$')
 opened, used, day, day_used = tonumber(opened), tonumber(used), tonumber(day), tonumber(day_used)
-local account_changed, key_changed = not held[1], not held[2]
+
+if account_changed then -- of each window the later one, of the same the greater count
+  local its_opened, its_used, its_day, its_day_used = match(ARGV[4], '^(-?%d+) (%d+) (%d+) (%d+)$')
+  its_opened, its_used, its_day, its_day_used =
+    tonumber(its_opened), tonumber(its_used), tonumber(its_day), tonumber(its_day_used)
+  if not opened or its_opened > opened or its_opened == opened and its_used > used then
+    opened, used = its_opened, its_used
+  end
+  if not day or its_day > day or its_day == day and its_day_used > day_used then
+    day, day_used = its_day, its_day_used
+  end
+end
+if key_changed then -- the one with the later pardon, then the later ban, then the later strikes
+  local function order(standing)
+    local strikes, strikes_opened, from, pardoned =
+      match(standing, '^%d+ %d+ (%d+) (%d+) %d+ (%d+) %d+ (%d+)$')
+    return format('%016.0f %016.0f %016.0f %016.0f', pardoned, from, strikes_opened, strikes)
+  end
+  if not key or key == '-' or ARGV[5] ~= '-' and order(ARGV[5]) > order(key) then key = ARGV[5] end
+end
 
 -- "-" is a key that never misbehaved: most of them.
 local reset, first, strikes, strikes_opened, level, from, till, pardoned = 0, 0, 0, 0, 0, 0, 0, 0
@@ -75,7 +102,7 @@ if now < from then
 end
 
 -- New windows open with a request that may pass, or with what is carried.
-local banned, carried = now < till, (ARGV[5] or '') ~= ''
+local banned, carried = now < till, (ARGV[6] or '') ~= ''
 if carried or not banned then
   if now - opened >= MINUTE then
     opened, used, account_changed = now - now % 1000, 0, true
@@ -85,7 +112,7 @@ if carried or not banned then
   end
 end
 if carried then
-  local its_opened, its_used, its_day, its_day_used = match(ARGV[5], '^(-?%d+) (%d+) (%d+) (%d+)$')
+  local its_opened, its_used, its_day, its_day_used = match(ARGV[6], '^(-?%d+) (%d+) (%d+) (%d+)$')
   its_opened = min(tonumber(its_opened), now - now % 1000)
   if now - its_opened < MINUTE then
     if used == 0 then opened = its_opened end
@@ -133,13 +160,13 @@ if not admitted and not banned or key_changed and key ~= '-' then
 end
 
 if account_changed then
-  redis.call('SET', KEYS[1], format('%.0f %.0f %.0f %.0f', opened, used, day, day_used), 'PX', 2 * DAY)
+  redis.call('SET', KEYS[1], format('%.0f %.0f %.0f %.0f %s', opened, used, day, day_used, epoch), 'PX', 2 * DAY)
 end
 if key_changed and key == '-' then
-  redis.call('SET', KEYS[2], '-', 'PX', 2 * DAY)
+  redis.call('SET', KEYS[2], '- ' .. epoch, 'PX', 2 * DAY)
 elseif key_changed then
-  redis.call('SET', KEYS[2], format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f', reset, first, strikes,
-    strikes_opened, level, from, till, pardoned), 'PX', format('%.0f', max(till - now, 0) + forgiven + DAY))
+  redis.call('SET', KEYS[2], format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %s', reset, first, strikes,
+    strikes_opened, level, from, till, pardoned, epoch), 'PX', format('%.0f', max(till - now, 0) + forgiven + DAY))
 end
 
 if banned or began then

@@ -14,7 +14,15 @@ from petstore.keys import Grant
 from petstore.limiter.connection import Unreachable
 from petstore.limiter.link import Link
 from petstore.limiter.observer import LimiterObserver
-from petstore.limiter.scripts import CATALOGUE, CATALOGUE_WRITERS, KEYRING, KEYRING_WRITERS, TAG, Script
+from petstore.limiter.scripts import (
+    CATALOGUE,
+    CATALOGUE_WRITERS,
+    EPOCH,
+    KEYRING,
+    KEYRING_WRITERS,
+    TAG,
+    Script,
+)
 from petstore.limiter.seeds import Seedbed, as_text
 from petstore.limiter.share import LocalShare
 from petstore.quota import BanPolicy, KeyStanding, LimiterState, SharedLedger, banned, counted
@@ -25,6 +33,9 @@ __all__ = ["LEASE_SECONDS", "ValkeyLimiter"]
 
 # Clocks that NTP keeps are nearer to each other by far.
 _AGREE_MS = 2_000
+
+# So many new epochs one request waits for; then it is decided by the share.
+_EPOCHS = 3
 
 _MOVED, _UNKNOWN, _ADMITTED, _REFUSED, _BANNED, _BAN_BEGAN = range(6)
 
@@ -42,18 +53,18 @@ class _Calls:
     def __init__(self, script: Script, policy: BanPolicy) -> None:
         numbers = (policy.minimum_rejections, policy.window_ms, policy.grace_ms, policy.forgiven_after_ms)
         rule = " ".join(map(str, (*numbers, *policy.durations_ms))).encode("ascii")
-        keys = (CATALOGUE, KEYRING, CATALOGUE_WRITERS, KEYRING_WRITERS)
-        self._head = b"$7\r\nEVALSHA\r\n$40\r\n%b\r\n$1\r\n6\r\n" % script.digest
+        keys = (CATALOGUE, KEYRING, CATALOGUE_WRITERS, KEYRING_WRITERS, EPOCH)
+        self._head = b"$7\r\nEVALSHA\r\n$40\r\n%b\r\n$1\r\n7\r\n" % script.digest
         self._keys = b"".join(b"$%d\r\n%b\r\n" % (len(key), key) for key in keys)
         self._rule = b"$%d\r\n%b\r\n" % (len(rule), rule)
 
     def take(self, grant: Grant, kept_under: int, more: tuple[bytes, ...] = ()) -> bytes:
-        """`more`: seeds of account and key, and what is carried; empty where there is none."""
-        account = TAG + b"account:%d" % grant.account_id
-        key = TAG + b"key:%d" % grant.key_id
+        """`more`: an epoch, seeds of account and key, and what is carried; empty where there is none."""
+        account = TAG + b"windows:%d" % grant.account_id
+        key = TAG + b"standing:%d" % grant.key_id
         numbers = b"%d %d %d %d" % (grant.per_minute, grant.per_day, grant.pardoned_at_ms, kept_under)
         return b"*%d\r\n%b$%d\r\n%b\r\n$%d\r\n%b\r\n%b$%d\r\n%b\r\n%b%b" % (
-            11 + len(more),
+            12 + len(more),
             self._head,
             len(account),
             account,
@@ -129,10 +140,18 @@ class ValkeyLimiter:
             if carried is not None:
                 return await self._ask_and_carry(share, grant, kept_under, carried)
         reply = await self._call(self._calls.take(grant, kept_under))
-        if reply[0] == _UNKNOWN:
-            seeds = await self._seedbed.recall(grant)
-            reply = await self._call(self._calls.take(grant, kept_under, seeds))
-        return reply
+        return reply if reply[0] != _UNKNOWN else await self._ask_with_seeds(grant, kept_under, reply[1])
+
+    async def _ask_with_seeds(self, grant: Grant, kept_under: int, epoch: int, *carried: bytes) -> list[int]:
+        """After the ledger was asked; once more where another epoch has begun meanwhile."""
+        for _ in range(_EPOCHS):
+            seeds = await self._seedbed.recall(grant, epoch)
+            more = (b"%d" % epoch, *seeds, *carried)
+            reply = await self._call(self._calls.take(grant, kept_under, more))
+            if reply[0] != _UNKNOWN:
+                return reply
+            epoch = reply[1]
+        raise Unreachable("its data set changes again and again")
 
     async def _ask_and_carry(
         self, share: LocalShare, grant: Grant, kept_under: int, carried: AccountWindows
@@ -140,12 +159,12 @@ class ValkeyLimiter:
         """What it carries comes back where nobody knows whether it arrived: rather too much than too little
         is counted then."""
         arrived = False
+        text = as_text(carried)
         try:
-            reply = await self._call(self._calls.take(grant, kept_under, (b"", b"", as_text(carried))))
+            reply = await self._call(self._calls.take(grant, kept_under, (b"", b"", b"", text)))
             if reply[0] == _UNKNOWN:
-                seeds = await self._seedbed.recall(grant)
-                reply = await self._call(self._calls.take(grant, kept_under, (*seeds, as_text(carried))))
-            arrived = reply[0] not in (_MOVED, _UNKNOWN)
+                reply = await self._ask_with_seeds(grant, kept_under, reply[1], text)
+            arrived = reply[0] != _MOVED
         finally:
             if not arrived:
                 share.put_back(grant.account_id, carried)

@@ -181,5 +181,11 @@ class LimiterWatch:
         self._metrics.limiter_outage(False)
         _log.warning("shared counters back", seconds=round(self._clock.monotonic() - self._began, 3))
 
+    def another_data_set(self, *, known: bool) -> None:
+        if known:
+            _log.warning("Valkey has another data set")
+        else:
+            _log.warning("Valkey refuses INFO")
+
     def clocks_differ(self, seconds: float) -> None:
         _log.warning("the clocks of Valkey and of this machine differ", valkey_is_ahead_seconds=seconds)

@@ -1,0 +1,363 @@
+"""A Valkey that comes back with an older data set: limits and bans never go backwards by more than a flush.
+
+What the ledger has is about a second old. So a process that dies with counts that it has not written costs
+these, and nothing else does, whichever copy of the data comes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from petstore.decisions import Decision
+from petstore.keys import Grant
+from petstore.limiter.scripts import EPOCH, HISTORY
+from petstore.quota import BanPolicy, KeyStanding, LimiterState
+from petstore.usage import AccountWindows, UsageChanges
+from tests.support.clock import ManualClock
+from tests.support.oldset import Report, play
+from tests.support.proxy import Proxy, open_proxy
+from tests.support.shared import Replica, Replicas
+from tests.support.valkey import Client, ValkeyServer
+from tests.support.waiting import until, wait_for
+
+GRANT = Grant(1, 1, 500, 500)
+BUSY = BanPolicy(minimum_rejections=2, grace_ms=0)
+ONE_A_MINUTE = Grant(1, 1, 1, 1_000)
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+def server() -> Iterator[ValkeyServer]:
+    opened = ValkeyServer().start()
+    yield opened
+    opened.drop()
+
+
+@pytest.fixture
+async def replicas(server: ValkeyServer, clock: ManualClock) -> AsyncIterator[Replicas]:
+    opened = Replicas(server.url, clock, steered=False)
+    yield opened
+    await opened.close()
+
+
+async def admitted(replica: Replica, times: int) -> int:
+    """How many of so many simultaneous requests pass."""
+    decisions = await asyncio.gather(*(replica.take(GRANT) for _ in range(times)))
+    return sum(decision.allowed for decision in decisions)
+
+
+async def flush(replicas: Replicas, replica: Replica) -> None:
+    """What the journal does about once a second."""
+    await replicas.ledger.merge(replica.limiter.drain(), UsageChanges())
+
+
+async def restart(server: ValkeyServer, *replicas: Replica) -> None:
+    """kill -9, and up again with what is on the disk; all of these have noticed."""
+    server.kill()
+    for replica in replicas:
+        await until(lambda replica=replica: bool(replica.watch.reasons))  # type: ignore[misc]
+    server.start()
+    for replica in replicas:
+        await replica.watch.back()
+
+
+async def ban(replica: Replica) -> Decision:
+    """Go on until the ban; the grace is a millisecond of the server's clock."""
+    while not (decision := await replica.take(ONE_A_MINUTE)).banned:
+        pass
+    return decision
+
+
+class TestASnapshot:
+    """`save` without `appendonly`: a restart brings back the last snapshot."""
+
+    async def test_nothing_that_was_written_to_the_ledger_is_handed_out_again(
+        self, server: ValkeyServer, replicas: Replicas
+    ) -> None:
+        """50 requests, a snapshot, 450 more: the day's 500 are used up, and stay so."""
+        replica = await replicas.open()
+        assert await admitted(replica, 50) == 50
+        server.client("SAVE")
+        assert await admitted(replica, 500) == 450
+        await flush(replicas, replica)
+        await restart(server, replica)
+        assert await admitted(replica, 100) == 0
+        assert await admitted(await replicas.open(), 100) == 0
+
+    async def test_what_the_process_itself_saw_needs_no_flush(
+        self, server: ValkeyServer, replicas: Replicas
+    ) -> None:
+        """Its last batches are known to it."""
+        replica = await replicas.open()
+        await admitted(replica, 50)
+        server.client("SAVE")
+        await admitted(replica, 450)
+        await restart(server, replica)
+        assert await admitted(replica, 100) == 0
+
+    async def test_what_others_had_not_written_is_all_that_is_lost(
+        self, server: ValkeyServer, replicas: Replicas
+    ) -> None:
+        """At most what one second can hold, where its process died as well."""
+        other, replica = await replicas.open(), await replicas.open()
+        await admitted(other, 50)
+        server.client("SAVE")
+        await admitted(other, 400)
+        await flush(replicas, other)
+        assert await admitted(other, 30) == 30
+        await restart(server, other, replica)
+        assert await admitted(replica, 500) == 50
+
+    async def test_a_ban_that_began_after_it_holds(self, server: ValkeyServer, replicas: Replicas) -> None:
+        """Here and in a process that never saw it."""
+        replica = await replicas.open(policy=BUSY)
+        await replica.take(ONE_A_MINUTE)
+        server.client("SAVE")
+        banned = await ban(replica)
+        await flush(replicas, replica)
+        await restart(server, replica)
+        for each in (replica, await replicas.open(policy=BUSY)):
+            again = await each.take(ONE_A_MINUTE)
+            assert again.banned
+            assert again.binding.reset_at == banned.binding.reset_at
+
+    async def test_a_ban_that_the_ledger_does_not_know_holds_too(
+        self, server: ValkeyServer, replicas: Replicas
+    ) -> None:
+        """The snapshot has it and the ledger an older one: the later of both stands, whole."""
+        replica = await replicas.open(policy=BUSY)
+        older = KeyStanding(level=1, banned_from_ms=1_000, banned_until_ms=61_000)
+        await replicas.ledger.merge(LimiterState({}, {1: older}), UsageChanges())
+        banned = await ban(replica)
+        server.client("SAVE")
+        await restart(server, replica)
+        again = await (await replicas.open(policy=BUSY)).take(ONE_A_MINUTE)
+        assert again.banned
+        assert again.binding.reset_at == banned.binding.reset_at
+
+    async def test_windows_of_the_record_and_of_the_ledger_are_merged_each_by_itself(
+        self, server: ValkeyServer, replicas: Replicas
+    ) -> None:
+        """The record has the later minute, the ledger the greater count of the same day."""
+        replica = await replicas.open()
+        await admitted(replica, 20)
+        server.client("SAVE")
+        day = (await replica.take(GRANT)).now_ms // DAY_MS
+        replica.limiter.drain()
+        replica.limiter.drain()  # so that it has forgotten what it saw
+        ledgers = AccountWindows(1_000, 400, day, 77)
+        await replicas.ledger.merge(LimiterState({1: ledgers}), UsageChanges())
+        await restart(server, replica)
+        decision = await replica.take(GRANT)
+        assert [window.remaining for window in decision.windows] == [500 - 21, 500 - 78]
+
+
+class TestACompleteLog:
+    """`appendonly yes`: nothing was lost, and a restart costs one question for each account."""
+
+    async def test_counts_stand_and_the_ledger_is_asked_once(
+        self, replicas: Replicas, clock: ManualClock
+    ) -> None:
+        """Even what no ledger has heard of yet."""
+        server = ValkeyServer("--appendonly", "yes", "--appendfsync", "always").start()
+        replicas = Replicas(server.url, clock, steered=False)
+        try:
+            one, other = await replicas.open(), await replicas.open()
+            assert await admitted(one, 300) == 300
+            asked = replicas.ledger.recalls
+            await restart(server, one, other)
+            left = [(await replica.take(GRANT)).windows[0].remaining for replica in (other, one, other)]
+            assert left == [199, 198, 197]
+            assert replicas.ledger.recalls == asked + 1
+        finally:
+            await replicas.close()
+            server.drop()
+
+
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+class Pair:
+    """A primary and its replica, and one address that leads to one of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.ports = _free_port(), _free_port()
+        self.primary, self.standby = (
+            ValkeyServer("--port", str(port), "--repl-diskless-sync-delay", "0").start()
+            for port in self.ports
+        )
+        self.address = folder / "address"
+        self.lead_to(self.primary)
+
+    def lead_to(self, server: ValkeyServer) -> None:
+        """The address is this one's from now on."""
+        self.address.unlink(missing_ok=True)
+        self.address.symlink_to(server.socket)
+
+    def drop(self) -> None:
+        self.primary.drop()
+        self.standby.drop()
+
+
+def follow(follower: ValkeyServer, port: int, known: tuple[Client, bytes]) -> None:
+    """Become a replica of who listens at this port, and have all that it has."""
+    follower.client("REPLICAOF", "127.0.0.1", port)
+    leader, key = known
+    wait_for(lambda: b"master_link_status:up" in follower.client("INFO", "replication"), "the replica's link")
+    wait_for(lambda: follower.client("GET", key) == leader("GET", key), "the replica to catch up")
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Pair]:
+    opened = Pair(tmp_path)
+    yield opened
+    opened.drop()
+
+
+@asynccontextmanager
+async def serving(pair: Pair, clock: ManualClock) -> AsyncIterator[Replicas]:
+    replicas = Replicas(f"unix://{pair.address}", clock, steered=False)
+    try:
+        yield replicas
+    finally:
+        await replicas.close()
+
+
+async def linked(pair: Pair, proxy: Proxy) -> None:
+    """The standby follows the primary through the proxy, and has caught up."""
+    loop = asyncio.get_running_loop()
+    record = (pair.primary.client, b"{petstore}:windows:1")
+    await loop.run_in_executor(None, follow, pair.standby, proxy.port, record)
+
+
+class TestAReplica:
+    """It was behind when it became the primary, or it gave its older data to a primary."""
+
+    async def test_one_that_lagged_and_was_promoted(self, pair: Pair, clock: ManualClock) -> None:
+        """The same address leads to it; what the ledger has was not lost."""
+        async with serving(pair, clock) as replicas, open_proxy(("127.0.0.1", pair.ports[0])) as proxy:
+            replica = await replicas.open()
+            await admitted(replica, 50)
+            await linked(pair, proxy)
+            proxy.hold()
+            assert await admitted(replica, 450) == 450
+            await flush(replicas, replica)
+            pair.primary.kill()
+            await until(lambda: bool(replica.watch.reasons))
+            pair.standby.client("REPLICAOF", "NO", "ONE")
+            pair.lead_to(pair.standby)
+            await replica.watch.back()
+            assert await admitted(replica, 100) == 0
+            assert await admitted(await replicas.open(), 100) == 0
+
+    async def test_a_process_that_never_noticed(self, pair: Pair, clock: ManualClock) -> None:
+        """The primary took its data from an older copy and became the primary again. One process met that;
+        the other one kept its connection, and believes no older record either."""
+        async with serving(pair, clock) as replicas, open_proxy(("127.0.0.1", pair.ports[0])) as proxy:
+            one, other = await replicas.open(), await replicas.open()
+            await admitted(one, 50)
+            await linked(pair, proxy)
+            pair.standby.client("REPLICAOF", "NO", "ONE")
+            assert await admitted(one, 450) == 450
+            await flush(replicas, one)
+            loop = asyncio.get_running_loop()
+            record = (pair.standby.client, b"{petstore}:windows:1")
+            await loop.run_in_executor(None, follow, pair.primary, pair.ports[1], record)
+            await one.take(Grant(9, 9, 100, 1_000))
+            await until(lambda: bool(one.watch.reasons))
+            pair.primary.client("REPLICAOF", "NO", "ONE")
+            await one.watch.back()
+            assert await admitted(other, 100) == 0
+            assert other.watch.reasons == []
+
+
+class TestTheEpoch:
+    """What tells one data set from another."""
+
+    async def test_it_stands_while_the_server_does(self, server: ValkeyServer, replicas: Replicas) -> None:
+        """However many processes come and go: nothing is asked twice, and nobody is alarmed."""
+        for _ in range(3):
+            replica = await replicas.open()
+            await replica.take(GRANT)
+            assert replica.watch.data_sets == []
+        assert replicas.ledger.recalls == 1
+
+    async def test_another_data_set_is_told_once(self, server: ValkeyServer, replicas: Replicas) -> None:
+        """By the first process that comes back."""
+        opened = [await replicas.open() for _ in range(3)]
+        server.client("SAVE")
+        await restart(server, *opened)
+        assert [known for replica in opened for known in replica.watch.data_sets] == [True]
+
+    @pytest.mark.parametrize("lost", [(EPOCH,), (HISTORY,), (EPOCH, HISTORY)])
+    async def test_its_keys_may_be_evicted(
+        self, server: ValkeyServer, replicas: Replicas, lost: tuple[bytes, ...]
+    ) -> None:
+        """The records are still right; no request fails, and none is handed out twice."""
+        replica = await replicas.open()
+        assert await admitted(replica, 100) == 100
+        server.client("DEL", *lost)
+        other = await replicas.open()
+        assert (await other.take(GRANT)).windows[0].remaining == 399
+        assert (await replica.take(GRANT)).windows[0].remaining == 398
+        assert replicas.ledger.recalls == 2
+
+    async def test_a_server_that_may_not_say_is_doubted_at_each_connection(
+        self, server: ValkeyServer, replicas: Replicas
+    ) -> None:
+        """Its user has no INFO: an older data set is found out all the same."""
+        server.client("ACL", "SETUSER", "default", "-info")
+        replica = await replicas.open()
+        await admitted(replica, 50)
+        server.client("SAVE")
+        assert await admitted(replica, 500) == 450
+        await flush(replicas, replica)
+        server.kill()
+        await until(lambda: bool(replica.watch.reasons))
+        server.start()
+        server.client("ACL", "SETUSER", "default", "-info")
+        await replica.watch.back()
+        assert await admitted(replica, 100) == 0
+        assert replica.watch.data_sets[0] is False
+
+    async def test_seeds_from_before_it_are_not_taken(self, server: ValkeyServer, replicas: Replicas) -> None:
+        """The ledger is asked; before it has answered, others count more, and the data set is lost."""
+        replica = await replicas.open()
+        ledger, asked, go_on = replicas.ledger.recall, asyncio.Event(), asyncio.Event()
+
+        async def slow(*arguments: int) -> tuple[AccountWindows | None, KeyStanding | None]:
+            told = await ledger(*arguments)
+            asked.set()
+            await go_on.wait()
+            return told
+
+        replicas.ledger.recall = slow  # type: ignore[method-assign]
+        waiting = asyncio.create_task(replica.take(GRANT))
+        await asked.wait()
+        used = AccountWindows(0, 0, (await _now_ms(server)) // DAY_MS, 500)
+        await replicas.ledger.merge(LimiterState({1: used}), UsageChanges())
+        server.client("FLUSHALL")
+        go_on.set()
+        assert not (await waiting).allowed
+
+
+@pytest.mark.parametrize("seed", [3, 10])
+async def test_rounds_of_random_losses(server: ValkeyServer, seed: int) -> None:
+    """Saved, killed, put back, emptied, with processes that come and go: the short form of `oldset`."""
+    report = Report()
+    await play(server, seed, report)
+    assert report.rounds == 1
+    assert report.faults == []
+
+
+async def _now_ms(server: ValkeyServer) -> int:
+    return int(server.client("TIME")[0]) * 1_000

@@ -1,0 +1,176 @@
+"""Limiters on a Valkey that is saved, killed, put back and emptied at random moments.
+
+A round is one account's day. It counts what was admitted; each time that data is lost, no more may be handed
+out again than the ledger had not heard of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+
+from petstore.keys import Grant
+from petstore.quota import BanPolicy
+from petstore.usage import UsageChanges
+from tests.support.clock import ManualClock
+from tests.support.shared import Replica, Replicas
+from tests.support.valkey import ValkeyServer
+from tests.support.waiting import until
+
+_PROCESSES = 3
+_STEPS = 14
+_DAY_MS = 86_400_000
+_A_MINUTE = 1_000_000
+_POLICY = BanPolicy(minimum_rejections=2, grace_ms=0)
+
+
+@dataclass
+class Report:
+    """What the rounds have seen; `faults` is empty when every promise held."""
+
+    rounds: int = 0
+    admitted: int = 0
+    restarts: int = 0
+    emptied: int = 0
+    bans: int = 0
+    twice: int = 0
+    faults: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rounds} rounds, {self.admitted} admitted, {self.restarts} restarts with older data,"
+            f" {self.emptied} times emptied, {self.twice} admitted twice that no ledger knew,"
+            f" {self.bans} bans looked up again, {len(self.faults)} faults"
+        )
+
+
+class Round:
+    """One account with a day's limit, and one with a key that misbehaves."""
+
+    def __init__(self, server: ValkeyServer, seed: int, report: Report) -> None:
+        self._server = server
+        self._seed = seed
+        self._random = random.Random(seed)
+        self._report = report
+        self._replicas = Replicas(server.url, ManualClock(), steered=False)
+        self._processes: list[Replica] = []
+        self._limit = self._random.randint(40, 400)
+        self._grant = Grant(1, 1, _A_MINUTE, self._limit)
+        self._admitted = self._lost = 0
+        self._counted = 0  # in Valkey, as the last answer told
+        self._banned_until = 0
+
+    async def run(self) -> None:
+        """From an empty server to a day that is used up."""
+        self._server.client("FLUSHALL")
+        self._server.client("SAVE")
+        day = self._day()
+        try:
+            for _ in range(_PROCESSES):
+                self._processes.append(await self._replicas.open(policy=_POLICY))
+            steps = (
+                self._burst,
+                self._burst,
+                self._burst,
+                self._save,
+                self._put_back,
+                self._empty,
+                self._ban,
+            )
+            for _ in range(_STEPS):
+                await self._random.choice((*steps, self._replace))()
+            await self._use_up()
+        finally:
+            await self._replicas.close()
+        if day == self._day():  # a round over midnight says nothing
+            self._check()
+
+    def _day(self) -> int:
+        return int(self._server.client("TIME")[0]) * 1_000 // _DAY_MS
+
+    async def _take(self, process: Replica, times: int) -> None:
+        for decision in await asyncio.gather(*(process.take(self._grant) for _ in range(times))):
+            self._admitted += decision.allowed
+            self._counted = self._limit - decision.windows[1].remaining
+
+    async def _burst(self) -> None:
+        """Some requests; mostly the journal comes round before the next step."""
+        process = self._random.choice(self._processes)
+        await self._take(process, self._random.randint(1, self._limit // 3))
+        if self._random.random() < 0.8:
+            await self._flush(process)
+
+    async def _use_up(self) -> None:
+        """More than there is, from all of them."""
+        for process in self._processes:
+            await self._take(process, self._limit + 1)
+
+    async def _flush(self, process: Replica) -> None:
+        await self._replicas.ledger.merge(process.limiter.drain(), UsageChanges())
+
+    async def _save(self) -> None:
+        self._server.client("SAVE")
+
+    def _note_loss(self) -> None:
+        known = self._replicas.ledger.state.windows.get(1)
+        self._lost += max(0, self._counted - (0 if known is None else known.day_used))
+
+    async def _put_back(self) -> None:
+        """kill -9: it starts with its last snapshot."""
+        self._note_loss()
+        before = [(process, len(process.watch.reasons)) for process in self._processes]
+        self._server.kill()
+        for process, outages in before:
+            await until(lambda process=process, outages=outages: len(process.watch.reasons) > outages)  # type: ignore[misc]
+        self._server.start()
+        for process in self._processes:
+            await process.watch.back()
+        self._report.restarts += 1
+        await self._look_at_the_ban()
+
+    async def _empty(self) -> None:
+        self._note_loss()
+        self._server.client("FLUSHALL")
+        self._report.emptied += 1
+        await self._look_at_the_ban()
+
+    async def _replace(self) -> None:
+        """A process dies with what it had not written, and another one starts."""
+        place = self._random.randrange(len(self._processes))
+        await self._processes[place].shared.close()
+        self._processes[place] = await self._replicas.open(policy=_POLICY)
+
+    async def _ban(self) -> None:
+        """The other account's key is banned, and the ledger hears of it."""
+        process = self._random.choice(self._processes)
+        while not (decision := await process.take(Grant(2, 2, 1, 1_000))).banned:
+            pass
+        self._banned_until = decision.binding.reset_at
+        await self._flush(process)
+
+    async def _look_at_the_ban(self) -> None:
+        """It ends when it was said to end, whoever is asked."""
+        if not self._banned_until:
+            return
+        decision = await self._random.choice(self._processes).take(Grant(2, 2, 1, 1_000))
+        self._report.bans += 1
+        is_over = decision.now_ms >= self._banned_until * 1_000
+        if not is_over and not (decision.banned and decision.binding.reset_at == self._banned_until):
+            self._report.faults.append(f"seed {self._seed}: the ban until {self._banned_until} was forgotten")
+
+    def _check(self) -> None:
+        report = self._report
+        report.rounds += 1
+        report.admitted += self._admitted
+        report.twice += max(0, self._admitted - self._limit)
+        if not self._limit <= self._admitted <= self._limit + self._lost:
+            report.faults.append(
+                f"seed {self._seed}: {self._admitted} admitted of {self._limit},"
+                f" and the ledger did not know of {self._lost}"
+            )
+
+
+async def play(server: ValkeyServer, seed: int, report: Report) -> None:
+    """One round."""
+    await Round(server, seed, report).run()
