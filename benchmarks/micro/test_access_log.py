@@ -40,7 +40,7 @@ def _answer(benchmark: BenchmarkFixture, scope: dict[str, Any], log: Kept | None
     request = read_request(scope, _nothing)
     request.grant = GRANT
     decision = decide(AccountWindows(), None, GRANT, BanPolicy(), NOW_MS)
-    observer = ApiObserver(Metrics(lambda: 0), log, logs_addresses=True)
+    observer = ApiObserver(Metrics(), log, logs_addresses=True)
     benchmark(observer.answered, request, Route("/v1/pets", {}), "listPets", 200, b"[]", 0.001, decision)
 
 

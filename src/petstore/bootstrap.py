@@ -36,14 +36,18 @@ from petstore.errors import (
     error_body,
 )
 from petstore.limiter.addresses import AddressLimiter
+from petstore.opening import database_path, uses_server
 from petstore.ops import logs
 from petstore.ops.access_log import AccessFormat
-from petstore.ops.counts import SharedCounts
+from petstore.ops.counts import Counts, Levels
+from petstore.ops.disk import database_metrics
 from petstore.ops.endpoints import Endpoints
 from petstore.ops.journal import Journal
 from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
 from petstore.ops.observer import ApiObserver, LimiterWatch, Site, SiteWatch
+from petstore.ops.process import Connections, ProcessUse
+from petstore.ops.sharing import SharedCounts
 from petstore.quota import Limiter
 from petstore.storage import Store
 from petstore.usage import UsageMeter
@@ -118,6 +122,7 @@ def _build_api(
     limiter: Limiter,
     meter: UsageMeter,
     observer: ApiObserver,
+    metrics: Metrics,
 ) -> ApiApp:
     base, documentation = _references(settings)
     pets = PetOperations(
@@ -135,9 +140,17 @@ def _build_api(
         clock=clock,
         trusted_proxies=settings.trusted_proxies,
     )
-    return ApiApp(
+    api = ApiApp(
         router=build_router(pets), gate=gate, cors=Cors(settings.cors_origins), clock=clock, observer=observer
     )
+
+    def read(counts: Counts, levels: Levels) -> None:
+        counts.page_reads, levels.kept_pages = pets.kept.reads, len(pets.kept)
+        counts.key_reads, levels.kept_keys = gate.key_reads, gate.kept_keys
+        levels.in_flight = api.in_flight
+
+    metrics.read_from(read)
+    return api
 
 
 def _build_site(settings: Settings, endpoints: Endpoints) -> Starlette:
@@ -182,6 +195,26 @@ async def _answer_unexpected(request: PageRequest, error: Exception) -> Response
     return _error_response(InternalError("Something went wrong on our side."))
 
 
+def _measure(
+    settings: Settings, metrics: Metrics, store: Store, journal: Journal, log_writer: LogWriter
+) -> None:
+    """Let metrics show what the parts know of themselves; before anybody is connected."""
+    connections = Connections(lambda: store.load().pool_open)
+
+    def read(counts: Counts, levels: Levels) -> None:
+        load = store.load()
+        levels.writes_waiting = load.writes_waiting
+        levels.pool_in_use, levels.pool_waiting = load.pool_in_use, load.pool_waiting
+        levels.connections = connections.count()
+        levels.counters_saved_at = journal.saved_ms / 1_000
+        counts.lines_dropped = log_writer.dropped
+
+    metrics.read_from(read)
+    metrics.read_from(ProcessUse().read)
+    if not uses_server(settings):
+        metrics.show(database_metrics(database_path(settings).absolute()))
+
+
 async def build(
     settings: Settings, clock: Clock | None = None, counts_directory: Path | None = None, worker: int = 0
 ) -> Service:
@@ -199,7 +232,7 @@ async def build(
     )
     try:
         shared = SharedCounts(counts_directory, os.getpid()) if counts_directory else None
-        metrics = Metrics(lambda: log_writer.dropped, shared, build_info.commit())
+        metrics = Metrics(shared, build_info.commit())
         return await _join(settings, clock or SystemClock(), log_writer, metrics)
     except BaseException:
         log_writer.close()
@@ -227,9 +260,11 @@ async def _join(settings: Settings, clock: Clock, log_writer: LogWriter, metrics
         share=metrics.share,
         clock=clock,
     )
+    api = _build_api(settings, clock, store, limiter, meter, observer, metrics)
+    _measure(settings, metrics, store, journal, log_writer)
     return Service(
         counting=counting,
-        api=_build_api(settings, clock, store, limiter, meter, observer),
+        api=api,
         site=SiteWatch(
             _build_site(settings, endpoints),
             metrics,

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 from pathlib import Path
 
-from petstore.ops.counts import LATENCY_BOUNDS, Counts, Histogram, SharedCounts
+import pytest
+
+from petstore.ops.counts import LATENCY_BOUNDS, Counts, Histogram, Levels, combine
 from petstore.ops.metrics import Metrics
+from petstore.ops.sharing import Numbers, SharedCounts
+
+SCRAPES = 1_000
 
 
 def sample(metrics: Metrics, name: str) -> float:
@@ -23,36 +29,48 @@ def some_counts() -> Counts:
     counts = Counts(bans=1, writes=2, lines_dropped=3)
     counts.refusals["minute"] = 4
     counts.commits.observe(0.002, (0.001, 0.005))
-    counts.answers["listPets", 200] = Histogram.of(LATENCY_BOUNDS)
     counts.answers["listPets", 200].observe(0.001, LATENCY_BOUNDS)
+    counts.answers["listPets", 299] = Histogram.of(LATENCY_BOUNDS)
     return counts
+
+
+def leave(directory: Path, process: int, levels: Levels | None = None) -> SharedCounts:
+    """What a worker with this number has left."""
+    shared = SharedCounts(directory, process)
+    shared.write(Numbers(some_counts(), levels or Levels()))
+    return shared
+
+
+def ended_process() -> int:
+    """The number of a process that has ended."""
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    return ended.pid
 
 
 def test_a_scrape_adds_up_all_workers(tmp_path: Path) -> None:
     """Each kind of number, from living workers and from those that have ended."""
-    SharedCounts(tmp_path, 1).write(some_counts())
-    SharedCounts(tmp_path, 2).write(some_counts())
-    metrics = Metrics(lambda: 10, SharedCounts(tmp_path, 3))
+    leave(tmp_path, os.getpid())
+    leave(tmp_path, ended_process())
+    metrics = Metrics(SharedCounts(tmp_path, os.getpid()))
     metrics.latencies("listPets", 200).observe(0.001, LATENCY_BOUNDS)
     metrics.refused("minute", ban_began=True)
     metrics.committed(5, 0.002)
-    metrics.share()  # its own file is not added to what it knows itself
-    assert sample(metrics, 'petstore_requests_total{operation="listPets",status="200"}') == 3
-    assert sample(metrics, 'petstore_request_seconds_count{operation="listPets"}') == 3
-    assert sample(metrics, 'petstore_refusals_total{window="minute"}') == 9
-    assert sample(metrics, "petstore_bans_total") == 3
-    assert sample(metrics, "petstore_store_writes_total") == 9
-    assert sample(metrics, "petstore_store_commit_seconds_count") == 3
-    assert sample(metrics, "petstore_log_lines_dropped_total") == 16
+    for _ in range(2):  # the second one finds the ended worker folded
+        assert sample(metrics, 'petstore_requests_total{operation="listPets",status="200"}') == 3
+        assert sample(metrics, 'petstore_request_seconds_count{class="2xx",operation="listPets"}') == 3
+        assert sample(metrics, 'petstore_refusals_total{window="minute"}') == 9
+        assert sample(metrics, "petstore_bans_total") == 3
+        assert sample(metrics, "petstore_store_writes_total") == 9
+        assert sample(metrics, "petstore_store_commit_seconds_count") == 3
+        assert sample(metrics, "petstore_log_lines_dropped_total") == 6
 
 
-def test_an_outage_is_that_of_the_workers_that_live(tmp_path: Path) -> None:
+def test_levels_are_those_of_the_workers_that_live(tmp_path: Path) -> None:
     """Whoever is scraped tells of all; a worker that ended in an outage is in none any more."""
-    with subprocess.Popen(["true"]) as ended:
-        pass
-    for process in (os.getpid(), os.getpid(), ended.pid):
-        SharedCounts(tmp_path, process).write(Counts(in_outage=1))
-    metrics = Metrics(lambda: 0, SharedCounts(tmp_path, os.getpid()))
+    for process in (os.getpid(), os.getpid(), ended_process()):
+        leave(tmp_path, process, Levels(in_outage=1))
+    metrics = Metrics(SharedCounts(tmp_path, os.getpid()))
     assert sample(metrics, "petstore_limiter_outage") == 2
     metrics.limiter_outage(True)
     assert sample(metrics, "petstore_limiter_outage") == 3
@@ -60,24 +78,111 @@ def test_an_outage_is_that_of_the_workers_that_live(tmp_path: Path) -> None:
     assert sample(metrics, "petstore_limiter_outage") == 2
 
 
+def test_levels_that_do_not_add_up() -> None:
+    """The fullest worker, the smallest bound, the newest start, the oldest save; the rest is summed."""
+    first = Levels(
+        open_descriptors=10, max_descriptors=100, started_at=5, counters_saved_at=9, resident_bytes=1
+    )
+    second = Levels(
+        open_descriptors=20, max_descriptors=90, started_at=7, counters_saved_at=8, resident_bytes=2
+    )
+    assert combine([first, second]) == Levels(
+        open_descriptors=20, max_descriptors=90, started_at=7, counters_saved_at=8, resident_bytes=3
+    )
+
+
 def test_a_number_that_a_process_gets_again_takes_nothing_away(tmp_path: Path) -> None:
-    """A worker whose number an ended one had, leaves its counts beside that one's."""
-    SharedCounts(tmp_path, 1).write(some_counts())
-    SharedCounts(tmp_path, 1).write(some_counts())
-    assert sample(Metrics(lambda: 0, SharedCounts(tmp_path, 1)), "petstore_bans_total") == 2
+    """A worker whose number an ended one had leaves its counts beside that one's; its levels are its own."""
+    old = leave(tmp_path, os.getpid())
+    old._started = 1  # another process had the number
+    old.write(Numbers(some_counts(), Levels(in_outage=1)))
+    leave(tmp_path, os.getpid(), Levels(in_outage=1))
+    metrics = Metrics(SharedCounts(tmp_path, os.getpid()))
+    assert sample(metrics, "petstore_bans_total") == 2
+    assert sample(metrics, "petstore_limiter_outage") == 1
+
+
+def test_sums_never_fall(tmp_path: Path) -> None:
+    """1,000 scrapes of two workers in turn, which count all the time and leave their numbers now and then."""
+    chance = random.Random(1)
+    workers = [Metrics(SharedCounts(tmp_path, os.getpid())) for _ in range(2)]
+    seen = 0.0
+    for number in range(SCRAPES):
+        for worker in workers:
+            for _ in range(chance.randrange(4)):
+                worker.committed(1, 0.001)
+        if chance.random() < 0.1:
+            chance.choice(workers).share()
+        families = workers[number % 2].collect()
+        (now,) = (family.samples[0].value for family in families if family.name == "petstore_store_writes")
+        assert now >= seen, f"scrape {number}"
+        seen = now
+
+
+class TestFolding:
+    """What ended workers have left becomes one file."""
+
+    def test_files_do_not_pile_up(self, tmp_path: Path) -> None:
+        """After fifty dead workers there is the sum of them, and the file of the living one."""
+        metrics = Metrics(SharedCounts(tmp_path, os.getpid()))
+        dead = ended_process()
+        for number in range(1, 51):
+            leave(tmp_path, dead)
+            (tmp_path / f"{dead}-cut-{number}.partial").touch()
+            assert sample(metrics, "petstore_bans_total") == number
+        assert len(list(tmp_path.glob("*.counts"))) == 1
+
+    @pytest.mark.parametrize("lost", ["deletion", "lock"])
+    def test_one_that_is_interrupted(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
+    ) -> None:
+        """A worker that is killed before it has deleted, or that meets another one: no sum moves."""
+        leave(tmp_path, ended_process())
+        metrics = Metrics(SharedCounts(tmp_path, os.getpid()))
+        with monkeypatch.context() as patch:
+            if lost == "deletion":
+                patch.setattr(Path, "unlink", lambda *_, **__: None)
+            else:
+                patch.setattr("petstore.ops.sharing.fcntl.flock", _taken)
+            for _ in range(3):
+                assert sample(metrics, "petstore_bans_total") == 1
+            assert len(list(tmp_path.glob("*.counts"))) == 2
+        assert sample(metrics, "petstore_bans_total") == 1
+        assert sample(metrics, "petstore_bans_total") == 1
+
+    def test_one_that_happens_while_another_worker_reads(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Between the reading of the files and that of their sum: nothing is counted twice."""
+        leave(tmp_path, ended_process())
+        first, second = (Metrics(SharedCounts(tmp_path, os.getpid())) for _ in range(2))
+        read_ended = SharedCounts._read_ended
+
+        def fold_before(shared: SharedCounts) -> object:
+            monkeypatch.setattr(SharedCounts, "_read_ended", read_ended)
+            second.render()
+            return read_ended(shared)
+
+        monkeypatch.setattr(SharedCounts, "_read_ended", fold_before)
+        assert sample(first, "petstore_bans_total") == 1
+        assert sample(first, "petstore_bans_total") == 1
+
+
+def _taken(*_: object) -> None:
+    raise BlockingIOError
 
 
 def test_what_cannot_be_read_costs_no_scrape(tmp_path: Path) -> None:
     """A damaged file is left out, with a line in the log; the worker's own numbers are shown."""
-    (tmp_path / "1.counts").write_bytes(b"\xff\x00")
-    metrics = Metrics(lambda: 0, SharedCounts(tmp_path, 3))
+    (tmp_path / "1-x.counts").write_bytes(b"\xff\x00")
+    metrics = Metrics(SharedCounts(tmp_path, os.getpid()))
     metrics.committed(5, 0.002)
     assert sample(metrics, "petstore_store_writes_total") == 5
 
 
 def test_a_directory_that_is_gone_costs_no_request(tmp_path: Path) -> None:
     """Sharing fails with a line in the log; counting goes on."""
-    metrics = Metrics(lambda: 0, SharedCounts(tmp_path / "absent", 1))
+    metrics = Metrics(SharedCounts(tmp_path / "absent", 1))
     metrics.share()
     metrics.committed(1, 0.002)
     assert sample(metrics, "petstore_store_writes_total") == 1

@@ -71,46 +71,54 @@ class ApiApp:
         self._observer = observer
         self._id_prefix = secrets.token_hex(6).encode("ascii")
         self._ids = itertools.count(1)
+        self.in_flight = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = self._monotonic()
-        request = read_request(scope, receive)
-        if not request.request_id:
-            request.request_id = b"%s-%x" % (self._id_prefix, next(self._ids))
-        route = self.router.find(request.path)
-        operation = route.operation(request.method) if route is not None else None
-        name = operation.name if operation is not None else "none"
-        # In the order of the documented precedence.
+        self.in_flight += 1
         try:
-            request.check_head()
-            if request.method == "OPTIONS" and route is not None:
-                reply = self._describe(request, route)
-            else:
-                await self._gate.admit(request, deprecated=operation is not None and operation.deprecated)
-                if operation is None:
-                    raise _no_operation(route)
-                answer = operation.handler(request)
-                reply = answer if isinstance(answer, Reply) else await answer
-        except PetstoreError as error:
+            request = read_request(scope, receive)
+            if not request.request_id:
+                request.request_id = b"%s-%x" % (self._id_prefix, next(self._ids))
+            route = self.router.find(request.path)
+            operation = route.operation(request.method) if route is not None else None
+            name = operation.name if operation is not None else "none"
+            # In the order of the documented precedence.
+            try:
+                request.check_head()
+                if request.method == "OPTIONS" and route is not None:
+                    reply = self._describe(request, route)
+                else:
+                    await self._gate.admit(request, deprecated=operation is not None and operation.deprecated)
+                    if operation is None:
+                        raise _no_operation(route)
+                    answer = operation.handler(request)
+                    reply = answer if isinstance(answer, Reply) else await answer
+            except Exception as error:
+                reply = self._failure(request, name, error)
+            decision = request.decision or self._gate.describe(request)
+            headers = complete(reply, decision, request.request_id)
+            if operation is not None and operation.standing_headers is not None:
+                headers += operation.standing_headers(request)
+            if self._cors.is_configured:
+                headers += self._cors.headers(request)
+            await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+            body = reply.body if reply.body is not None and request.method != "HEAD" else b""
+            await send({"type": "http.response.body", "body": body})
+            seconds = self._monotonic() - began
+            self._observer.answered(request, route, name, reply.status, body, seconds, decision)
+        finally:
+            self.in_flight -= 1
+
+    def _failure(self, request: Request, operation: str, error: Exception) -> Reply:
+        if isinstance(error, PetstoreError):
             if isinstance(error, Unavailable):
-                self._observer.failed(request, name, error, expected=True)
-            reply = error_reply(error, credential_sent=request.header(b"authorization") is not None)
-        except Exception as error:
-            self._observer.failed(request, name, error, expected=False)
-            reply = error_reply(
-                InternalError("Something went wrong on our side; tell us the X-Request-Id of this answer.")
-            )
-        decision = request.decision or self._gate.describe(request)
-        headers = complete(reply, decision, request.request_id)
-        if operation is not None and operation.standing_headers is not None:
-            headers += operation.standing_headers(request)
-        if self._cors.is_configured:
-            headers += self._cors.headers(request)
-        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-        body = reply.body if reply.body is not None and request.method != "HEAD" else b""
-        await send({"type": "http.response.body", "body": body})
-        seconds = self._monotonic() - began
-        self._observer.answered(request, route, name, reply.status, body, seconds, decision)
+                self._observer.failed(request, operation, error, expected=True)
+            return error_reply(error, credential_sent=request.header(b"authorization") is not None)
+        self._observer.failed(request, operation, error, expected=False)
+        return error_reply(
+            InternalError("Something went wrong on our side; tell us the X-Request-Id of this answer.")
+        )
 
     def _describe(self, request: Request, route: Route) -> Reply:
         """OPTIONS: what the path takes. Needs no key and costs nothing."""

@@ -57,6 +57,11 @@ class Gate:
         self._trusted = trusted_proxies
         self._kept: dict[bytes, Grant] = {}
         self._kept_version: Version | None = None
+        self.key_reads = 0
+
+    @property
+    def kept_keys(self) -> int:
+        return len(self._kept)
 
     async def admit(self, request: Request, *, deprecated: bool) -> None:
         """Let an authenticated request pass at the cost of one, and note the Decision on it.
@@ -94,6 +99,7 @@ class Gate:
         version = self._limiter.keyring_version()
         if not (token.isascii() and is_wellformed(token.decode("ascii"))):
             raise self._failed(request, "malformed")
+        self.key_reads += 1
         grant = await self._keys.find_grant(key_digest)
         if grant is None:
             raise self._failed(request, "unknown")

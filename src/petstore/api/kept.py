@@ -12,12 +12,16 @@ _OVERHEAD_BYTES = 300
 
 
 class KeptPages:
-    """Replies by query string, all of one version of the catalogue."""
+    """Replies by query string, all of one version of the catalogue. `reads` counts those not found here."""
 
     def __init__(self) -> None:
         self._pages: dict[bytes, Reply] = {}
         self._version: Version | None = None
         self._bytes = 0
+        self.reads = 0
+
+    def __len__(self) -> int:
+        return len(self._pages)
 
     def find(self, query: bytes, version: Version | None) -> Reply | None:
         """The page of this query, if it was kept while the catalogue had this version."""
@@ -25,6 +29,7 @@ class KeptPages:
 
     def keep(self, query: bytes, version: Version | None, reply: Reply) -> None:
         """Keep a reply whose page was read after the version was; forget those of other versions."""
+        self.reads += 1
         if version is None:
             return
         if version != self._version or self._bytes > _BYTES_MAX:

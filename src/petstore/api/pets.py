@@ -32,20 +32,20 @@ class PetOperations:
         self._deprecation = deprecation
         self._base = reference_base
         self._body_timeout_seconds = body_timeout_seconds
-        self._kept = KeptPages()
+        self.kept = KeptPages()
 
     def list_pets(self, request: Request) -> Reply | Awaitable[Reply]:
         """GET /pets: a page in ascending order of id, its neighbours in `Link`."""
         assert request.decision is not None  # the gate was passed
         version = request.decision.versions.catalogue
-        return self._kept.find(request.query, version) or self._read_page(request, version)
+        return self.kept.find(request.query, version) or self._read_page(request, version)
 
     async def _read_page(self, request: Request, version: Version | None) -> Reply:
         query = requests.read_page_query(request.query)
         page = await self._pets.page(query)
         links = self._links(query, page.pets[-1].id if page.has_more else None)
         reply = make_reply(200, pets_body(page.pets), (b"link", links))
-        self._kept.keep(request.query, version, reply)
+        self.kept.keep(request.query, version, reply)
         return reply
 
     async def create_pet(self, request: Request) -> Reply:

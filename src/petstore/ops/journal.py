@@ -23,7 +23,10 @@ _log = structlog.get_logger("petstore.journal")
 
 
 class Journal:
-    """Collects what changed and saves it; what could not be saved is kept for the next time."""
+    """Collects what changed and saves it; what could not be saved is kept for the next time.
+
+    `saved_ms` is the time up to which all is saved.
+    """
 
     def __init__(
         self,
@@ -45,16 +48,18 @@ class Journal:
         self._usage = UsageChanges()
         self._purged_ms = clock.now_ms()
         self._stopping = asyncio.Event()
+        self.saved_ms = clock.now_ms()
 
     async def save(self) -> None:
         """Write everything that is not yet in the ledger. Raises StoreUnavailable and keeps it then."""
         self._state.update(self._limiter.drain())
         self._usage.add(self._meter.drain())
         state, usage = self._state, self._usage
-        if not (state.windows or state.standings or usage.daily):
-            return
-        await self._save(state, usage)
-        self._state, self._usage = LimiterState(), UsageChanges()
+        now_ms = self._clock.now_ms()
+        if state.windows or state.standings or usage.daily:
+            await self._save(state, usage)
+            self._state, self._usage = LimiterState(), UsageChanges()
+        self.saved_ms = now_ms
 
     async def run(self) -> None:
         """Until `stop`. Not to be cancelled: what is on its way to the ledger would be counted twice."""

@@ -2,55 +2,50 @@
 
 from __future__ import annotations
 
-import copy
-import platform
 from collections.abc import Callable, Iterable
 
 import msgspec
 import structlog
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from petstore import __version__
-from petstore.ops.counts import (
-    COMMIT_BOUNDS,
-    LATENCY_BOUNDS,
-    ROUND_TRIP_BOUNDS,
-    Counts,
-    Histogram,
-    SharedCounts,
-)
+from petstore.ops.counts import COMMIT_BOUNDS, LATENCY_BOUNDS, ROUND_TRIP_BOUNDS, Counts, Histogram, Levels
+from petstore.ops.exposition import families, program
+from petstore.ops.sharing import Numbers, SharedCounts
 
 _log = structlog.get_logger("petstore.metrics")
+
+# Puts numbers that a part of the service has of itself where the others are. Must be quick.
+Source = Callable[[Counts, Levels], None]
 
 
 class Metrics(Collector):
     """What this process counts and, with `shared`, what all workers of the service have counted.
 
-    `lines_dropped` is asked for when the rest is shown. `commit` is what this program was built from.
+    `commit` is what this program was built from.
     """
 
-    def __init__(
-        self,
-        lines_dropped: Callable[[], int],
-        shared: SharedCounts | None = None,
-        commit: str = "unknown",
-    ) -> None:
-        self._lines_dropped = lines_dropped
+    def __init__(self, shared: SharedCounts | None = None, commit: str = "unknown") -> None:
         self._shared = shared
         self._commit = commit
         self._counts = Counts()
-        self._registry = CollectorRegistry()
+        self._levels = Levels()
+        self._sources: list[Source] = []
+        self._local: list[Callable[[], Iterable[Metric]]] = []
+        self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
 
+    def read_from(self, source: Source) -> None:
+        """Ask `source` about once a second and at each scrape."""
+        self._sources.append(source)
+
+    def show(self, local: Callable[[], Iterable[Metric]]) -> None:
+        """Ask at each scrape for what is the same for all workers."""
+        self._local.append(local)
+
     def latencies(self, operation: str, status: int) -> Histogram:
-        """Where answers under /v1 are counted, within LATENCY_BOUNDS; always the same one."""
+        """Where answers are counted, within LATENCY_BOUNDS; always the same one."""
         return self._counts.answers.setdefault((operation, status), Histogram.of(LATENCY_BOUNDS))
 
     def refused(self, window: str, *, ban_began: bool) -> None:
@@ -70,13 +65,13 @@ class Metrics(Collector):
 
     def limiter_outage(self, begins: bool) -> None:
         """The shared counters can't be reached from now on, or can be reached again."""
-        self._counts.in_outage = int(begins)
+        self._levels.in_outage = int(begins)
         self._counts.outages += begins
 
     @property
     def in_outage(self) -> bool:
         """Whether this process can't reach the shared counters."""
-        return bool(self._counts.in_outage)
+        return bool(self._levels.in_outage)
 
     def decided_locally(self) -> None:
         """One request met an outage of the shared counters."""
@@ -87,11 +82,10 @@ class Metrics(Collector):
         self._counts.round_trips.observe(seconds, ROUND_TRIP_BOUNDS)
 
     def share(self) -> None:
-        """Leave the counts to the other workers; called about once a second, and at the end."""
+        """Leave the numbers to the other workers; called about once a second, and at the end."""
         if self._shared is not None:
-            self._counts.lines_dropped = self._lines_dropped()
             try:
-                self._shared.write(self._counts)
+                self._shared.write(self._own())
             except OSError as error:
                 _log.warning("counts not shared with the other workers", reason=str(error))
 
@@ -100,78 +94,24 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
     def collect(self) -> Iterable[Metric]:
-        counts = self._all()
-        yield from _request_metrics(counts)
-        refusals = CounterMetricFamily("petstore_refusals", "429 answers by window.", labels=["window"])
-        for window, count in counts.refusals.items():
-            refusals.add_metric([window], count)
-        yield refusals
-        yield CounterMetricFamily("petstore_bans", "Bans that began.", value=counts.bans)
-        unauthorized = CounterMetricFamily("petstore_unauthorized", "401 answers by cause.", labels=["cause"])
-        for cause, count in counts.unauthorized.items():
-            unauthorized.add_metric([cause], count)
-        yield unauthorized
-        yield from _limiter_metrics(counts)
-        commits = HistogramMetricFamily(
-            "petstore_store_commit_seconds", "Time of a group commit, with its fsync."
-        )
-        commits.add_metric([], counts.commits.buckets(COMMIT_BOUNDS), counts.commits.total)
-        yield commits
-        yield CounterMetricFamily("petstore_store_writes", "Writes in those commits.", value=counts.writes)
-        build = GaugeMetricFamily(
-            "petstore_build_info", "This program.", labels=["version", "commit", "python"]
-        )
-        build.add_metric([__version__, self._commit, platform.python_version()], 1)
-        yield build
-        yield CounterMetricFamily(
-            "petstore_log_lines_dropped", "Log lines that were not written.", value=counts.lines_dropped
-        )
+        numbers = self._all()
+        yield from families(numbers.counts, numbers.levels)
+        yield program(self._commit)
+        for local in self._local:
+            yield from local()
 
-    def _all(self) -> Counts:
-        """This process's counts and, as they left them, those of the other workers."""
-        counts = copy.deepcopy(self._counts)
-        counts.lines_dropped = self._lines_dropped()
-        if self._shared is not None:
-            try:
-                self._shared.add_others(counts)
-            except (OSError, msgspec.MsgspecError) as error:
-                _log.warning("counts of other workers not read", reason=str(error))
-        return counts
+    def _own(self) -> Numbers:
+        for source in self._sources:
+            source(self._counts, self._levels)
+        return Numbers(self._counts, self._levels)
 
-
-def _limiter_metrics(counts: Counts) -> Iterable[Metric]:
-    yield GaugeMetricFamily(
-        "petstore_limiter_outage", "Processes that can't reach the shared counters.", value=counts.in_outage
-    )
-    yield CounterMetricFamily(
-        "petstore_limiter_outages", "Times that a process lost the shared counters.", value=counts.outages
-    )
-    yield CounterMetricFamily(
-        "petstore_limiter_local_decisions",
-        "Requests decided without the shared counters.",
-        value=counts.local_decisions,
-    )
-    round_trips = HistogramMetricFamily(
-        "petstore_limiter_round_trip_seconds", "Time of one call to the shared counters."
-    )
-    round_trips.add_metric([], counts.round_trips.buckets(ROUND_TRIP_BOUNDS), counts.round_trips.total)
-    yield round_trips
-
-
-def _request_metrics(counts: Counts) -> Iterable[Metric]:
-    requests = CounterMetricFamily(
-        "petstore_requests", "Answers by operation and status.", labels=["operation", "status"]
-    )
-    latencies: dict[str, Histogram] = {}
-    for (operation, status), answers in counts.answers.items():
-        requests.add_metric([operation, str(status)], sum(answers.counts))
-        latencies.setdefault(operation, Histogram.of(LATENCY_BOUNDS)).add(answers)
-    yield requests
-    latency = HistogramMetricFamily(
-        "petstore_request_seconds",
-        "Time from the request's head to the end of its answer.",
-        labels=["operation"],
-    )
-    for operation, histogram in latencies.items():
-        latency.add_metric([operation], histogram.buckets(LATENCY_BOUNDS), histogram.total)
-    yield latency
+    def _all(self) -> Numbers:
+        """The numbers of all workers, as each has left them; of this one, just now."""
+        if self._shared is None:
+            return self._own()
+        self.share()
+        try:
+            return self._shared.total(self._own())
+        except (OSError, msgspec.MsgspecError) as error:
+            _log.warning("counts of other workers not read", reason=str(error))
+            return self._own()

@@ -14,7 +14,7 @@ from petstore.errors import ConfigurationError
 from petstore.keys import KeyRepository
 from petstore.pets import PetRepository
 from petstore.quota import Ledger, SharedLedger
-from petstore.storage.observer import StoreObserver
+from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.usage import UsageRepository
 from petstore.versions import Publisher, VersionSource
 
@@ -43,6 +43,10 @@ class Store(Protocol):
     @property
     def ledger(self) -> Ledger:
         """Where counters survive a restart."""
+        ...
+
+    def load(self) -> StoreLoad:
+        """What is under way now."""
         ...
 
     async def probe(self) -> None:

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import msgspec
+
+
+class StoreLoad(msgspec.Struct, frozen=True):
+    """What is under way: SQLite has a queue of writes, PostgreSQL a pool of connections."""
+
+    writes_waiting: int = 0
+    pool_in_use: int = 0
+    pool_waiting: int = 0
+    pool_open: int = 0
+
 
 class StoreObserver(Protocol):
     """Receives timings in seconds."""

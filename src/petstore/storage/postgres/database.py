@@ -18,7 +18,7 @@ import asyncpg
 from petstore.clock import Clock
 from petstore.errors import StoreUnavailable
 from petstore.storage.failures import NOTHING_STORED, UNKNOWN
-from petstore.storage.observer import StoreObserver
+from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.postgres.connection import Tuning, connect
 from petstore.storage.postgres.faults import (
     Repeatable,
@@ -55,6 +55,11 @@ class Database:
         self._settling: set[asyncio.Task[Any]] = set()
         self._leaving: set[asyncio.Task[Any]] = set()
         self._closing = asyncio.Event()
+
+    def load(self) -> StoreLoad:
+        """How much of the pool is in use, and how many wait for it."""
+        pool = self._pool
+        return StoreLoad(pool_in_use=pool.in_use, pool_waiting=pool.waiting, pool_open=pool.open)
 
     async def fetch(self, sql: str, *arguments: object) -> list[Any]:
         """The rows of a query. Raises StoreUnavailable."""

@@ -27,12 +27,26 @@ class Pool:
     def __init__(self, connect: Connect, clock: Clock, size: int, timeout_seconds: float, crowd: int) -> None:
         self._connect = connect
         self._clock = clock
-        self._free = size
+        self._size = self._free = size
         self._timeout = timeout_seconds
         self._crowd = crowd
         self._idle: list[tuple[Connection, float]] = []
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._closed = False
+
+    @property
+    def in_use(self) -> int:
+        """Connections that somebody has, or is opening."""
+        return self._size - self._free
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def open(self) -> int:
+        """Connections that there are, idle ones included."""
+        return self.in_use + len(self._idle)
 
     async def acquire(self) -> Connection:
         """A connection for the caller alone, until `release`.

@@ -6,7 +6,7 @@ from petstore.clock import Clock
 from petstore.keys import KeyRepository
 from petstore.pets import IDEMPOTENCY_KEPT_MS, PetRepository
 from petstore.quota import SharedLedger
-from petstore.storage.observer import StoreObserver
+from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.postgres.accounts import PostgresKeys
 from petstore.storage.postgres.clocks import moment_ms, steered_ms
 from petstore.storage.postgres.connection import Tuning
@@ -53,6 +53,9 @@ class PostgresStore:
         self._shares_counters = False
         self._asks_server = steered_ms(clock) is None
         self._probing: Shared[None, None] = Shared(self._probe)
+
+    def load(self) -> StoreLoad:
+        return self._database.load()
 
     async def probe(self) -> None:
         await self._probing.answer(None)

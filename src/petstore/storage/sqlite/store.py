@@ -10,7 +10,7 @@ from petstore.clock import Clock
 from petstore.keys import KeyRepository
 from petstore.pets import IDEMPOTENCY_KEPT_MS, PetRepository
 from petstore.quota import Ledger
-from petstore.storage.observer import StoreObserver
+from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.sqlite.accounts import SqliteKeys
 from petstore.storage.sqlite.connection import open_reader, open_writer, translated
 from petstore.storage.sqlite.pets import SqlitePets
@@ -44,6 +44,9 @@ class SqliteStore:
         self.usage: UsageRepository = SqliteUsage(self._reader)
         self.ledger: Ledger = SqliteLedger(self._reader, self._writer)
         self.versions: VersionSource = turn
+
+    def load(self) -> StoreLoad:
+        return StoreLoad(writes_waiting=self._writer.waiting)
 
     async def probe(self) -> None:
         with translated():

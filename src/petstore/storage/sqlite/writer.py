@@ -59,6 +59,11 @@ class Writer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="petstore-writer", daemon=True)
 
+    @property
+    def waiting(self) -> int:
+        """Writes that were taken and are not answered yet."""
+        return self._waiting
+
     async def submit(self, job: Callable[[apsw.Connection], _T]) -> _T:
         """Carry out `job` inside a transaction; its result is durable when this returns.
 

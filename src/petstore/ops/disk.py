@@ -1,0 +1,43 @@
+"""What the database takes on its disk, and what is free there, by the file system alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+_LOG = "-wal"
+BACKUP_MARK = ".last-backup"
+
+
+def database_metrics(path: Path) -> Callable[[], Iterable[Metric]]:
+    """The metrics of a SQLite file, which are the same whichever worker is asked."""
+
+    def read() -> Iterable[Metric]:
+        log, mark = Path(f"{path}{_LOG}"), Path(f"{path}{BACKUP_MARK}")
+        for name, text, value in (
+            ("petstore_database_bytes", "Size of the database.", _stat(path, "st_size")),
+            ("petstore_database_log_bytes", "Size of SQLite's log.", _stat(log, "st_size")),
+            ("petstore_disk_free_bytes", "Room on the database's disk.", _free(path.parent)),
+            ("petstore_backup_timestamp_seconds", "The last sound backup, or 0.", _stat(mark, "st_mtime")),
+        ):
+            yield GaugeMetricFamily(name, text, value=value)
+
+    return read
+
+
+def _stat(path: Path, field: str) -> float:
+    try:
+        return float(getattr(path.stat(), field))
+    except OSError:
+        return 0
+
+
+def _free(directory: Path) -> float:
+    try:
+        found = os.statvfs(directory)
+    except OSError:
+        return 0
+    return float(found.f_bavail * found.f_frsize)

@@ -1,0 +1,88 @@
+"""What the system knows of this process: memory, processor time, descriptors, and when it began (Linux).
+
+Elsewhere these numbers stay at 0.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Callable
+from pathlib import Path
+
+from petstore.ops.counts import Counts, Levels
+
+# Places after the name in /proc/PID/stat, which may hold spaces and brackets: proc(5), fields 22 to 24.
+_STARTED, _VIRTUAL, _RESIDENT = 19, 20, 21
+# What granian opens for itself when it begins to serve; tests/e2e/test_metrics.py counts them.
+_SERVER_DESCRIPTORS = 6
+
+
+def _stat(process: int | str) -> list[str]:
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return text.rpartition(")")[2].split()
+
+
+def started_ticks(process: int) -> int | None:
+    """When a process began, in ticks since the machine did; None when there is no such process."""
+    fields = _stat(process)
+    return int(fields[_STARTED]) if fields else None
+
+
+def open_descriptors() -> int:
+    """How many this process has open."""
+    try:
+        # The number itself since Linux 6.2: a list of 16,000 would hold requests up for milliseconds.
+        folder = Path("/proc/self/fd")
+        return folder.stat().st_size or sum(1 for _ in folder.iterdir()) - 1
+    except OSError:
+        return 0
+
+
+class Connections:
+    """Counts connections of clients by the descriptors that were opened since this was made, which is cheap.
+
+    `others` tells how many of them lead to PostgreSQL. One more or less is possible, while a file is open.
+    """
+
+    def __init__(self, others: Callable[[], int]) -> None:
+        self._others = others
+        self._before = open_descriptors() - others()
+
+    def count(self) -> int:
+        return max(0, open_descriptors() - self._others() - self._before - _SERVER_DESCRIPTORS)
+
+
+class ProcessUse:
+    """Reads the numbers of this process, about 50 microseconds each time."""
+
+    def __init__(self) -> None:
+        self._page_bytes = resource.getpagesize()
+        self._ticks = os.sysconf("SC_CLK_TCK")
+        self._booted_at = _booted_at()
+
+    def read(self, counts: Counts, levels: Levels) -> None:
+        """Put them where the other numbers are."""
+        use = resource.getrusage(resource.RUSAGE_SELF)
+        counts.cpu_seconds = use.ru_utime + use.ru_stime
+        levels.open_descriptors = open_descriptors()
+        levels.max_descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        fields = _stat("self")
+        if fields:
+            levels.virtual_bytes = int(fields[_VIRTUAL])
+            levels.resident_bytes = int(fields[_RESIDENT]) * self._page_bytes
+            levels.started_at = self._booted_at + int(fields[_STARTED]) / self._ticks
+
+
+def _booted_at() -> int:
+    """When the machine began, in seconds since 1970."""
+    try:
+        for line in Path("/proc/stat").read_text(encoding="utf-8").splitlines():
+            if line.startswith("btime "):
+                return int(line.split()[1])
+    except OSError:
+        pass
+    return 0
