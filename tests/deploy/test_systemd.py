@@ -124,8 +124,8 @@ class TestInstallation:
 
     def test_the_settings_file_loads(self, tmp_path: Path) -> None:
         """As it is, with SQLite where the units may write; and with the lines that are commented out."""
-        text = (SYSTEMD / "petstore.toml").read_text(encoding="utf-8")
-        settings = config.load({"PETSTORE_CONFIG": str(SYSTEMD / "petstore.toml")})
+        text = (SYSTEMD / "settings.toml").read_text(encoding="utf-8")
+        settings = config.load({"PETSTORE_CONFIG": str(SYSTEMD / "settings.toml")})
         assert settings.database_url == "sqlite:////var/lib/petstore/petstore.db"
         assert dict(unit("petstore.service"))["WorkingDirectory"] == "/var/lib/petstore"
         whole = re.sub(r"^#(?=\w+ = )", "", text.replace('database_url = "sqlite', "#", 1), flags=re.M)

@@ -9,9 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from petstore.config import TABLE
 from petstore.keys import Grant
 from petstore.ops.access_log import AccessEntry, AccessFormat
-from tests.docs.documents import ROOT, section, text_of
+from tests.architecture.sources import tracked
+from tests.docs.documents import ROOT, fences, section, text_of
 from tests.docs.sessions import run, steps, terminal, unmet
 from tests.support.service import Shop
 
@@ -64,6 +66,50 @@ def test_files_that_are_named_exist() -> None:
     named = re.findall(r"`(src/[\w./]+)`", DOCUMENT)
     assert named
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_what_is_to_be_installed_is_in_the_project() -> None:
+    """Every file that an `install` of the page brings somewhere is committed, where the page goes for it."""
+    known = {str(path) for path in tracked()}
+    found = []
+    place = ROOT
+    for language, block in fences(DOCUMENT):
+        for line in block.splitlines() if language == "sh" else ():
+            if line.startswith("cd "):
+                place = Path(line.removeprefix("cd ").replace("/opt/petstore", str(ROOT)))
+            if line.startswith("install "):
+                files = [word for word in re.split(r" -[mg] \S+| -\w+|\s+", line)[1:-1] if word]
+                found += [place / word.replace("/opt/petstore", str(ROOT)) for word in files]
+    assert len(found) >= 7
+    assert [str(path) for path in found if str(path) not in known] == []
+
+
+def test_every_unit_is_in_the_project() -> None:
+    """Those that the page starts, reloads or asks about."""
+    units = {path.name for path in (ROOT / "deploy" / "systemd").iterdir()}
+    words = re.findall(r"systemctl [a-z-]+ ((?:--now )?petstore[^`\n]*)", DOCUMENT)
+    named = {word for text in words for word in text.split() if word.startswith("petstore")}
+    assert named >= {"petstore.service", "petstore-backup.timer"}
+    assert {name for name in named if not {name, f"{name}.service"} & units} == set()
+
+
+def test_every_directory_is_made() -> None:
+    """The page and the files under deploy/systemd name the same ones."""
+    folder = ROOT / "deploy" / "systemd"
+    made = set(re.findall(r"^d (\S+)", text_of(folder / "petstore.tmpfiles"), re.M))
+    texts = [DOCUMENT, *(text_of(path) for path in folder.iterdir())]
+    named = {
+        found for text in texts for found in re.findall(r"(?:/etc|/var/lib|/var/backups)/petstore\b", text)
+    }
+    assert named == made
+
+
+def test_every_setting_exists() -> None:
+    """A reader who sets what the page names is not refused."""
+    known = {setting.variable for setting in TABLE if setting.variable}
+    known |= {f"{setting.variable}_FILE" for setting in TABLE if setting.secret} | {"PETSTORE_CONFIG"}
+    mistyped = {"PETSTORE_PROT"}  # an example of what is refused
+    assert set(re.findall(r"\bPETSTORE_[A-Z_]+", DOCUMENT)) - known == mistyped
 
 
 @pytest.mark.e2e
