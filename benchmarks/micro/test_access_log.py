@@ -8,10 +8,12 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from petstore.api.head import read_request
 from petstore.api.routes import Route
+from petstore.clock import SystemClock
 from petstore.config.values import networks
 from petstore.keys import Grant
 from petstore.ops.access_log import AccessEntry, AccessFormat
-from petstore.ops.logs import LogWriter
+from petstore.ops.incidents import Incidents
+from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
 from petstore.ops.observer import ApiObserver
 from petstore.quota import BanPolicy, decide
@@ -40,7 +42,7 @@ def _answer(benchmark: BenchmarkFixture, scope: dict[str, Any], log: Kept | None
     request = read_request(scope, _nothing)
     request.grant = GRANT
     decision = decide(AccountWindows(), None, GRANT, BanPolicy(), NOW_MS)
-    observer = ApiObserver(Metrics(), log, logs_addresses=True)
+    observer = ApiObserver(Metrics(), Incidents(SystemClock()), log, logs_addresses=True)
     benchmark(observer.answered, request, Route("/v1/pets", {}), "listPets", 200, b"[]", 0.001, decision)
 
 

@@ -42,6 +42,7 @@ from petstore.ops.access_log import AccessFormat
 from petstore.ops.counts import Counts, Levels
 from petstore.ops.disk import database_metrics
 from petstore.ops.endpoints import Endpoints
+from petstore.ops.incidents import Incidents
 from petstore.ops.journal import Journal
 from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
@@ -244,7 +245,8 @@ async def _join(settings: Settings, clock: Clock, log_writer: LogWriter, metrics
     store, limiter = counting.store, counting.limiter
     meter = UsageMeter()
     access_log = log_writer if settings.access_log else None
-    observer = ApiObserver(metrics, access_log, logs_addresses=settings.log_address != "off")
+    incidents = Incidents(clock)
+    observer = ApiObserver(metrics, incidents, access_log, logs_addresses=settings.log_address != "off")
     endpoints = Endpoints(
         probe=store.probe,
         metrics=metrics,
@@ -257,7 +259,7 @@ async def _join(settings: Settings, clock: Clock, log_writer: LogWriter, metrics
         meter=meter,
         save=counting.save,
         purge=store.purge,
-        share=metrics.share,
+        each_round=[metrics.share, incidents.look],
         clock=clock,
     )
     api = _build_api(settings, clock, store, limiter, meter, observer, metrics)

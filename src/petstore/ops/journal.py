@@ -1,13 +1,13 @@
 """Writes counters and usage to the ledger about once a second, and exactly at a clean stop.
 
-After a kill at most about one second of counts is lost. Its rhythm also drives the store's purge, and the
-sharing of metrics between workers.
+After a kill at most about one second of counts is lost. Its rhythm also drives the store's purge, the
+sharing of metrics between workers, and what is told of incidents.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 
 import structlog
 
@@ -35,14 +35,14 @@ class Journal:
         meter: UsageMeter,
         save: Callable[[LimiterState, UsageChanges], Awaitable[None]],
         purge: Callable[[int], Awaitable[None]],
-        share: Callable[[], None],
+        each_round: Collection[Callable[[], None]],
         clock: Clock,
     ) -> None:
         self._limiter = limiter
         self._meter = meter
         self._save = save
         self._purge = purge
-        self._share = share
+        self._each_round = each_round
         self._clock = clock
         self._state = LimiterState()
         self._usage = UsageChanges()
@@ -64,7 +64,7 @@ class Journal:
     async def run(self) -> None:
         """Until `stop`. Not to be cancelled: what is on its way to the ledger would be counted twice."""
         while await self._pause():
-            self._share()
+            self._begin_round()
             try:
                 await self.save()
                 now_ms = self._clock.now_ms()
@@ -76,11 +76,15 @@ class Journal:
             except Exception as error:
                 # The next round tries again: nothing may end the saving while the service goes on.
                 _log.error("counters not saved yet", exc_info=error)
-        self._share()
+        self._begin_round()
 
     def stop(self) -> None:
         """End `run` after what it is doing now."""
         self._stopping.set()
+
+    def _begin_round(self) -> None:
+        for step in self._each_round:
+            step()
 
     async def _pause(self) -> bool:
         """Wait for the next round; False when there is none."""

@@ -13,6 +13,7 @@ from petstore.decisions import AnyDecision
 from petstore.keys import Grant
 from petstore.ops.access_log import FORWARDED_MAX_BYTES, AccessEntry, known_method
 from petstore.ops.counts import LATENCY_BOUNDS, Histogram
+from petstore.ops.incidents import Incidents
 from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
 
@@ -43,8 +44,11 @@ class Found(Protocol):
 class ApiObserver:
     """Implements api.app.Observer. Without addresses in the log, none is looked at."""
 
-    def __init__(self, metrics: Metrics, access_log: LogWriter | None, *, logs_addresses: bool) -> None:
+    def __init__(
+        self, metrics: Metrics, incidents: Incidents, access_log: LogWriter | None, *, logs_addresses: bool
+    ) -> None:
         self._metrics = metrics
+        self._incidents = incidents
         self._latencies: dict[tuple[str, int], Histogram] = {}
         self._access_log = access_log
         self._logs_addresses = logs_addresses
@@ -62,11 +66,12 @@ class ApiObserver:
         latencies = self._latencies.get((operation, status))
         if latencies is None:
             latencies = self._latencies[operation, status] = self._metrics.latencies(operation, status)
-        # Histogram.observe without the call, since every answer comes here.
-        latencies.counts[bisect_left(LATENCY_BOUNDS, seconds)] += 1
+        latencies.counts[bisect_left(LATENCY_BOUNDS, seconds)] += 1  # Histogram.observe without the call
         latencies.total += seconds
         if status in {429, 401}:
             self._count_refusal(request, status, decision)
+        if self._incidents.bans and request.grant is not None:
+            self._incidents.answered(request.grant, decision)
         if self._access_log is not None:
             client, forwarded_for = None, b""
             if self._logs_addresses:
@@ -95,11 +100,13 @@ class ApiObserver:
         else:
             window = "ban" if decision.banned else decision.binding.name
             self._metrics.refused(window, ban_began=decision.ban_began)
+            if decision.ban_began and request.grant is not None:
+                self._incidents.ban_began(request.grant, decision)
 
     def failed(self, request: Answered, operation: str, error: Exception, *, expected: bool) -> None:
         request_id = request.request_id.decode("ascii")
         if expected:
-            _log.warning("store unavailable", request_id=request_id, operation=operation, reason=str(error))
+            self._incidents.store_failed(str(error), request_id, operation)
         else:
             _log.error("unexpected error", request_id=request_id, operation=operation, exc_info=error)
 
