@@ -12,6 +12,7 @@ import pytest
 from petstore.errors import StoreUnavailable
 from petstore.pets import NewPet
 from petstore.storage import Store, StoreOptions, open_storage
+from petstore.storage.postgres.sharing import Shared
 from petstore.storage.postgres.versions import SnapshotSource
 from petstore.versions import UNKNOWN, Versions
 from tests.support.clock import ManualClock
@@ -52,23 +53,13 @@ def of(text: str) -> Versions:
 class TestSharing:
     """Who waits at the same time shares a question."""
 
-    async def test_one_question_for_all_who_came_before_it(
+    async def test_one_question_for_all_who_come_while_another_is_on_its_way(
         self, database: Database, source: SnapshotSource
     ) -> None:
-        """A hundred requests of one moment."""
-        waiting = [asyncio.create_task(source.current()) for _ in range(100)]
-        await until(lambda: database.asked == 1)
-        database.answer("1:1:")
-        assert set(await asyncio.gather(*waiting)) == {of("1:1:")}
-        assert database.asked == 1
-
-    async def test_who_comes_after_the_question_gets_a_later_answer(
-        self, database: Database, source: SnapshotSource
-    ) -> None:
-        """Never the answer to a question from before; they share the next one, however many."""
+        """A hundred requests: none gets the answer to the question from before it came."""
         first = asyncio.create_task(source.current())
         await until(lambda: database.asked == 1)
-        later = [asyncio.create_task(source.current()) for _ in range(10)]
+        later = [asyncio.create_task(source.current()) for _ in range(100)]
         for _ in range(5):
             await asyncio.sleep(0)
         assert database.asked == 1
@@ -77,33 +68,59 @@ class TestSharing:
         await until(lambda: database.asked == 2)
         database.answer("2:2:")
         assert set(await asyncio.gather(*later)) == {of("2:2:")}
+        assert database.asked == 2
 
     async def test_a_failure_is_for_those_who_shared_it(
         self, database: Database, source: SnapshotSource
     ) -> None:
         """The next ones ask anew."""
-        failing = [asyncio.create_task(source.current()) for _ in range(3)]
+        first = asyncio.create_task(source.current())
         await until(lambda: database.asked == 1)
+        failing = [asyncio.create_task(source.current()) for _ in range(3)]
+        await asyncio.sleep(0)
+        database.answer("1:1:")
+        assert await first == of("1:1:")
+        await until(lambda: database.asked == 2)
         good = asyncio.create_task(source.current())
         await asyncio.sleep(0)
         database.answers[-1].set_exception(StoreUnavailable("gone"))
         results = await asyncio.gather(*failing, return_exceptions=True)
         assert all(isinstance(result, StoreUnavailable) for result in results)
-        await until(lambda: database.asked == 2)
-        database.answer("2:2:")
-        assert await good == of("2:2:")
+        await until(lambda: database.asked == 3)
+        database.answer("3:3:")
+        assert await good == of("3:3:")
 
     async def test_a_request_that_goes_away_takes_no_answer_with_it(
         self, database: Database, source: SnapshotSource
     ) -> None:
-        """The first of them is cancelled, the question goes on for the others."""
-        first, second = asyncio.create_task(source.current()), asyncio.create_task(source.current())
+        """Neither the one that asked for itself, nor the first of those who share the next question."""
+        first = asyncio.create_task(source.current())
         await until(lambda: database.asked == 1)
-        first.cancel()
+        second, third = asyncio.create_task(source.current()), asyncio.create_task(source.current())
         await asyncio.sleep(0)
-        database.answer("1:1:")
-        assert await second == of("1:1:")
-        assert first.cancelled()
+        first.cancel()
+        second.cancel()
+        await until(lambda: database.asked == 2)
+        database.answer("2:2:")
+        assert await third == of("2:2:")
+        assert (first.cancelled(), second.cancelled()) == (True, True)
+
+    async def test_a_question_without_an_answer_holds_up_nobody_for_long(self) -> None:
+        """Its connection may be dead, which is noticed later: the next question goes another way."""
+        asked: list[set[int]] = []
+
+        async def ask(wanted: set[int]) -> int:
+            asked.append(wanted)
+            if len(asked) == 1:
+                await asyncio.Event().wait()
+            return sum(wanted)
+
+        shared = Shared(ask, patience_seconds=0.01)
+        silent = asyncio.create_task(shared.answer(1))
+        await until(lambda: asked == [{1}])
+        assert await asyncio.gather(*(shared.answer(number) for number in (2, 3, 3))) == [5, 5, 5]
+        assert await shared.answer(4) == 4
+        silent.cancel()
 
     async def test_nothing_is_known_before_the_first_answer(
         self, database: Database, source: SnapshotSource

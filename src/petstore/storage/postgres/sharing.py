@@ -8,36 +8,51 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K")
 T = TypeVar("T")
+_PATIENCE_SECONDS = 1.0
 
 
 class Shared(Generic[K, T]):
     """Whoever comes while a query is on its way shares the next one, which is sent later than they came.
 
-    So each answer is as new as every request that uses it, and however many ask, they take one connection at
-    most. Those who wait are bounded by the connections that the listener accepts. A failure is for those who
-    shared the query.
+    So each answer is as new as every request that uses it, and however many ask, they take one connection,
+    and one more for each second in which the server does not answer. Those who wait are bounded by the
+    connections that the listener accepts. A failure is for those who shared the query.
     """
 
-    def __init__(self, ask: Callable[[set[K]], Awaitable[T]]) -> None:
+    def __init__(
+        self, ask: Callable[[set[K]], Awaitable[T]], patience_seconds: float = _PATIENCE_SECONDS
+    ) -> None:
         self._ask = ask
+        self._patience = patience_seconds
         self._wanted: set[K] = set()
+        self._under_way: asyncio.Future[None] | None = None
         self._next: asyncio.Task[T] | None = None
-        self._sent: asyncio.Task[T] | None = None
 
     async def answer(self, wanted: K) -> T:
         """What `ask` returns for a set that `wanted` is in."""
+        before = self._under_way
         if self._next is None:
-            self._next = asyncio.get_running_loop().create_task(self._send(self._sent))
+            if before is None:
+                return await self._send({wanted})
+            self._next = asyncio.get_running_loop().create_task(self._send_next(before))
             self._next.add_done_callback(_look_at)
         self._wanted.add(wanted)
         return await asyncio.shield(self._next)  # others wait for it too
 
-    async def _send(self, before: asyncio.Task[T] | None) -> T:
-        if before is not None and not before.done():
-            await asyncio.wait([before])
-        self._sent, self._next = self._next, None
+    async def _send_next(self, before: asyncio.Future[None]) -> T:
+        await asyncio.wait([before], timeout=self._patience)
         wanted, self._wanted = self._wanted, set()
-        return await self._ask(wanted)
+        self._next = None
+        return await self._send(wanted)
+
+    async def _send(self, wanted: set[K]) -> T:
+        answered = self._under_way = asyncio.get_running_loop().create_future()
+        try:
+            return await self._ask(wanted)
+        finally:
+            answered.set_result(None)
+            if self._under_way is answered:
+                self._under_way = None
 
 
 def _look_at(task: asyncio.Task[T]) -> None:
