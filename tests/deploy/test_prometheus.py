@@ -1,0 +1,130 @@
+"""deploy/prometheus/rules.yaml: alerts that fire when they should, by promtool and on real metrics."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.deploy.files import DEPLOY
+from tests.docs.documents import ROOT, section, text_of
+from tests.support.postgres import absent
+from tests.support.service import Shop
+
+RULES = DEPLOY / "prometheus" / "rules.yaml"
+ALERTS = {rule["alert"]: rule for rule in yaml.safe_load(RULES.read_text("utf-8"))["groups"][0]["rules"]}
+JOB = 'instance="a:8080",job="petstore"'
+
+# Series, a minute apart, that an alert is for: Prometheus' notation, start+step x times.
+TROUBLE = {
+    "PetstoreInternalError": {'petstore_requests_total{operation="listPets",status="500"}': "0x50 1x200"},
+    "PetstoreUnavailable": {
+        'petstore_requests_total{operation="listPets",status="503"}': "0+60x250",
+        'petstore_requests_total{operation="listPets",status="200"}': "0+600x250",
+    },
+    "PetstoreLimiterOutage": {"petstore_limiter_outage": "0x50 1x200"},
+    "PetstoreCountersNotSaved": {"petstore_counters_saved_timestamp_seconds": "0x250"},
+    "PetstoreStoreCrowded": {"petstore_store_writes_waiting": "600x250", "petstore_pool_waiting": "0x250"},
+    "PetstoreCommitsSlow": {
+        'petstore_store_commit_seconds_bucket{le="0.25"}': "0+9x250",
+        'petstore_store_commit_seconds_bucket{le="1.0"}': "0+10x250",
+        'petstore_store_commit_seconds_bucket{le="+Inf"}': "0+10x250",
+    },
+    "PetstoreDiskFills": {"petstore_disk_free_bytes": "1000000000-3000000x250"},
+    "PetstoreDescriptorsFill": {"process_open_fds": "900x250", "process_max_fds": "1000x250"},
+    "PetstoreBackupOld": {"petstore_backup_timestamp_seconds": "-200000x250"},
+    "PetstoreKeysTried": {'petstore_refusals_total{window="address"}': "0x50 1+1x200"},
+    "PetstoreBans": {"petstore_bans_total": "0x50 1x200"},
+    "PetstoreLogLinesDropped": {"petstore_log_lines_dropped_total": "0x50 1+1x200"},
+    "PetstoreDown": {"up": "1x50 0x200"},
+}
+
+
+def promtool(*words: str | Path, text: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+    """Where it is missing, skip, and fail when CI is set."""
+    program = shutil.which("promtool")
+    if program is None:
+        absent("promtool (package prometheus)")
+    return subprocess.run([program, *words], input=text, capture_output=True, timeout=50, check=False)
+
+
+def labelled(series: str) -> str:
+    """A series with the labels that Prometheus gives to what it scrapes."""
+    name, _, labels = series.rstrip("}").partition("{")
+    return f"{name}{{{labels},{JOB}}}" if labels else f"{name}{{{JOB}}}"
+
+
+async def healthy(shop: Shop) -> dict[str, str]:
+    """What a service shows that is used and well, for hours; the clock of promtool begins at 0."""
+    await shop.post({"name": "Rex", "categoryId": 1})
+    await shop.ask("GET", "/v1/pets")
+    text = (await shop.call("GET", "/metrics")).body.decode()
+    samples = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
+    series = {name: f"{float(value):f}x250" for name, _, value in samples}
+    moving = ("petstore_counters_saved_timestamp_seconds", "petstore_backup_timestamp_seconds")
+    return series | dict.fromkeys(moving, "0+60x250") | {"up": "1x250"}
+
+
+def fires(folder: Path, series: dict[str, str], alert: str | None) -> None:
+    """Of all alerts this one alone fires within four hours of these series; None: no one."""
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": labelled(name), "values": values} for name, values in series.items()],
+        "promql_expr_test": [
+            {
+                "expr": 'count by (alertname) (count_over_time(ALERTS{alertstate="firing"}[4h]))',
+                "eval_time": "240m",
+                "exp_samples": [{"labels": f'{{alertname="{alert}"}}', "value": 1}] if alert else [],
+            }
+        ],
+    }
+    file = folder / "test.yaml"
+    file.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "tests": [test]}), encoding="utf-8")
+    done = promtool("test", "rules", file)
+    assert done.returncode == 0, (done.stdout + done.stderr).decode()
+
+
+def test_rules_are_rules() -> None:
+    """promtool reads the file, with every expression and template in it."""
+    done = promtool("check", "rules", RULES)
+    assert done.returncode == 0, (done.stdout + done.stderr).decode()
+
+
+async def test_metrics_are_metrics(shop: Shop) -> None:
+    """promtool has no remark about names, units, help and types of a real scrape."""
+    done = promtool("check", "metrics", text=(await shop.call("GET", "/metrics")).body)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+async def test_a_healthy_service_is_silent(shop: Shop, tmp_path: Path) -> None:
+    """No alert on a real scrape that stays as it is."""
+    fires(tmp_path, await healthy(shop), None)
+
+
+@pytest.mark.parametrize("alert", ALERTS)
+async def test_an_alert_fires(shop: Shop, tmp_path: Path, alert: str) -> None:
+    """On its trouble, from the first event on, and no other alert does."""
+    fires(tmp_path, await healthy(shop) | TROUBLE[alert], alert)
+
+
+async def test_rules_ask_for_what_there_is(shop: Shop) -> None:
+    """Each metric in a rule is one of a real scrape: a misspelt one would never fire."""
+    text = (await shop.call("GET", "/metrics")).body.decode()
+    shown = set(re.findall(r"^(\w+)", text, re.M)) | {"up"}
+    asked = {
+        name for rule in ALERTS.values() for name in re.findall(r"(?:petstore|process)_\w+", rule["expr"])
+    }
+    assert asked
+    assert asked - shown == set()
+
+
+def test_the_page_for_operators_has_them_all() -> None:
+    """The table of alerts in docs/operations.md names each one, and no other."""
+    table = re.findall(
+        r"^\| `(Petstore\w+)` \|", section(text_of(ROOT / "docs/operations.md"), "Metrics"), re.M
+    )
+    assert sorted(table) == sorted(ALERTS)
