@@ -119,6 +119,11 @@ class PostgresServer:
         command = [self._programs / program, *arguments, "-D", self.folder / "data"]
         subprocess.run(command, **as_nobody(), check=True, capture_output=True, cwd=self.folder)
 
+    def follow(self, primary: PostgresServer) -> None:
+        """Become its standby, before the first start."""
+        shutil.rmtree(self.folder / "data")
+        self._run("pg_basebackup", "--write-recovery-conf", "--checkpoint=fast", "--dbname", primary.url())
+
     @property
     def log(self) -> str:
         """What the server said."""
