@@ -90,6 +90,7 @@ class Process:
             meter=self.meter,
             save=store.merge,
             purge=_nothing_to_purge,
+            try_write=_nothing_to_try,
             share=_nobody_to_tell,
             clock=self.clock,
         )
@@ -173,6 +174,9 @@ def _request(token: bytes, page: int) -> Request:
 
 
 async def _nothing_to_purge(now_ms: int) -> None: ...
+
+
+async def _nothing_to_try() -> None: ...
 
 
 def _nobody_to_tell() -> None: ...

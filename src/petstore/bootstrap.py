@@ -247,23 +247,25 @@ async def _join(settings: Settings, clock: Clock, log_writer: LogWriter, metrics
     access_log = log_writer if settings.access_log else None
     incidents = Incidents(clock)
     observer = ApiObserver(metrics, incidents, access_log, logs_addresses=settings.log_address != "off")
-    endpoints = Endpoints(
-        probe=store.probe,
-        metrics=metrics,
-        networks=settings.ops_networks,
-        trusted_proxies=settings.trusted_proxies,
-        limiter_outage=settings.limiter_outage if settings.valkey_url else None,
-    )
     journal = Journal(
         limiter=limiter,
         meter=meter,
         save=counting.save,
         purge=store.purge,
+        try_write=store.try_write,
         each_round=[metrics.share, incidents.look],
         clock=clock,
     )
     api = _build_api(settings, clock, store, limiter, meter, observer, metrics)
     _measure(settings, metrics, store, journal, log_writer)
+    endpoints = Endpoints(
+        probe=store.probe,
+        trouble=lambda: journal.trouble,
+        metrics=metrics,
+        networks=settings.ops_networks,
+        trusted_proxies=settings.trusted_proxies,
+        limiter_outage=settings.limiter_outage if settings.valkey_url else None,
+    )
     return Service(
         counting=counting,
         api=api,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -32,6 +33,8 @@ from petstore.versions import LEASE_SECONDS, Publisher, WaitingPublisher
 if TYPE_CHECKING:
     from petstore.storage.copying import CopiedTable
     from petstore.storage.postgres.connection import Tuning
+
+_CLOCK_TOLERANCE_MS = 300_000
 
 __all__ = ["CheckReport", "Restored", "SharedStore", "Store", "open_shared_store", "open_store"]
 
@@ -114,21 +117,38 @@ def lock_for_serving(settings: Settings) -> AbstractContextManager[object]:
     return lock.lock_for_serving(str(database_path(settings)), create=True)
 
 
-def warnings_before_start(settings: Settings) -> list[str]:
+def refuse_unwritable(settings: Settings) -> None:
+    """Raise ConfigurationError where this user can't write the database's file, which no time mends."""
+    if not uses_server(settings):
+        files.refuse_unwritable(str(database_path(settings)))
+
+
+def warnings_before_start(settings: Settings, clock: Clock) -> list[str]:
     """What somebody should see to, though the service starts: one line each."""
     if uses_server(settings):
         return []
     path = str(database_path(settings))
-    if not files.readable_by_others(path):
-        return []
-    return [f"Warning: {path} can be read by every user of this machine; chmod 600 {path} ends that."]
+    found = []
+    if files.readable_by_others(path):
+        found.append(f"{path} can be read by every user of this machine. To end that: chmod 600 {path}.")
+    newest_ms = upkeep.newest_ms(path, settings.busy_timeout)
+    if clock.now_ms() < newest_ms - _CLOCK_TOLERANCE_MS:
+        found.append(
+            f"The clock says {_text(clock.now_ms())}, and {path} has a record of {_text(newest_ms)}."
+            " Set the clock: limits, expiry of keys and usage go by it."
+        )
+    return found
+
+
+def _text(time_ms: int) -> str:
+    return f"{datetime.fromtimestamp(time_ms // 1_000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def database_path(settings: Settings) -> Path:
     """The database's file, which need not exist.
 
-    Raises ConfigurationError when its directory does not, and when it is a directory; Conflict when the
-    database is not a file.
+    Raises ConfigurationError when its directory does not or can't be entered, and when it is a directory;
+    Conflict when the database is not a file.
     """
     if uses_server(settings):
         raise Conflict(
@@ -136,6 +156,14 @@ def database_path(settings: Settings) -> Path:
             " copy it with pg_dump, and put a copy back with pg_restore."
         )
     path = Path(sqlite_path(settings.database_url))
+    try:
+        path.stat()
+    except PermissionError as error:
+        raise ConfigurationError(
+            f"PETSTORE_DATABASE_URL: this user may not enter a directory before {path}; allow that first."
+        ) from error
+    except OSError:
+        pass  # it need not exist
     if not path.absolute().parent.is_dir():
         raise ConfigurationError(
             f"PETSTORE_DATABASE_URL: there is no directory {path.absolute().parent}; make it first."

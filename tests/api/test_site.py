@@ -145,7 +145,10 @@ class TestHealth:
         """The status for everybody, the checks for the operator's networks only."""
         near, far = [await shop.call("GET", "/readyz", client=client) for client in ("127.0.0.1", OUTSIDE)]
         assert (near.status, far.status) == (200, 200)
-        assert near.json() == {"status": "ready", "checks": {"store": "ok", "accepting": "ok"}}
+        assert near.json() == {
+            "status": "ready",
+            "checks": {"store": "ok", "saving": "ok", "accepting": "ok"},
+        }
         assert far.json() == {"status": "ready"}
 
     async def test_not_ready_while_draining(self, shop: CheckedShop) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
+import apsw
 import pytest
 import structlog
 from structlog.testing import capture_logs
@@ -19,8 +20,12 @@ from petstore.keys import KEY_PATTERN
 from petstore.opening import lock_for_serving
 from petstore.ops import logs
 from tests.cli.conftest import Cli
+from tests.support.disk import mounted_disk
 from tests.support.postgres import fresh_database
+from tests.support.postgres import run as execute
 from tests.support.valkey import emptied_url
+
+Events = list[MutableMapping[str, Any]]
 
 
 class FakeSupervisor:
@@ -48,7 +53,7 @@ def started(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[MutableMapping[str, Any]]]:
+def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Events]:
     """The events that the parent logs."""
     output = logs.Output(descriptor=-1, as_json=True, is_journal=False)
     monkeypatch.setattr("petstore.bootstrap.start_log_of_parent", lambda _settings: output)
@@ -92,7 +97,7 @@ class TestFirstStart:
         assert KEY_PATTERN.search(result.stderr) is None
 
     def test_no_key_on_an_address_that_others_reach(
-        self, cli: Cli, started: list[dict[str, Any]], told: list[MutableMapping[str, Any]]
+        self, cli: Cli, started: list[dict[str, Any]], told: Events
     ):
         """The log of a public service holds no key; the operator is told how to issue one."""
         cli.settings |= {"PETSTORE_HOST": "0.0.0.0"}
@@ -111,6 +116,57 @@ class TestFirstStart:
             pytest.skip("this machine has no IPv6 loopback address")
         assert f"http://[::1]:{cli.settings['PETSTORE_PORT']}/v1" in result.stderr
         assert len(started) == 1
+
+
+class TestChecks:
+    """What is said before the first request rather than by the first failure."""
+
+    def test_a_clock_that_is_behind(self, cli: Cli, started: list[dict[str, Any]], told: Events):
+        """Of the newest record by more than five minutes: both times are told, and the service starts."""
+        cli.ok("accounts", "add", "shop", "--plan", "free")
+        cli.clock.advance(-300)
+        cli.ok("serve")
+        assert [event for event in told if event["event"] == "start check"] == []
+        cli.clock.advance(-1)
+        cli.ok("serve")
+        assert [event["message"] for event in told if event["event"] == "start check"] == [
+            f"The clock says 2027-01-15 07:55:29 UTC, and {cli.database} has a record of"
+            " 2027-01-15 08:00:30 UTC. Set the clock: limits, expiry of keys and usage go by it."
+        ]
+        assert len(started) == 2
+
+    def test_a_disk_without_room(self, cli: Cli, started: list[dict[str, Any]], told: Events):
+        """Reads are possible, so it starts; a line says why it is not ready."""
+        cli.ok("accounts", "add", "shop", "--plan", "free")
+        with mounted_disk() as disk:
+            disk.fail("write", apsw.FullError, suffix="-wal", times=10**9)
+            cli.ok("serve")
+        (warning,) = [event["message"] for event in told if event["event"] == "start check"]
+        assert "reads are served meanwhile. The store failed: the disk" in warning
+        assert len(started) == 1
+
+    def test_a_user_of_postgresql_who_may_only_read(self, cli: Cli, started: list[dict[str, Any]]):
+        """Exit code 78 and what to grant, instead of workers that die."""
+        with fresh_database() as url:
+            role = f"reads_{urlsplit(url).path[1:]}"
+            cli.settings["PETSTORE_DATABASE_URL"] = url
+            cli.ok("db", "migrate")
+            execute(url, f"CREATE ROLE {role} LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}")
+            try:
+                cli.settings["PETSTORE_DATABASE_URL"] = url.replace("petstore@", f"{role}@", 1)
+                assert "may not write to it; GRANT SELECT, INSERT" in cli.refused(78, "serve")
+            finally:
+                execute(url, f"DROP OWNED BY {role}; DROP ROLE {role}")
+        assert started == []
+
+    def test_a_copy_of_postgresql(self, cli: Cli, started: list[dict[str, Any]]):
+        """A standby may be promoted: the start is worth trying again."""
+        with fresh_database() as url:
+            cli.settings["PETSTORE_DATABASE_URL"] = url
+            cli.ok("db", "migrate")
+            execute(url, f"ALTER DATABASE {urlsplit(url).path[1:]} SET default_transaction_read_only = on")
+            assert "it is a copy that can't be written to" in cli.refused(75, "serve")
+        assert started == []
 
 
 class TestListener:

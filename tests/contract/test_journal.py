@@ -41,6 +41,11 @@ class Ledger:
             raise self.fails
         self.saved.append((copy.deepcopy(state), copy.deepcopy(usage)))
 
+    async def try_write(self) -> None:
+        if self.fails is not None:
+            self.failures += 1
+            raise self.fails
+
     async def purge(self, now_ms: int) -> None:
         self.purges.append(now_ms)
 
@@ -58,6 +63,7 @@ class Counting:
             meter=self.meter,
             save=self.ledger.save,
             purge=self.ledger.purge,
+            try_write=self.ledger.try_write,
             each_round=[],
             clock=clock,
         )

@@ -11,6 +11,7 @@ import apsw
 import pytest
 
 from petstore.errors import ConfigurationError, StoreUnavailable
+from petstore.ops import journal
 from petstore.pets import INT64_MAX, Idempotency, NewPet, PageQuery
 from petstore.plans import FREE
 from petstore.storage import Store, StoreOptions, open_storage
@@ -22,6 +23,7 @@ from petstore.storage.sqlite.writer import Writer
 from tests.support.clock import ManualClock
 from tests.support.disk import Disk, mounted_disk
 from tests.support.service import Shop, open_shop
+from tests.support.waiting import until
 
 REX = NewPet("Rex", 1)
 UNKNOWN = (
@@ -302,3 +304,49 @@ async def test_readiness_follows_the_store(shop: Shop, monkeypatch: pytest.Monke
     answer = await shop.call("GET", "/readyz")
     assert answer.status == 503
     assert "disk failed" in answer.json()["checks"]["store"]
+
+
+async def test_readiness_follows_the_saving_of_counters(
+    tmp_path: Path, clock: ManualClock, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reads go on while the disk is full, but who can't save for 10 s is not ready, until it can again."""
+    monkeypatch.setattr(journal, "INTERVAL_SECONDS", 0.001)
+    async with open_shop(tmp_path, clock) as shop:
+        running = shop.application.service.journal
+
+        async def ready() -> bool:
+            answer = await shop.call("GET", "/readyz")
+            assert (answer.status == 200) is (answer.json()["checks"]["saving"] == "ok")
+            return answer.status == 200
+
+        await until(lambda: running._saved_at is not None)
+        disk.fail("write", apsw.FullError, suffix="-wal", times=10**9)
+        assert (await shop.ask("GET", "/v1/pets")).status == 200
+        await until(lambda: bool(running._reason))
+        assert await ready()
+        clock.advance(9)
+        assert await ready()
+        clock.advance(1)
+        assert not await ready()
+        assert (await shop.ask("GET", "/v1/pets")).status == 200
+        disk.heal()
+        await until(lambda: not running._reason)
+        assert await ready()
+
+
+async def test_a_service_that_starts_without_room_is_not_ready(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the first round on, also when there is nothing to save yet."""
+    monkeypatch.setattr(journal, "INTERVAL_SECONDS", 0.001)
+    async with open_shop(tmp_path) as shop:
+        disk.fail("write", apsw.FullError, suffix="-wal", times=10**9)
+        await shop.restart()
+        running = shop.application.service.journal
+        await until(lambda: bool(running._reason))
+        answer = await shop.call("GET", "/readyz")
+        assert answer.status == 503
+        assert "not since the start: The store failed: the disk" in answer.json()["checks"]["saving"]
+        disk.heal()
+        await until(lambda: not running._reason)
+        assert (await shop.call("GET", "/readyz")).status == 200

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pwd
+import signal
 import stat
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -10,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.rights import with_mount
+from tests.support.rights import with_mount, without_rights
 from tests.support.server import PROGRAM, Server, environment, free_port, running_server
+from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-files")]
 
@@ -151,3 +155,92 @@ class TestModes:
             "petstore.db.before": 1_234,
             "petstore.db.lock": 1_234,
         }
+
+
+class TestUnwritable:
+    """What time does not mend ends the start with 78 and one line, so that it is not tried for ever."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Iterator[Path]:
+        """With a database in it, which is whole in the end."""
+        assert run("petstore.db", "db", "migrate", folder=tmp_path).returncode == 0
+        yield tmp_path
+        tmp_path.chmod(0o700)
+        assert run("petstore.db", "db", "check", folder=tmp_path).returncode == 0
+
+    def refusal(self, folder: Path, *prefix: str) -> str:
+        ended = run("petstore.db", "serve", folder=folder, prefix=prefix or without_rights())
+        assert ended.returncode == 78, ended.stderr
+        (line,) = ended.stderr.splitlines()
+        return line
+
+    @pytest.mark.parametrize("suffix", ["", "-wal", "-shm", ".lock"])
+    def test_a_file(self, folder: Path, suffix: str) -> None:
+        """Each of those that a server writes, with its owner and what to do."""
+        file = folder / f"petstore.db{suffix}"
+        file.touch()
+        file.chmod(0o400)
+        me = pwd.getpwuid(os.geteuid()).pw_name
+        assert self.refusal(folder) == (
+            f"petstore: {file} belongs to {me} and can't be written by {me}."
+            f" Correct its rights: chmod u+rw {file}."
+        )
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+    def test_a_file_of_somebody_else(self, folder: Path) -> None:
+        """A command was run as another user before the service was started."""
+        database = folder / "petstore.db"
+        os.chown(database, 1_234, 1_234)
+        assert f"{database} belongs to 1234" in self.refusal(folder)
+        os.chown(database, 0, 0)
+
+    def test_the_directory(self, folder: Path) -> None:
+        """SQLite's log can't be made in it."""
+        folder.chmod(0o500)
+        assert f"petstore: {folder} belongs to " in self.refusal(folder)
+
+    def test_a_directory_that_cannot_be_entered(self, folder: Path) -> None:
+        """Not to be taken for one that is absent."""
+        inner = folder / "inner"
+        inner.mkdir(mode=0)
+        ended = run("inner/x.db", "serve", folder=folder, prefix=without_rights())
+        assert (ended.returncode, "may not enter a directory" in ended.stderr) == (78, True)
+
+    def test_a_file_system_that_is_mounted_read_only(self, folder: Path) -> None:
+        """As after an error of the disk."""
+        prefix = with_mount("--bind", "-o", "ro", folder, folder)
+        assert "is on a file system that is mounted read-only" in self.refusal(folder, *prefix)
+
+
+class TestRoom:
+    """A disk without room passes: the service starts, reads, and is ready when it can write again."""
+
+    def test_without_any(self, tmp_path: Path) -> None:
+        """A line says so, and /readyz until there is room."""
+        place = tmp_path / "small"
+        place.mkdir()
+        prefix = with_mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", place)
+        with running_server(tmp_path, prefix=prefix, database_url=f"sqlite:///{place}/petstore.db") as server:
+            inside = Path(f"/proc/{server.pid}/root{place}")
+            key = server.key
+            with (inside / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+                while True:
+                    filler.write(b"x" * 4_096)
+            assert server.post({"name": "Rex", "categoryId": 1}, key=key).status == 503
+            os.kill(server.workers()[0], signal.SIGKILL)
+            wait_for(lambda: status(server, "/v1/pets", key) == 200, "the new worker to serve")
+            wait_for(lambda: status(server, "/readyz") == 503, "it to find that it can't save that request")
+            assert status(server, "/v1/pets", key) == 200
+            saving = server.request("GET", "/readyz").json()["checks"]["saving"]
+            assert "full" in saving
+            (inside / "filler").unlink()
+            wait_for(lambda: status(server, "/readyz") == 200, "the server to be ready again")
+            assert server.post({"name": "Rex", "categoryId": 1}, key=key).status == 201
+
+
+def status(server: Server, target: str, key: str = "") -> int:
+    """That of an answer; 0 while nobody answers."""
+    try:
+        return server.request("GET", target, key=key).status
+    except OSError:
+        return 0

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -165,12 +165,13 @@ def start_server(
     port: int | None = None,
     inherited: Collection[int] = (),
     program: Path = PROGRAM,
+    prefix: Sequence[str] = (),
     **settings: str | None,
 ) -> Server:
     """Start a server on `folder`/petstore.db and wait until it answers; end it with `terminate` or `kill`.
 
-    A setting that is None is not set; `inherited` are descriptors that it gets besides. Without `port` it is
-    a free one, and another one when somebody was quicker to take it.
+    A setting that is None is not set; `inherited` are descriptors that it gets besides, `prefix` is a command
+    that runs it. Without `port` it is a free one, and another one when somebody was quicker to take it.
     """
     database = folder / "petstore.db"
     for attempt in range(_ATTEMPTS):
@@ -186,7 +187,7 @@ def start_server(
         log_file = folder / f"server-{number}.log"
         with log_file.open("wb") as output:
             process = subprocess.Popen(
-                [program, "serve"],
+                [*prefix, program, "serve"],
                 cwd=folder,
                 env=environment({name: text for name, text in given.items() if text is not None}),
                 stdin=subprocess.DEVNULL,
@@ -216,10 +217,11 @@ def running_server(
     port: int | None = None,
     inherited: Collection[int] = (),
     program: Path = PROGRAM,
+    prefix: Sequence[str] = (),
     **settings: str | None,
 ) -> Iterator[Server]:
     """A server for the length of a block, stopped with SIGTERM and, should that fail, killed."""
-    server = start_server(folder, port=port, inherited=inherited, program=program, **settings)
+    server = start_server(folder, port=port, inherited=inherited, program=program, prefix=prefix, **settings)
     try:
         yield server
     finally:

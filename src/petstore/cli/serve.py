@@ -18,7 +18,7 @@ import structlog
 from petstore import __version__
 from petstore.cli.groups import examples
 from petstore.cli.running import Session, with_store
-from petstore.errors import Conflict
+from petstore.errors import Conflict, StoreUnavailable
 from petstore.plans import FREE
 
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ def serve(session: Session, workers: int | None) -> None:
     output = bootstrap.start_log_of_parent(settings)
     with contextlib.closing(_bind(settings)) as listener:
         connections = _raise_descriptor_limit()
+        opening.refuse_unwritable(settings)
         with opening.lock_for_serving(settings):
-            for warning in opening.warnings_before_start(settings):
+            for warning in opening.warnings_before_start(settings, session.clock):
                 _log.warning("start check", message=warning)
             migrating.migrate_for_serving(settings, session.clock, _MigrationEvents())
             welcome = partial(_welcome, settings, may_show_key=not output.is_journal)
@@ -109,6 +110,7 @@ def _raise_descriptor_limit() -> int:
 
 async def _welcome(settings: Settings, store: Store, *, may_show_key: bool) -> None:
     """Tell where the service listens; on a first start on loopback, with a key that works."""
+    await _try_to_write(settings, store)
     here = f"http://{_url_host(settings.host)}:{settings.port}"
     public = f", for clients at {settings.base_url}" if settings.base_url else ""
     _log.info(
@@ -140,6 +142,22 @@ def _show_key(secret: str, here: str) -> None:
     say("\nFirst start: here is a key on the Free plan for the account 'local'. It is shown only now.\n")
     say(f"  {secret}\n\nTry it:\n")
     say(f"  curl -i -H 'Authorization: Bearer {secret}' {here}/v1/pets\n")
+
+
+async def _try_to_write(settings: Settings, store: Store) -> None:
+    """Say it when a file can't be written at the moment, as on a full disk: reads can be served all the same.
+
+    Raises StoreUnavailable for a server, without which there is nothing, and ConfigurationError.
+    """
+    from petstore import opening
+
+    try:
+        await store.try_write()
+    except StoreUnavailable as error:
+        if opening.uses_server(settings):
+            raise
+        message = f"Not ready until something can be written; reads are served meanwhile. {error.message}"
+        _log.warning("start check", message=message)
 
 
 def _url_host(host: str) -> str:

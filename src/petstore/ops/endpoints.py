@@ -18,7 +18,8 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Endpoints:
-    """The three endpoints. `probe` raises StoreUnavailable when the store does not answer.
+    """The three endpoints. `probe` raises StoreUnavailable when the store does not answer, and `trouble` says
+    why counters could not be saved for too long, if so.
 
     `limiter_outage` is what becomes of requests while shared counters are out of reach; None: there are none.
     """
@@ -27,12 +28,14 @@ class Endpoints:
         self,
         *,
         probe: Callable[[], Awaitable[None]],
+        trouble: Callable[[], str | None],
         metrics: Metrics,
         networks: Networks,
         trusted_proxies: Networks,
         limiter_outage: str | None = None,
     ) -> None:
         self._probe = probe
+        self._trouble = trouble
         self._metrics = metrics
         self._networks = networks
         self._trusted = trusted_proxies
@@ -58,6 +61,7 @@ class Endpoints:
             await self._probe()
         except StoreUnavailable as error:
             checks["store"] = error.message
+        checks["saving"] = self._trouble() or "ok"
         ready = all(result == "ok" for result in checks.values())
         if self._limiter_outage is not None:
             refuses = self._limiter_outage == "refuse"

@@ -18,6 +18,7 @@ from petstore.usage import UsageChanges, UsageMeter
 
 INTERVAL_SECONDS = 1.0
 _PURGE_EVERY_MS = 60_000
+_PATIENCE_SECONDS = 10
 
 _log = structlog.get_logger("petstore.journal")
 
@@ -35,6 +36,7 @@ class Journal:
         meter: UsageMeter,
         save: Callable[[LimiterState, UsageChanges], Awaitable[None]],
         purge: Callable[[int], Awaitable[None]],
+        try_write: Callable[[], Awaitable[None]],
         each_round: Collection[Callable[[], None]],
         clock: Clock,
     ) -> None:
@@ -42,13 +44,26 @@ class Journal:
         self._meter = meter
         self._save = save
         self._purge = purge
+        self._try_write = try_write
         self._each_round = each_round
         self._clock = clock
         self._state = LimiterState()
         self._usage = UsageChanges()
         self._purged_ms = clock.now_ms()
+        self._saved_at: float | None = None
+        self._reason = ""
         self._stopping = asyncio.Event()
         self.saved_ms = clock.now_ms()
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing was saved for 10 s, or since the start; None when all is well."""
+        if not self._reason:
+            return None
+        if self._saved_at is None:
+            return f"not since the start: {self._reason}"
+        seconds = self._clock.monotonic() - self._saved_at
+        return f"not for {seconds:.0f} s: {self._reason}" if seconds >= _PATIENCE_SECONDS else None
 
     async def save(self) -> None:
         """Write everything that is not yet in the ledger. Raises StoreUnavailable and keeps it then."""
@@ -59,6 +74,8 @@ class Journal:
         if state.windows or state.standings or usage.daily:
             await self._save(state, usage)
             self._state, self._usage = LimiterState(), UsageChanges()
+        elif self._saved_at is None or self._reason:  # else an idle service leaves the disk alone
+            await self._try_write()
         self.saved_ms = now_ms
 
     async def run(self) -> None:
@@ -71,10 +88,13 @@ class Journal:
                 if abs(now_ms - self._purged_ms) >= _PURGE_EVERY_MS:
                     self._purged_ms = now_ms
                     await self._purge(now_ms)
+                self._saved_at, self._reason = self._clock.monotonic(), ""
             except StoreUnavailable as error:
+                self._reason = error.message
                 _log.warning("counters not saved yet", reason=error.message)
             except Exception as error:
                 # The next round tries again: nothing may end the saving while the service goes on.
+                self._reason = "an unexpected error, which is in the log"
                 _log.error("counters not saved yet", exc_info=error)
         self._begin_round()
 

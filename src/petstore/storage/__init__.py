@@ -53,6 +53,13 @@ class Store(Protocol):
         """Raise StoreUnavailable unless the store answers."""
         ...
 
+    async def try_write(self) -> None:
+        """Carry out a write that changes nothing.
+
+        Raises StoreUnavailable when that fails, and ConfigurationError where no time will mend it.
+        """
+        ...
+
     async def is_empty(self) -> bool:
         """Whether no account exists: the mark of a first start."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from petstore.clock import Clock
+from petstore.errors import ConfigurationError, StoreUnavailable
 from petstore.keys import KeyRepository
 from petstore.pets import IDEMPOTENCY_KEPT_MS, PetRepository
 from petstore.quota import SharedLedger
@@ -11,6 +12,7 @@ from petstore.storage.postgres.accounts import PostgresKeys
 from petstore.storage.postgres.clocks import moment_ms, steered_ms
 from petstore.storage.postgres.connection import Tuning
 from petstore.storage.postgres.database import Database
+from petstore.storage.postgres.faults import is_refused
 from petstore.storage.postgres.pets import PostgresPets
 from petstore.storage.postgres.schema import prepare
 from petstore.storage.postgres.sharing import Shared
@@ -29,6 +31,7 @@ DELETE FROM idempotency_keys WHERE (account_id, key) IN (
 """
 
 
+_TRY_WRITE = "INSERT INTO usage_days SELECT * FROM usage_days WHERE false"
 _NOTE_SHARING = "INSERT INTO shared_counters DEFAULT VALUES ON CONFLICT DO NOTHING"
 
 
@@ -62,6 +65,17 @@ class PostgresStore:
 
     async def _probe(self, _: set[None]) -> None:
         await self._database.fetch("SELECT 1 FROM schema_migrations LIMIT 1")
+
+    async def try_write(self) -> None:
+        try:
+            await self._database.write_rows(_TRY_WRITE)
+        except StoreUnavailable as error:
+            if not is_refused(error.__cause__):
+                raise
+            raise ConfigurationError(
+                "The database can't be used: the user of PETSTORE_DATABASE_URL may not write to it;"
+                " GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO it."
+            ) from error
 
     async def is_empty(self) -> bool:
         return not await self._database.fetch("SELECT 1 FROM accounts LIMIT 1")

@@ -1,11 +1,14 @@
-"""The files of a database: made for their owner alone, whatever the umask says."""
+"""The files of a database: made for their owner alone, and checked before a server works with them."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import stat
 from pathlib import Path
+
+from petstore.errors import ConfigurationError
 
 _MODE = 0o600
 
@@ -34,3 +37,40 @@ def readable_by_others(file: str) -> bool:
     """Whether every user of the machine may read the file, and reach it in its directory."""
     path = Path(file).resolve()
     return bool(path.parent.stat().st_mode & stat.S_IXOTH and path.stat().st_mode & stat.S_IROTH)
+
+
+def refuse_unwritable(file: str) -> None:
+    """Raise ConfigurationError unless this user may write the database, its log and its directory.
+
+    SQLite would open what can't be written for reading, and a server would find out with its first write.
+    """
+    path = Path(file).resolve()
+    if os.statvfs(path.parent).f_flag & os.ST_RDONLY:
+        raise ConfigurationError(
+            f"{path} is on a file system that is mounted read-only. Mount it for writing, or name another"
+            " file with PETSTORE_DATABASE_URL."
+        )
+    for suffix in ("", "-wal", "-shm", ".lock"):
+        _refuse(Path(f"{path}{suffix}"), os.R_OK | os.W_OK, "rw")
+    _refuse(path.parent, os.R_OK | os.W_OK | os.X_OK, "rwx")
+
+
+def _refuse(path: Path, needed: int, modes: str) -> None:
+    if not path.exists() or os.access(path, needed):
+        return
+    owner, me = _name(path.stat().st_uid), _me()
+    remedy = f"chmod u+{modes} {path}" if owner == me else f"chown {me} {path}"
+    raise ConfigurationError(
+        f"{path} belongs to {owner} and can't be written by {me}. Correct its rights: {remedy}."
+    )
+
+
+def _me() -> str:
+    return _name(os.geteuid())
+
+
+def _name(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)

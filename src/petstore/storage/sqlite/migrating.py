@@ -26,7 +26,7 @@ def migrate(
 
     def back_up(schema: Schema) -> None:
         target = upkeep.free_name(f"{path}.before-migration-{schema.version}", clock)
-        report = upkeep.backup(path, target, busy_timeout_ms)
+        report = upkeep.backup(path, target, busy_timeout_ms, like=path)
         if report.problems:
             raise Conflict(f"{path} is damaged and was not migrated: {report.problems[0]}.")
         observer.backed_up(target)

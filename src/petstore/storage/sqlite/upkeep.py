@@ -21,6 +21,12 @@ from petstore.storage.sqlite import schema as schemas
 from petstore.storage.sqlite.lock import lock_for_serving
 from petstore.storage.sqlite.staging import SIDE_FILES, staged
 
+_NEWEST = (
+    "SELECT max(at) FROM (SELECT max(created_at_ms) AS at FROM accounts"
+    " UNION ALL SELECT max(created_at_ms) FROM api_keys"
+    " UNION ALL SELECT max(last_used_at_ms) FROM key_activity"
+    " UNION ALL SELECT max(minute_opened_ms) FROM account_windows)"
+)
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 
 
@@ -70,13 +76,27 @@ def _check(path: str, busy_timeout_ms: int) -> CheckReport:
         reader.close()
 
 
-def backup(path: str, target: str, busy_timeout_ms: int) -> CheckReport:
-    """Copy the database to a new file while it is in use; the copy appears whole or not at all."""
+def newest_ms(path: str, busy_timeout_ms: int) -> int:
+    """The latest time that an account, a key or a counter carries; 0 where nothing can be read."""
+    try:
+        reader = database.open_reader(path, busy_timeout_ms)
+        with contextlib.closing(reader), database.translated():
+            newest: int | None = reader.execute(_NEWEST).get
+    except StoreUnavailable:
+        return 0
+    return newest or 0
+
+
+def backup(path: str, target: str, busy_timeout_ms: int, like: str | None = None) -> CheckReport:
+    """Copy the database to a new file while it is in use; the copy appears whole or not at all.
+
+    Where root makes it, it belongs to the owner of `like`, or else of its directory.
+    """
     if not Path(path).exists():
         raise NotFound(f"There is no database {path}; nothing was backed up.")
     _refuse_to_overwrite(target)
     try:
-        with staged(path, target, busy_timeout_ms) as copy:
+        with staged(path, target, busy_timeout_ms, like) as copy:
             _refuse_to_overwrite(target)  # another backup may have been quicker
             _put_in_place(copy, target)
     except OSError as error:
