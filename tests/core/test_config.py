@@ -128,6 +128,11 @@ ROWS: dict[str, Row] = {
         [("61s", "at most 60s"), ("1h", "at most 60s"), ("10", "duration")],
     ),
     "workers": (1, [], [("0", "from 1 to 256"), ("257", "from 1 to 256")]),
+    "worker_timeout": (
+        30_000,
+        [("2s", 2_000), ("1h", 3_600_000)],
+        [("1s", "at least 2s"), ("2h", "at most 1h")],
+    ),
     "drain": (1_000, [("0s", 0), ("60s", 60_000)], [("61s", "at most 60s"), ("soon", "whole number")]),
     "database_timeout": (5_000, [("500ms", 500), ("8s", 8_000)], [("9s", "at most 8s")]),
     "database_pool": (10, [("1", 1), ("1000", 1_000)], [("0", "from 1 to 1000")]),

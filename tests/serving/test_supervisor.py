@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from structlog.testing import capture_logs
 
+from petstore.serving.job import WorkerFailed
 from petstore.serving.process import Process, Report
-from petstore.serving.supervisor import Supervisor, WorkerFailed
+from petstore.serving.supervisor import Supervisor
 from tests.support.clock import ManualClock
 
 Said = Callable[[], list[str]]
@@ -45,8 +46,9 @@ class Puppet(Process):
         super().__init__(pid, number, began, -1)
         self._sent = sent
 
-    def listen(self) -> None:
+    def listen(self, now: float) -> None:
         self.serves = True
+        self.heard_at = now
 
     def send(self, number: signal.Signals) -> None:
         self._sent.append((self.pid, number))
@@ -62,6 +64,7 @@ class Steered(Supervisor):
             overlap=True,
             hangup_stops=False,
             stop_seconds=1,
+            silence_seconds=30,
             monotonic=clock.monotonic,
         )
         self._clock = clock
@@ -150,14 +153,53 @@ class TestPolicy:
         supervisor = Steered(clock)
         supervisor._start(0)
         supervisor._start(1)
-        supervisor.serves(1)
         clock.advance(29)
+        supervisor.serves(1)
         supervisor._kill_overdue()
         assert (supervisor.sent, said()) == ([], [])
         clock.advance(1)
         supervisor._kill_overdue()
         assert supervisor.sent == [(2, signal.SIGKILL)]
-        assert said()[0] == "Worker 1 does not serve after 30 s."
+        assert said()[0] == "Worker 1 does not serve after 30 s; killing it."
+        supervisor._signals.close()
+
+    def test_a_worker_that_hangs_is_ended(self, said: Said) -> None:
+        """One that says nothing for the time of the setting; each word counts from then on."""
+        clock = ManualClock()
+        supervisor = Steered(clock)
+        for number in range(2):
+            supervisor._start(number)
+            supervisor.serves(number + 1)
+        clock.advance(20)
+        supervisor.serves(2)
+        clock.advance(9.9)
+        supervisor._kill_overdue()
+        assert (supervisor.sent, said()) == ([], [])
+        clock.advance(0.1)
+        supervisor._kill_overdue()
+        assert supervisor.sent == [(1, signal.SIGKILL)]
+        assert said() == ["Worker 0 has hung for 30 s; killing it."]
+        clock.advance(1)
+        supervisor._kill_overdue()  # the kernel may be slow with it
+        assert supervisor.sent == [(1, signal.SIGKILL)] * 2
+        supervisor._signals.close()
+
+    def test_time_that_the_parent_slept_does_not_count(self, said: Said) -> None:
+        """The machine was paused: the workers had no time to say anything either."""
+        clock = ManualClock()
+        supervisor = Steered(clock)
+        supervisor._start(0)
+        supervisor.serves(1)
+        supervisor._start(1)  # it does not serve yet
+        for _ in range(3):
+            supervisor._now.wait_begins()
+            clock.advance(3_600)
+            supervisor._now.wait_ended(1)
+            supervisor._kill_overdue()
+        assert (supervisor.sent, said()) == ([], [])
+        clock.advance(27)
+        supervisor._kill_overdue()
+        assert [pid for pid, _ in supervisor.sent] == [1, 2]
         supervisor._signals.close()
 
     @pytest.mark.parametrize("error", [ValueError("hush"), RecursionError(), OSError(), UnicodeError()])

@@ -21,8 +21,9 @@ from petstore.cli.groups import EXIT_REFUSED
 from petstore.clock import SystemClock
 from petstore.config import Settings
 from petstore.errors import ConfigurationError, PetstoreError
+from petstore.serving.job import WorkerFailed
 from petstore.serving.process import Report
-from petstore.serving.supervisor import Supervisor, WorkerFailed
+from petstore.serving.supervisor import Supervisor
 
 _log = structlog.get_logger("petstore.parent")
 
@@ -114,6 +115,7 @@ def supervise(settings: Settings, job: Serving) -> None:
         overlap=bool(settings.valkey_url),  # else the counters are in the one process
         hangup_stops=sys.stderr.isatty(),
         stop_seconds=(settings.body_timeout + settings.drain) / 1_000 + _STOP_MARGIN_SECONDS,
+        silence_seconds=settings.worker_timeout / 1_000,
         monotonic=SystemClock().monotonic,
     )
     try:

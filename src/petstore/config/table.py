@@ -82,6 +82,7 @@ TABLE = (
     Setting(
         "workers", "1", integer(1, 256), "Processes that serve; more than one needs PETSTORE_VALKEY_URL."
     ),
+    Setting("worker_timeout", "30s", duration_to("1h", "2s"), "A worker that hangs for so long is replaced."),
     Setting(
         "drain", "1s", pause_to("60s"), "At a stop: how long /readyz refuses before the listener closes."
     ),
@@ -130,6 +131,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     busy_timeout: int
     key_rotation_overlap: int
     workers: int
+    worker_timeout: int
     drain: int
     database_timeout: int
     database_pool: int

@@ -82,9 +82,11 @@ def date(text: str) -> datetime:
         raise ValueError("expected a date such as 2030-12-05") from None
 
 
-def duration_to(longest: str) -> Callable[[str], int]:
+def duration_to(longest: str, shortest: str = "1ms") -> Callable[[str], int]:
     def parse(text: str) -> int:
         milliseconds = parse_duration(text)
+        if milliseconds < parse_duration(shortest):
+            raise ValueError(f"expected at least {shortest}")
         if milliseconds > parse_duration(longest):
             raise ValueError(f"expected at most {longest}")
         return milliseconds

@@ -16,7 +16,7 @@ import structlog
 from petstore.serving.signals import TAKEN, SignalPipe
 
 REPLACED = signal.SIGUSR1  # what a worker is told whose place another one takes
-_READY = b"r"
+_READY, _ALIVE = b"r", b"."
 
 _log = structlog.get_logger("petstore.worker")
 
@@ -29,7 +29,16 @@ class Report:
 
     def ready(self) -> None:
         """Tell the parent that this worker serves."""
-        os.write(self._pipe, _READY)
+        self._say(_READY)
+
+    def alive(self) -> None:
+        """Tell the parent that the event loop turns; to be called about once a second."""
+        self._say(_ALIVE)
+
+    def _say(self, word: bytes) -> None:
+        # A parent that is stopped does not read, and one that was killed will not.
+        with contextlib.suppress(BlockingIOError, BrokenPipeError):
+            os.write(self._pipe, word)
 
 
 class Process:
@@ -41,6 +50,8 @@ class Process:
         self.began = began
         self.serves = False
         self.is_second = False  # started because one before it had died
+        self.heard_at = began
+        self.is_hung = False
         self.kill_at: float | None = None  # set once it was told to stop
         self._pipe = pipe
 
@@ -67,13 +78,20 @@ class Process:
         """The parent's end of the pipe; -1 when the worker has closed its own."""
         return self._pipe
 
-    def listen(self) -> None:
+    def listen(self, now: float) -> None:
         """Take in what the worker has said. An end without a word is for SIGCHLD to tell."""
         with contextlib.suppress(BlockingIOError):
-            said = os.read(self._pipe, 4_096)
+            said = os.read(self._pipe, 65_536)
             self.serves = self.serves or _READY in said
+            self.heard_at = now
             if not said:
                 self._hang_up()
+
+    def deadline(self, start_seconds: float, silence_seconds: float) -> float:
+        """When it has to be killed, unless something happens before."""
+        if self.kill_at is not None:
+            return self.kill_at
+        return self.heard_at + silence_seconds if self.serves else self.began + start_seconds
 
     @property
     def was_told_to_stop(self) -> bool:
@@ -84,6 +102,10 @@ class Process:
         if self.kill_at is None:
             self.kill_at = kill_at
         self.send(number)
+
+    def kill(self, again_at: float) -> None:
+        self.kill_at = again_at
+        self.send(signal.SIGKILL)
 
     def send(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):

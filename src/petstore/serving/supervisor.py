@@ -10,42 +10,20 @@ from __future__ import annotations
 import itertools
 import selectors
 import signal
-from collections.abc import Callable, Iterator
-from typing import Protocol
+from collections.abc import Callable
 
 import structlog
 
-from petstore.serving.process import REPLACED, Process, Report
+from petstore.clock import AwakeClock
+from petstore.serving.job import Job, WorkerFailed
+from petstore.serving.process import REPLACED, Process
 from petstore.serving.signals import SignalPipe
 
 _SHORT_LIFE_SECONDS = 5.0
 _START_SECONDS = 30.0
+_TURN_SECONDS = 1.0
 
 _log = structlog.get_logger("petstore.parent")
-
-
-class WorkerFailed(Exception):
-    """A worker died twice within seconds: a third one would do the same."""
-
-
-class Job(Protocol):
-    """What the workers are for."""
-
-    def work(self, number: int, report: Report) -> int:
-        """All that one worker does, in its own process; reports once it serves. Its exit code."""
-        ...
-
-    def renew(self) -> None:
-        """Prepare for new workers in the place of the present ones. Raises what speaks against it."""
-        ...
-
-    def explain(self, error: Exception) -> str:
-        """What `renew` raised, in one line that shows no secret."""
-        ...
-
-    def before_stop(self) -> None:
-        """Called in the parent before the workers are told to stop."""
-        ...
 
 
 class Supervisor:
@@ -53,6 +31,7 @@ class Supervisor:
 
     SIGTERM stops them in order, SIGINT without a pause before, SIGHUP replaces them unless `hangup_stops`.
     `overlap`: a new worker may serve beside the one that it replaces. Otherwise it starts after its end.
+    A worker that serves and says nothing for `silence_seconds` is killed and started anew.
     """
 
     def __init__(
@@ -63,6 +42,7 @@ class Supervisor:
         overlap: bool,
         hangup_stops: bool,
         stop_seconds: float,
+        silence_seconds: float,
         monotonic: Callable[[], float],
     ) -> None:
         self._job = job
@@ -71,7 +51,9 @@ class Supervisor:
         self._hangup_stops = hangup_stops
         self._stop_seconds = stop_seconds
         self._was_ready = False
-        self._monotonic = monotonic
+        self._silence_seconds = silence_seconds
+        self._start_seconds = max(_START_SECONDS, silence_seconds)
+        self._now = AwakeClock(monotonic)
         self._signals = SignalPipe()
         self._processes: dict[int, Process] = {}  # by pid, in the order in which they began
         self._to_replace: list[int] = []
@@ -95,38 +77,36 @@ class Supervisor:
 
     def _start(self, number: int) -> Process:
         process = Process.start(
-            number, lambda report: self._job.work(number, report), self._signals, self._monotonic()
+            number, lambda report: self._job.work(number, report), self._signals, self._now()
         )
         self._processes[process.pid] = process
         return process
 
     def _wait(self) -> bytes:
         """The signals that arrived; meanwhile heed what workers say, and kill those that stay."""
-        timeout = max(0.0, min(moments) - self._monotonic()) if (moments := list(self._moments())) else None
+        moments = [*map(self._deadline, self._processes.values()), *self._resting.values()]
+        now = self._now()
+        timeout = max(0.0, min([now + _TURN_SECONDS, *moments]) - now)
+        self._now.wait_begins()
         with selectors.DefaultSelector() as selector:
             selector.register(self._signals, selectors.EVENT_READ)
             for process in self._processes.values():
                 if process.fileno() >= 0:
                     selector.register(process, selectors.EVENT_READ)
             readable = [key.fileobj for key, _ in selector.select(timeout)]
+        self._now.wait_ended(timeout)
         for process in list(self._processes.values()):
             if process in readable:
                 self._listen(process)
         self._kill_overdue()
         return self._signals.take() if self._signals in readable else b""
 
-    def _moments(self) -> Iterator[float]:
-        """When something has to be done, unless something happens before."""
-        for process in self._processes.values():
-            if process.kill_at is not None:
-                yield process.kill_at
-            elif not process.serves:
-                yield process.began + _START_SECONDS
-        yield from self._resting.values()
+    def _deadline(self, process: Process) -> float:
+        return process.deadline(self._start_seconds, self._silence_seconds)
 
     def _listen(self, process: Process) -> None:
         served_before = process.serves
-        process.listen()
+        process.listen(self._now())
         if not process.serves or served_before:
             return
         self._tell_when_ready()
@@ -144,16 +124,20 @@ class Supervisor:
             _log.info("ready", workers=self._count, message="")
 
     def _kill_overdue(self) -> None:
-        now = self._monotonic()
+        now = self._now()
         for process in self._processes.values():
-            starts = not process.serves and not process.was_told_to_stop
-            if starts and process.began + _START_SECONDS <= now:
-                _tell(process, "worker does not serve", f"does not serve after {_START_SECONDS:g} s.")
-                process.kill_at = now
-            if process.kill_at is not None and process.kill_at <= now:
+            if self._deadline(process) > now:
+                continue
+            if process.was_told_to_stop:
                 _tell(process, "worker does not stop", "does not stop; killing it.")
-                process.send(signal.SIGKILL)
-                process.kill_at = now + self._stop_seconds
+            elif process.serves:
+                process.is_hung = True
+                sentence = f"has hung for {self._silence_seconds:g} s; killing it."
+                _tell(process, "worker hung", sentence)
+            else:
+                sentence = f"does not serve after {self._start_seconds:g} s; killing it."
+                _tell(process, "worker does not serve", sentence)
+            process.kill(again_at=now + self._stop_seconds)
 
     def _handle_signals(self, received: bytes) -> None:
         for number in map(signal.Signals, received):
@@ -234,7 +218,7 @@ class Supervisor:
     def _keep_alive(self, process: Process) -> None:
         """Start a dead worker anew. One that was such a one itself and lived for seconds only has to wait,
         and when no other one is left, the service ends."""
-        now = self._monotonic()
+        now = self._now()
         if not process.is_second or now - process.began >= _SHORT_LIFE_SECONDS:
             self._start(process.number).is_second = True
         elif self._processes:
@@ -248,14 +232,14 @@ class Supervisor:
             raise WorkerFailed
 
     def _start_rested(self) -> None:
-        now = self._monotonic()
+        now = self._now()
         for number in [number for number, until in self._resting.items() if until <= now]:
             del self._resting[number]
             self._start(number).is_second = True
 
     def _terminate(self, process: Process, number: signal.Signals) -> None:
         """Tell a worker to stop, and note when it will be killed."""
-        process.tell(number, self._monotonic() + self._stop_seconds)
+        process.tell(number, self._now() + self._stop_seconds)
 
     def _terminate_all(self, number: signal.Signals) -> None:
         _log.info("stop", signal=number.name, message="Stopping.")

@@ -24,6 +24,7 @@ from petstore.serving import listener as listeners
 from petstore.serving.process import REPLACED, Report
 
 BACKLOG = 2_048
+_BEAT_SECONDS = 1.0
 _HEADER_TIMEOUT_MS = 10_000
 # Larger than the application's own limit on the head, so that it can answer 431 with an Error body.
 _HEAD_BUFFER_BYTES = 64 * 1024
@@ -106,6 +107,7 @@ class _Worker:
         collect_garbage_seldom()
         serving = asyncio.create_task(self._server.serve())
         self._report.ready()
+        self._beat()
         await _first_of(self._told_to_stop.wait(), serving)
         if not serving.done():
             await self._drain()
@@ -113,6 +115,11 @@ class _Worker:
         await asyncio.wait([serving])
         await self._application.stop()
         return 0 if self._told_to_stop.is_set() and serving.exception() is None else 1
+
+    def _beat(self) -> None:
+        """For as long as the loop turns."""
+        self._report.alive()
+        asyncio.get_running_loop().call_later(_BEAT_SECONDS, self._beat)
 
     def _heed_signals(self) -> None:
         loop = asyncio.get_running_loop()
