@@ -48,7 +48,7 @@ class Admissions:
         """The greatest excess over what is documented for an outage: of a minute, and of a day.
 
         As a share of the bound: above 1.0 it is broken. A process admits its share of a limit, at least one
-        request, in each of its own windows, of which two can touch one minute of the shared counters.
+        request, in any minute.
         """
         minute = day = 0.0
         for account, answers in self._answers.items():
@@ -58,7 +58,7 @@ class Admissions:
             for opened_ms in _windows(answers, outages):
                 first = bisect_left(allowed, opened_ms)
                 used = bisect_left(allowed, opened_ms + _MINUTE_MS) - first
-                minute = max(minute, (used - per_minute) / (2 * own))
+                minute = max(minute, (used - per_minute) / own)
             own = processes * max(1, per_day // processes)
             for number in {at_ms // _DAY_MS for at_ms in allowed}:
                 used = sum(at_ms // _DAY_MS == number for at_ms in allowed)

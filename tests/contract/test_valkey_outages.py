@@ -12,11 +12,14 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from petstore.decisions import Decision
 from petstore.errors import LimiterUnavailable
 from petstore.keys import Grant
 from petstore.limiter import connection
+from petstore.limiter.share import LocalShare
 from petstore.limiter.shared import open_shared
 from petstore.quota import BanPolicy
 from petstore.usage import UsageChanges
@@ -209,6 +212,81 @@ class TestTheBound:
             replica.watch.reasons.clear()
             replica.watch.ended = 0
         assert passed == [SHARE, 0, 0]
+
+    @pytest.mark.parametrize("processes", [1, 4])
+    async def test_two_outages_in_a_window_give_one_share(
+        self, server: ValkeyServer, clock: NowClock, processes: int
+    ) -> None:
+        """Also where the first one began before that window did: at most twice the limit in all."""
+        free, last = Grant(1, 1, 60, 1_000), 0.0
+
+        def move_to(seconds: float) -> None:
+            nonlocal last
+            clock.advance(seconds - last)
+            last = seconds
+
+        async def lose(at: float, *bursts: tuple[float, int]) -> int:
+            """Out of reach from here on until all of these were asked; how many passed."""
+            move_to(at)
+            server.client("CONFIG", "SET", "min-replicas-to-write", 1)
+            passed = 0
+            for when, times in bursts:
+                move_to(when)
+                for replica in opened:
+                    for _ in range(times):
+                        decision = await replica.limiter.take(free)
+                        assert decision is not None
+                        passed += decision.allowed
+            server.client("CONFIG", "SET", "min-replicas-to-write", 0)
+            for replica in opened:
+                await replica.watch.back()
+            return passed
+
+        clock.ms -= clock.ms % 60_000
+        replicas = Replicas(server.url, clock, steered=True)
+        opened = [await replicas.open(processes, policy=NO_BANS) for _ in range(processes)]
+        try:
+            await opened[0].take(free)
+            assert await lose(20, (20, 1)) == processes
+            move_to(30)
+            for replica in opened:  # which carry what they have
+                await replica.take(free)
+            move_to(61)
+            shared = sum([await replica.use_up(free, 60) for replica in opened])
+            assert shared == 60
+            assert await lose(79, (79.9, 60), (80, 60), (95, 60), (120.9, 60)) <= 60
+        finally:
+            await replicas.close()
+
+    @given(
+        waits=st.lists(st.integers(0, 25_000), max_size=60),
+        processes=st.sampled_from((1, 3, 100)),
+        back_ms=st.integers(0, 90_000),
+    )
+    @settings(max_examples=200, deadline=None)
+    def test_no_minute_has_more_than_a_share(self, waits: list[int], processes: int, back_ms: int) -> None:
+        """Any 60 seconds of a process, wherever they begin; who waits as long as told passes."""
+
+        async def run() -> None:
+            clock = ManualClock()
+            share = LocalShare(clock, NO_BANS, processes)
+            limit = max(1, 9 // processes)
+            passed: list[int] = []
+            for number, wait in enumerate(waits):
+                clock.ms += wait
+                if number == 40:
+                    clock.ms -= back_ms
+                    passed = []
+                decision = await share.take(Grant(1, 1, 9, 1_000_000))
+                if not decision.allowed:
+                    clock.ms += decision.retry_after_seconds * 1_000
+                    decision = await share.take(Grant(1, 1, 9, 1_000_000))
+                assert decision.allowed
+                passed.append(clock.ms // 1_000)
+                assert sum(second > passed[-1] - 60 for second in passed) <= limit
+                share.forget()
+
+        asyncio.run(run())
 
     async def test_what_could_not_be_carried_is_carried_later(
         self, server: ValkeyServer, replicas: Replicas, clock: NowClock

@@ -1,10 +1,13 @@
 """What decides during an outage of the shared counters: this process's own, for its share of every limit.
 
-Each of N processes admits at most a limit's Nth part (at least one request) in each window, on top of what
-was admitted before the outage. What it admitted is carried into the shared counters afterwards.
+Each of N processes admits at most a limit's Nth part (at least one request) in any 60 seconds, on top of what
+was admitted elsewhere. So no window of the shared counters, whenever it opened, has more than one share of
+each process, however often they are lost. What was admitted is carried into them afterwards.
 """
 
 from __future__ import annotations
+
+from collections import deque
 
 import msgspec
 
@@ -12,45 +15,104 @@ from petstore.clock import Clock
 from petstore.decisions import DAY_SECONDS, Decision
 from petstore.keys import Grant
 from petstore.limiter.memory import MemoryLimiter
-from petstore.quota import SECOND_MS, BanPolicy
-from petstore.usage import AccountWindows
+from petstore.quota import SECOND_MS, BanPolicy, LimiterState
+from petstore.usage import MINUTE_MS, AccountWindows
 from petstore.versions import NoVersions
 
 # More accounts than this are not carried: they have less than a request each to give back, on average.
 _CARRIED_MAX = 100_000
+_NOTHING_USED = AccountWindows()
+
+
+class _Moment:
+    """A clock that stands still while one request is decided."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.monotonic = clock.monotonic
+        self.ms = clock.now_ms()
+
+    def now_ms(self) -> int:
+        return self.ms
+
+    def go_on(self) -> int:
+        self.ms = self._clock.now_ms()
+        return self.ms
+
+
+class _LastMinute:
+    """How many requests of an account were admitted in each of the last 60 seconds that had any."""
+
+    def __init__(self) -> None:
+        self._seconds: deque[tuple[int, int]] = deque()
+        self._used = 0
+
+    def add(self, now_ms: int) -> None:
+        """One more; `window` was asked at the same moment."""
+        second_ms, count = now_ms - now_ms % SECOND_MS, 1
+        if self._seconds and self._seconds[-1][0] == second_ms:
+            count += self._seconds.pop()[1]
+        self._seconds.append((second_ms, count))
+        self._used += 1
+
+    def window(self, now_ms: int) -> tuple[int, int]:
+        """When the oldest of them opened, and how many they are: a window that ends when the oldest does."""
+        seconds = self._seconds
+        while seconds and now_ms - seconds[0][0] >= MINUTE_MS:
+            self._used -= seconds.popleft()[1]
+        if seconds and seconds[-1][0] > now_ms:  # the clock was set back: what lies ahead was now
+            seconds.clear()
+            seconds.append((now_ms - now_ms % SECOND_MS, self._used))
+        if not seconds:
+            return _NOTHING_USED.minute_opened_ms, 0
+        return seconds[0][0], self._used
 
 
 class LocalShare:
-    """Counters that outlive an outage, so that a second one on the same day does not begin anew."""
+    """Counters that outlive an outage, so that a second one does not begin anew."""
 
     def __init__(self, clock: Clock, policy: BanPolicy, processes: int) -> None:
         self._processes = processes
-        self._limiter = MemoryLimiter(clock, policy, NoVersions())
+        self._moment = _Moment(clock)
+        self._windows: dict[int, AccountWindows] = {}
+        state = LimiterState(self._windows)
+        self._limiter = MemoryLimiter(self._moment, policy, NoVersions(), state)
+        self._minutes: dict[int, _LastMinute] = {}
+        self._swept_ms = self._moment.ms
         self._uncarried: dict[int, AccountWindows] = {}
 
     async def take(self, grant: Grant) -> Decision:
-        """One request, by this process's share. Versions are unknown."""
+        """One request, by this process's share. Versions are unknown.
+
+        Its minute resets when the oldest of the requests that it counts is 60 seconds old.
+        """
         share = msgspec.structs.replace(
             grant,
             per_minute=max(1, grant.per_minute // self._processes),
             per_day=max(1, grant.per_day // self._processes),
         )
-        decision = await self._limiter.take(share)
+        now_ms = self._moment.go_on()
+        minute = self._minutes.get(grant.account_id)
+        if minute is None:
+            minute = self._minutes[grant.account_id] = _LastMinute()
+        used = self._windows.setdefault(grant.account_id, AccountWindows())
+        used.minute_opened_ms, used.minute_used = minute.window(now_ms)
+        decision = self._limiter.take_now(share)
         assert decision is not None
         if decision.allowed:
-            self._note(grant.account_id, decision)
+            minute.add(now_ms)
+            self._note(grant.account_id, now_ms, decision)
         return decision
 
-    def _note(self, account_id: int, decision: Decision) -> None:
-        """Count what is to be carried: in the minute and on the day in which it was admitted."""
+    def _note(self, account_id: int, now_ms: int, decision: Decision) -> None:
+        """Count what is to be carried: in a minute and on the day in which it was admitted."""
         noted = self._uncarried.get(account_id)
         if noted is None:
             if len(self._uncarried) >= _CARRIED_MAX:
                 return
             noted = self._uncarried[account_id] = AccountWindows()
-        opened_ms = (decision.minute_reset_at - 60) * SECOND_MS
-        if noted.minute_opened_ms != opened_ms:
-            noted.minute_opened_ms, noted.minute_used = opened_ms, 0
+        if not 0 <= now_ms - noted.minute_opened_ms < MINUTE_MS:
+            noted.minute_opened_ms, noted.minute_used = now_ms - now_ms % SECOND_MS, 0
         number = decision.day_reset_at // DAY_SECONDS - 1
         if noted.day != number:
             noted.day, noted.day_used = number, 0
@@ -79,3 +141,9 @@ class LocalShare:
     def forget(self) -> None:
         """Let go of what can't matter any more; to be called now and then."""
         self._limiter.drain()
+        now_ms = self._moment.go_on()
+        if abs(now_ms - self._swept_ms) >= MINUTE_MS:
+            self._swept_ms = now_ms
+            for account, minute in list(self._minutes.items()):
+                if not minute.window(now_ms)[1]:
+                    del self._minutes[account]
