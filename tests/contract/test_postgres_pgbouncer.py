@@ -14,7 +14,8 @@ from petstore.plans import FREE
 from petstore.storage import StoreOptions, open_storage
 from tests.support.clock import ManualClock
 from tests.support.pgbouncer import pooled
-from tests.support.postgres import fresh_database, run
+from tests.support.postgres import by_way_of, fresh_database, place_of, run
+from tests.support.proxy import open_proxy
 from tests.support.server import PROGRAM, environment, free_port, running_server
 
 _LOCKS = (
@@ -100,8 +101,25 @@ def test_what_cannot_work_ends_with_the_setting_to_change(
         assert run(url, _LOCKS) == [(0,)]
 
 
-async def test_what_is_lost_later_is_told_with_the_setting_to_change() -> None:
-    """A pooler may be put in between while the service runs: then statements are gone from its sessions."""
+async def test_a_pooler_that_comes_in_between_while_the_service_runs() -> None:
+    """An outage, with the setting to change for operators, and no error of the program."""
+    with fresh_database() as url:
+        through = place_of(pooled(url))
+        async with open_proxy(place_of(url)) as proxy:
+            store = await asyncio.to_thread(
+                open_storage, by_way_of(url, proxy.port), ManualClock(), StoreOptions()
+            )
+            assert await store.pets.get(1) is None
+            proxy.lead_to(through)
+            proxy.cut()
+            with pytest.raises(StoreUnavailable, match="which refuses the timeouts") as failure:
+                await store.pets.get(1)
+            assert "PgBouncer" not in failure.value.public_message
+            await store.close()
+
+
+async def test_statements_that_a_pooler_has_lost() -> None:
+    """The same where it takes the timeouts: the statements are gone from its sessions."""
     with fresh_database() as url:
         store = open_storage(url, ManualClock(), StoreOptions())
         await store.pets.get(1)

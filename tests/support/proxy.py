@@ -73,6 +73,10 @@ class Proxy:
         """Forward what was held back, and go on."""
         self._flowing.set()
 
+    def lead_to(self, upstream: Place) -> None:
+        """Take further connections somewhere else."""
+        self._upstream = upstream
+
     def cut(self) -> None:
         """Break every connection, as a router that was switched off and on."""
         for line in list(self._lines):

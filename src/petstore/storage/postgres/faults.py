@@ -91,6 +91,8 @@ def translate(error: Exception, outcome: str = "", *, repeatable: bool = False) 
 
     `outcome` goes on with the sentence: what became of the write.
     """
+    if isinstance(error, ConfigurationError):  # while it serves: what was right at the start has changed
+        return failure(str(error).rstrip("."), outcome)
     if not is_the_drivers(error):
         return error
     return failure(_meaning(error), outcome, Repeatable if repeatable else StoreUnavailable)
