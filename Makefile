@@ -16,7 +16,7 @@ COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-scale serve cluster test test-fast torture check format bench micro lock clean
+.PHONY: help setup setup-scale serve cluster test test-fast torture upgrade check format bench micro lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } \
@@ -48,6 +48,10 @@ test-fast: ## Run everything but the slow tests and those with real processes
 torture: ## Long campaigns against crashes, kills and power cuts (ARGS='--seed 1 --seconds 600')
 	$(DEVELOP)
 	@$(BIN)/python -m tests.torture $(ARGS)
+
+upgrade: ## Try the last release beside this program and in turn (FROM=COMMIT ARGS='--seed 1 --seconds 60')
+	$(DEVELOP)
+	@$(BIN)/python -m tests.torture.upgrade $(if $(FROM),--from $(FROM)) $(ARGS)
 
 check: ## Formatting, lint, types and the rules of the architecture
 	$(DEVELOP)

@@ -25,7 +25,7 @@ from tests.support.postgres import absent
 from tests.support.server import Response
 from tools.cluster import programs
 from tools.cluster.cluster import Cluster, Ports
-from tools.cluster.parts import Replica
+from tools.cluster.parts import PETSTORE, Replica
 
 _SHARED_MEMORY = Path("/dev/shm")
 
@@ -61,14 +61,14 @@ def folder() -> Iterator[Path]:
 
 
 @contextmanager
-def running_cluster(**settings: str) -> Iterator[Cluster]:
-    """A cluster with these settings for its replicas."""
+def running_cluster(program: Path = PETSTORE, **settings: str) -> Iterator[Cluster]:
+    """A cluster of that program with these settings for its replicas."""
     with folder() as path:
         if programs.system_nginx() is None:
             absent("nginx")
         first, second, third, fourth, fifth = five_ports()
         ports = Ports(first, (second, third), fourth, fifth)
-        cluster = Cluster(path, ports, lambda _: None, settings)
+        cluster = Cluster(path, ports, lambda _: None, settings, program)
         cluster.start()
         try:
             yield cluster

@@ -43,11 +43,13 @@ class Cluster:
         ports: Ports,
         say: Callable[[str], None],
         settings: Mapping[str, str] | None = None,
+        program: Path = PETSTORE,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder.resolve()
         self.ports = ports
         self._say = say
+        self._program = program
         self.postgres = Postgres(self.folder, ports.postgres)
         self.valkey = Valkey(self.folder, ports.valkey)
         self.settings = {
@@ -60,7 +62,7 @@ class Cluster:
             **(settings or {}),
         }
         self.replicas = [
-            Replica(self.folder, number, port, self.settings)
+            Replica(self.folder, number, port, self.settings, program)
             for number, port in enumerate(ports.replicas, start=1)
         ]
         program = programs.nginx(self.folder)
@@ -91,7 +93,7 @@ class Cluster:
         """What a command of the program prints, run beside the replicas as an operator does."""
         names = ("database_url_file", "valkey_url_file")
         done = subprocess.run(
-            [PETSTORE, *words],
+            [self._program, *words],
             env=environment({name: self.settings[name] for name in names}),
             capture_output=True,
             text=True,

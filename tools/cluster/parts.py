@@ -151,16 +151,20 @@ class Valkey:
 class Replica:
     """A `petstore serve` with several workers."""
 
-    def __init__(self, folder: Path, number: int, port: int, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Path, number: int, port: int, settings: Mapping[str, str], program: Path = PETSTORE
+    ) -> None:
         self.number = number
+        self.program = program
         self.port = port
         self.settings = {**settings, "host": "127.0.0.1", "port": str(port)}
         self.began = 0.0
-        self.child = Child(f"Replica {number}", [PETSTORE, "serve"], folder / f"replica-{number}.log")
+        self.child = Child(f"Replica {number}", [program, "serve"], folder / f"replica-{number}.log")
 
     def launch(self) -> None:
         """Start, and wait for nothing."""
         self.began = time.monotonic()
+        self.child.command = [self.program, "serve"]
         self.child.start(environment(self.settings))
 
     def is_ready(self) -> bool:

@@ -131,7 +131,7 @@ class Child:
     def __init__(self, name: str, command: Sequence[str | Path], log: Path, **how: Any) -> None:
         self.name = name
         self.log = log
-        self._command = command
+        self.command = command
         self._how = how
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -143,7 +143,7 @@ class Child:
     def start(self, environment: Mapping[str, str] | None = None) -> None:
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
-                self._command,
+                self.command,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from petstore.cli.groups import EXIT_REFUSED, Family, examples
-from petstore.cli.migrating import MigrationLog
 from petstore.cli.output import json_option, row_progress, say, write_fields, write_json, write_table
 from petstore.cli.running import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from petstore.opening import CheckReport
 
 
@@ -46,7 +47,7 @@ def migrate(session: Session, dry_run: bool, as_json: bool) -> None:
             click.echo(f"would apply {step}")
         told = pending
     else:
-        log = MigrationLog((lambda _: None) if as_json else click.echo)
+        log = _MigrationLog((lambda _: None) if as_json else click.echo)
         migrating.migrate(session.settings, session.clock, log)
         if as_json:
             write_json({"database": name, "applied": log.steps, "backup": log.backup})
@@ -54,6 +55,23 @@ def migrate(session: Session, dry_run: bool, as_json: bool) -> None:
     if not told and not as_json:
         remark = migrating.remark(session.settings)
         click.echo(f"Nothing to do: {remark}." if remark else "The schema is up to date.")
+
+
+class _MigrationLog:
+    """Implements storage's MigrationObserver: tells what is done, and keeps it."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self.backup: str | None = None
+        self.steps: list[str] = []
+
+    def backed_up(self, file: str) -> None:
+        self.backup = file
+        self._say(f"The database of before is kept as {file}.")
+
+    def applied(self, step: str) -> None:
+        self.steps.append(step)
+        self._say(f"applied {step}")
 
 
 @db.command("check", epilog=examples("petstore db check"))
