@@ -27,6 +27,8 @@ UNKNOWN = Versions(None, None)
 
 # Where counters are shared, nothing is kept for longer, whatever happens to the versions.
 LEASE_SECONDS = 5.0
+# For so long a writer that never came back keeps a version unknown: whatever may still commit ends before.
+WRITER_SECONDS = 10.0
 
 
 class VersionSource(Protocol):

@@ -8,13 +8,17 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from petstore.config.table import TABLE
 from petstore.errors import Conflict, IdempotencyKeyReused, NotFound, StoreUnavailable
 from petstore.pets import Idempotency, NewPet, PetStatus
 from petstore.plans import FREE, PRO
 from petstore.quota import LimiterState
 from petstore.storage import Store, StoreOptions, open_storage
 from petstore.storage.postgres import database as statements
+from petstore.storage.postgres.connection import _GRACE_SECONDS
+from petstore.storage.postgres.pool import Connection
 from petstore.usage import DailyUsage, UsageChanges
+from petstore.versions import WRITER_SECONDS
 from tests.support.clock import ManualClock
 from tests.support.postgres import by_way_of, fresh_database, place_of, run
 from tests.support.proxy import Proxy, open_proxy
@@ -180,6 +184,31 @@ async def test_an_unknown_outcome_stays_announced_until_it_cannot_come_any_more(
     assert [step for step, _, _ in publisher.told] == ["begin", "begin", "settle"]
     await store.close()
     assert [step for step, _, _ in publisher.take()] == ["begin", "begin", "settle", "settle"]
+
+
+async def test_a_transaction_ends_before_its_announcement(
+    store: Store, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many statements it has: what is given up can't commit any more, and is settled."""
+    monkeypatch.setattr(statements, "_WRITE_SECONDS", 0.3)
+
+    async def long(connection: Connection) -> None:
+        await connection.execute("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold')")
+        for _ in range(40):
+            await connection.execute("SELECT pg_sleep(0.05)")
+
+    with pytest.raises(StoreUnavailable, match="nothing was stored"):
+        await store._database.write(long, catalogue=True)  # type: ignore[attr-defined]
+    assert publisher.take() == [("begin", "catalogue", 0), ("settle", "catalogue", 0)]
+    assert publisher.visible() == 0
+
+
+def test_a_statement_ends_before_its_announcement() -> None:
+    """A single one because longer ones can't be set; a transaction of several by its own bound."""
+    timeout = next(setting for setting in TABLE if setting.name == "database_timeout")
+    with pytest.raises(ValueError, match="at most"):
+        timeout.parse(f"{(WRITER_SECONDS - _GRACE_SECONDS) * 1_000:.0f}ms")
+    assert statements._WRITE_SECONDS < WRITER_SECONDS
 
 
 async def test_the_observer_is_told_of_commits(store: Store, watch: Watch) -> None:

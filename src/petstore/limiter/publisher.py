@@ -14,9 +14,9 @@ from itertools import count
 from petstore.limiter.connection import Unreachable
 from petstore.limiter.link import Link
 from petstore.limiter.scripts import CATALOGUE, CATALOGUE_WRITERS, KEYRING, KEYRING_WRITERS, command
+from petstore.versions import WRITER_SECONDS
 
-# For so long a writer that never came back keeps the version unknown.
-WRITER_MS = 10_000
+_WRITER_MS = int(WRITER_SECONDS * 1_000)
 
 
 class ValkeyPublisher:
@@ -60,7 +60,7 @@ class ValkeyPublisher:
         if not keys:
             return
         script = self._link.scripts.publish
-        arguments = (b"%d" % len(keys), *keys, what, writer, b"%d" % WRITER_MS)
+        arguments = (b"%d" % len(keys), *keys, what, writer, b"%d" % _WRITER_MS)
         await self._link.call(script, command(b"EVALSHA", script.digest, *arguments))
 
     def _pay(self) -> None:

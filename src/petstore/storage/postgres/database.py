@@ -29,13 +29,15 @@ from petstore.storage.postgres.faults import (
     translate,
 )
 from petstore.storage.postgres.pool import Connection, Pool
-from petstore.versions import Publisher
+from petstore.versions import WRITER_SECONDS, Publisher
 
 # Together less than a second.
 _PAUSES_SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 _LEAVE_SECONDS = 1.0
 # A write whose outcome nobody knows may commit late: for so long it goes on being announced.
 _UNKNOWN_SECONDS = 10.0
+# A transaction of several statements, each of which may take its own time, ends before its announcement does.
+_WRITE_SECONDS = WRITER_SECONDS - 1
 _T = TypeVar("_T")
 Work = Callable[[Connection], Awaitable[_T]]
 
@@ -189,7 +191,7 @@ class Database:
                 await change.__aenter__()
                 announced = change
             began = self._clock.monotonic()
-            result = await unit.carry_out(work)
+            result = await unit.carry_out(work) if alone else await _in_time(unit.carry_out(work))
             if self._observer is not None:
                 self._observer.committed(1, self._clock.monotonic() - began)
             return result
@@ -220,6 +222,11 @@ class Database:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_UNKNOWN_SECONDS):
                     await self._closing.wait()
+
+
+async def _in_time(transaction: Coroutine[Any, Any, _T]) -> _T:
+    async with asyncio.timeout(_WRITE_SECONDS):
+        return await transaction
 
 
 async def _leave(connection: Connection) -> None:
