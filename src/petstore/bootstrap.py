@@ -36,7 +36,7 @@ from petstore.errors import (
     error_body,
 )
 from petstore.limiter.addresses import AddressLimiter
-from petstore.opening import database_path, uses_server
+from petstore.opening import backup_mark, database_path, uses_server
 from petstore.ops import logs
 from petstore.ops.access_log import AccessFormat
 from petstore.ops.counts import Counts, Levels
@@ -197,7 +197,12 @@ async def _answer_unexpected(request: PageRequest, error: Exception) -> Response
 
 
 def _measure(
-    settings: Settings, metrics: Metrics, store: Store, journal: Journal, log_writer: LogWriter
+    settings: Settings,
+    clock: Clock,
+    metrics: Metrics,
+    store: Store,
+    journal: Journal,
+    log_writer: LogWriter,
 ) -> None:
     """Let metrics show what the parts know of themselves; before anybody is connected."""
     connections = Connections(lambda: store.load().pool_open)
@@ -211,9 +216,9 @@ def _measure(
         counts.lines_dropped = log_writer.dropped
 
     metrics.read_from(read)
-    metrics.read_from(ProcessUse().read)
+    metrics.read_from(ProcessUse(clock.now_ms()).read)
     if not uses_server(settings):
-        metrics.show(database_metrics(database_path(settings).absolute()))
+        metrics.show(database_metrics(database_path(settings).resolve(), backup_mark(settings)))
 
 
 async def build(
@@ -257,7 +262,7 @@ async def _join(settings: Settings, clock: Clock, log_writer: LogWriter, metrics
         clock=clock,
     )
     api = _build_api(settings, clock, store, limiter, meter, observer, metrics)
-    _measure(settings, metrics, store, journal, log_writer)
+    _measure(settings, clock, metrics, store, journal, log_writer)
     endpoints = Endpoints(
         probe=store.probe,
         trouble=lambda: journal.trouble,

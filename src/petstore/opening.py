@@ -271,6 +271,16 @@ def back_up_database(settings: Settings, target: Path) -> CheckReport:
     return upkeep.backup(str(database_path(settings)), str(target), settings.busy_timeout)
 
 
+def backup_mark(settings: Settings) -> Path:
+    """An empty file beside the SQLite database; it is as old as the last sound backup."""
+    return Path(f"{database_path(settings).resolve()}.last-backup")
+
+
+def note_backup(settings: Settings) -> None:
+    """Note for metrics that a sound backup was made now. Raises OSError."""
+    backup_mark(settings).touch(mode=0o600)
+
+
 def restore_database(settings: Settings, source: Path, clock: Clock) -> Restored:
     """Put a backup in the database's place. Raises Conflict while a server runs or when it is damaged."""
     return upkeep.restore(str(database_path(settings)), str(source), clock, settings.busy_timeout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 from pathlib import Path
@@ -106,6 +107,23 @@ class TestBackup:
         assert result.stderr == f"Written to {target}.\n"
         shop.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{target}"
         assert shop.json("accounts", "list")[0]["name"] == "shop"
+
+    def test_its_time_is_noted_for_metrics(self, shop: Cli):
+        """Beside the database, for a sound one alone; where that fails, the backup is good nevertheless."""
+        mark = shop.folder / "petstore.db.last-backup"
+        shop.ok("db", "backup", str(shop.folder / "first.db"))
+        os.utime(mark, (1, 1))
+        shop.ok("db", "backup", str(shop.folder / "second.db"))
+        assert mark.stat().st_mtime > 1
+        mark.unlink()
+        mark.symlink_to(shop.folder / "absent" / "mark")
+        result = shop.run("db", "backup", str(shop.folder / "third.db"))
+        assert result.exit_code == 0
+        assert "its time could not be noted" in result.stderr
+        mark.unlink()
+        damage(shop)
+        assert shop.run("db", "backup", str(shop.folder / "fourth.db")).exit_code == 1
+        assert not mark.exists()
 
     def test_beside_a_server(self, shop: Cli):
         """Whoever serves need not stop."""

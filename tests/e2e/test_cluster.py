@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cluster import Client, Load, issue_key, metric, running_cluster, walk, workers
+from tests.support.cluster import Client, Load, counters, issue_key, metric, running_cluster, walk, workers
 from tests.support.valkey import Client as ValkeyClient
 from tests.support.waiting import wait_for
 from tools.cluster.cluster import Cluster
@@ -155,6 +155,29 @@ class TestDeath:
         ask(40)
         wait_for(lambda: count() >= began + 40, "the counts of both")
         assert wait_until_still(count) == began + 40
+
+    def test_no_sum_falls(self, cluster: Cluster, key: str) -> None:
+        """1,000 scrapes of whichever worker answers, under load; one worker is killed, all are replaced."""
+        replica = cluster.replicas[0]
+        killed, _ = old_worker([replica])
+        seen: dict[str, float] = {}
+        falls = []
+        with Load(replica.port, key, clients=2) as load:
+            for scrape in range(1_000):
+                if scrape == 300:
+                    os.kill(killed, signal.SIGKILL)
+                if scrape == 600:
+                    os.kill(replica.child.pid, signal.SIGHUP)
+                try:
+                    now = counters(replica)
+                except (OSError, http.client.HTTPException):  # the one that is killed
+                    continue
+                falls += [(scrape, name, seen[name], now[name]) for name in seen if now[name] < seen[name]]
+                seen = now
+            load.wait_for_more(1)
+        assert falls == []
+        assert seen['petstore_requests_total{operation="listPets",status="200"}'] > 100
+        wait_for_another(killed, replica)
 
     @pytest.mark.parametrize("window", ["minute", "day"])
     def test_the_quota_is_exact_meanwhile(self, cluster: Cluster, window: str) -> None:

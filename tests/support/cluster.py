@@ -204,10 +204,22 @@ def workers(replica: Replica) -> list[int]:
     return found
 
 
+def scrape(replica: Replica) -> str:
+    """All metrics of a replica, from whichever worker answers."""
+    connection = http.client.HTTPConnection("127.0.0.1", replica.port, timeout=10)
+    try:
+        connection.request("GET", "/metrics")
+        return connection.getresponse().read().decode()
+    finally:
+        connection.close()
+
+
 def metric(replica: Replica, name: str) -> float:
     """The sum over all labels of a metric of a replica."""
-    connection = http.client.HTTPConnection("127.0.0.1", replica.port, timeout=10)
-    connection.request("GET", "/metrics")
-    text = connection.getresponse().read().decode()
-    connection.close()
-    return sum(float(value) for value in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", text, re.M))
+    return sum(float(value) for value in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", scrape(replica), re.M))
+
+
+def counters(replica: Replica) -> dict[str, float]:
+    """Every sample that must not fall, by its name and labels."""
+    found = re.findall(r"^(\w+_(?:total|count|sum|bucket)(?:{.*})?) (\S+)$", scrape(replica), re.M)
+    return {name: float(value) for name, value in found}

@@ -119,6 +119,10 @@ def backup(session: Session, file: Path, as_json: bool) -> None:
         if not as_json:
             say("petstore: The copy is not sound, since the database is not. Keep the backups from before.")
         raise click.exceptions.Exit(EXIT_REFUSED)
+    try:
+        opening.note_backup(session.settings)
+    except OSError as error:
+        say(f"petstore: The backup is good, but its time could not be noted for metrics: {error}.")
 
 
 @db.command("restore", epilog=examples("petstore db restore petstore-2026-11-21.db"))

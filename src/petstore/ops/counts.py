@@ -6,6 +6,7 @@ of the workers that live they are summed, but for the few of which the largest o
 
 from __future__ import annotations
 
+import math
 import operator
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -46,7 +47,7 @@ class Histogram(msgspec.Struct):
 
     def __add__(self, other: Histogram) -> Histogram:
         counts = [mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
-        return Histogram(counts, self.total + other.total)
+        return Histogram(counts, self.total + _exact(other.total))
 
     def buckets(self, bounds: Sequence[float]) -> list[tuple[str, float]]:
         """Cumulative, as Prometheus wants them."""
@@ -55,6 +56,12 @@ class Histogram(msgspec.Struct):
             seen += count
             cumulative.append((bound, float(seen)))
         return cumulative
+
+
+def _exact(seconds: float) -> float:
+    """A little less, in steps of 2**-20: sums of such numbers are exact, so the order in which workers are
+    added can't make one fall by a rounding, which Prometheus would take for a restart."""
+    return math.floor(seconds * 1_048_576) / 1_048_576
 
 
 def _answers() -> dict[tuple[str, int], Histogram]:
@@ -90,7 +97,7 @@ class Counts(msgspec.Struct):
                 for key, value in theirs.items():
                     mine[key] = mine[key] + value if key in mine else value
             else:
-                setattr(self, name, mine + theirs)
+                setattr(self, name, mine + (_exact(theirs) if isinstance(theirs, float) else theirs))
 
 
 class Levels(msgspec.Struct):

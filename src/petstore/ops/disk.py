@@ -8,20 +8,24 @@ from pathlib import Path
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-_LOG = "-wal"
-BACKUP_MARK = ".last-backup"
 
+def database_metrics(path: Path, backup_mark: Path) -> Callable[[], Iterable[Metric]]:
+    """The metrics of a SQLite file, which are the same whichever worker is asked.
 
-def database_metrics(path: Path) -> Callable[[], Iterable[Metric]]:
-    """The metrics of a SQLite file, which are the same whichever worker is asked."""
+    `backup_mark` is as old as the last backup.
+    """
+    log = path.with_name(f"{path.name}-wal")
 
     def read() -> Iterable[Metric]:
-        log, mark = Path(f"{path}{_LOG}"), Path(f"{path}{BACKUP_MARK}")
         for name, text, value in (
             ("petstore_database_bytes", "Size of the database.", _stat(path, "st_size")),
             ("petstore_database_log_bytes", "Size of SQLite's log.", _stat(log, "st_size")),
             ("petstore_disk_free_bytes", "Room on the database's disk.", _free(path.parent)),
-            ("petstore_backup_timestamp_seconds", "The last sound backup, or 0.", _stat(mark, "st_mtime")),
+            (
+                "petstore_backup_timestamp_seconds",
+                "The last sound backup, or 0.",
+                _stat(backup_mark, "st_mtime"),
+            ),
         ):
             yield GaugeMetricFamily(name, text, value=value)
 
