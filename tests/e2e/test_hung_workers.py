@@ -56,6 +56,7 @@ _BLOCKS = """
 import asyncio, os, signal, sys, time
 from petstore.clock import SystemClock
 from petstore.ops import logs
+from petstore.serving.process import Patience
 from petstore.serving.supervisor import Supervisor
 
 class Job:
@@ -74,7 +75,7 @@ class Job:
     def before_stop(self): pass
 
 logs.start_directly("info", "json")
-Supervisor(Job(), count=1, overlap=False, hangup_stops=False, stop_seconds=1, silence_seconds=0.5,
+Supervisor(Job(), count=1, overlap=False, hangup_stops=False, patience=Patience(1, 0.5),
            monotonic=SystemClock().monotonic).run()
 """
 

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from petstore.serving.job import WorkerFailed
-from petstore.serving.process import Process, Report
+from petstore.serving.process import Patience, Process, Report
 from petstore.serving.supervisor import Supervisor
 from tests.support.clock import ManualClock
 
@@ -63,8 +63,7 @@ class Steered(Supervisor):
             count=2,
             overlap=True,
             hangup_stops=False,
-            stop_seconds=1,
-            silence_seconds=30,
+            patience=Patience(stop_seconds=1, silence_seconds=30),
             monotonic=clock.monotonic,
         )
         self._clock = clock

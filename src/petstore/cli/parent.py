@@ -20,9 +20,11 @@ from petstore import config, opening
 from petstore.cli.groups import EXIT_REFUSED
 from petstore.clock import SystemClock
 from petstore.config import Settings
+from petstore.config.surroundings import read_surroundings
 from petstore.errors import ConfigurationError, PetstoreError
 from petstore.serving.job import WorkerFailed
-from petstore.serving.process import Report
+from petstore.serving.notify import Notifier
+from petstore.serving.process import Patience, Report
 from petstore.serving.supervisor import Supervisor
 
 _log = structlog.get_logger("petstore.parent")
@@ -109,14 +111,18 @@ def counts_directory(settings: Settings) -> Iterator[Path | None]:
 
 def supervise(settings: Settings, job: Serving) -> None:
     """Until the service is told to stop; a worker that dies is started again, unless it dies at once."""
+    monotonic = SystemClock().monotonic
     supervisor = Supervisor(
         job,
         count=settings.workers,
         overlap=bool(settings.valkey_url),  # else the counters are in the one process
         hangup_stops=sys.stderr.isatty(),
-        stop_seconds=(settings.body_timeout + settings.drain) / 1_000 + _STOP_MARGIN_SECONDS,
-        silence_seconds=settings.worker_timeout / 1_000,
-        monotonic=SystemClock().monotonic,
+        patience=Patience(
+            stop_seconds=(settings.body_timeout + settings.drain) / 1_000 + _STOP_MARGIN_SECONDS,
+            silence_seconds=settings.worker_timeout / 1_000,
+        ),
+        monotonic=monotonic,
+        notifier=Notifier(monotonic, read_surroundings()),
     )
     try:
         supervisor.run()

@@ -8,11 +8,24 @@ import msgspec
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """`journal_stream` is `device:inode` of the stream to systemd's journal (systemd.exec(5)), or empty."""
+    """Of a process that systemd started; empty or 0 for any other.
+
+    `journal_stream` is `device:inode` of the stream to the journal (systemd.exec(5)), `notify_socket` where
+    sd_notify(3) sends to, `watchdog_seconds` how long this process may be silent there.
+    """
 
     journal_stream: str = ""
+    notify_socket: str = ""
+    watchdog_seconds: float = 0.0
 
 
 def read_surroundings() -> Surroundings:
-    """As they are for this process."""
-    return Surroundings(journal_stream=os.environ.get("JOURNAL_STREAM", ""))
+    """As they are for this process. What can't be read is as if it were not there."""
+    named = os.environ.get
+    microseconds = named("WATCHDOG_USEC", "")
+    is_meant = named("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+    return Surroundings(
+        journal_stream=named("JOURNAL_STREAM", ""),
+        notify_socket=named("NOTIFY_SOCKET", ""),
+        watchdog_seconds=int(microseconds) / 1_000_000 if is_meant and microseconds.isdecimal() else 0.0,
+    )

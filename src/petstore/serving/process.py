@@ -11,14 +11,27 @@ import signal
 import sys
 from collections.abc import Callable
 
+import msgspec
 import structlog
 
 from petstore.serving.signals import TAKEN, SignalPipe
 
 REPLACED = signal.SIGUSR1  # what a worker is told whose place another one takes
+_START_SECONDS = 30.0
 _READY, _ALIVE = b"r", b"."
 
 _log = structlog.get_logger("petstore.worker")
+
+
+class Patience(msgspec.Struct, frozen=True):
+    """How long a worker may take to stop, may be silent while it serves, and may take until it serves."""
+
+    stop_seconds: float
+    silence_seconds: float
+
+    @property
+    def start_seconds(self) -> float:
+        return max(_START_SECONDS, self.silence_seconds)
 
 
 class Report:
@@ -52,6 +65,7 @@ class Process:
         self.is_second = False  # started because one before it had died
         self.heard_at = began
         self.is_hung = False
+        self.was_killed = False
         self.kill_at: float | None = None  # set once it was told to stop
         self._pipe = pipe
 
@@ -87,11 +101,13 @@ class Process:
             if not said:
                 self._hang_up()
 
-    def deadline(self, start_seconds: float, silence_seconds: float) -> float:
+    def deadline(self, patience: Patience) -> float:
         """When it has to be killed, unless something happens before."""
         if self.kill_at is not None:
             return self.kill_at
-        return self.heard_at + silence_seconds if self.serves else self.began + start_seconds
+        if self.serves:
+            return self.heard_at + patience.silence_seconds
+        return self.began + patience.start_seconds
 
     @property
     def was_told_to_stop(self) -> bool:
@@ -105,6 +121,7 @@ class Process:
 
     def kill(self, again_at: float) -> None:
         self.kill_at = again_at
+        self.was_killed = True
         self.send(signal.SIGKILL)
 
     def send(self, number: signal.Signals) -> None:

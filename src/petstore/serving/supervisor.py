@@ -16,12 +16,11 @@ import structlog
 
 from petstore.clock import AwakeClock
 from petstore.serving.job import Job, WorkerFailed
-from petstore.serving.process import REPLACED, Process
+from petstore.serving.notify import Notifier
+from petstore.serving.process import REPLACED, Patience, Process
 from petstore.serving.signals import SignalPipe
 
 _SHORT_LIFE_SECONDS = 5.0
-_START_SECONDS = 30.0
-_TURN_SECONDS = 1.0
 
 _log = structlog.get_logger("petstore.parent")
 
@@ -31,7 +30,7 @@ class Supervisor:
 
     SIGTERM stops them in order, SIGINT without a pause before, SIGHUP replaces them unless `hangup_stops`.
     `overlap`: a new worker may serve beside the one that it replaces. Otherwise it starts after its end.
-    A worker that serves and says nothing for `silence_seconds` is killed and started anew.
+    A worker that tries the `patience` is killed; unless it was told to stop, another one starts.
     """
 
     def __init__(
@@ -41,18 +40,18 @@ class Supervisor:
         count: int,
         overlap: bool,
         hangup_stops: bool,
-        stop_seconds: float,
-        silence_seconds: float,
+        patience: Patience,
         monotonic: Callable[[], float],
+        notifier: Notifier | None = None,
     ) -> None:
         self._job = job
         self._count = count
         self._overlap = overlap
         self._hangup_stops = hangup_stops
-        self._stop_seconds = stop_seconds
+        self._patience = patience
         self._was_ready = False
-        self._silence_seconds = silence_seconds
-        self._start_seconds = max(_START_SECONDS, silence_seconds)
+        self._is_reloading = self._is_stopping = False
+        self._notifier = notifier or Notifier(monotonic)
         self._now = AwakeClock(monotonic)
         self._signals = SignalPipe()
         self._processes: dict[int, Process] = {}  # by pid, in the order in which they began
@@ -70,6 +69,7 @@ class Supervisor:
                 received = self._wait()
                 self._start_rested()
                 self._handle_signals(received)
+                self._tell_when_ready()
         finally:
             self._terminate_all(self._stop_by or signal.SIGTERM)
             self._join_all()
@@ -86,7 +86,7 @@ class Supervisor:
         """The signals that arrived; meanwhile heed what workers say, and kill those that stay."""
         moments = [*map(self._deadline, self._processes.values()), *self._resting.values()]
         now = self._now()
-        timeout = max(0.0, min([now + _TURN_SECONDS, *moments]) - now)
+        timeout = max(0.0, min([now + self._notifier.turn_seconds, *moments]) - now)
         self._now.wait_begins()
         with selectors.DefaultSelector() as selector:
             selector.register(self._signals, selectors.EVENT_READ)
@@ -99,29 +99,49 @@ class Supervisor:
             if process in readable:
                 self._listen(process)
         self._kill_overdue()
+        self._notifier.turn(self._status, is_well=self._is_well)
         return self._signals.take() if self._signals in readable else b""
 
     def _deadline(self, process: Process) -> float:
-        return process.deadline(self._start_seconds, self._silence_seconds)
+        return process.deadline(self._patience)
 
     def _listen(self, process: Process) -> None:
         served_before = process.serves
         process.listen(self._now())
-        if not process.serves or served_before:
-            return
-        self._tell_when_ready()
-        if self._overlap:
+        if process.serves and not served_before and self._overlap:
             older = itertools.takewhile(lambda other: other is not process, self._processes.values())
             for other in older:
                 if other.number == process.number:
                     self._terminate(other, REPLACED)
 
+    def _serving(self) -> int:
+        """For how many numbers there is a worker that serves and goes on."""
+        stay = {one.number for one in self._processes.values() if one.serves and not one.was_told_to_stop}
+        return len(stay)
+
+    @property
+    def _status(self) -> str:
+        return "Stopping." if self._is_stopping else f"{self._serving()} of {self._count} workers serve."
+
+    @property
+    def _is_well(self) -> bool:
+        """Whether some worker does what it should; the others are mended here."""
+        now = self._now()
+        return any(
+            self._deadline(process) > now and not process.was_killed for process in self._processes.values()
+        )
+
     def _tell_when_ready(self) -> None:
-        """Once, when there is a worker that serves for each number."""
-        serving = {process.number for process in self._processes.values() if process.serves}
-        if not self._was_ready and len(serving) == self._count:
+        """After the start, and after a reload: when each number has a worker that goes on."""
+        is_over = not self._to_replace and not self._again and self._serving() == self._count
+        if is_over and not self._was_ready:
             self._was_ready = True
             _log.info("ready", workers=self._count, message="")
+            self._notifier.ready(self._status)
+        elif is_over and self._is_reloading:
+            self._is_reloading = False
+            _log.info("reloaded", workers=self._count, message="")
+            self._notifier.ready(self._status)
 
     def _kill_overdue(self) -> None:
         now = self._now()
@@ -132,12 +152,12 @@ class Supervisor:
                 _tell(process, "worker does not stop", "does not stop; killing it.")
             elif process.serves:
                 process.is_hung = True
-                sentence = f"has hung for {self._silence_seconds:g} s; killing it."
+                sentence = f"has hung for {self._patience.silence_seconds:g} s; killing it."
                 _tell(process, "worker hung", sentence)
             else:
-                sentence = f"does not serve after {self._start_seconds:g} s; killing it."
+                sentence = f"does not serve after {self._patience.start_seconds:g} s; killing it."
                 _tell(process, "worker does not serve", sentence)
-            process.kill(again_at=now + self._stop_seconds)
+            process.kill(again_at=now + self._patience.stop_seconds)
 
     def _handle_signals(self, received: bytes) -> None:
         for number in map(signal.Signals, received):
@@ -149,6 +169,8 @@ class Supervisor:
                 self._reap()
 
     def _handle_hup(self) -> None:
+        self._notifier.reloading()
+        self._is_reloading = True
         try:
             self._job.renew()
         except Exception as error:  # whatever it is, the workers have done nothing wrong
@@ -239,9 +261,11 @@ class Supervisor:
 
     def _terminate(self, process: Process, number: signal.Signals) -> None:
         """Tell a worker to stop, and note when it will be killed."""
-        process.tell(number, self._now() + self._stop_seconds)
+        process.tell(number, self._now() + self._patience.stop_seconds)
 
     def _terminate_all(self, number: signal.Signals) -> None:
+        self._is_stopping = True
+        self._notifier.stopping()
         _log.info("stop", signal=number.name, message="Stopping.")
         self._job.before_stop()
         self._resting.clear()

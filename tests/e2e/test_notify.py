@@ -1,0 +1,168 @@
+"""What systemd is told by a service of Type=notify-reload, on a real datagram socket."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import select
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.server import PROGRAM, Server, environment, free_port
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-notify")]
+
+_PATIENCE_SECONDS = 20.0
+
+
+class Manager:
+    """The service manager's end: what was told, a datagram at a time."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.told: list[str] = []
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(address.replace("@", "\0", 1))
+        self._socket.settimeout(_PATIENCE_SECONDS)
+
+    def expect(self, *lines: str) -> str:
+        """The next datagram with all these lines; those before it are kept in `told`."""
+        while True:
+            self.told.append(self._socket.recv(4_096).decode())
+            if set(lines) <= set(self.told[-1].splitlines()):
+                return self.told[-1]
+
+    def waiting(self) -> list[str]:
+        """What was told by now and not yet taken."""
+        found = []
+        while select.select([self._socket], [], [], 0)[0]:
+            found.append(self._socket.recv(4_096).decode())
+        return found
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture(params=["path", "abstract"])
+def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Manager]:
+    """Both kinds of sockets that systemd may give."""
+    name = f"@petstore-{secrets.token_hex(8)}" if request.param == "abstract" else str(tmp_path / "notify")
+    made = Manager(name)
+    yield made
+    made.close()
+
+
+def start(folder: Path, manager: Manager, **surroundings: str) -> Server:
+    """`petstore serve` as systemd starts it."""
+    port, log = free_port(), folder / "log"
+    settings = {
+        "config": str(folder / "settings.toml"),
+        "database_url": f"sqlite:///{folder}/petstore.db",
+        "port": str(port),
+        "drain": "0s",
+        "worker_timeout": "2s",
+    }
+    (folder / "settings.toml").touch()
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [PROGRAM, "serve"],
+            cwd=folder,
+            env=environment(settings) | {"NOTIFY_SOCKET": manager.address} | surroundings,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    return Server(process, port, folder / "petstore.db", log)
+
+
+def test_a_life(tmp_path: Path, manager: Manager) -> None:
+    """Ready when the worker serves; reloading, and ready again, also when that was refused; stop."""
+    server = start(tmp_path, manager)
+    try:
+        manager.expect("READY=1", "STATUS=1 of 1 workers serve.")
+        assert server.request("GET", "/healthz").status == 200
+        (first,) = server.workers()
+        for refused in (False, True):
+            (tmp_path / "settings.toml").write_text("prot = 1\n" if refused else "")
+            before = time.clock_gettime(time.CLOCK_MONOTONIC)
+            server.process.send_signal(signal.SIGHUP)
+            told = manager.expect("RELOADING=1")
+            microseconds = re.search(r"^MONOTONIC_USEC=(\d+)$", told, re.M)
+            assert microseconds is not None
+            after = time.clock_gettime(time.CLOCK_MONOTONIC)
+            assert before * 1_000_000 <= int(microseconds[1]) <= after * 1_000_000 + 1
+            manager.expect("READY=1", "STATUS=1 of 1 workers serve.")
+        assert server.workers() != [first]
+        assert server.request("GET", "/healthz").status == 200
+        assert server.terminate() == 0
+        manager.expect("STOPPING=1")
+        assert not any("workers" in datagram for datagram in manager.waiting())
+        assert not any("WATCHDOG" in datagram for datagram in manager.told)
+    finally:
+        server.kill()
+
+
+def test_the_watchdog(tmp_path: Path, manager: Manager) -> None:
+    """A sign twice in the time of the watchdog; none from a process that is not meant."""
+    server = start(tmp_path, manager, WATCHDOG_USEC="600000")
+    try:
+        manager.expect("READY=1")
+        moments = []
+        for _ in range(4):
+            manager.expect("WATCHDOG=1")
+            moments.append(time.monotonic())
+        assert 0.6 < moments[-1] - moments[0] < 3  # 0.9 s, and what a busy machine adds
+        server.process.send_signal(signal.SIGSTOP)
+        manager.waiting()
+        assert not select.select([manager._socket], [], [], 0.7)[0]
+        server.process.send_signal(signal.SIGCONT)
+        manager.expect("WATCHDOG=1")
+    finally:
+        server.kill()
+
+
+def test_no_sign_while_no_worker_is_well(tmp_path: Path, manager: Manager) -> None:
+    """The only worker hangs: the signs end when the time of PETSTORE_WORKER_TIMEOUT is over, and begin again
+    with the worker that takes its place."""
+    server = start(tmp_path, manager, WATCHDOG_USEC="200000")
+    try:
+        manager.expect("READY=1")
+        (worker,) = server.workers()
+        os.kill(worker, signal.SIGSTOP)
+        manager.expect("STATUS=0 of 1 workers serve.")
+        manager.expect("STATUS=1 of 1 workers serve.")
+        manager.expect("WATCHDOG=1")
+        assert server.workers() not in ([], [worker])
+    finally:
+        server.kill()
+
+
+def test_a_watchdog_for_another_process(tmp_path: Path, manager: Manager) -> None:
+    """WATCHDOG_PID names whom it is for."""
+    server = start(tmp_path, manager, WATCHDOG_USEC="200000", WATCHDOG_PID="1")
+    try:
+        manager.expect("READY=1")
+        assert server.terminate() == 0
+        manager.expect("STOPPING=1")
+        assert not any("WATCHDOG" in datagram for datagram in manager.told)
+    finally:
+        server.kill()
+
+
+def test_a_manager_that_is_gone_disturbs_nobody(tmp_path: Path, manager: Manager) -> None:
+    """Nobody at the socket: the service starts, serves and stops."""
+    manager.close()
+    server = start(tmp_path, manager, WATCHDOG_USEC="200000")
+    try:
+        server.wait_until_ready()
+        assert server.terminate() == 0
+    finally:
+        server.kill()
