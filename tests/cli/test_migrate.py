@@ -137,6 +137,19 @@ class TestMigrate:
         with sqlite3.connect(store.database) as connection:
             assert connection.execute("SELECT max(number) FROM schema_steps").fetchall() == [(1,)]
 
+    def test_a_step_that_fails_leaves_no_copy(self, store: Cli, know: Know):
+        """It names the step and what is wrong with it. A service that is started anew would fill the disk."""
+        know("INSERT INTO nowhere VALUES (1)")
+        message = store.refused(75, "db", "migrate")
+        assert (
+            "The migration 0002_step_2 failed, and nothing of it was kept: no such table: nowhere." in message
+        )
+        assert [path.name for path in store.folder.glob("*before*")] == []
+        know(EXPAND, "INSERT INTO nowhere VALUES (1)")
+        result = store.run("db", "migrate")
+        assert (result.exit_code, "applied 0002_step_2" in result.stdout) == (75, True)
+        assert len([*store.folder.glob("*before*")]) == 1
+
     def test_a_step_that_shuts_out_waits_for_the_server_to_stop(self, store: Cli, know: Know):
         """An expanding one does not: the server may go on, whichever version it is."""
         lock = lock_for_serving(config.load(store.settings))

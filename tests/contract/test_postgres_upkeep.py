@@ -83,6 +83,17 @@ class TestMigrate:
             migrate(database, tuning(StoreOptions(database_timeout_ms=200)))
         assert migrate(database, TUNING) == []
 
+    def test_a_table_in_use_is_not_waited_for(
+        self, database: str, plan: Know, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A dump reads it, for example: who waits to change it would hold up every query behind it."""
+        monkeypatch.setattr(schema, "_TABLE_WAIT", "20ms")
+        migrate(database, TUNING)
+        plan("ALTER TABLE pets ADD COLUMN chip text")
+        with pytest.raises(StoreUnavailable, match="busy with other writes"), locked(database, "pets"):
+            migrate(database, TUNING)
+        assert len(migrate(database, TUNING)) == 1
+
     def test_a_step_that_fails_leaves_nothing_of_itself(self, database: str, plan: Know) -> None:
         """It fails in its second statement: the steps before it stay, and a mended one runs."""
         migrate(database, TUNING)

@@ -12,7 +12,7 @@ from importlib import resources
 
 import msgspec
 
-from petstore.errors import ConfigurationError
+from petstore.errors import ConfigurationError, StoreUnavailable
 
 _FILE_NAME = re.compile(r"([0-9]{4})_([a-z0-9_]+)\.sql")
 _OLDEST = re.compile(r"-- oldest: ([0-9]+)\n")
@@ -62,6 +62,11 @@ def load(package: str) -> tuple[Migration, ...]:
         assert before <= step.oldest <= number, f"{step.title}: oldest is none of {before} to {number}"
         before = step.oldest
     return tuple(found)
+
+
+def failed(step: Migration, reason: str) -> StoreUnavailable:
+    """The error for a step whose SQL the database refuses."""
+    return StoreUnavailable(f"The migration {step.title} failed, and nothing of it was kept: {reason}.")
 
 
 def check_allowed(known: tuple[Migration, ...], schema: Schema) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import asyncpg
+
 from petstore.errors import ConfigurationError
 from petstore.storage import migrations
 from petstore.storage.migrations import Migration, Schema
@@ -16,6 +18,11 @@ _OLDEST_SERVER = 130_000  # the first that tells its snapshots
 # "petstore" in ASCII: whoever migrates holds this lock until the end of its transaction.
 _LOCK = 0x70657473746F7265
 _LOCK_WAIT = "60s"
+# For a table that a service uses: all its queries wait behind the one that waits to change the table.
+_TABLE_WAIT = "2s"
+# The server understood the step and refuses it: data, constraints, names. Not the user's rights.
+_REFUSED = ("22", "23", "42")
+_NO_RIGHT = "42501"
 # The greatest number in schema_migrations is the schema's `oldest`: programs from before that rule look
 # there and refuse a greater one than they know. The steps themselves are noted in schema_steps.
 _CREATE_NOTES = """
@@ -91,11 +98,22 @@ async def _run_next(connection: Connection, known: tuple[Migration, ...]) -> lis
         todo = migrations.pending(known, schema)
         if schema.version:
             todo = todo[:1]
+        await connection.execute(f"SET LOCAL lock_timeout = '{_TABLE_WAIT}'")
         for step in todo:
-            await connection.execute(step.sql)
+            await _run(connection, step)
             await connection.execute(_ADD_STEP, step.number, step.name, step.oldest)
             await connection.execute(_NOTE_OLDEST, step.oldest, step.name)
     return [step.title for step in todo]
+
+
+async def _run(connection: Connection, step: Migration) -> None:
+    try:
+        await connection.execute(step.sql)
+    except asyncpg.PostgresError as error:
+        state = error.sqlstate or ""
+        if state[:2] in _REFUSED and state != _NO_RIGHT:
+            raise migrations.failed(step, str(error)) from error
+        raise
 
 
 async def _look(connection: Connection) -> Schema:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 from petstore.clock import Clock
 from petstore.errors import Conflict
@@ -21,19 +22,30 @@ def migrate(
 
     Older programs may use the file meanwhile, unless a step shuts them out: then the lock of the one server
     is taken, which a caller who is `serving` holds already. Raises Conflict when another one holds it, and
-    when the copy is not sound.
+    when the copy is not sound. When no step succeeds the copy goes: a service that is started again and again
+    would fill the disk.
     """
+    copies: list[str] = []
 
     def back_up(schema: Schema) -> None:
         target = upkeep.free_name(f"{path}.before-migration-{schema.version}", clock)
+        copies.append(target)
         report = upkeep.backup(path, target, busy_timeout_ms, like=path)
         if report.problems:
             raise Conflict(f"{path} is damaged and was not migrated: {report.problems[0]}.")
-        observer.backed_up(target)
+
+    def applied(step: str) -> None:
+        while copies:
+            observer.backed_up(copies.pop())
+        observer.applied(step)
 
     known = migrations.load(schemas.MIGRATIONS_PACKAGE)
     found = schemas.read_file(path, busy_timeout_ms)
     shuts_out = any(step.oldest > found.oldest for step in migrations.pending(known, found))
     alone = shuts_out and found.version > 0 and not serving
     with lock_for_serving(path) if alone else contextlib.nullcontext():
-        schemas.migrate(path, busy_timeout_ms, before=back_up, applied=observer.applied)
+        try:
+            schemas.migrate(path, busy_timeout_ms, before=back_up, applied=applied)
+        finally:
+            for unused in copies:
+                Path(unused).unlink(missing_ok=True)

@@ -98,7 +98,10 @@ def _run_next(
     with translated():
         for step in todo:
             connection.execute(_CREATE_STEPS)
-            connection.execute(step.sql)
+            try:
+                connection.execute(step.sql)
+            except (apsw.SQLError, apsw.ConstraintError) as error:
+                raise migrations.failed(step, str(error)) from error
             connection.execute(_ADD_STEP, (step.number, step.name, step.oldest))
             connection.execute(f"PRAGMA user_version = {step.oldest}")
         connection.execute("COMMIT")
