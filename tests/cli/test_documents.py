@@ -13,6 +13,7 @@ import pytest
 from petstore import config
 from petstore.cli.groups import (
     EXIT_CONFIGURATION,
+    EXIT_CUT_SHORT,
     EXIT_INTERRUPTED,
     EXIT_REFUSED,
     EXIT_UNAVAILABLE,
@@ -63,6 +64,7 @@ class TestCommands:
             0,
             EXIT_REFUSED,
             EXIT_USAGE,
+            EXIT_CUT_SHORT,
             EXIT_UNAVAILABLE,
             EXIT_CONFIGURATION,
             EXIT_INTERRUPTED,

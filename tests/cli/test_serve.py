@@ -36,8 +36,9 @@ class FakeSupervisor:
     def __init__(self, job: object, **options: Any) -> None:
         self.options = options | {"job": job}
 
-    def run(self) -> None:
+    def run(self) -> bool:
         self.started.append(self.options)
+        return True
 
 
 @pytest.fixture
@@ -176,11 +177,12 @@ class TestListener:
         """Connections have TCP_NODELAY from their listener, and so does the one that is accepted first."""
         accepted: list[int] = []
 
-        def run(supervisor: FakeSupervisor) -> None:
+        def run(supervisor: FakeSupervisor) -> bool:
             listener = supervisor.options["job"]._listener
             listener.setblocking(True)
             with socket.create_connection(listener.getsockname()), listener.accept()[0] as connection:
                 accepted.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            return True
 
         monkeypatch.setattr(FakeSupervisor, "run", run)
         cli.ok("serve")

@@ -127,6 +127,11 @@ ROWS: dict[str, Row] = {
         [("250ms", 250), ("1m", 60_000)],
         [("61s", "at most 60s"), ("1h", "at most 60s"), ("10", "duration")],
     ),
+    "answer_timeout": (
+        30_000,
+        [("500ms", 500), ("1h", 3_600_000)],
+        [("499ms", "at least 500ms"), ("61m", "at most 1h"), ("0s", "duration")],
+    ),
     "workers": (1, [], [("0", "from 1 to 256"), ("257", "from 1 to 256")]),
     "worker_timeout": (
         30_000,

@@ -15,6 +15,7 @@ from click.exceptions import NoSuchCommand
 
 EXIT_REFUSED = 1
 EXIT_USAGE = 2
+EXIT_CUT_SHORT = 3
 EXIT_UNAVAILABLE = 75  # EX_TEMPFAIL
 EXIT_CONFIGURATION = 78  # EX_CONFIG
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell has it

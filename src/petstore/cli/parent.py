@@ -17,7 +17,7 @@ import structlog
 # Imported before the fork, so that a worker is quick to start and shares the memory.
 import petstore.serving.worker
 from petstore import config, opening
-from petstore.cli.groups import EXIT_REFUSED
+from petstore.cli.groups import EXIT_CUT_SHORT, EXIT_REFUSED
 from petstore.clock import SystemClock
 from petstore.config import Settings
 from petstore.config.surroundings import read_surroundings
@@ -29,7 +29,8 @@ from petstore.serving.supervisor import Supervisor
 
 _log = structlog.get_logger("petstore.parent")
 
-_STOP_MARGIN_SECONDS = 2  # a body may still be arriving when the service is told to stop
+# After the deadline for bodies: answers that nobody reads are cut off, the counters saved, the store closed.
+_STOP_MARGIN_SECONDS = 3
 
 
 class Serving:
@@ -109,8 +110,8 @@ def counts_directory(settings: Settings) -> Iterator[Path | None]:
         yield Path(directory)
 
 
-def supervise(settings: Settings, job: Serving) -> None:
-    """Until the service is told to stop; a worker that dies is started again, unless it dies at once."""
+def supervise(settings: Settings, job: Serving) -> int:
+    """Until the service is told to stop; its exit code. A dead worker is started again."""
     monotonic = SystemClock().monotonic
     supervisor = Supervisor(
         job,
@@ -125,7 +126,7 @@ def supervise(settings: Settings, job: Serving) -> None:
         notifier=Notifier(monotonic, read_surroundings()),
     )
     try:
-        supervisor.run()
+        return 0 if supervisor.run() else EXIT_CUT_SHORT
     except WorkerFailed:
         message = "The service ended, since its worker died twice within seconds; the log says why."
         _log.critical("failed", message=f"petstore: {message}")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _CONNECTIONS_MAX = 16_384
 _DESCRIPTORS_KEPT_BACK = 128
-_BIND_ATTEMPTS, _BIND_PAUSE_SECONDS = 40, 0.05
+_BIND_ATTEMPTS, _BIND_PAUSE_SECONDS = 60, 0.05
 
 _log = structlog.get_logger("petstore.parent")
 
@@ -57,7 +57,7 @@ def serve(session: Session, workers: int | None) -> None:
     settings = _with_workers(session.settings, workers)
     output = bootstrap.start_log_of_parent(settings)
     with contextlib.closing(_bind(settings)) as listener:
-        connections = _raise_descriptor_limit()
+        connections = _raise_descriptor_limit(_DESCRIPTORS_KEPT_BACK + settings.database_pool)
         opening.refuse_unwritable(settings)
         with opening.lock_for_serving(settings):
             for warning in opening.warnings_before_start(settings, session.clock):
@@ -69,7 +69,11 @@ def serve(session: Session, workers: int | None) -> None:
                 _log.warning("start check", message=f"Note: {remark}.")
             _listen(listener, settings)
             with parent.counts_directory(settings) as counts:
-                parent.supervise(settings, parent.Serving(settings, listener, connections, counts))
+                code = parent.supervise(settings, parent.Serving(settings, listener, connections, counts))
+    if code:
+        message = "Stopped, but some answers were cut off: a client did not read, or a worker did not stop."
+        _log.warning("cut short", message=message)
+        click.get_current_context().exit(code)
     _log.info("stopped", message="Stopped.")
 
 
@@ -97,15 +101,15 @@ def _with_workers(settings: Settings, workers: int | None) -> Settings:
     return settings
 
 
-def _raise_descriptor_limit() -> int:
-    """Let the process have as many descriptors as it may, and keep some back for files; connections left."""
+def _raise_descriptor_limit(kept_back: int) -> int:
+    """Let the process have as many descriptors as it may; those left for connections, at one each."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _CONNECTIONS_MAX + _DESCRIPTORS_KEPT_BACK
+    wanted = _CONNECTIONS_MAX + kept_back
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < allowed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
         soft = allowed
-    return max(1, (wanted if soft == resource.RLIM_INFINITY else min(wanted, soft)) - _DESCRIPTORS_KEPT_BACK)
+    return max(1, (wanted if soft == resource.RLIM_INFINITY else min(wanted, soft)) - kept_back)
 
 
 async def _welcome(settings: Settings, store: Store, *, may_show_key: bool) -> None:
@@ -183,7 +187,7 @@ def _bind(settings: Settings) -> socket.socket:
 
 
 def _bind_soon(listener: socket.socket, settings: Settings) -> None:
-    """Within two seconds: workers whose parent was killed need a moment to leave the port. Raises OSError."""
+    """Within three seconds: workers whose parent was killed need a moment to go. Raises OSError."""
     for left in reversed(range(_BIND_ATTEMPTS)):
         try:
             listener.bind((settings.host, settings.port))

@@ -80,6 +80,12 @@ TABLE = (
     ),
     Setting("body_timeout", "10s", duration_to("60s"), "Deadline for a whole request body."),
     Setting(
+        "answer_timeout",
+        "30s",
+        duration_to("1h", shortest="500ms"),
+        "A client that takes no byte of its answer for so long is cut off.",
+    ),
+    Setting(
         "workers", "1", integer(1, 256), "Processes that serve; more than one needs PETSTORE_VALKEY_URL."
     ),
     Setting("worker_timeout", "30s", duration_to("1h", "2s"), "A worker that hangs for so long is replaced."),
@@ -127,6 +133,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ban_forgiven_after: int
     removal_date: datetime
     body_timeout: int
+    answer_timeout: int
     write_queue: int
     busy_timeout: int
     key_rotation_overlap: int

@@ -59,9 +59,10 @@ class Supervisor:
         self._again = False  # SIGHUP came during a replacement, which began with the settings before
         self._resting: dict[int, float] = {}
         self._stop_by: signal.Signals | None = None
+        self._is_clean = True
 
-    def run(self) -> None:
-        """Until a signal says stop. Raises WorkerFailed, after the other workers were stopped."""
+    def run(self) -> bool:
+        """Until a signal says stop; whether all workers then ended with 0. Raises WorkerFailed after that."""
         try:
             for number in range(self._count):
                 self._start(number)
@@ -74,6 +75,7 @@ class Supervisor:
             self._terminate_all(self._stop_by or signal.SIGTERM)
             self._join_all()
             self._signals.close()
+        return self._is_clean
 
     def _start(self, number: int) -> Process:
         process = Process.start(
@@ -279,8 +281,10 @@ class Supervisor:
                 for process in self._processes.values():
                     self._terminate(process, signal.SIGINT)
             for process in list(self._processes.values()):
-                if process.reap() is not None:
+                code = process.reap()
+                if code is not None:
                     del self._processes[process.pid]
+                    self._is_clean = self._is_clean and code == 0
 
 
 def _tell(process: Process, event: str, sentence: str, **fields: object) -> None:

@@ -19,15 +19,24 @@ from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
 from petstore.asgi import Application
+from petstore.clock import SystemClock
 from petstore.config import Settings
 from petstore.serving import listener as listeners
+from petstore.serving.connections import Connections
 from petstore.serving.process import REPLACED, Report
 
 BACKLOG = 2_048
+_CUT_SHORT = 3  # the exit code of a worker that stopped without finishing everything
 _BEAT_SECONDS = 1.0
 _HEADER_TIMEOUT_MS = 10_000
 # Larger than the application's own limit on the head, so that it can answer 431 with an Error body.
 _HEAD_BUFFER_BYTES = 64 * 1024
+# At a stop: how long an answer may wait without a byte of it being taken.
+_PATIENCE_AT_STOP_SECONDS = 1.0
+# After the deadline for bodies: the last ones are answered, and connections that were reset are closed.
+_SETTLE_SECONDS = 0.5
+# Nobody kills a worker whose parent was killed, and the next start waits three seconds for the port.
+_ORPHAN_SECONDS, _ORPHAN_KILLED_SECONDS = 1.0, 5
 
 
 class HttpServer(Server):
@@ -72,10 +81,8 @@ def run(
     loop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
     application = Application(settings, counts_directory=counts_directory, worker=number)
-    try:
-        return loop.run_until_complete(_Worker(application, server(application), settings, report).serve())
-    finally:
-        loop.close()
+    # Never closed: a signal that comes after its end would find no handler and change the exit code.
+    return loop.run_until_complete(_Worker(application, server(application), settings, report).serve())
 
 
 def collect_garbage_seldom() -> None:
@@ -94,8 +101,13 @@ class _Worker:
         self._application = application
         self._server = server
         self._pause_seconds = settings.drain / 1_000
+        self._finish_seconds = settings.body_timeout / 1_000 + _SETTLE_SECONDS
+        self._connections = Connections(
+            server.listener, settings.answer_timeout / 1_000, SystemClock().monotonic
+        )
         self._report = report
         self._is_replaced = True
+        self._is_orphan = False
         self._parent = os.getppid()
         self._told_to_stop = asyncio.Event()
         self._told_to_hurry = asyncio.Event()
@@ -106,15 +118,20 @@ class _Worker:
             return 1
         collect_garbage_seldom()
         serving = asyncio.create_task(self._server.serve())
+        watching = asyncio.create_task(self._connections.watch())
         self._report.ready()
         self._beat()
         await _first_of(self._told_to_stop.wait(), serving)
-        if not serving.done():
+        is_finished = serving.done()
+        if not is_finished:
             await self._drain()
             self._server.stop()  # type: ignore[no-untyped-call]
-        await asyncio.wait([serving])
+            is_finished = await self._finish(serving)
+        watching.cancel()
         await self._application.stop()
-        return 0 if self._told_to_stop.is_set() and serving.exception() is None else 1
+        if not self._told_to_stop.is_set() or (serving.done() and serving.exception() is not None):
+            return 1
+        return 0 if is_finished else _CUT_SHORT
 
     def _beat(self) -> None:
         """For as long as the loop turns."""
@@ -131,6 +148,9 @@ class _Worker:
     def _stop(self) -> None:
         self._is_replaced = False
         if os.getppid() != self._parent:  # it was killed, and whoever starts it again needs the port
+            self._is_orphan = True
+            signal.alarm(_ORPHAN_KILLED_SECONDS)
+            self._port = self._server.listener.dup()  # not free before the database is: a start waits for it
             self._told_to_hurry.set()
         self._told_to_stop.set()
 
@@ -151,6 +171,16 @@ class _Worker:
         else:
             listeners.turn_newcomers_away(self._server.listener)
         await self._hurried_within(listeners.SETTLE_SECONDS)
+
+    async def _finish(self, serving: asyncio.Task[None]) -> bool:
+        """Let the requests that were accepted end, in time; False when connections had to be cut off."""
+        ended_before = self._connections.ended
+        self._connections.lose_patience(_PATIENCE_AT_STOP_SECONDS)
+        await asyncio.wait([serving], timeout=_ORPHAN_SECONDS if self._is_orphan else self._finish_seconds)
+        if not serving.done():
+            self._connections.end_all()
+            await asyncio.wait([serving], timeout=_SETTLE_SECONDS)
+        return serving.done() and self._connections.ended == ended_before
 
     async def _hurried_within(self, seconds: float) -> bool:
         with contextlib.suppress(TimeoutError):

@@ -11,8 +11,9 @@ from typing import Protocol
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route
+
+from petstore.web import static
 
 # Swagger UI sets inline styles on the elements it makes and shows icons from data: URLs; it needs no more.
 _POLICY = (
@@ -39,18 +40,23 @@ class Pages:
 
     def __init__(self, document: Document, *, version: str, base: str, removal_date: str) -> None:
         self._document = document
-        self._values = {"version": version, "base": base, "removal_date": removal_date}
+        self._version = version
         self._folder = resources.files("petstore.web")
+        values = {"version": version, "base": base, "removal_date": removal_date}
+        # Read once: opening a file for a request needs a descriptor, and connections may have taken them all.
+        self._texts = {
+            template.name: Template(template.read_text(encoding="utf-8")).substitute(values)
+            for template in self._folder.joinpath("templates").iterdir()
+        }
 
-    def routes(self) -> list[BaseRoute]:
-        static = StaticFiles(directory=str(self._folder.joinpath("static")))
+    def routes(self) -> list[Route]:
         return [
             Route("/", self.start),
             Route("/docs", self.reference),
             Route("/docs/deprecation", self.deprecation),
             Route("/openapi.json", self.openapi_json),
             Route("/openapi.yaml", self.openapi_yaml),
-            Mount("/static", static),
+            *static.routes(self._folder.joinpath("static"), "/static"),
         ]
 
     async def start(self, request: Request) -> Response:
@@ -60,7 +66,7 @@ class Pages:
         return JSONResponse(
             {
                 "service": "Pet Store Service",
-                "version": self._values["version"],
+                "version": self._version,
                 "interface": "/v1",
                 "reference": "/docs",
                 "openapi": "/openapi.json",
@@ -83,8 +89,7 @@ class Pages:
         return Response(self._document.as_yaml(), media_type="application/yaml", headers=_DOCUMENT_HEADERS)
 
     def _page(self, name: str) -> Response:
-        text = self._folder.joinpath("templates", name).read_text(encoding="utf-8")
-        return HTMLResponse(Template(text).substitute(self._values), headers=_HEADERS)
+        return HTMLResponse(self._texts[name], headers=_HEADERS)
 
 
 # The document holds nothing secret, and tools in browsers read it from other origins.
