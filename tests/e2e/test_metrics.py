@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 import resource
+import signal
 import socket
 import subprocess
+import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from petstore.cli import parent
 from petstore.clock import SystemClock
 from tests.support.server import PROGRAM, Server, environment, running_server
 from tests.support.waiting import wait_for
@@ -48,6 +52,51 @@ def test_the_time_of_the_last_backup(tmp_path: Path) -> None:
         assert began - 1 < sample(server, name) < SystemClock().now_ms() / 1_000 + 1
     with running_server(tmp_path) as server:
         assert sample(server, name) > 0
+
+
+def test_counters_go_on_when_the_worker_is_another_one(tmp_path: Path) -> None:
+    """After SIGHUP and after its death, as where there are several; nothing is left at the end."""
+    name = 'petstore_requests_total{operation="listPets",status="200"}'.replace("{", r"\{")
+    with running_server(tmp_path) as server:
+        for kill in (signal.SIGHUP, signal.SIGKILL):
+            (worker,) = server.workers()
+            assert server.request("GET", "/v1/pets").status == 200
+            shown = sample(server, name)
+            assert shown > 0
+            os.kill(server.pid if kill == signal.SIGHUP else worker, kill)
+            wait_for(lambda: bool(now := server.workers()) and worker not in now, "another worker")  # noqa: B023
+            assert sample(server, name) == shown
+        (worker,) = server.workers()
+        assert left_by(worker) != []
+        server.terminate()
+    assert left_by(worker) == []
+
+
+@pytest.mark.parametrize("place", ["/dev/shm", tempfile.gettempdir()])
+def test_where_numbers_are_left(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """In memory; where that is not possible in a file, and where that is not possible either, nowhere."""
+    makes = tempfile.TemporaryDirectory
+
+    def make(**where: str | None) -> tempfile.TemporaryDirectory[str]:
+        if (where["dir"] or tempfile.gettempdir()) != place:
+            raise OSError
+        return makes(**where)
+
+    monkeypatch.setattr(parent.tempfile, "TemporaryDirectory", make)
+    with parent.counts_directory() as directory:
+        assert directory is not None
+        assert str(directory.parent) == place
+        assert directory.stat().st_mode & 0o777 == 0o700
+    assert not directory.exists()
+    place = "/nowhere"
+    with parent.counts_directory() as directory:
+        assert directory is None
+
+
+def left_by(worker: int) -> list[Path]:
+    """What it has left to others."""
+    places = (Path("/dev/shm"), Path(tempfile.gettempdir()))
+    return [path for place in places for path in place.glob(f"petstore-*/{worker}-*.counts")]
 
 
 def test_the_process_is_the_worker(tmp_path: Path) -> None:

@@ -101,13 +101,24 @@ def _refuse_another(name: str, old: str, new: str) -> None:
 
 
 @contextlib.contextmanager
-def counts_directory(settings: Settings) -> Iterator[Path | None]:
-    """Where workers leave their metrics to each other, when there may be more than one."""
-    if not settings.valkey_url:
+def counts_directory() -> Iterator[Path | None]:
+    """Where workers leave their metrics to each other and to their successors.
+
+    In memory where that is possible, since they write there every second, and a disk may make them wait.
+    """
+    for place in ("/dev/shm", None):
+        with contextlib.suppress(OSError):
+            directory = tempfile.TemporaryDirectory(prefix="petstore-", dir=place)
+            break
+    else:
+        _log.warning(
+            "no directory for metrics",
+            message="There is no directory for temporary files: each worker shows its own metrics alone.",
+        )
         yield None
         return
-    with tempfile.TemporaryDirectory(prefix="petstore-") as directory:
-        yield Path(directory)
+    with directory as name:
+        yield Path(name)
 
 
 def supervise(settings: Settings, job: Serving) -> int:

@@ -68,7 +68,7 @@ def serve(session: Session, workers: int | None) -> None:
             if remark := migrating.remark(settings):
                 _log.warning("start check", message=f"Note: {remark}.")
             _listen(listener, settings)
-            with parent.counts_directory(settings) as counts:
+            with parent.counts_directory() as counts:
                 code = parent.supervise(settings, parent.Serving(settings, listener, connections, counts))
     if code:
         message = "Stopped, but some answers were cut off: a client did not read, or a worker did not stop."
