@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -36,7 +37,7 @@ from petstore.errors import (
     error_body,
 )
 from petstore.limiter.addresses import AddressLimiter
-from petstore.opening import backup_mark, database_path, uses_server
+from petstore.opening import backup_mark, database_path, keep_reserve, uses_server
 from petstore.ops import logs
 from petstore.ops.access_log import AccessFormat
 from petstore.ops.counts import Counts, Levels
@@ -258,7 +259,7 @@ async def _join(settings: Settings, clock: Clock, log_writer: LogWriter, metrics
         save=counting.save,
         purge=store.purge,
         try_write=store.try_write,
-        each_round=[metrics.share, incidents.look],
+        each_round=[metrics.share, incidents.look, partial(keep_reserve, settings)],
         clock=clock,
     )
     api = _build_api(settings, clock, store, limiter, meter, observer, metrics)

@@ -173,6 +173,10 @@ class StoreUnavailable(Unavailable):
         return self._public or self.message
 
 
+class StoreFull(StoreUnavailable):
+    """There is no room for what was to be written; nothing of it was."""
+
+
 class LimiterUnavailable(Unavailable):
     """The shared counters can't be reached, and the operator prefers a refusal to a local share."""
 

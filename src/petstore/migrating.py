@@ -34,7 +34,7 @@ def remark(settings: Settings) -> str:
 def migrate(settings: Settings, clock: Clock, observer: MigrationObserver, *, serving: bool = False) -> None:
     """Bring the schema up to date, in a new database when there is none; a SQLite file is copied first.
 
-    `serving`: the caller holds the database, as opening.lock_for_serving does.
+    `serving`: the caller holds the database, as starting.lock_for_serving does.
     """
     if uses_server(settings):
         from petstore.storage.postgres import schema as postgres

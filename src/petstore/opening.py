@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
-from datetime import UTC, datetime
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -25,7 +24,7 @@ from petstore.storage import (
 )
 from petstore.storage.observer import StoreObserver
 from petstore.storage.reports import CheckReport
-from petstore.storage.sqlite import files, lock, upkeep
+from petstore.storage.sqlite import reserve, upkeep
 from petstore.storage.sqlite import schema as sqlite
 from petstore.storage.sqlite.upkeep import Restored
 from petstore.versions import LEASE_SECONDS, Publisher, WaitingPublisher
@@ -33,8 +32,6 @@ from petstore.versions import LEASE_SECONDS, Publisher, WaitingPublisher
 if TYPE_CHECKING:
     from petstore.storage.copying import CopiedTable
     from petstore.storage.postgres.connection import Tuning
-
-_CLOCK_TOLERANCE_MS = 300_000
 
 __all__ = ["CheckReport", "Restored", "SharedStore", "Store", "open_shared_store", "open_store"]
 
@@ -101,47 +98,6 @@ def is_same_place(one: str, other: str) -> bool:
         url._replace(netloc=server_place(url.netloc)) for url in (urlsplit(one), urlsplit(other))
     )
     return before == after
-
-
-def lock_for_serving(settings: Settings) -> AbstractContextManager[object]:
-    """Hold the database for one service where the counters of the limits live in its process.
-
-    Raises Conflict when another service holds it. PgBouncer, which knows no sessions, can't hold anything.
-    """
-    if settings.valkey_url or (uses_server(settings) and not settings.database_prepared):
-        return nullcontext()
-    if uses_server(settings):
-        from petstore.storage.postgres.upkeep import held_for_serving
-
-        return held_for_serving(settings.database_url, server_tuning(settings))
-    return lock.lock_for_serving(str(database_path(settings)), create=True)
-
-
-def refuse_unwritable(settings: Settings) -> None:
-    """Raise ConfigurationError where this user can't write the database's file, which no time mends."""
-    if not uses_server(settings):
-        files.refuse_unwritable(str(database_path(settings)))
-
-
-def warnings_before_start(settings: Settings, clock: Clock) -> list[str]:
-    """What somebody should see to, though the service starts: one line each."""
-    if uses_server(settings):
-        return []
-    path = str(database_path(settings))
-    found = []
-    if files.readable_by_others(path):
-        found.append(f"{path} can be read by every user of this machine. To end that: chmod 600 {path}.")
-    newest_ms = upkeep.newest_ms(path, settings.busy_timeout)
-    if clock.now_ms() < newest_ms - _CLOCK_TOLERANCE_MS:
-        found.append(
-            f"The clock says {_text(clock.now_ms())}, and {path} has a record of {_text(newest_ms)}."
-            " Set the clock: limits, expiry of keys and usage go by it."
-        )
-    return found
-
-
-def _text(time_ms: int) -> str:
-    return f"{datetime.fromtimestamp(time_ms // 1_000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def database_path(settings: Settings) -> Path:
@@ -264,6 +220,22 @@ def check_database(settings: Settings) -> CheckReport:
 
         return check(settings.database_url, server_tuning(settings))
     return upkeep.check(str(database_path(settings)), settings.busy_timeout)
+
+
+def keep_reserve(settings: Settings) -> None:
+    """Keep room back for `keys revoke` on a full disk, where the database is a file and there is plenty."""
+    if not uses_server(settings):
+        reserve.keep(sqlite_path(settings.database_url))
+
+
+def has_reserve(settings: Settings) -> bool:
+    """Whether such room is kept back."""
+    return not uses_server(settings) and reserve.is_kept(sqlite_path(settings.database_url))
+
+
+def give_up_reserve(settings: Settings) -> bool:
+    """Give that room back; whether there was any."""
+    return not uses_server(settings) and reserve.give_up(sqlite_path(settings.database_url))
 
 
 def back_up_database(settings: Settings, target: Path) -> CheckReport:

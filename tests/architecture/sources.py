@@ -38,7 +38,7 @@ class Module:
 
 
 EDGES = {"storage", "limiter", "api", "web", "ops", "serving", "cli"}
-JOINING = {"petstore", "config", "build", "opening", "migrating", "counting", "bootstrap", "asgi"}
+JOINING = {"petstore", "config", "build", "opening", "migrating", "starting", "counting", "bootstrap", "asgi"}
 
 
 @cache

@@ -23,10 +23,11 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "ops": ({"petstore"}, {"starlette", "structlog", "prometheus_client"}),
     "opening": ({"config", "storage", "limiter"}, set()),
     "migrating": ({"config", "opening", "storage"}, set()),
+    "starting": ({"config", "opening", "storage"}, set()),
     "counting": ({"config", "opening", "storage", "limiter"}, set()),
     "serving": ({"config", "asgi"}, {"granian", "structlog", "uvloop"}),
     "cli": (
-        {"petstore", "build", "config", "opening", "migrating", "bootstrap", "serving"},
+        {"petstore", "build", "config", "opening", "migrating", "starting", "bootstrap", "serving"},
         {"click", "rich", "structlog"},
     ),
     "bootstrap": (

@@ -10,9 +10,10 @@ import apsw
 import pytest
 
 from petstore import config
-from petstore.opening import Store, lock_for_serving
+from petstore.opening import Store
 from petstore.pets import Idempotency, NewPet
 from petstore.quota import KeyStanding, LimiterState
+from petstore.starting import lock_for_serving
 from petstore.storage import copying
 from petstore.storage.postgres import copying as postgres
 from petstore.usage import AccountWindows, DailyUsage, UsageChanges

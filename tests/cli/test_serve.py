@@ -17,8 +17,8 @@ from petstore import config
 from petstore.cli.parent import Serving
 from petstore.errors import ConfigurationError
 from petstore.keys import KEY_PATTERN
-from petstore.opening import lock_for_serving
 from petstore.ops import logs
+from petstore.starting import lock_for_serving
 from tests.cli.conftest import Cli
 from tests.support.disk import mounted_disk
 from tests.support.postgres import fresh_database

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import apsw
 import pytest
@@ -15,6 +17,7 @@ from petstore.ops import journal
 from petstore.pets import INT64_MAX, Idempotency, NewPet, PageQuery
 from petstore.plans import FREE
 from petstore.storage import Store, StoreOptions, open_storage
+from petstore.storage.sqlite import reserve
 from petstore.storage.sqlite.connection import open_reader, open_writer, translate
 from petstore.storage.sqlite.pets import SqlitePets
 from petstore.storage.sqlite.schema import migrate
@@ -161,6 +164,66 @@ async def limited(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Limited]:
     opened = Limited(tmp_path, clock)
     yield opened
     await opened.close()
+
+
+class TestReserve:
+    """A full disk can't keep a leaked key alive: the reserve beside the database makes room for that."""
+
+    @pytest.fixture
+    async def full(self, disk: Disk, tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
+        """With a key, and without room for SQLite's log as long as the reserve is there."""
+        path = str(tmp_path / "full.db")
+        opened = open_storage(f"sqlite:///{path}", clock, StoreOptions())
+        await opened.keys.add_account("shop", FREE)
+        await opened.keys.issue("shop", "test")
+        reserve.keep(path)
+
+        def write(operation: str, name: str, _offset: int, _data: bytes) -> None:
+            if operation == "write" and name.endswith("-wal") and reserve.is_kept(path):
+                raise apsw.FullError("no room")
+
+        disk.before = write
+        yield opened
+        disk.heal()
+        await opened.close()
+
+    async def test_a_revocation_uses_it(self, full: Store, tmp_path: Path) -> None:
+        """Once; others can't have taken the room meanwhile, since they can't write."""
+        assert reserve.is_kept(str(tmp_path / "full.db"))
+        revoked = await full.keys.revoke(1)
+        assert revoked.revoked_at_ms is not None
+        assert not reserve.is_kept(str(tmp_path / "full.db"))
+
+    async def test_nothing_else_does(self, full: Store, tmp_path: Path) -> None:
+        """A new key can wait."""
+        with pytest.raises(StoreUnavailable, match="is full; nothing was stored"):
+            await full.keys.issue("shop", "test")
+        assert reserve.is_kept(str(tmp_path / "full.db"))
+
+    async def test_without_one_the_revocation_fails_and_says_so(self, full: Store, disk: Disk) -> None:
+        """It is not repeated for ever."""
+        disk.fail("write", apsw.FullError, suffix="-wal", times=10**9)
+        with pytest.raises(StoreUnavailable, match="is full; nothing was stored"):
+            await full.keys.revoke(1)
+
+    def test_it_is_not_what_fills_the_disk(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is made where eight times its size is free, and all of it, for its owner alone."""
+        path = tmp_path / "some.db"
+        real = os.statvfs(tmp_path)
+        free = 8 * reserve.BYTES // real.f_frsize
+
+        def statvfs(_path: object) -> SimpleNamespace:
+            return SimpleNamespace(f_bavail=free, f_frsize=real.f_frsize)
+
+        monkeypatch.setattr(os, "statvfs", statvfs)
+        free -= 1
+        reserve.keep(str(path))
+        assert list(tmp_path.iterdir()) == []
+        free += 1
+        reserve.keep(str(path))
+        (made,) = tmp_path.iterdir()
+        assert (made.name, made.stat().st_mode & 0o777) == ("some.db.reserve", 0o600)
+        assert made.stat().st_blocks * 512 >= reserve.BYTES
 
 
 class TestFull:

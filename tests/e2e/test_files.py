@@ -217,15 +217,9 @@ class TestRoom:
 
     def test_without_any(self, tmp_path: Path) -> None:
         """A line says so, and /readyz until there is room."""
-        place = tmp_path / "small"
-        place.mkdir()
-        prefix = with_mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", place)
-        with running_server(tmp_path, prefix=prefix, database_url=f"sqlite:///{place}/petstore.db") as server:
-            inside = Path(f"/proc/{server.pid}/root{place}")
+        with on_small_disk(tmp_path, "1m") as (server, place):
             key = server.key
-            with (inside / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
-                while True:
-                    filler.write(b"x" * 4_096)
+            fill(place)
             assert server.post({"name": "Rex", "categoryId": 1}, key=key).status == 503
             os.kill(server.workers()[0], signal.SIGKILL)
             wait_for(lambda: status(server, "/v1/pets", key) == 200, "the new worker to serve")
@@ -233,9 +227,46 @@ class TestRoom:
             assert status(server, "/v1/pets", key) == 200
             saving = server.request("GET", "/readyz").json()["checks"]["saving"]
             assert "full" in saving
-            (inside / "filler").unlink()
+            (place / "filler").unlink()
             wait_for(lambda: status(server, "/readyz") == 200, "the server to be ready again")
             assert server.post({"name": "Rex", "categoryId": 1}, key=key).status == 201
+
+    def test_a_leaked_key_is_revoked_all_the_same(self, tmp_path: Path) -> None:
+        """With the room that the server has kept back; it keeps some back again when there is plenty."""
+        with on_small_disk(tmp_path, "48m") as (server, place):
+            reserve = place / "petstore.db.reserve"
+            wait_for(lambda: reserve.exists() and reserve.stat().st_blocks * 512 >= 4 << 20, "the reserve")
+            assert mode(reserve) == 0o600
+            fill(place)
+            beside = ["nsenter", f"--mount=/proc/{server.pid}/ns/mnt"]
+
+            def petstore(*arguments: str) -> subprocess.CompletedProcess[str]:
+                return run(tmp_path / "small" / "petstore.db", *arguments, folder=tmp_path, prefix=beside)
+
+            refused = petstore("accounts", "add", "shop", "--plan", "free")
+            assert (refused.returncode, reserve.exists()) == (75, True)
+            revoked = petstore("keys", "revoke", "1")
+            assert (revoked.returncode, reserve.exists()) == (0, False)
+            assert "the room that was kept back for this is used up" in revoked.stderr
+            assert status(server, "/v1/pets", server.key) == 401
+            (place / "filler").unlink()
+            wait_for(reserve.exists, "the reserve to be kept again")
+
+
+@contextlib.contextmanager
+def on_small_disk(folder: Path, size: str) -> Iterator[tuple[Server, Path]]:
+    """A server on a disk of that size, and where that disk can be seen."""
+    place = folder / "small"
+    place.mkdir()
+    prefix = with_mount("-t", "tmpfs", "-o", f"size={size}", "tmpfs", place)
+    with running_server(folder, prefix=prefix, database_url=f"sqlite:///{place}/petstore.db") as server:
+        yield server, Path(f"/proc/{server.pid}/root{place}")
+
+
+def fill(place: Path) -> None:
+    with (place / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+        while True:
+            filler.write(b"x" * 4_096)
 
 
 def status(server: Server, target: str, key: str = "") -> int:

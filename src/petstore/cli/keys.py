@@ -18,6 +18,7 @@ from petstore.cli.output import (
 from petstore.cli.running import Session, with_store
 from petstore.cli.values import ACCOUNT, ID, Duration, checked
 from petstore.durations import format_duration
+from petstore.errors import StoreFull
 from petstore.keys import ApiKey, IssuedKey, check_label
 
 
@@ -138,9 +139,21 @@ def rotate_key(session: Session, key_id: int, overlap: int | None, as_json: bool
 def revoke_key(session: Session, key_id: int, as_json: bool) -> None:
     """End a key for good; its next request is refused.
 
-    There is no way back: issue a new key instead. Revoking a revoked key changes nothing.
+    There is no way back: issue a new key instead. Revoking a revoked key changes nothing. Works on a full
+    disk too, with the room that the server keeps back for it.
     """
-    _write_key(session, with_store(session, lambda store: store.keys.revoke(key_id)), as_json)
+    from petstore import opening
+
+    had_reserve = opening.has_reserve(session.settings)
+    try:
+        key = with_store(session, lambda store: store.keys.revoke(key_id))
+    except StoreFull:  # not even opened: no server is running, and SQLite's log can't be made
+        if not opening.give_up_reserve(session.settings):
+            raise
+        key = with_store(session, lambda store: store.keys.revoke(key_id))
+    if had_reserve and not opening.has_reserve(session.settings):
+        say("The disk is full: the room that was kept back for this is used up. Make room.")
+    _write_key(session, key, as_json)
 
 
 @keys.command("unban", epilog=examples("petstore keys unban 3"))

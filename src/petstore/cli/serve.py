@@ -50,7 +50,7 @@ def serve(session: Session, workers: int | None) -> None:
     Creates the database when there is none, and migrates one as PETSTORE_MIGRATE says. On the first start,
     and only on a loopback address, it issues a key on the Free plan for an account "local", printed once.
     """
-    from petstore import bootstrap, build, migrating, opening
+    from petstore import bootstrap, build, migrating, starting
     from petstore.cli import parent
 
     build.commit()  # for the workers: by the time one is started, the checkout may have moved on
@@ -58,9 +58,9 @@ def serve(session: Session, workers: int | None) -> None:
     output = bootstrap.start_log_of_parent(settings)
     with contextlib.closing(_bind(settings)) as listener:
         connections = _raise_descriptor_limit(_DESCRIPTORS_KEPT_BACK + settings.database_pool)
-        opening.refuse_unwritable(settings)
-        with opening.lock_for_serving(settings):
-            for warning in opening.warnings_before_start(settings, session.clock):
+        starting.refuse_unwritable(settings)
+        with starting.lock_for_serving(settings):
+            for warning in starting.warnings_before_start(settings, session.clock):
                 _log.warning("start check", message=warning)
             migrating.migrate_for_serving(settings, session.clock, _MigrationEvents())
             welcome = partial(_welcome, settings, may_show_key=not output.is_journal)

@@ -148,9 +148,8 @@ class SqliteKeys:
         return await self._writer.submit(swap)
 
     async def revoke(self, key_id: int) -> ApiKey:
-        return await self._mark(
-            key_id, "UPDATE api_keys SET revoked_at_ms = coalesce(revoked_at_ms, ?) WHERE id = ?"
-        )
+        sql = "UPDATE api_keys SET revoked_at_ms = coalesce(revoked_at_ms, ?) WHERE id = ?"
+        return await self._mark(key_id, sql, ends_access=True)
 
     async def pardon(self, key_id: int) -> ApiKey:
         def forget(connection: apsw.Connection) -> None:
@@ -161,7 +160,12 @@ class SqliteKeys:
         return await self._mark(key_id, sql, forget)
 
     async def _mark(
-        self, key_id: int, sql: str, also: Callable[[apsw.Connection], None] | None = None
+        self,
+        key_id: int,
+        sql: str,
+        also: Callable[[apsw.Connection], None] | None = None,
+        *,
+        ends_access: bool = False,
     ) -> ApiKey:
         """Set a time on a key's row to now."""
         now_ms = self._clock.now_ms()
@@ -173,7 +177,7 @@ class SqliteKeys:
                 also(connection)
             return _find_key(connection, key_id)
 
-        return await self._writer.submit(mark)
+        return await self._writer.submit(mark, ends_access=ends_access)
 
 
 def _insert_key(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import apsw
 
-from petstore.errors import StoreUnavailable
+from petstore.errors import StoreFull, StoreUnavailable
 from petstore.storage.failures import failure
 from petstore.storage.sqlite import files
 
@@ -34,8 +34,11 @@ def translate(error: Exception, outcome: str = "") -> Exception:
         return error
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return StoreUnavailable("The store is busy with other writes; try again shortly.")
+    # The log's index is what a full disk lacks room for when a database is opened.
+    no_room = getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE
+    if isinstance(error, apsw.FullError) or no_room:
+        return failure("the disk, or the range of identifiers, is full", outcome, StoreFull)
     kind = {
-        apsw.FullError: "the disk, or the range of identifiers, is full",
         apsw.ReadOnlyError: "the database is read-only",
         apsw.CantOpenError: "the database can't be opened",
         apsw.CorruptError: "the database is damaged; restore a backup",

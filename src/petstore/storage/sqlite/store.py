@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import apsw
 
@@ -11,6 +12,7 @@ from petstore.keys import KeyRepository
 from petstore.pets import IDEMPOTENCY_KEPT_MS, PetRepository
 from petstore.quota import Ledger
 from petstore.storage.observer import StoreLoad, StoreObserver
+from petstore.storage.sqlite import reserve
 from petstore.storage.sqlite.accounts import SqliteKeys
 from petstore.storage.sqlite.connection import open_reader, open_writer, translated
 from petstore.storage.sqlite.pets import SqlitePets
@@ -37,7 +39,9 @@ class SqliteStore:
     ) -> None:
         prepare(path, busy_timeout_ms)
         self._reader = open_reader(path, busy_timeout_ms)
-        self._writer = Writer(open_writer(path, busy_timeout_ms), clock, write_queue, observer)
+        self._writer = Writer(
+            open_writer(path, busy_timeout_ms), clock, write_queue, observer, partial(reserve.give_up, path)
+        )
         turn = TurnReader(self._reader)
         self.pets: PetRepository = SqlitePets(self._reader, turn, self._writer, clock)
         self.keys: KeyRepository = SqliteKeys(self._reader, self._writer, clock)

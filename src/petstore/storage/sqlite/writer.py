@@ -30,17 +30,21 @@ Job = Callable[[apsw.Connection], Any]
 class _Ticket:
     """A job on its way, and who waits for it."""
 
-    __slots__ = ("error", "future", "job", "result")
+    __slots__ = ("ends_access", "error", "future", "job", "result")
 
-    def __init__(self, job: Job, future: asyncio.Future[Any]) -> None:
+    def __init__(self, job: Job, future: asyncio.Future[Any], ends_access: bool) -> None:
         self.job = job
         self.future = future
+        self.ends_access = ends_access
         self.result: Any = None
         self.error: Exception | None = None
 
 
 class Writer:
-    """Owns the writing connection from the first `submit` until `close`."""
+    """Owns the writing connection from the first `submit` until `close`.
+
+    `make_room` gives back what is kept on the disk for a job that ends somebody's access.
+    """
 
     def __init__(
         self,
@@ -48,8 +52,10 @@ class Writer:
         clock: Clock,
         capacity: int,
         observer: StoreObserver | None = None,
+        make_room: Callable[[], bool] = lambda: False,
     ) -> None:
         self._connection = connection
+        self._make_room = make_room
         self._clock = clock
         self._capacity = capacity
         self._observer = observer
@@ -64,7 +70,7 @@ class Writer:
         """Writes that were taken and are not answered yet."""
         return self._waiting
 
-    async def submit(self, job: Callable[[apsw.Connection], _T]) -> _T:
+    async def submit(self, job: Callable[[apsw.Connection], _T], *, ends_access: bool = False) -> _T:
         """Carry out `job` inside a transaction; its result is durable when this returns.
 
         Raises what the job raises (then nothing of it is kept) and StoreUnavailable.
@@ -79,7 +85,7 @@ class Writer:
             self._thread.start()
         future: asyncio.Future[_T] = loop.create_future()
         self._waiting += 1
-        self._queue.put(_Ticket(job, future))
+        self._queue.put(_Ticket(job, future, ends_access))
         # Shielded: a client that goes away must not undo the accounting of what is on its way.
         return await asyncio.shield(future)
 
@@ -113,13 +119,15 @@ class Writer:
             if last:
                 return
 
-    def _carry_out(self, group: list[_Ticket]) -> None:
+    def _carry_out(self, group: list[_Ticket], make_room: Callable[[], bool] | None = None) -> None:
         """One transaction for the whole group; on failure every ticket carries the error."""
         began = self._clock.monotonic()
         connection = self._connection
         committing = False
         try:
             connection.execute("BEGIN IMMEDIATE")
+            if make_room is not None:
+                make_room()  # while nobody else can write, or others would take it
             for ticket in group:
                 self._perform(ticket)
             committing = True
@@ -128,7 +136,11 @@ class Writer:
             undone = self._roll_back()
             # No room is found out before the commit's mark is in the log, so then nothing can come to light.
             # Any other failure, as that of a sync, may leave a mark that a restart after a crash would read.
-            certain = undone and (not committing or isinstance(error, apsw.FullError))
+            full = isinstance(error, apsw.FullError)
+            certain = undone and (not committing or full)
+            if full and certain and make_room is None and any(ticket.ends_access for ticket in group):
+                self._carry_out(group, self._make_room)
+                return
             failure = translate(error, NOTHING_STORED if certain else UNKNOWN)
             if failure is not error:
                 failure.__cause__ = error
@@ -141,6 +153,7 @@ class Writer:
     def _perform(self, ticket: _Ticket) -> None:
         connection = self._connection
         connection.execute("SAVEPOINT job")
+        ticket.error = None
         try:
             ticket.result = ticket.job(connection)
         except Exception as error:

@@ -1,0 +1,54 @@
+"""What a service does with its database before it serves: checks that it can be used, and holds it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
+
+from petstore.clock import Clock
+from petstore.config import Settings
+from petstore.opening import database_path, server_tuning, uses_server
+from petstore.storage.sqlite import files, lock, upkeep
+
+_CLOCK_TOLERANCE_MS = 300_000
+
+
+def lock_for_serving(settings: Settings) -> AbstractContextManager[object]:
+    """Hold the database for one service where the counters of the limits live in its process.
+
+    Raises Conflict when another service holds it. PgBouncer, which knows no sessions, can't hold anything.
+    """
+    if settings.valkey_url or (uses_server(settings) and not settings.database_prepared):
+        return nullcontext()
+    if uses_server(settings):
+        from petstore.storage.postgres.upkeep import held_for_serving
+
+        return held_for_serving(settings.database_url, server_tuning(settings))
+    return lock.lock_for_serving(str(database_path(settings)), create=True)
+
+
+def refuse_unwritable(settings: Settings) -> None:
+    """Raise ConfigurationError where this user can't write the database's file, which no time mends."""
+    if not uses_server(settings):
+        files.refuse_unwritable(str(database_path(settings)))
+
+
+def warnings_before_start(settings: Settings, clock: Clock) -> list[str]:
+    """What somebody should see to, though the service starts: one line each."""
+    if uses_server(settings):
+        return []
+    path = str(database_path(settings))
+    found = []
+    if files.readable_by_others(path):
+        found.append(f"{path} can be read by every user of this machine. To end that: chmod 600 {path}.")
+    newest_ms = upkeep.newest_ms(path, settings.busy_timeout)
+    if clock.now_ms() < newest_ms - _CLOCK_TOLERANCE_MS:
+        found.append(
+            f"The clock says {_text(clock.now_ms())}, and {path} has a record of {_text(newest_ms)}."
+            " Set the clock: limits, expiry of keys and usage go by it."
+        )
+    return found
+
+
+def _text(time_ms: int) -> str:
+    return f"{datetime.fromtimestamp(time_ms // 1_000, UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,48 @@
+"""Room on the disk that is kept back beside the database: a key can be revoked when the disk is full."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from petstore.storage.sqlite import files
+
+BYTES = 4 << 20
+# So much has to be free before the reserve is made: it must not be what fills the disk.
+_FREE_BYTES = 8 * BYTES
+
+
+def keep(path: str) -> None:
+    """Make the reserve of the database at `path` where it is missing and there is plenty of room.
+
+    A failure is no reason to serve less: the next call tries again.
+    """
+    reserve = _of(path)
+    try:
+        if is_kept(path):
+            return
+        room = os.statvfs(reserve.parent)
+        if room.f_bavail * room.f_frsize < _FREE_BYTES:
+            return
+        files.make(str(reserve), like=path)
+        with reserve.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, BYTES)
+    except OSError:
+        give_up(path)
+
+
+def is_kept(path: str) -> bool:
+    """Whether the reserve is there as a whole."""
+    reserve = _of(path)
+    return reserve.exists() and reserve.stat().st_size >= BYTES
+
+
+def give_up(path: str) -> bool:
+    """Give the room back; whether there was any."""
+    kept = is_kept(path)
+    _of(path).unlink(missing_ok=True)
+    return kept
+
+
+def _of(path: str) -> Path:
+    return Path(f"{Path(path).resolve()}.reserve")
