@@ -12,7 +12,7 @@ import msgspec
 
 from petstore.keys import Grant
 from petstore.limiter.scripts import CATALOGUE, CATALOGUE_WRITERS, EPOCH, Scripts, command
-from petstore.limiter.valkey import _Calls
+from petstore.limiter.valkey import _NOT_KEPT, _Calls
 from petstore.quota import BanPolicy
 from tests.support.valkey import ValkeyServer
 
@@ -84,7 +84,8 @@ class _Wire:
 def _calls(scripts: Scripts, accounts: int, count: int, limit: int) -> list[bytes]:
     calls = _Calls(scripts.take, BanPolicy())
     return [
-        calls.take(Grant(n % accounts + 1, n % accounts + 1, limit, limit), 0, _SEEDS) for n in range(count)
+        calls.take(Grant(n % accounts + 1, n % accounts + 1, limit, limit), _NOT_KEPT, _SEEDS)
+        for n in range(count)
     ]
 
 

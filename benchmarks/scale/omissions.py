@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -132,7 +131,7 @@ def left_out(
     if step:
         OMISSIONS[step](fleet, store, valkey, policy)
     if step == "lease":
-        limiter_module.LEASE_SECONDS = math.inf
+        limiter_module.LEASE_SECONDS = 1e6
     try:
         yield
     finally:

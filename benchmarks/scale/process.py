@@ -91,7 +91,7 @@ class Process:
             save=store.merge,
             purge=_nothing_to_purge,
             try_write=_nothing_to_try,
-            share=_nobody_to_tell,
+            each_round=(),
             clock=self.clock,
         )
         self.gate = self.gate_on(self.limiter)
@@ -177,6 +177,3 @@ async def _nothing_to_purge(now_ms: int) -> None: ...
 
 
 async def _nothing_to_try() -> None: ...
-
-
-def _nobody_to_tell() -> None: ...

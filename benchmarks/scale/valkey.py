@@ -163,9 +163,9 @@ class SimulatedValkey:
     def _take(self, keys: list[bytes], arguments: list[bytes], now_us: int) -> list[int]:
         catalogue = self._current(CATALOGUE, CATALOGUE_WRITERS, now_us)
         keyring = self._current(KEYRING, KEYRING_WRITERS, now_us)
-        per_minute, per_day, pardoned, kept_under = _integers(arguments[0])
-        if kept_under not in (0, keyring):
-            return [0, catalogue, keyring]
+        per_minute, per_day, pardoned, kept_under, kept_until_ms = _integers(arguments[0])
+        if kept_under and (kept_under != keyring or now_us // 1_000 >= kept_until_ms):
+            return [0, catalogue, keyring, now_us // 1_000]
         asked_in, *seeds, carried = (*arguments[2:], b"", b"", b"", b"")[:4]
         data = self._data
         data.epoch = data.epoch or now_us

@@ -93,7 +93,7 @@ def test_the_simulated_valkey_answers_as_the_real_one(seed: int) -> None:
             epoch += 1
             client("SET", EPOCH, epoch)
             simulated._data.epoch = epoch
-        grant, kept_under = _grant(rng, clock.now_ms(), pardons), int(rng.random() < 0.05)
+        grant, kept_under = _grant(rng, clock.now_ms(), pardons), (int(rng.random() < 0.05), 0)
         carried = b"%d 2 %d 2" % (clock.now_ms() // 1_000 * 1_000 - 3_000, clock.now_ms() // 86_400_000)
         more: tuple[bytes, ...] = (b"", b"", b"", carried) if rng.random() < 0.03 else ()
         reply = both(_words(calls.take(grant, kept_under, more)), scripts.take)

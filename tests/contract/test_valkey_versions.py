@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from petstore.keys import Grant
+from petstore.limiter.scripts import Script
 from petstore.limiter.shared import LEASE_SECONDS, open_publisher
 from petstore.versions import UNKNOWN, Version, Versions
 from tests.support.clock import ManualClock
@@ -189,6 +190,21 @@ class TestLease:
         assert not await stands(reader, before.keyring)
         assert reader.limiter.keyring_version() == after.keyring
 
+    async def test_it_ends_by_the_servers_clock_too(self, reader: Replica, clock: ManualClock) -> None:
+        """This machine was suspended, and its clocks with it: what it kept is read again."""
+        before = await seen(reader)
+        assert await stands(reader, before.keyring)
+        for seconds in (LEASE_SECONDS, -2 * LEASE_SECONDS):  # one that was set back is not trusted either
+            kept = (await reader.limiter.take(GRANT)).versions  # type: ignore[union-attr]
+            clock.advance(seconds)
+            reader.tell_time()
+            clock.advance(-seconds)
+            if seconds > 0:
+                assert await reader.limiter.take(GRANT, kept.keyring) is None
+            after = (await reader.limiter.take(GRANT)).versions  # type: ignore[union-attr]
+            assert after.catalogue not in (None, kept.catalogue)
+            assert after.keyring not in (None, kept.keyring)
+
     async def test_before_the_first_decision_no_version_is_known(self, reader: Replica) -> None:
         """So the first grant is not kept; the second one is."""
         assert reader.limiter.keyring_version() is None
@@ -215,6 +231,25 @@ class TestOutage:
         finally:
             await replicas.close()
             server.drop()
+
+    async def test_an_answer_from_before_an_outage_is_of_before_it(
+        self, reader: Replica, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It arrived, then an outage began and ended, and only then its request went on."""
+        link = reader.limiter._link  # type: ignore[attr-defined]
+        call = link.call
+
+        async def late(script: Script, evalsha: bytes) -> object:
+            reply = await call(script, evalsha)
+            link.outages += 1
+            return reply
+
+        monkeypatch.setattr(link, "call", late)
+        before = await seen(reader)
+        monkeypatch.undo()
+        after = await seen(reader)
+        assert before.catalogue != after.catalogue
+        assert not await stands(reader, before.keyring)
 
     async def test_a_change_during_an_outage_is_told_after_it(self, clock: ManualClock) -> None:
         """The service does not wait for it; another replica that kept its link learns of it then."""

@@ -25,7 +25,7 @@ _CAN_WRITE = command(b"SET", PROBE, b"1", b"PX", b"1000")
 
 
 class Link:
-    """`epoch` counts the outages: what was true before one need not be true after it."""
+    """`outages` counts them: what was true before one need not be true after it."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Link:
         patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
         self.scripts = scripts
-        self.epoch = 0
+        self.outages = 0
         self.on_return: list[Callable[[], Any]] = []
         self._url = url
         self._observer = observer
@@ -92,7 +92,7 @@ class Link:
             self._began(reason)
 
     def _began(self, reason: str) -> None:
-        self.epoch += 1
+        self.outages += 1
         self._observer.outage_began(reason)
         self._probing = asyncio.get_running_loop().create_task(self._probe())
 
