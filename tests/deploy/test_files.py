@@ -158,11 +158,11 @@ class TestNumbers:
     """Times and sizes that stand in two places."""
 
     def test_a_stop_has_the_time_that_it_may_take(self, tmp_path: Path) -> None:
-        """The drain, a body that is still arriving, and the parent's two seconds, before anybody kills."""
+        """The drain, a body that is still arriving, and the parent's three seconds, before anybody kills."""
 
         def needed(environment: dict[str, str]) -> float:
             settings = settings_of(environment, tmp_path)
-            return (settings.drain + settings.body_timeout) / 1_000 + 2
+            return (settings.drain + settings.body_timeout) / 1_000 + 3
 
         for each in REPLICAS.values():
             assert parse_duration(each["stop_grace_period"]) / 1_000 > needed(each["environment"])
