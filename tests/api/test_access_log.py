@@ -93,8 +93,8 @@ class TestWhat:
         lines = log.lines()
         assert [(line["operation"], line["path"], line["status"]) for line in lines] == [
             ("site", "/docs", 200),
-            ("site", "/static/{path}", 200),
-            ("site", "/static/{path}", 404),
+            ("site", "/static/icon.svg", 200),
+            ("none", None, 404),
             ("none", None, 404),
             ("site", "/openapi.json", 405),
             ("site", "/docs", 200),
@@ -102,7 +102,7 @@ class TestWhat:
         assert [line["bytes"] for line in lines][::5] == [len(page.body), 0]
         assert {line["address"] for line in lines} == {"127.0.0.1"}
         assert 'petstore_requests_total{operation="site",status="200"} 3.0\n' in metrics
-        assert 'petstore_requests_total{operation="none",status="404"} 1.0\n' in metrics
+        assert 'petstore_requests_total{operation="none",status="404"} 2.0\n' in metrics
 
 
 class TestWho:

@@ -180,3 +180,19 @@ async def test_the_end(server: Server, clock: ManualClock) -> None:
     pool.release(used)
     assert [each.ended for each in (used, idle, stubborn)] == ["terminated", "closed", "terminated"]
     await until(lambda: len(server.made) == 3)
+
+
+async def test_what_is_under_way(server: Server, clock: ManualClock) -> None:
+    """Metrics see what is in use, who waits, and what is open; a connection that broke is none of these."""
+    pool = open_pool(server, clock)
+    first, second = await pool.acquire(), await pool.acquire()
+    waiting = asyncio.create_task(pool.acquire())
+    await until(lambda: pool.waiting == 1)
+    assert (pool.in_use, pool.open) == (2, 2)
+    pool.release(first)
+    third = await waiting
+    assert (pool.in_use, pool.waiting, pool.open) == (2, 0, 2)
+    pool.release(third)
+    second.terminate()
+    pool.release(second)
+    assert (pool.in_use, pool.open) == (0, 1)

@@ -137,7 +137,7 @@ class SiteWatch:
         try:
             await self._site(scope, receive, watched_send)
         finally:
-            # Starlette leaves the route that it found in the scope; a mounted folder ends with {path}.
+            # Starlette leaves the route that it found in the scope.
             route = scope.get("route")
             path = None if route is None else route.path_format
             if path not in self._unwatched:
