@@ -12,6 +12,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from petstore import __version__
 from petstore.api import bodies, head
+from petstore.api.app import PREFIX
 from petstore.api.deprecation import DEPRECATED_AT
 from petstore.config import PUBLISHED_REMOVAL
 from petstore.errors import CATALOGUE
@@ -72,7 +73,7 @@ class TestRouter:
         """The same paths, on each the same methods, for each the same operationId."""
         router = shop.application.service.api.router
         served = {
-            (route.template, method): operation.name
+            (route.template.removeprefix(PREFIX), method): operation.name
             for route in router.routes
             for method, operation in route.operations.items()
         }
