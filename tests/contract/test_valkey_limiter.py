@@ -154,6 +154,20 @@ class TestSeeds:
         empty(replicas)
         assert left(await replica.take(FREE)) == [19, 959]
 
+    async def test_a_batch_on_its_way_to_the_ledger_counts(
+        self, replicas: Replicas, clock: ManualClock
+    ) -> None:
+        """The journal has taken it, and the ledger does not have it yet: windows and bans."""
+        replica = await replicas.open(policy=BUSY)
+        await replica.use_up(FREE, 20)
+        banned = await ban(replica, clock, Grant(2, 2, 1, 1_000))
+        replica.limiter.drain()
+        empty(replicas)
+        assert left(await replica.take(FREE)) == [39, 979]
+        again = await replica.take(Grant(2, 2, 1, 1_000))
+        assert again.banned
+        assert again.binding.reset_at == banned.binding.reset_at
+
     async def test_what_another_process_saw_last_is_all_that_is_lost(self, replicas: Replicas) -> None:
         """Its last batch is not in the ledger yet: about a second of its counts, and no more."""
         one, other = await replicas.open(2), await replicas.open(2)

@@ -288,6 +288,30 @@ class TestTheBound:
 
         asyncio.run(run())
 
+    async def test_what_is_carried_opens_its_window_where_it_was_admitted(
+        self, server: ValkeyServer, clock: NowClock
+    ) -> None:
+        """The minute resets 60 seconds after the first request that it counts, not after the outage."""
+        replicas = Replicas(server.url, clock, steered=True)
+        try:
+            replica = await replicas.open(PROCESSES, policy=NO_BANS)
+            await replica.take(GRANT)
+            clock.advance(60)  # that window is over
+            first = clock.ms // 1_000
+            server.client("CONFIG", "SET", "min-replicas-to-write", 1)
+            for _ in range(3):
+                assert (await replica.limiter.take(GRANT)) is not None
+                clock.advance(5)
+            server.client("CONFIG", "SET", "min-replicas-to-write", 0)
+            await replica.watch.back()
+            clock.advance(20)
+            minute = (await replica.take(GRANT)).windows[0]
+            assert (minute.remaining, minute.reset_at) == (100 - 3 - 1, first + 60)
+            clock.advance(first + 60 - clock.ms / 1_000)
+            assert (await replica.take(GRANT)).windows[0].remaining == 99
+        finally:
+            await replicas.close()
+
     async def test_what_could_not_be_carried_is_carried_later(
         self, server: ValkeyServer, replicas: Replicas, clock: NowClock
     ) -> None:
