@@ -9,7 +9,7 @@ from collections.abc import Callable
 from benchmarks.interleaved import Plan
 from benchmarks.load.closed import uses_wrk
 from benchmarks.report import Row, publish
-from benchmarks.rows import costs, growth, peers, reads, shared, writes
+from benchmarks.rows import costs, growth, peers, reads, shared, versus, writes
 
 
 def _groups(*, full: bool) -> dict[str, Callable[[Plan], list[Row]]]:
@@ -33,10 +33,13 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=4.0, help="length of one turn (default 4)")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each measurement (default 5)")
+    parser.add_argument("--versus", metavar="COMMIT", help="only this program beside that one, by turns")
     parser.add_argument("--small", action="store_true", help="without 10,000,000 animals (a GiB of disk)")
     parser.add_argument("--dry", action="store_true", help="do not append to benchmarks/RESULTS.md")
     arguments = parser.parse_args()
     groups = _groups(full=not arguments.small)
+    if arguments.versus:
+        groups = {"versus": lambda plan: versus.measure(plan, arguments.versus)}
     unknown = set(arguments.groups) - set(groups)
     if unknown:
         parser.error(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(groups)}")

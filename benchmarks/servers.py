@@ -115,8 +115,12 @@ def petstore(
     access_log: bool = False,
     environment: dict[str, str] | None = None,
     on: set[int] | None = None,
+    program: Path | None = None,
 ) -> Iterator[Server]:
-    """This project's server as an operator starts it, on a database that exists."""
+    """This project's server as an operator starts it, on a database that exists.
+
+    `program` is the `petstore` of another environment.
+    """
     import sys
 
     port = free_port()
@@ -127,7 +131,7 @@ def petstore(
         "PETSTORE_ADDRESS_PER_MINUTE": "1000000000",
         "PETSTORE_DRAIN": "0s",
     }
-    command = [str(Path(sys.executable).parent / "petstore"), "serve"]
+    command = [str(program or Path(sys.executable).parent / "petstore"), "serve"]
     with running(name, command, port, database.parent, settings | (environment or {}), on) as server:
         yield server
 
