@@ -50,6 +50,7 @@ from petstore.ops.metrics import Metrics
 from petstore.ops.observer import ApiObserver, LimiterWatch, Site, SiteWatch
 from petstore.ops.process import Connections, ProcessUse
 from petstore.ops.sharing import SharedCounts
+from petstore.ops.supervision import supervision_metrics
 from petstore.quota import Limiter
 from petstore.storage import Store
 from petstore.usage import UsageMeter
@@ -240,6 +241,8 @@ async def build(
     try:
         shared = SharedCounts(counts_directory, os.getpid()) if counts_directory else None
         metrics = Metrics(shared, build_info.commit())
+        if counts_directory:
+            metrics.show(supervision_metrics(counts_directory))
         return await _join(settings, clock or SystemClock(), log_writer, metrics)
     except BaseException:
         log_writer.close()

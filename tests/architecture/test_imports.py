@@ -27,7 +27,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "counting": ({"config", "opening", "storage", "limiter"}, set()),
     "serving": ({"config", "asgi"}, {"granian", "structlog", "uvloop"}),
     "cli": (
-        {"petstore", "build", "config", "opening", "migrating", "starting", "bootstrap", "serving"},
+        {"petstore", "build", "config", "opening", "migrating", "starting", "bootstrap", "ops", "serving"},
         {"click", "rich", "structlog"},
     ),
     "bootstrap": (

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from prometheus_client import generate_latest
+from prometheus_client.core import Metric
 
 from petstore.config import TABLE
 from petstore.keys import Grant
 from petstore.ops.access_log import AccessEntry, AccessFormat
+from petstore.ops.supervision import Supervision, leave, supervision_metrics
 from tests.architecture.sources import tracked
 from tests.docs.documents import ROOT, fences, section, text_of
 from tests.docs.sessions import run, steps, terminal, unmet
@@ -20,10 +23,23 @@ from tests.support.service import Shop
 DOCUMENT = text_of(ROOT / "docs" / "operations.md")
 
 
-async def test_every_metric_is_named(shop: Shop) -> None:
+class Only:
+    """A registry of one family."""
+
+    def __init__(self, family: Metric) -> None:
+        self._family = family
+
+    def collect(self) -> list[Metric]:
+        return [self._family]
+
+
+async def test_every_metric_is_named(shop: Shop, tmp_path: Path) -> None:
     """What /metrics shows is in the table of metrics, with its labels, and nothing else is."""
     await shop.post({"name": "Rex", "categoryId": 1})
     shown = (await shop.call("GET", "/metrics")).body.decode()
+    leave(tmp_path, Supervision(1, {"exit": 0}, {"done": 0}, is_replaced=False))
+    for metric in supervision_metrics(tmp_path)():
+        shown += generate_latest(Only(metric)).decode()
     labels: dict[str, set[str]] = {}
     for name in re.findall(r"^# TYPE (\w+) \w+$", shown, re.M):
         samples = re.findall(rf"^{name}(?:_bucket|_count|_sum)?{{(.*)}}", shown, re.M)

@@ -73,6 +73,7 @@ class Job:
                     time.sleep(60)  # on the event loop
         asyncio.run(serve())
     def before_stop(self): pass
+    def observe(self, facts): pass
 
 logs.start_directly("info", "json")
 Supervisor(Job(), count=1, overlap=False, hangup_stops=False, patience=Patience(1, 0.5),

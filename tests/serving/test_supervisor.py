@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from structlog.testing import capture_logs
 
-from petstore.serving.job import WorkerFailed
+from petstore.serving.job import Facts, WorkerFailed
 from petstore.serving.process import Patience, Process, Report
 from petstore.serving.supervisor import Supervisor
 from tests.support.clock import ManualClock
@@ -34,6 +34,9 @@ class Nothing:
 
     def explain(self, error: Exception) -> str:
         return f"{type(error).__name__}."
+
+    def observe(self, facts: Facts) -> None:
+        pass
 
     def before_stop(self) -> None:
         pass

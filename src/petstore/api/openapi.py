@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from typing import Any
 
 import msgspec
 import yaml
+
+from petstore import packaged
 
 
 class OpenApiDocument:
@@ -19,7 +20,7 @@ class OpenApiDocument:
 
     def read(self) -> dict[str, Any]:
         """The document as data."""
-        text = resources.files("petstore.api").joinpath("openapi.yaml").read_text(encoding="utf-8")
+        text = packaged.files("petstore.api").joinpath("openapi.yaml").read_text(encoding="utf-8")
         document: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         document["servers"] = self._servers
         return document

@@ -22,7 +22,9 @@ from petstore.clock import SystemClock
 from petstore.config import Settings
 from petstore.config.surroundings import read_surroundings
 from petstore.errors import ConfigurationError, PetstoreError
-from petstore.serving.job import WorkerFailed
+from petstore.ops.supervision import Supervision, leave
+from petstore.serving import program
+from petstore.serving.job import Facts, WorkerFailed
 from petstore.serving.notify import Notifier
 from petstore.serving.process import Patience, Report
 from petstore.serving.supervisor import Supervisor
@@ -43,6 +45,8 @@ class Serving:
         self._settings = settings
         self._listener = listener
         self._connections = connections
+        self._installed = program.Installed(SystemClock().monotonic)
+        self._left: Supervision | None = None
 
     def work(self, number: int, report: Report) -> int:
         return petstore.serving.worker.run(
@@ -56,7 +60,22 @@ class Serving:
         )
 
     def renew(self) -> None:
+        self._installed.look(now=True)
         self._settings = _renewed(self._settings)
+
+    def observe(self, facts: Facts) -> None:
+        """Leave what has changed to the workers, which show it."""
+        self._installed.look()
+        seen = Supervision(
+            facts.workers, dict(facts.restarts), dict(facts.reloads), self._installed.is_replaced
+        )
+        if self._counts_directory is not None and seen != self._left:
+            self._left = seen
+            try:
+                leave(self._counts_directory, seen)
+            except OSError as error:
+                message = f"Metrics of the parent not written: {error.strerror}."
+                _log.warning("metrics not written", reason=error.strerror, message=message)
 
     def explain(self, error: Exception) -> str:
         """What nobody foresaw may quote a secret: only its kind and its place are told."""
@@ -102,7 +121,7 @@ def _refuse_another(name: str, old: str, new: str) -> None:
 
 @contextlib.contextmanager
 def counts_directory() -> Iterator[Path | None]:
-    """Where workers leave their metrics to each other and to their successors.
+    """Where workers leave their metrics to each other and to their successors, and the parent its own.
 
     In memory where that is possible, since they write there every second, and a disk may make them wait.
     """
@@ -119,6 +138,16 @@ def counts_directory() -> Iterator[Path | None]:
         return
     with directory as name:
         yield Path(name)
+
+
+def load_program(settings: Settings) -> None:
+    """Whatever a worker may need of it, also one that starts when another version is on the disk."""
+    unused = ["petstore.cli"]
+    if not opening.uses_server(settings):
+        unused += ["petstore.storage.postgres", "petstore.storage.copying"]
+    if not settings.valkey_url:
+        unused.append("petstore.limiter")  # but for what is imported already
+    program.load(but=unused)
 
 
 def supervise(settings: Settings, job: Serving) -> int:

@@ -68,6 +68,7 @@ def serve(session: Session, workers: int | None) -> None:
             if remark := migrating.remark(settings):
                 _log.warning("start check", message=f"Note: {remark}.")
             _listen(listener, settings)
+            parent.load_program(settings)
             with parent.counts_directory() as counts:
                 code = parent.supervise(settings, parent.Serving(settings, listener, connections, counts))
     if code:

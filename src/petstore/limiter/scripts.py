@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from importlib import resources
+
+from petstore import packaged
 
 # One hash tag: the versions are decided on together with every account, so all keys are in one slot.
 TAG = b"{petstore}:"
@@ -50,4 +51,4 @@ class Scripts:
 
 def text_of(name: str) -> str:
     """A script as it stands beside this module."""
-    return resources.files("petstore.limiter").joinpath(name).read_text(encoding="utf-8")
+    return packaged.files("petstore.limiter").joinpath(name).read_text(encoding="utf-8")

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import msgspec
+
 from petstore.serving.process import Report
+
+
+class Facts(msgspec.Struct):
+    """What the parent has seen: workers that serve, unasked ends by cause, reloads by result."""
+
+    workers: int = 0
+    restarts: dict[str, int] = msgspec.field(default_factory=lambda: {"exit": 0, "signal": 0, "hung": 0})
+    reloads: dict[str, int] = msgspec.field(default_factory=lambda: {"done": 0, "refused": 0, "failed": 0})
 
 
 class WorkerFailed(Exception):
@@ -24,6 +34,10 @@ class Job(Protocol):
 
     def explain(self, error: Exception) -> str:
         """What `renew` raised, in one line that shows no secret."""
+        ...
+
+    def observe(self, facts: Facts) -> None:
+        """Called in the parent about once a second."""
         ...
 
     def before_stop(self) -> None:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import selectors
 import signal
 import socket
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
 
 TAKEN = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+
+
+class _Readable(Protocol):
+    def fileno(self) -> int: ...
+
+
+_Other = TypeVar("_Other", bound=_Readable)
 
 
 class SignalPipe:
@@ -21,9 +31,20 @@ class SignalPipe:
     def fileno(self) -> int:
         return self._reader.fileno()
 
+    def wait(self, others: Iterable[_Other], timeout: float) -> list[_Other]:
+        """Until a signal arrives, or one of the others can be read; which of the others."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self, selectors.EVENT_READ)
+            for other in others:
+                selector.register(other, selectors.EVENT_READ, other)
+            return [key.data for key, _ in selector.select(timeout) if key.data is not None]
+
     def take(self) -> bytes:
         """What arrived since the last call."""
-        return self._reader.recv(4_096)
+        try:
+            return self._reader.recv(4_096)
+        except BlockingIOError:
+            return b""
 
     def close(self) -> None:
         """Handle signals as before."""

@@ -8,14 +8,13 @@ of one.
 from __future__ import annotations
 
 import itertools
-import selectors
 import signal
 from collections.abc import Callable
 
 import structlog
 
 from petstore.clock import AwakeClock
-from petstore.serving.job import Job, WorkerFailed
+from petstore.serving.job import Facts, Job, WorkerFailed
 from petstore.serving.notify import Notifier
 from petstore.serving.process import REPLACED, Patience, Process
 from petstore.serving.signals import SignalPipe
@@ -51,6 +50,7 @@ class Supervisor:
         self._patience = patience
         self._was_ready = False
         self._is_reloading = self._is_stopping = False
+        self._facts = Facts()
         self._notifier = notifier or Notifier(monotonic)
         self._now = AwakeClock(monotonic)
         self._signals = SignalPipe()
@@ -90,19 +90,15 @@ class Supervisor:
         now = self._now()
         timeout = max(0.0, min([now + self._notifier.turn_seconds, *moments]) - now)
         self._now.wait_begins()
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._signals, selectors.EVENT_READ)
-            for process in self._processes.values():
-                if process.fileno() >= 0:
-                    selector.register(process, selectors.EVENT_READ)
-            readable = [key.fileobj for key, _ in selector.select(timeout)]
+        speaking = self._signals.wait([one for one in self._processes.values() if one.fileno() >= 0], timeout)
         self._now.wait_ended(timeout)
-        for process in list(self._processes.values()):
-            if process in readable:
-                self._listen(process)
+        for process in speaking:
+            self._listen(process)
         self._kill_overdue()
+        self._facts.workers = self._serving()
+        self._job.observe(self._facts)
         self._notifier.turn(self._status, is_well=self._is_well)
-        return self._signals.take() if self._signals in readable else b""
+        return self._signals.take()
 
     def _deadline(self, process: Process) -> float:
         return process.deadline(self._patience)
@@ -142,6 +138,7 @@ class Supervisor:
             self._notifier.ready(self._status)
         elif is_over and self._is_reloading:
             self._is_reloading = False
+            self._facts.reloads["done"] += 1
             _log.info("reloaded", workers=self._count, message="")
             self._notifier.ready(self._status)
 
@@ -176,6 +173,7 @@ class Supervisor:
         try:
             self._job.renew()
         except Exception as error:  # whatever it is, the workers have done nothing wrong
+            self._facts.reloads["refused"] += 1
             reason = self._job.explain(error)
             message = f"Not replaced, the workers go on as they are: {reason}"
             _log.error("reload refused", reason=reason, message=message)
@@ -226,6 +224,7 @@ class Supervisor:
             self._restart_next()
         elif any(not other.was_told_to_stop for other in others):
             self._to_replace.clear()
+            self._facts.reloads["failed"] += 1
             _log.error(
                 "new worker ended",
                 worker=process.number,
@@ -235,8 +234,14 @@ class Supervisor:
                 " the old one goes on.",
             )
             self._restart_next()
+            if not self._to_replace:
+                self._is_reloading = False
+                self._notifier.ready(self._status)
         else:
-            _tell(process, "worker ended", f"ended with {code}; starting another one.", code=code)
+            cause = "hung" if process.is_hung else "signal" if code < 0 else "exit"
+            self._facts.restarts[cause] += 1
+            sentence = f"ended with {code}; starting another one."
+            _tell(process, "worker ended", sentence, code=code, cause=cause)
             self._keep_alive(process)
 
     def _keep_alive(self, process: Process) -> None:

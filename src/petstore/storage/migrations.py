@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import resources
 
 import msgspec
 
+from petstore import packaged
 from petstore.errors import ConfigurationError, StoreUnavailable
 
 _FILE_NAME = re.compile(r"([0-9]{4})_([a-z0-9_]+)\.sql")
@@ -43,12 +43,9 @@ class Schema(msgspec.Struct, frozen=True):
 
 @cache
 def load(package: str) -> tuple[Migration, ...]:
-    """The migrations of a package, in order, numbered 1, 2, 3 … without a gap.
-
-    Read once: a process must not meet the files of a newer program that was put in its place.
-    """
+    """The migrations of a package, in order, numbered 1, 2, 3 … without a gap."""
     found = []
-    for entry in resources.files(package).iterdir():
+    for entry in packaged.files(package).iterdir():
         match = _FILE_NAME.fullmatch(entry.name)
         if match:
             sql = entry.read_text(encoding="utf-8")

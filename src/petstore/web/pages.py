@@ -5,7 +5,6 @@ Everything is served from here under a strict Content-Security-Policy; no page a
 
 from __future__ import annotations
 
-from importlib import resources
 from string import Template
 from typing import Protocol
 
@@ -13,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from petstore import packaged
 from petstore.web import static
 
 # Swagger UI sets inline styles on the elements it makes and shows icons from data: URLs; it needs no more.
@@ -41,9 +41,8 @@ class Pages:
     def __init__(self, document: Document, *, version: str, base: str, removal_date: str) -> None:
         self._document = document
         self._version = version
-        self._folder = resources.files("petstore.web")
+        self._folder = packaged.files("petstore.web")
         values = {"version": version, "base": base, "removal_date": removal_date}
-        # Read once: opening a file for a request needs a descriptor, and connections may have taken them all.
         self._texts = {
             template.name: Template(template.read_text(encoding="utf-8")).substitute(values)
             for template in self._folder.joinpath("templates").iterdir()

@@ -1,0 +1,118 @@
+"""The program is replaced on the disk while it runs: parent and workers go on with what they began with."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import petstore
+from tests.support.postgres import fresh_database
+from tests.support.server import Server, environment, free_port, issue_key
+from tests.support.valkey import Client, emptied_url
+from tests.support.waiting import wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-replaced")]
+
+_NEWER = {
+    ".py": "raise SystemExit('a module of a newer program')\n",
+    ".sql": "-- oldest: 1\na statement of a newer program;\n",
+    ".lua": "a script of a newer program",
+}
+
+
+class Copy:
+    """A program of its own in a folder, which a test may replace."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "lib" / "petstore"
+        shutil.copytree(Path(petstore.__file__).parent, self.root, ignore=shutil.ignore_patterns("*.pyc"))
+
+    def start(self, folder: Path, **settings: str) -> Server:
+        port, log = free_port(), folder / "log"
+        variables = environment({"port": str(port), "drain": "0s", **settings})
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-c", "from petstore.cli import main; main()", "serve"],
+                cwd=folder,
+                env=variables | {"PYTHONPATH": str(self.root.parent)},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        return Server(process, port, folder / "petstore.db", log)
+
+    def replace(self) -> None:
+        """By a newer one, of which nothing works with what runs."""
+        for path in self.root.rglob("*"):
+            if path.is_file() and path.suffix != ".pyc":
+                path.write_text(_NEWER.get(path.suffix, "newer"))
+
+
+@pytest.fixture(params=["sqlite", "postgresql and valkey"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Each database with its SQL, and the counters with their Lua."""
+    with ExitStack() as stack:
+        if request.param == "sqlite":
+            issue_key(tmp_path / "petstore.db")
+            yield {"database_url": f"sqlite:///{tmp_path}/petstore.db"}
+        else:
+            yield {"database_url": stack.enter_context(fresh_database()), "valkey_url": emptied_url()}
+
+
+def metrics(server: Server) -> dict[str, float]:
+    """What the parent has left to be shown."""
+    shown = server.request("GET", "/metrics", key="").body.decode()
+    pattern = r"^(petstore_(?:workers|worker_restarts|reloads|package)\S*) (\S+)$"
+    return {name: float(value) for name, value in re.findall(pattern, shown, re.M)}
+
+
+def wait_for_others(server: Server, before: list[int]) -> None:
+    wait_for(lambda: bool(server.workers()) and not set(server.workers()) & set(before), "a new worker")
+    server.wait_until_ready()
+
+
+def test_workers_go_on_with_the_program_of_their_parent(tmp_path: Path, settings: dict[str, str]) -> None:
+    """After a reload and after the death of a worker: the same pages, the same SQL and Lua, the same code; a
+    line and a metric say that the disk has another program, once."""
+    program = Copy(tmp_path)
+    server = program.start(tmp_path, **settings)
+    try:
+        server.wait_until_ready()
+        found = re.search(r"pets_live_\w+", server.log)
+        server.key = found[0] if found else ""
+        status = 200 if server.key else 401
+        pages = {target: server.request("GET", target).body for target in ("/docs", "/openapi.yaml")}
+        wait_for(lambda: metrics(server).get("petstore_workers") == 1, "the parent's numbers")
+        assert metrics(server)["petstore_package_replaced"] == 0
+        program.replace()
+        for number in (signal.SIGHUP, signal.SIGKILL, signal.SIGHUP):
+            before = server.workers()
+            if "valkey_url" in settings:
+                Client(settings["valkey_url"])("SCRIPT", "FLUSH")
+            os.kill(server.pid if number == signal.SIGHUP else before[0], number)
+            wait_for_others(server, before)
+            assert server.request("GET", "/v1/pets").status == status
+            assert {target: server.request("GET", target).body for target in pages} == pages
+            assert server.request("GET", "/static/pages.css").status == 200
+        wait_for(lambda: metrics(server)['petstore_reloads_total{result="done"}'] == 2, "both reloads")
+        shown = metrics(server)
+        assert shown["petstore_package_replaced"] == 1
+        assert shown['petstore_worker_restarts_total{cause="signal"}'] == 1
+        assert shown['petstore_worker_restarts_total{cause="hung"}'] == 0
+        assert server.terminate() == 0
+        events = [json.loads(line)["event"] for line in server.log.splitlines() if line.startswith("{")]
+        assert events.count("program replaced") == 1
+        assert "newer program" not in server.log
+    finally:
+        server.kill()
