@@ -120,6 +120,7 @@ class TestWho:
                 ("::ffff:203.0.113.7", None),
                 ("fe80::1%eth0", None),
                 ("10.0.0.1", "1," * 2_000 + "192.0.2.1" + ", 10.0.0.2" * 20),
+                ("10.0.0.1", "192.0.2.1" * 2_000),
             ):
                 headers = [] if forwarded is None else [("x-forwarded-for", forwarded)]
                 await shop.call("GET", "/v1/pets", headers, client=client)
@@ -132,6 +133,7 @@ class TestWho:
             "203.0.113.7",
             "fe80::1",
             "192.0.2.1",
+            "unknown",
         ]
 
     @pytest.mark.parametrize(

@@ -47,6 +47,17 @@ class TestBans:
         assert events[0]["account"] == events[1]["account"] == 2
         assert (events[0]["seconds"], events[1]["by"]) == (61, "time")
 
+    async def test_a_banned_key_that_is_revoked_is_not_pardoned(
+        self, shop: CheckedShop, small: tuple[str, int]
+    ) -> None:
+        """Its 401 is no end of the ban."""
+        key, key_id = small
+        with capture_logs() as events:
+            await provoke(shop, key)
+            await shop.store.keys.revoke(key_id)
+            assert (await shop.ask("GET", "/v1/pets", key=key)).status == 401
+        assert names(events) == ["ban began"]
+
     async def test_a_ban_that_is_lifted(self, shop: CheckedShop, small: tuple[str, int]) -> None:
         """The next request of the key tells; the end of the time tells nothing more."""
         key, key_id = small

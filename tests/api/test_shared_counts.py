@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 
@@ -196,7 +197,22 @@ def test_what_cannot_be_read_costs_no_scrape(tmp_path: Path) -> None:
 
 def test_a_directory_that_is_gone_costs_no_request(tmp_path: Path) -> None:
     """Sharing fails with a line in the log; counting goes on."""
-    metrics = Metrics(SharedCounts(tmp_path / "absent", 1))
+    metrics = Metrics(SharedCounts(tmp_path / "absent", os.getpid()))
     metrics.share()
     metrics.committed(1, 0.002)
+    metrics.limiter_outage(True)
     assert sample(metrics, "petstore_store_writes_total") == 1
+    assert sample(metrics, "petstore_limiter_outage") == 1
+
+
+def test_a_scrape_is_quick(tmp_path: Path) -> None:
+    """Less than 10 ms with four workers: it holds up every request meanwhile. The best of twenty."""
+    workers = [Metrics(SharedCounts(tmp_path, os.getpid())) for _ in range(4)]
+    for worker in workers:
+        worker.share()
+    spent = []
+    for _ in range(20):
+        began = perf_counter()
+        workers[0].render()
+        spent.append(perf_counter() - began)
+    assert min(spent) < 0.01

@@ -1,6 +1,6 @@
 """The access log's entries, one for each answered request, and the lines that they become.
 
-A request makes an entry, in about a microsecond; the log's thread makes the line (logs.py). The request id,
+A request makes an entry, in about a microsecond; the log's thread makes the line. The request id,
 whose form was checked, is the only text of a client's own: addresses were parsed, paths are templates.
 """
 
@@ -119,7 +119,7 @@ class AccessFormat:
         """The client behind trusted proxies, in one form for each address."""
         text = forwarded_for.decode("latin-1")
         if len(text) >= FORWARDED_MAX_BYTES:
-            text = text.partition(",")[2]  # the first hop may have lost its beginning
+            text = UNKNOWN + "," + text.partition(",")[2]  # the first hop may have lost its beginning
         address = parse_address(client_address(peer, text, self._trusted))
         if address is None:
             return UNKNOWN

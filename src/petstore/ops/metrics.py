@@ -84,10 +84,7 @@ class Metrics(Collector):
     def share(self) -> None:
         """Leave the numbers to the other workers; called about once a second, and at the end."""
         if self._shared is not None:
-            try:
-                self._shared.write(self._own())
-            except OSError as error:
-                _log.warning("counts not shared with the other workers", reason=str(error))
+            self._leave(self._shared, self._own())
 
     def render(self) -> bytes:
         """Prometheus' text format."""
@@ -107,11 +104,18 @@ class Metrics(Collector):
 
     def _all(self) -> Numbers:
         """The numbers of all workers, as each has left them; of this one, just now."""
+        own = self._own()
         if self._shared is None:
-            return self._own()
-        self.share()
+            return own
+        self._leave(self._shared, own)
         try:
-            return self._shared.total(self._own())
+            return self._shared.total(own)
         except (OSError, msgspec.MsgspecError) as error:
             _log.warning("counts of other workers not read", reason=str(error))
-            return self._own()
+            return own
+
+    def _leave(self, shared: SharedCounts, own: Numbers) -> None:
+        try:
+            shared.write(own)
+        except OSError as error:
+            _log.warning("counts not shared with the other workers", reason=str(error))

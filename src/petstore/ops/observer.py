@@ -70,7 +70,7 @@ class ApiObserver:
         latencies.total += seconds
         if status in {429, 401}:
             self._count_refusal(request, status, decision)
-        if self._incidents.bans and request.grant is not None:
+        if self._incidents.bans and request.grant is not None and request.cause is None:
             self._incidents.answered(request.grant, decision)
         if self._access_log is not None:
             client, forwarded_for = None, b""

@@ -48,8 +48,7 @@ class SharedCounts:
 
     def write(self, own: Numbers) -> None:
         """Leave the numbers of this process, whole or not at all. Raises OSError."""
-        own.started = self._started
-        self._replace(self._name, own)
+        self._replace(self._name, msgspec.structs.replace(own, started=self._started))
 
     def total(self, own: Numbers) -> Numbers:
         """The numbers of all processes; `own` only where they could not be written.
@@ -60,7 +59,8 @@ class SharedCounts:
         for path in self._directory.glob("*.counts"):
             with contextlib.suppress(FileNotFoundError):  # folded just now
                 found[path.name] = msgspec.msgpack.decode(path.read_bytes(), type=Numbers)
-        found.setdefault(self._name, own)
+        if self._name not in found:
+            found[self._name] = msgspec.structs.replace(own, started=self._started)
         # Read last: what was folded after a file was read, and what was folded before it could be, is in it.
         ended = self._read_ended()
         counts, living, dead = ended.counts, [], []
