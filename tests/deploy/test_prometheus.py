@@ -123,8 +123,8 @@ async def test_rules_ask_for_what_there_is(shop: Shop) -> None:
 
 
 def test_the_page_for_operators_has_them_all() -> None:
-    """The table of alerts in docs/operations.md names each one, and no other."""
+    """The table of alerts in docs/monitoring.md names each one, and no other."""
     table = re.findall(
-        r"^\| `(Petstore\w+)` \|", section(text_of(ROOT / "docs/operations.md"), "Metrics"), re.M
+        r"^\| `(Petstore\w+)` \|", section(text_of(ROOT / "docs/monitoring.md"), "Metrics"), re.M
     )
     assert sorted(table) == sorted(ALERTS)

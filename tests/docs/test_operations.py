@@ -1,4 +1,4 @@
-"""docs/operations.md: its metrics, log fields and files are those of the service, and its drill works."""
+"""docs/operations.md and monitoring.md: what they name is in the service and the project; the drill works."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from tests.docs.sessions import run, steps, terminal, unmet
 from tests.support.service import Shop
 
 DOCUMENT = text_of(ROOT / "docs" / "operations.md")
+MONITORING = text_of(ROOT / "docs" / "monitoring.md")
+TROUBLESHOOTING = text_of(ROOT / "docs" / "troubleshooting.md")
 
 
 class Only:
@@ -44,7 +46,7 @@ async def test_every_metric_is_named(shop: Shop, tmp_path: Path) -> None:
     for name in re.findall(r"^# TYPE (\w+) \w+$", shown, re.M):
         samples = re.findall(rf"^{name}(?:_bucket|_count|_sum)?{{(.*)}}", shown, re.M)
         labels[name] = {label for sample in samples for label in re.findall(r"(\w+)=", sample)} - {"le"}
-    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| \w+ \|(.*?)\|", section(DOCUMENT, "Metrics"), re.M)
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| \w+ \|(.*?)\|", section(MONITORING, "Metrics"), re.M)
     table = {
         name: set(re.findall(r"`(\w+)`", text))
         for names, text in rows
@@ -55,7 +57,7 @@ async def test_every_metric_is_named(shop: Shop, tmp_path: Path) -> None:
 
 def test_every_field_of_the_access_log_is_named() -> None:
     """The example is a line as it is written, and the table has each of its fields."""
-    text = section(DOCUMENT, "Logs")
+    text = section(MONITORING, "Logs")
     entry = AccessEntry(
         0, 0.5, "GET", "/v1/pets", "listPets", 401, 2, ("::1", 1), b"", Grant(1, 1, 1, 1), "expired", b"id"
     )
@@ -72,7 +74,9 @@ def test_every_event_is_named() -> None:
     source = "".join(text_of(path) for path in (ROOT / "src" / "petstore").rglob("*.py"))
     events = set(re.findall(r"(?:_log\.\w+\(|_tell\(\s*process,)\s*\"([^\"]+)\"", source))
     assert len(events) >= 4
-    rows = re.findall(r"^\| (`[^|]+`) \| (?:critical|error|warning|info) \|", section(DOCUMENT, "Logs"), re.M)
+    rows = re.findall(
+        r"^\| (`[^|]+`) \| (?:critical|error|warning|info) \|", section(MONITORING, "Logs"), re.M
+    )
     table = {name for row in rows for name in re.findall(r"`([A-Za-z ]+)`", row)}
     assert table == events
 
@@ -125,7 +129,7 @@ def test_every_setting_exists() -> None:
     known = {setting.variable for setting in TABLE if setting.variable}
     known |= {f"{setting.variable}_FILE" for setting in TABLE if setting.secret} | {"PETSTORE_CONFIG"}
     mistyped = {"PETSTORE_PROT"}  # an example of what is refused
-    assert set(re.findall(r"\bPETSTORE_[A-Z_]+", DOCUMENT)) - known == mistyped
+    assert set(re.findall(r"\bPETSTORE_[A-Z_]+", DOCUMENT + MONITORING + TROUBLESHOOTING)) - known == mistyped
 
 
 @pytest.mark.e2e

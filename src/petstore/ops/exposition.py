@@ -1,4 +1,4 @@
-"""Prometheus' names of the numbers in counts.py; docs/operations.md says what each means."""
+"""Prometheus' names of the numbers in counts.py; docs/monitoring.md says what each means."""
 
 from __future__ import annotations
 
