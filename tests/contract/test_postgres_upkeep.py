@@ -142,6 +142,22 @@ class TestMigrate:
             run(database, f"DROP OWNED BY {role}")
             run(shared_url(), f"DROP ROLE {role}")
 
+    def test_a_user_with_rights_on_the_tables_of_before(self, database: str, plan: Know) -> None:
+        """Serves on after the owner has migrated, without rights on the table that came with it."""
+        role = f"plain_{urlsplit(database).path[1:]}"
+        run(shared_url(), f"CREATE ROLE {role} LOGIN")
+        try:
+            migrate(database, TUNING)
+            run(database, "DROP TABLE schema_steps")
+            run(database, f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}")
+            plan("ALTER TABLE pets ADD COLUMN chip text")
+            assert len(migrate(database, TUNING)) == 1
+            plain = database.replace("petstore@", f"{role}@", 1)
+            assert schema.read_database(plain, TUNING).version == NEWEST + 1
+        finally:
+            run(database, f"DROP OWNED BY {role}")
+            run(shared_url(), f"DROP ROLE {role}")
+
 
 class TestAtOnce:
     """Several replicas start on the same new database."""

@@ -24,12 +24,14 @@ _TABLE_WAIT = "2s"
 _REFUSED = ("22", "23", "42")
 _NO_RIGHT = "42501"
 # The greatest number in schema_migrations is the schema's `oldest`: programs from before that rule look
-# there and refuse a greater one than they know. The steps themselves are noted in schema_steps.
+# there and refuse a greater one than they know. The steps themselves are noted in schema_steps, which
+# everybody may read: a service that is not the owner was given rights on the tables of the version before.
 _CREATE_NOTES = """
 CREATE TABLE IF NOT EXISTS schema_migrations (number integer PRIMARY KEY, name text NOT NULL,
     ran_at timestamptz NOT NULL DEFAULT now());
 CREATE TABLE IF NOT EXISTS schema_steps (number integer PRIMARY KEY, name text NOT NULL,
-    oldest integer NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())
+    oldest integer NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());
+GRANT SELECT ON schema_steps TO PUBLIC
 """
 _ADD_STEP = "INSERT INTO schema_steps (number, name, oldest) VALUES ($1, $2, $3)"
 _NOTE_OLDEST = "INSERT INTO schema_migrations (number, name) VALUES ($1, $2) ON CONFLICT DO NOTHING"
