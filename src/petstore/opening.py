@@ -24,7 +24,7 @@ from petstore.storage import (
 )
 from petstore.storage.observer import StoreObserver
 from petstore.storage.reports import CheckReport
-from petstore.storage.sqlite import reserve, upkeep
+from petstore.storage.sqlite import files, reserve, upkeep
 from petstore.storage.sqlite import schema as sqlite
 from petstore.storage.sqlite.upkeep import Restored
 from petstore.versions import LEASE_SECONDS, Publisher, WaitingPublisher
@@ -250,7 +250,9 @@ def backup_mark(settings: Settings) -> Path:
 
 def note_backup(settings: Settings) -> None:
     """Note for metrics that a sound backup was made now. Raises OSError."""
-    backup_mark(settings).touch(mode=0o600)
+    mark = backup_mark(settings)
+    files.make(str(mark), like=str(database_path(settings)))
+    mark.touch()
 
 
 def restore_database(settings: Settings, source: Path, clock: Clock) -> Restored:

@@ -117,7 +117,8 @@ class TestModes:
         petstore("db", "restore", "backup.db")
         modes = {file.name.partition("-restore-")[0]: mode(file) for file in tmp_path.iterdir()}
         assert modes == dict.fromkeys(
-            ["petstore.db", "petstore.db.lock", "backup.db", "petstore.db.before"], 0o600
+            ["petstore.db", "petstore.db.lock", "petstore.db.last-backup", "petstore.db.before", "backup.db"],
+            0o600,
         )
 
     def test_beside_a_running_server(self, tmp_path: Path) -> None:
@@ -153,6 +154,7 @@ class TestModes:
             "backup.db": 65_534,
             "petstore.db": 1_234,
             "petstore.db.before": 1_234,
+            "petstore.db.last-backup": 65_534,
             "petstore.db.lock": 1_234,
         }
 
