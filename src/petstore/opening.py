@@ -103,8 +103,8 @@ def is_same_place(one: str, other: str) -> bool:
 def database_path(settings: Settings) -> Path:
     """The database's file, which need not exist.
 
-    Raises ConfigurationError when its directory does not or can't be entered, and when it is a directory;
-    Conflict when the database is not a file.
+    Raises ConfigurationError when its directory does not or can't be entered, when it is a directory, and
+    when this user may not read it; Conflict when the database is not a file.
     """
     if uses_server(settings):
         raise Conflict(
@@ -126,6 +126,7 @@ def database_path(settings: Settings) -> Path:
         )
     if path.is_dir():
         raise ConfigurationError(f"PETSTORE_DATABASE_URL: {path} is a directory; name a file in it.")
+    files.refuse_unreadable(path)
     return path
 
 

@@ -41,6 +41,11 @@ def warnings_before_start(settings: Settings, clock: Clock) -> list[str]:
     found = []
     if files.readable_by_others(path):
         found.append(f"{path} can be read by every user of this machine. To end that: chmod 600 {path}.")
+    if (names := database_path(settings).stat().st_nlink) > 1:
+        found.append(
+            f"{path} has {names} names, since there are hard links to it. Remove the others:"
+            " SQLite's log goes by the name, and a command that uses another one damages the database."
+        )
     newest_ms = upkeep.newest_ms(path, settings.busy_timeout)
     if clock.now_ms() < newest_ms - _CLOCK_TOLERANCE_MS:
         found.append(

@@ -136,6 +136,15 @@ class TestChecks:
         ]
         assert len(started) == 2
 
+    def test_a_second_name_of_the_file(self, cli: Cli, started: list[dict[str, Any]], told: Events):
+        """A hard link is no backup, and commands that use it would go past SQLite's log."""
+        cli.ok("accounts", "add", "shop", "--plan", "free")
+        (cli.folder / "second.db").hardlink_to(cli.database)
+        cli.ok("serve")
+        (warning,) = [event["message"] for event in told if event["event"] == "start check"]
+        assert warning.startswith(f"{cli.database} has 2 names, since there are hard links to it.")
+        assert len(started) == 1
+
     def test_a_disk_without_room(self, cli: Cli, started: list[dict[str, Any]], told: Events):
         """Reads are possible, so it starts; a line says why it is not ready."""
         cli.ok("accounts", "add", "shop", "--plan", "free")

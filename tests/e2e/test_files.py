@@ -193,13 +193,25 @@ class TestUnwritable:
         """A command was run as another user before the service was started."""
         database = folder / "petstore.db"
         os.chown(database, 1_234, 1_234)
-        assert f"{database} belongs to 1234" in self.refusal(folder)
+        assert self.refusal(folder) == (
+            f"petstore: {database} belongs to 1234 and can't be read by root."
+            f" Correct its rights: chown root {database}, or run this as 1234."
+        )
         os.chown(database, 0, 0)
 
     def test_the_directory(self, folder: Path) -> None:
         """SQLite's log can't be made in it."""
         folder.chmod(0o500)
         assert f"petstore: {folder} belongs to " in self.refusal(folder)
+
+    def test_a_command_that_may_not_even_read(self, folder: Path) -> None:
+        """Not an outage that might pass."""
+        database = folder / "petstore.db"
+        database.chmod(0)
+        for arguments in (["accounts", "list"], ["db", "check"], ["db", "backup", "x.db"]):
+            ended = run("petstore.db", *arguments, folder=folder, prefix=without_rights())
+            assert (ended.returncode, "can't be read by" in ended.stderr) == (78, True)
+        database.chmod(0o600)
 
     def test_a_directory_that_cannot_be_entered(self, folder: Path) -> None:
         """Not to be taken for one that is absent."""

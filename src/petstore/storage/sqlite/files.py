@@ -55,18 +55,19 @@ def refuse_unwritable(file: str) -> None:
     _refuse(path.parent, os.R_OK | os.W_OK | os.X_OK, "rwx")
 
 
-def _refuse(path: Path, needed: int, modes: str) -> None:
+def refuse_unreadable(path: Path) -> None:
+    """Raise ConfigurationError when the database is there and this user may not even read it."""
+    _refuse(path.resolve(), os.R_OK, "rw", "read")
+
+
+def _refuse(path: Path, needed: int, modes: str, act: str = "written") -> None:
     if not path.exists() or os.access(path, needed):
         return
-    owner, me = _name(path.stat().st_uid), _me()
-    remedy = f"chmod u+{modes} {path}" if owner == me else f"chown {me} {path}"
+    owner, me = _name(path.stat().st_uid), _name(os.geteuid())
+    remedy = f"chmod u+{modes} {path}" if owner == me else f"chown {me} {path}, or run this as {owner}"
     raise ConfigurationError(
-        f"{path} belongs to {owner} and can't be written by {me}. Correct its rights: {remedy}."
+        f"{path} belongs to {owner} and can't be {act} by {me}. Correct its rights: {remedy}."
     )
-
-
-def _me() -> str:
-    return _name(os.geteuid())
 
 
 def _name(user: int) -> str:
