@@ -198,3 +198,37 @@ class TestSomebodyReads:
         await Application(settings, ManualClock())({"type": "lifespan"}, receive, send)
         assert sent == ["lifespan.startup.failed"]
         assert events(pipe.content()) == ["on the way", "start failed"]
+
+
+class TestDirectly:
+    """The parent of the workers, which has no thread for it."""
+
+    def test_a_line_is_there_when_the_call_returns(self, pipe: Pipe) -> None:
+        """One that is longer than a pipe takes at once is whole, too, when somebody reads."""
+        logs.start_directly("info", "json", pipe.writer)
+        structlog.get_logger("tests").warning("x" * 20_000)
+        structlog.get_logger("tests").debug("not at this level")
+        assert events(pipe.content()) == ["x" * 20_000]
+
+    def test_nobody_is_waited_for(self, pipe: Pipe) -> None:
+        """A reader that has stopped reading costs the line, and a tenth of a second."""
+        pipe.fill()
+        logs.start_directly("info", "json", pipe.writer)
+        began = monotonic()
+        structlog.get_logger("tests").warning("lost")
+        assert monotonic() - began < AT_ONCE_SECONDS
+
+    def test_a_reader_that_is_gone(self, pipe: Pipe) -> None:
+        """Breaks nothing."""
+        os.close(pipe.reader)
+        logs.start_directly("info", "json", pipe.writer)
+        structlog.get_logger("tests").warning("lost")
+        pipe.reader = os.open(os.devnull, os.O_RDONLY)
+
+
+def test_the_time_has_six_decimals_on_a_full_second_too(pipe: Pipe) -> None:
+    """A reader with a fixed layout finds every field where it was."""
+    writer = logs.start("info", "json", pipe.writer)
+    writer.record(ENTRY)
+    writer.close()
+    assert json.loads(pipe.content())["time"] == "1970-01-01T00:00:00.000000Z"

@@ -246,6 +246,24 @@ class TestRenewed:
         assert "hush" not in line
 
 
+class TestFaults:
+    def test_what_nobody_foresaw_is_a_line_of_the_log(
+        self,
+        cli: Cli,
+        started: list[dict[str, Any]],
+        told: list[MutableMapping[str, Any]],
+        monkeypatch: pytest.MonkeyPatch,
+    ):
+        """With its trace, in the parent as in a worker; exit 1."""
+
+        def fail(_supervisor: FakeSupervisor) -> None:
+            raise RuntimeError("nobody foresaw it")
+
+        monkeypatch.setattr(FakeSupervisor, "run", fail)
+        assert cli.run("serve").exit_code == 1
+        assert (told[-1]["event"], told[-1]["log_level"]) == ("parent failed", "critical")
+
+
 class TestRefused:
     @pytest.mark.parametrize("by", ["option", "setting"])
     def test_several_workers_without_shared_counters(self, cli: Cli, started: list[dict[str, Any]], by: str):

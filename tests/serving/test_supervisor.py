@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 from collections.abc import Callable, Iterator
 
@@ -78,11 +79,11 @@ class Steered(Supervisor):
         """Who was sent a signal, in order."""
         return [pid for pid, _ in self.sent]
 
-    def _start(self, number: int) -> Process:
+    def _start(self, number: int, *, is_second: bool = False) -> None:
         self.started.append(number)
         pid = len(self.started)
         process = self._processes[pid] = Puppet(pid, number, self._clock.monotonic(), self.sent)
-        return process
+        process.is_second = is_second
 
     def serves(self, pid: int) -> None:
         self._listen(self._processes[pid])
@@ -202,6 +203,29 @@ class TestPolicy:
         clock.advance(27)
         supervisor._kill_overdue()
         assert [pid for pid, _ in supervisor.sent] == [1, 2]
+        supervisor._signals.close()
+
+    def test_a_machine_without_room_for_a_worker(self, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+        """No process is to be had: the others go on, and it is tried again after five seconds."""
+        clock = ManualClock()
+        supervisor = Steered(clock)
+        supervisor._start(0)
+        supervisor.serves(1)
+
+        def fail(*_: object) -> None:
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+        monkeypatch.setattr(Process, "start", fail)
+        monkeypatch.setattr(Steered, "_start", Supervisor._start)
+        supervisor._handle_signals(bytes([signal.SIGHUP]))
+        assert said() == ["Worker 0 can't be started: Resource temporarily unavailable. Trying again soon."]
+        assert (list(supervisor._processes), supervisor.sent) == ([1], [])
+        clock.advance(4)
+        supervisor._start_rested()
+        assert len(said()) == 1
+        clock.advance(1)
+        supervisor._start_rested()
+        assert len(said()) == 2
         supervisor._signals.close()
 
     @pytest.mark.parametrize("error", [ValueError("hush"), RecursionError(), OSError(), UnicodeError()])

@@ -16,12 +16,14 @@ import msgspec
 import structlog
 
 from petstore import __version__
-from petstore.cli.groups import examples
+from petstore.cli.groups import EXIT_REFUSED, examples
 from petstore.cli.running import Session, with_store
-from petstore.errors import Conflict, StoreUnavailable
+from petstore.errors import ConfigurationError, Conflict, PetstoreError, StoreUnavailable
 from petstore.plans import FREE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from petstore.config import Settings
     from petstore.opening import Store
 
@@ -56,7 +58,7 @@ def serve(session: Session, workers: int | None) -> None:
     build.commit()  # for the workers: by the time one is started, the checkout may have moved on
     settings = _with_workers(session.settings, workers)
     output = bootstrap.start_log_of_parent(settings)
-    with contextlib.closing(_bind(settings)) as listener:
+    with _faults_as_events(), contextlib.closing(_bind(settings)) as listener:
         connections = _raise_descriptor_limit(_DESCRIPTORS_KEPT_BACK + settings.database_pool)
         starting.refuse_unwritable(settings)
         with starting.lock_for_serving(settings):
@@ -76,6 +78,18 @@ def serve(session: Session, workers: int | None) -> None:
         _log.warning("cut short", message=message)
         click.get_current_context().exit(code)
     _log.info("stopped", message="Stopped.")
+
+
+@contextlib.contextmanager
+def _faults_as_events() -> Iterator[None]:
+    """What nobody foresaw is a line of the log too."""
+    try:
+        yield
+    except (click.ClickException, click.exceptions.Exit, ConfigurationError, PetstoreError, OSError):
+        raise
+    except Exception as error:
+        _log.critical("parent failed", exc_info=error)
+        raise click.exceptions.Exit(EXIT_REFUSED) from None
 
 
 def _remark(text: str) -> None:

@@ -92,7 +92,11 @@ def _configure(level: str, output: Output, write: Callable[[str], None], more: E
 
 
 def _as_json() -> list[Processor]:
-    return [structlog.processors.format_exc_info, _ordered, structlog.processors.JSONRenderer()]
+    return [
+        structlog.processors.format_exc_info,
+        _ordered,
+        structlog.processors.JSONRenderer(separators=(",", ":")),
+    ]
 
 
 def _as_text(*, colors: bool) -> list[Processor]:

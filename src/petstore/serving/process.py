@@ -71,7 +71,7 @@ class Process:
 
     @classmethod
     def start(cls, number: int, work: Callable[[Report], int], signals: SignalPipe, began: float) -> Process:
-        """Fork a worker that does the `work` and ends with the exit code that it gives."""
+        """Fork a worker that does the `work` and ends with the exit code that it gives. Raises OSError."""
         sys.stdout.flush()
         sys.stderr.flush()
         reader, writer = os.pipe()
@@ -80,12 +80,17 @@ class Process:
         parent = os.getpid()
         # A signal that the child took before it let go of the parent's pipe would reach the parent.
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, TAKEN)
-        pid = os.fork()
-        if pid == 0:
+        try:
+            pid = os.fork()
+            if pid == 0:
+                os.close(reader)
+                _live(lambda: work(Report(writer)), signals, parent)
+        except OSError:
             os.close(reader)
-            _live(lambda: work(Report(writer)), signals, parent)
-        os.close(writer)
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+            raise
+        finally:
+            os.close(writer)
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         return cls(pid, number, began, reader)
 
     def fileno(self) -> int:
@@ -99,7 +104,7 @@ class Process:
             self.serves = self.serves or _READY in said
             self.heard_at = now
             if not said:
-                self._hang_up()
+                self.hang_up()
 
     def deadline(self, patience: Patience) -> float:
         """When it has to be killed, unless something happens before."""
@@ -133,10 +138,15 @@ class Process:
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if not pid:
             return None
-        self._hang_up()
+        self.hang_up()
         return os.waitstatus_to_exitcode(status)
 
-    def _hang_up(self) -> None:
+    def warn(self, event: str, sentence: str, **fields: object) -> None:
+        """Log what became of this worker."""
+        message = f"Worker {self.number} {sentence}"
+        _log.warning(event, worker=self.number, pid=self.pid, **fields, message=message)
+
+    def hang_up(self) -> None:
         if self._pipe >= 0:
             os.close(self._pipe)
             self._pipe = -1

@@ -16,7 +16,7 @@ import structlog
 from petstore.clock import AwakeClock
 from petstore.serving.job import Facts, Job, WorkerFailed
 from petstore.serving.notify import Notifier
-from petstore.serving.process import REPLACED, Patience, Process
+from petstore.serving.process import REPLACED, Patience, Process, Report
 from petstore.serving.signals import SignalPipe
 
 _SHORT_LIFE_SECONDS = 5.0
@@ -77,12 +77,21 @@ class Supervisor:
             self._signals.close()
         return self._is_clean
 
-    def _start(self, number: int) -> Process:
-        process = Process.start(
-            number, lambda report: self._job.work(number, report), self._signals, self._now()
-        )
-        self._processes[process.pid] = process
-        return process
+    def _start(self, number: int, *, is_second: bool = False) -> None:
+        def work(report: Report) -> int:
+            for other in self._processes.values():
+                other.hang_up()
+            return self._job.work(number, report)
+
+        try:
+            process = Process.start(number, work, self._signals, self._now())
+        except OSError as error:  # no more processes or descriptors are to be had just now
+            message = f"Worker {number} can't be started: {error.strerror}. Trying again soon."
+            _log.error("worker not started", worker=number, reason=error.strerror, message=message)
+            self._resting[number] = self._now() + _SHORT_LIFE_SECONDS
+        else:
+            process.is_second = is_second
+            self._processes[process.pid] = process
 
     def _wait(self) -> bytes:
         """The signals that arrived; meanwhile heed what workers say, and kill those that stay."""
@@ -125,9 +134,7 @@ class Supervisor:
     def _is_well(self) -> bool:
         """Whether some worker does what it should; the others are mended here."""
         now = self._now()
-        return any(
-            self._deadline(process) > now and not process.was_killed for process in self._processes.values()
-        )
+        return any(not one.was_killed and self._deadline(one) > now for one in self._processes.values())
 
     def _tell_when_ready(self) -> None:
         """After the start, and after a reload: when each number has a worker that goes on."""
@@ -148,14 +155,14 @@ class Supervisor:
             if self._deadline(process) > now:
                 continue
             if process.was_told_to_stop:
-                _tell(process, "worker does not stop", "does not stop; killing it.")
+                process.warn("worker does not stop", "does not stop; killing it.")
             elif process.serves:
                 process.is_hung = True
                 sentence = f"has hung for {self._patience.silence_seconds:g} s; killing it."
-                _tell(process, "worker hung", sentence)
+                process.warn("worker hung", sentence)
             else:
                 sentence = f"does not serve after {self._patience.start_seconds:g} s; killing it."
-                _tell(process, "worker does not serve", sentence)
+                process.warn("worker does not serve", sentence)
             process.kill(again_at=now + self._patience.stop_seconds)
 
     def _handle_signals(self, received: bytes) -> None:
@@ -241,7 +248,7 @@ class Supervisor:
             cause = "hung" if process.is_hung else "signal" if code < 0 else "exit"
             self._facts.restarts[cause] += 1
             sentence = f"ended with {code}; starting another one."
-            _tell(process, "worker ended", sentence, code=code, cause=cause)
+            process.warn("worker ended", sentence, code=code, cause=cause)
             self._keep_alive(process)
 
     def _keep_alive(self, process: Process) -> None:
@@ -249,10 +256,9 @@ class Supervisor:
         and when no other one is left, the service ends."""
         now = self._now()
         if not process.is_second or now - process.began >= _SHORT_LIFE_SECONDS:
-            self._start(process.number).is_second = True
+            self._start(process.number, is_second=True)
         elif self._processes:
-            _tell(
-                process,
+            process.warn(
                 "worker died twice",
                 "died twice within seconds; the log says why. Trying again soon.",
             )
@@ -264,7 +270,7 @@ class Supervisor:
         now = self._now()
         for number in [number for number, until in self._resting.items() if until <= now]:
             del self._resting[number]
-            self._start(number).is_second = True
+            self._start(number, is_second=True)
 
     def _terminate(self, process: Process, number: signal.Signals) -> None:
         """Tell a worker to stop, and note when it will be killed."""
@@ -290,8 +296,3 @@ class Supervisor:
                 if code is not None:
                     del self._processes[process.pid]
                     self._is_clean = self._is_clean and code == 0
-
-
-def _tell(process: Process, event: str, sentence: str, **fields: object) -> None:
-    message = f"Worker {process.number} {sentence}"
-    _log.warning(event, worker=process.number, pid=process.pid, **fields, message=message)
