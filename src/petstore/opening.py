@@ -30,6 +30,7 @@ from petstore.storage.sqlite.upkeep import Restored
 from petstore.versions import LEASE_SECONDS, Publisher, WaitingPublisher
 
 if TYPE_CHECKING:
+    from petstore.limiter.inspection import CountersReport
     from petstore.storage.copying import CopiedTable
     from petstore.storage.postgres.connection import Tuning
 
@@ -212,6 +213,15 @@ def _open_untold(settings: Settings, clock: Clock, wait: Callable[[str], Awaitab
 
     store = open_shared_store(settings, clock, publisher=WaitingPublisher(wait_where_needed))
     return store
+
+
+def check_counters(settings: Settings, clock: Clock) -> CountersReport | None:
+    """What the Valkey of the settings says about itself; None where there is none. Raises Unavailable."""
+    if not settings.valkey_url:
+        return None
+    from petstore.limiter.shared import inspect
+
+    return asyncio.run(inspect(settings.valkey_url, clock))
 
 
 def check_database(settings: Settings) -> CheckReport:

@@ -158,6 +158,33 @@ class TestASnapshot:
         assert [window.remaining for window in decision.windows] == [500 - 21, 500 - 78]
 
 
+class TestTheStart:
+    """Who keeps snapshots without a log hears of it."""
+
+    @pytest.mark.parametrize(
+        ("settings", "told"),
+        [
+            (("--save", "3600 1"), 1),
+            (("--save", "3600 1", "--appendonly", "yes"), 0),
+            ((), 0),
+            (("--save", "3600 1", "--user", "default", "on", "nopass", "~*", "+@all", "-config"), 0),
+        ],
+    )
+    async def test_snapshots_without_a_log_are_told(
+        self, clock: ManualClock, settings: tuple[str, ...], told: int
+    ) -> None:
+        """Once, by each process; where the server does not say, nothing fails."""
+        server = ValkeyServer(*settings).start()
+        replicas = Replicas(server.url, clock, steered=False)
+        try:
+            replica = await replicas.open()
+            assert (await replica.take(GRANT)).allowed
+            assert (replica.watch.snapshots_only, replica.watch.reasons) == (told, [])
+        finally:
+            await replicas.close()
+            server.drop()
+
+
 class TestACompleteLog:
     """`appendonly yes`: nothing was lost, and a restart costs one question for each account."""
 

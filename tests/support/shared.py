@@ -25,6 +25,7 @@ class Watch:
     reasons: list[str] = field(default_factory=list)
     ended: int = 0
     local: int = 0
+    snapshots_only: int = 0
     round_trips: int = 0
     ahead: list[float] = field(default_factory=list)
     data_sets: list[bool] = field(default_factory=list)
@@ -43,6 +44,9 @@ class Watch:
 
     def another_data_set(self, *, known: bool) -> None:
         self.data_sets.append(known)
+
+    def keeps_snapshots_only(self) -> None:
+        self.snapshots_only += 1
 
     def clocks_differ(self, seconds: float) -> None:
         self.ahead.append(seconds)

@@ -15,6 +15,7 @@ COMMANDS = {
     "accounts": "petstore.cli.accounts:accounts",
     "keys": "petstore.cli.keys:keys",
     "usage": "petstore.cli.usage:usage",
+    "limits": "petstore.cli.limits:limits",
     "pets": "petstore.cli.pets:pets",
     "db": "petstore.cli.db:db",
     "config": "petstore.cli.config:show_config",

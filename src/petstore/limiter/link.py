@@ -14,14 +14,13 @@ from typing import Any
 import libvalkey
 
 from petstore.limiter.connection import PATIENCE_SECONDS, Connection, Unreachable, connect, raise_for
+from petstore.limiter.inspection import SNAPSHOTS, persistence
 from petstore.limiter.observer import LimiterObserver
-from petstore.limiter.scripts import PROBE, Script, Scripts, command
+from petstore.limiter.scripts import CAN_WRITE, Script, Scripts
 from petstore.limiter.url import ValkeyUrl
 
 PROBE_SECONDS = 0.5
 _ANOTHER = 1
-# A server that is full, or that may not write, answers a ping.
-_CAN_WRITE = command(b"SET", PROBE, b"1", b"PX", b"1000")
 
 
 class Link:
@@ -58,7 +57,7 @@ class Link:
     async def open_once(self) -> None:
         """Connect. Raises Unreachable, and tries no more then."""
         load = (self.scripts.take.load, self.scripts.publish.load)
-        connection = await connect(self._url, _CAN_WRITE, *load, patience_seconds=self._patience_seconds)
+        connection = await connect(self._url, CAN_WRITE, *load, patience_seconds=self._patience_seconds)
         data_set = await connection.call(self.scripts.arrive)
         if isinstance(data_set, libvalkey.ReplyError):
             await connection.close()
@@ -69,6 +68,14 @@ class Link:
             raise Unreachable("the connection was lost at once")
         connection.on_lost = lambda reason: self._lost(reason, connection)
         self._connection = connection
+
+    async def look_at_persistence(self) -> None:
+        """Tell of a server that may come back with older counts."""
+        connection = self._connection
+        if connection is not None:
+            with contextlib.suppress(Unreachable):
+                if await persistence(connection) == SNAPSHOTS:
+                    self._observer.keeps_snapshots_only()
 
     async def call(self, script: Script, evalsha: bytes) -> Any:
         """The script's reply. Raises Unreachable for every other outcome; the outage has begun then."""

@@ -49,6 +49,10 @@ class Scripts:
         self.arrive = command(b"EVAL", arrive_text, b"2", EPOCH, HISTORY)
 
 
+# A server that is full, or that may not write, answers a ping.
+CAN_WRITE = command(b"SET", PROBE, b"1", b"PX", b"1000")
+
+
 def text_of(name: str) -> str:
     """A script as it stands beside this module."""
     return packaged.files("petstore.limiter").joinpath(name).read_text(encoding="utf-8")

@@ -14,7 +14,9 @@ from petstore.quota import BanPolicy, Limiter, SharedLedger
 from petstore.versions import LEASE_SECONDS, Publisher
 
 try:
+    from petstore.limiter import inspection
     from petstore.limiter.connection import PATIENCE_SECONDS
+    from petstore.limiter.inspection import CountersReport
     from petstore.limiter.link import Link
     from petstore.limiter.publisher import PatientPublisher, ValkeyPublisher
     from petstore.limiter.share import LocalShare
@@ -27,7 +29,7 @@ except ModuleNotFoundError as error:
         " environment of your own `pip install '.[valkey]'` in this project's directory."
     ) from None
 
-__all__ = ["LEASE_SECONDS", "SharedCounters", "open_publisher", "open_shared"]
+__all__ = ["LEASE_SECONDS", "SharedCounters", "inspect", "open_publisher", "open_shared"]
 
 
 class SharedCounters:
@@ -71,6 +73,7 @@ async def open_shared(
     observer = observer or NoObserver()
     link = Link(_usable(url), scripts or Scripts(), observer, patience_seconds)
     await link.open()
+    await link.look_at_persistence()
     return SharedCounters(link, observer)
 
 
@@ -81,6 +84,11 @@ def open_publisher(url: str, wait: Callable[[str], Awaitable[None]]) -> PatientP
     Raises ConfigurationError for a URL that is not understood.
     """
     return PatientPublisher(Link(_usable(url), Scripts(), NoObserver()), wait)
+
+
+async def inspect(url: str, clock: Clock) -> CountersReport:
+    """What the Valkey says about itself. Raises Unavailable, and ConfigurationError for a URL."""
+    return await inspection.inspect(_usable(url), clock)
 
 
 def _usable(text: str) -> ValkeyUrl:

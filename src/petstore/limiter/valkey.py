@@ -12,6 +12,7 @@ from petstore.decisions import Decision
 from petstore.errors import LimiterUnavailable
 from petstore.keys import Grant
 from petstore.limiter.connection import Unreachable
+from petstore.limiter.inspection import AGREE_MS
 from petstore.limiter.link import Link
 from petstore.limiter.observer import LimiterObserver
 from petstore.limiter.scripts import (
@@ -30,9 +31,6 @@ from petstore.usage import AccountWindows
 from petstore.versions import LEASE_SECONDS, UNKNOWN, Version, Versions
 
 __all__ = ["LEASE_SECONDS", "ValkeyLimiter"]
-
-# Clocks that NTP keeps are nearer to each other by far.
-_AGREE_MS = 2_000
 
 # So many new epochs one request waits for; then it is decided by the share.
 _EPOCHS = 3
@@ -238,7 +236,7 @@ class ValkeyLimiter:
 
     def _compare_clocks(self, server_ms: int) -> None:
         ahead_ms = server_ms - self._clock.now_ms()
-        differ = abs(ahead_ms) > _AGREE_MS
+        differ = abs(ahead_ms) > AGREE_MS
         if differ and not self._clocks_differ:
             self._observer.clocks_differ(ahead_ms / 1_000)
         self._clocks_differ = differ

@@ -194,5 +194,8 @@ class LimiterWatch:
         else:
             _log.warning("Valkey refuses INFO")
 
+    def keeps_snapshots_only(self) -> None:
+        _log.warning("Valkey keeps snapshots and no log")
+
     def clocks_differ(self, seconds: float) -> None:
         _log.warning("the clocks of Valkey and of this machine differ", valkey_is_ahead_seconds=seconds)

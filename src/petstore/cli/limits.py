@@ -1,0 +1,53 @@
+"""`petstore limits`: the counters that replicas share."""
+
+from __future__ import annotations
+
+import click
+
+from petstore.cli.groups import Family, examples
+from petstore.cli.output import json_option, say, write_fields, write_json
+from petstore.cli.running import Session
+
+
+@click.group(cls=Family)
+def limits() -> None:
+    """The counters of limits that replicas share."""
+
+
+@limits.command("check", epilog=examples("petstore limits check"))
+@json_option
+@click.pass_obj
+def check(session: Session, as_json: bool) -> None:
+    """Look at the shared counters and warn of what they cost.
+
+    Says whether the Valkey of PETSTORE_VALKEY_URL can count. Exit code 75 when it can't. Changes no counter.
+    """
+    from petstore import opening
+
+    report = opening.check_counters(session.settings, session.clock)
+    if report is None:
+        if as_json:
+            write_json(None)
+        say("PETSTORE_VALKEY_URL is not set: one process counts by itself, and nothing is shared.")
+        return
+    if as_json:
+        write_json(
+            {
+                "valkey": report.place,
+                "version": report.version,
+                "persistence": report.persistence,
+                "clockAheadSeconds": report.ahead_ms / 1_000,
+                "warnings": report.warnings,
+            }
+        )
+        return
+    write_fields(
+        {
+            "valkey": report.place,
+            "version": report.version,
+            "persistence": report.persistence,
+            "clock ahead": f"{report.ahead_ms / 1_000:.3f} s",
+        }
+    )
+    for warning in report.warnings:
+        say(f"warning: {warning}")
