@@ -1,4 +1,4 @@
-"""Who a client is on the network: the peer, or, behind trusted proxies, the hop that they saw."""
+"""Who a client is on the network, the peer or the hop that trusted proxies saw, and whom it means by Host."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ UNKNOWN = "unknown"
 
 # As proxies write it: an address, IPv6 perhaps in brackets; after IPv4 and brackets perhaps a port.
 _HOP = re.compile(r"([0-9.]{7,15})(?::[0-9]{1,5})?|\[([^\]]{2,64})\](?::[0-9]{1,5})?|([^\[\]]{2,64})")
+
+_PORT = re.compile(r":[0-9]*$")
 
 
 @lru_cache(maxsize=4_096)
@@ -46,6 +48,18 @@ def client_address(peer: str, forwarded_for: str, trusted: Networks) -> str:
         if not is_within(address, trusted):
             break
     return address
+
+
+def is_host_of_ours(host: str, names: frozenset[str]) -> bool:
+    """Whether a request's Host is one of the names, or one that no page on the web can have.
+
+    A page that lets its own name resolve to this machine (DNS rebinding) sends that name. An address and a
+    name without a dot, such as `localhost` or that of a container, are not names on the web.
+    """
+    if host.startswith("["):
+        return True
+    name = _PORT.sub("", host).lower()
+    return "." not in name or name in names or parse_address(name) is not None
 
 
 def _read_hop(text: str) -> str:

@@ -83,6 +83,7 @@ class Application:
         assert service is not None, "the service has not started"
         if path[:4] == b"/v1/" or path == b"/v1":
             return service.api(scope, receive, send)
+        scope["path"] = path.decode("latin-1")  # matched as it was sent, like the paths under /v1
         return service.site(scope, receive, send)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:

@@ -112,6 +112,18 @@ def openapi_document(settings: Settings) -> OpenApiDocument:
     return OpenApiDocument(servers)
 
 
+def _build_endpoints(settings: Settings, store: Store, journal: Journal, metrics: Metrics) -> Endpoints:
+    return Endpoints(
+        probe=store.probe,
+        trouble=lambda: journal.trouble,
+        metrics=metrics,
+        networks=settings.ops_networks,
+        hosts=settings.own_hosts,
+        trusted_proxies=settings.trusted_proxies,
+        limiter_outage=settings.limiter_outage if settings.valkey_url else None,
+    )
+
+
 def _references(settings: Settings) -> tuple[str, str]:
     """Where references below /v1 and to the documentation begin."""
     base = settings.base_url or PREFIX
@@ -267,14 +279,7 @@ async def _join(settings: Settings, clock: Clock, log_writer: LogWriter, metrics
     )
     api = _build_api(settings, clock, store, limiter, meter, observer, metrics)
     _measure(settings, clock, metrics, store, journal, log_writer)
-    endpoints = Endpoints(
-        probe=store.probe,
-        trouble=lambda: journal.trouble,
-        metrics=metrics,
-        networks=settings.ops_networks,
-        trusted_proxies=settings.trusted_proxies,
-        limiter_outage=settings.limiter_outage if settings.valkey_url else None,
-    )
+    endpoints = _build_endpoints(settings, store, journal, metrics)
     return Service(
         counting=counting,
         api=api,

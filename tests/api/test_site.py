@@ -254,6 +254,36 @@ class TestOperatorsOnly:
             assert not await self.sees(shop, OUTSIDE, "10.1.2.3")
             assert await self.sees(shop, "10.1.9.9")
 
+    @pytest.mark.parametrize(
+        ("host", "is_shown"),
+        [
+            ("127.0.0.1:8080", True), ("10.1.2.3:8080", True), ("[::1]:8080", True), ("localhost:8080", True),
+            ("petstore", True), ("", True), ("api.shop.example", True), ("API.shop.example:443", True),
+            ("petstore.petstore.svc.cluster.local:8080", True),
+            ("evil.example", False), ("evil.example:8080", False), ("127.0.0.1.evil.example", False),
+            ("localhost.evil.example", False), ("localhost.", False), ("xapi.shop.example", False),
+        ],
+    )  # fmt: skip
+    async def test_a_page_that_rebinds_its_name_is_a_stranger(
+        self, tmp_path: Path, clock: ManualClock, host: str, is_shown: bool
+    ) -> None:
+        """A browser on the operator's machine asks for it from there, with the page's own name as Host."""
+        settings = {
+            "base_url": "https://api.shop.example/v1",
+            "ops_hosts": "petstore.petstore.svc.cluster.local",
+        }
+        async with open_checked(tmp_path, clock, **settings) as shop:
+            metrics = await shop.call("GET", "/metrics", [("host", host)])
+            ready = await shop.call("GET", "/readyz", [("host", host)])
+            assert metrics.status == (200 if is_shown else 404)
+            assert ready.status == 200
+            assert ("checks" in ready.json()) is is_shown
+
+    async def test_two_hosts_are_none(self, shop: CheckedShop) -> None:
+        """Nobody can say which of them a proxy has looked at."""
+        answer = await shop.call("GET", "/metrics", [("host", "localhost"), ("host", "localhost")])
+        assert answer.status == 404
+
     async def test_nobody(self, tmp_path: Path, clock: ManualClock) -> None:
         """An empty list shows them to nobody."""
         async with open_checked(tmp_path, clock, ops_networks="") as shop:

@@ -87,6 +87,11 @@ ROWS: dict[str, Row] = {
         [("10.1.2.3", (ip_network("10.1.2.3/32"),)), ("", ())],
         [("*", "would trust everybody"), ("ops", "does not appear to be")],
     ),
+    "ops_hosts": (
+        frozenset(),
+        [("Petstore.Internal, b.example", frozenset({"petstore.internal", "b.example"}))],
+        [("petstore.internal:8080", "without a port"), ("https://a.example", "is not a name")],
+    ),
     "cors_origins": (
         (),
         [

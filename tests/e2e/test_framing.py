@@ -146,6 +146,27 @@ class Test2xx:
         assert answer.status == 200
 
 
+class TestTargets:
+    """Which path, and which host, the bytes of a request line mean."""
+
+    @pytest.mark.parametrize(
+        "target", [b"/%6detrics", b"/%68ealthz", b"/docs%2Fdeprecation", b"/%76%31/pets"]
+    )
+    def test_paths_are_compared_as_they_were_sent(self, server: Server, target: bytes) -> None:
+        """Outside /v1 as well: a proxy that withholds /metrics need not know how else it can be written."""
+        answer = exchange(server.port, b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % target)
+        assert answer is not None
+        assert (answer.status, answer.json()["code"]) == (404, "not_found")
+
+    def test_the_host_of_an_absolute_target_counts_where_there_is_no_other(self, server: Server) -> None:
+        """The HTTP server fills it in; without either of both a request is refused."""
+        absolute = exchange(server.port, b"GET http://evil.example/metrics HTTP/1.1\r\n\r\n")
+        assert absolute is not None
+        assert absolute.status == 404
+        neither = exchange(server.port, b"GET /v1/pets HTTP/1.1\r\n\r\n")
+        assert_error(neither, 400, "invalid_header")
+
+
 class Test4xx:
     """Refused by the application: with an Error, the limits' headers, and nothing stored."""
 

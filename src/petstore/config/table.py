@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -17,6 +18,7 @@ from petstore.config.values import (
     duration_to,
     durations,
     host,
+    host_names,
     integer,
     networks,
     origins,
@@ -64,6 +66,7 @@ TABLE = (
     ),
     Setting("trusted_proxies", "", networks, "Networks whose X-Forwarded-For is believed."),
     Setting("ops_networks", "127.0.0.0/8,::1/128", networks, "Who may see /metrics and /readyz details."),
+    Setting("ops_hosts", "", host_names, "More names under which they may see them."),
     Setting("cors_origins", "", origins, "Origins whose pages may call the interface."),
     Setting(
         "address_per_minute", "600", integer(1, QUOTA_MAX), "Failed authentications an address may make."
@@ -124,6 +127,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     log_level: str
     trusted_proxies: Networks
     ops_networks: Networks
+    ops_hosts: frozenset[str]
     cors_origins: tuple[str, ...]
     address_per_minute: int
     ban_minimum_rejections: int
@@ -154,3 +158,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             return ip_address(self.host).is_loopback
         except ValueError:
             return self.host == "localhost"
+
+    @property
+    def own_hosts(self) -> frozenset[str]:
+        """The names by which operators call this service, in lower case."""
+        urls = (self.base_url, self.staging_base_url)
+        return self.ops_hosts | {self.host.lower()} | {urlsplit(url).hostname or "" for url in urls}

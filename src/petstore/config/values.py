@@ -59,6 +59,13 @@ def origins(text: str) -> tuple[str, ...]:
     return _list(text.lower())
 
 
+def host_names(text: str) -> frozenset[str]:
+    for name in _list(text):
+        if re.fullmatch(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*", name, re.IGNORECASE | re.ASCII) is None:
+            raise ValueError(f"{name!r} is not a name such as petstore.internal, without a port")
+    return frozenset(_list(text.lower()))
+
+
 def host(text: str) -> str:
     # An empty one would listen on every address of the machine.
     if re.fullmatch(r"[A-Za-z0-9.:_-]+", text, re.ASCII) is None:

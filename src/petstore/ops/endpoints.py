@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from petstore.addresses import Networks, client_address, is_within
+from petstore.addresses import Networks, client_address, is_host_of_ours, is_within
 from petstore.errors import NotFound, StoreUnavailable
 from petstore.ops.metrics import Metrics
 
@@ -31,6 +31,7 @@ class Endpoints:
         trouble: Callable[[], str | None],
         metrics: Metrics,
         networks: Networks,
+        hosts: frozenset[str],
         trusted_proxies: Networks,
         limiter_outage: str | None = None,
     ) -> None:
@@ -38,6 +39,7 @@ class Endpoints:
         self._trouble = trouble
         self._metrics = metrics
         self._networks = networks
+        self._hosts = hosts
         self._trusted = trusted_proxies
         self._limiter_outage = limiter_outage
         self.draining = False
@@ -78,11 +80,18 @@ class Endpoints:
     async def metrics(self, request: Request) -> Response:
         """Prometheus' text format."""
         if not self._is_operator(request):
-            raise NotFound("Metrics are shown to the networks in PETSTORE_OPS_NETWORKS only.")
+            raise NotFound(
+                "Metrics are shown to PETSTORE_OPS_NETWORKS, under an address or one of PETSTORE_OPS_HOSTS."
+            )
         return Response(self._metrics.render(), headers=_HEADERS, media_type=METRICS_TYPE)
 
     def _is_operator(self, request: Request) -> bool:
-        """A proxy that nobody vouches for may speak for anybody, even from here: it is shown nothing."""
+        """A proxy that nobody vouches for may speak for anybody, even from here: it is shown nothing.
+        Neither is a page in an operator's browser, which is known by its Host.
+        """
+        hosts = request.headers.getlist("host")
+        if len(hosts) != 1 or not is_host_of_ours(hosts[0], self._hosts):
+            return False
         peer = request.client.host if request.client else "unknown"
         forwarded_for = ",".join(request.headers.getlist("x-forwarded-for"))
         if forwarded_for and not is_within(peer, self._trusted):
