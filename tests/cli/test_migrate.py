@@ -137,18 +137,28 @@ class TestMigrate:
         with sqlite3.connect(store.database) as connection:
             assert connection.execute("SELECT max(number) FROM schema_steps").fetchall() == [(1,)]
 
-    def test_a_step_that_fails_leaves_no_copy(self, store: Cli, know: Know):
-        """It names the step and what is wrong with it. A service that is started anew would fill the disk."""
+    def test_what_a_killed_migration_has_left_goes(self, store: Cli, know: Know):
+        """Half a copy, or a whole one from before its step was done: a service in a loop fills no disk."""
+        for suffix in ("", ".partial", ".partial-journal"):
+            Path(f"{store.database}.before-migration-1{suffix}").write_text("left")
+        know(EXPAND)
+        store.ok("db", "migrate")
+        assert [path.name for path in store.folder.glob("*before*")] == [f"petstore.db{COPY}"]
+
+    def test_a_step_that_fails_leaves_one_copy_at_most(self, store: Cli, know: Know):
+        """It names the step and what is wrong with it. A service that is started anew fills no disk."""
         know("INSERT INTO nowhere VALUES (1)")
+        store.refused(75, "db", "migrate")
         message = store.refused(75, "db", "migrate")
         assert (
             "The migration 0002_step_2 failed, and nothing of it was kept: no such table: nowhere." in message
         )
-        assert [path.name for path in store.folder.glob("*before*")] == []
+        assert [path.name for path in store.folder.glob("*before*")] == ["petstore.db.before-migration-1"]
         know(EXPAND, "INSERT INTO nowhere VALUES (1)")
         result = store.run("db", "migrate")
         assert (result.exit_code, "applied 0002_step_2" in result.stdout) == (75, True)
-        assert len([*store.folder.glob("*before*")]) == 1
+        left = sorted(path.name for path in store.folder.glob("*before*"))
+        assert left == [f"petstore.db{COPY}"]
 
     def test_a_step_that_shuts_out_waits_for_the_server_to_stop(self, store: Cli, know: Know):
         """An expanding one does not: the server may go on, whichever version it is."""

@@ -22,21 +22,25 @@ def migrate(
 
     Older programs may use the file meanwhile, unless a step shuts them out: then the lock of the one server
     is taken, which a caller who is `serving` holds already. Raises Conflict when another one holds it, and
-    when the copy is not sound. When no step succeeds the copy goes: a service that is started again and again
-    would fill the disk.
+    when the copy is not sound.
     """
     copies: list[str] = []
 
     def back_up(schema: Schema) -> None:
-        target = upkeep.free_name(f"{path}.before-migration-{schema.version}", clock)
-        copies.append(target)
-        report = upkeep.backup(path, target, busy_timeout_ms, like=path)
+        # Without the time in its name until a step is done. So the next attempt replaces it, and a service
+        # that fails and is started again and again does not fill the disk.
+        copy = f"{path}.before-migration-{schema.version}"
+        Path(copy).unlink(missing_ok=True)
+        copies.append(copy)
+        report = upkeep.backup(path, copy, busy_timeout_ms, like=path)
         if report.problems:
             raise Conflict(f"{path} is damaged and was not migrated: {report.problems[0]}.")
 
     def applied(step: str) -> None:
         while copies:
-            observer.backed_up(copies.pop())
+            kept = upkeep.free_name(copies[-1], clock)
+            Path(copies.pop()).rename(kept)
+            observer.backed_up(kept)
         observer.applied(step)
 
     known = migrations.load(schemas.MIGRATIONS_PACKAGE)
@@ -44,8 +48,4 @@ def migrate(
     shuts_out = any(step.oldest > found.oldest for step in migrations.pending(known, found))
     alone = shuts_out and found.version > 0 and not serving
     with lock_for_serving(path) if alone else contextlib.nullcontext():
-        try:
-            schemas.migrate(path, busy_timeout_ms, before=back_up, applied=applied)
-        finally:
-            for unused in copies:
-                Path(unused).unlink(missing_ok=True)
+        schemas.migrate(path, busy_timeout_ms, before=back_up, applied=applied)
