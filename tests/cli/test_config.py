@@ -53,11 +53,14 @@ class TestShow:
         ("url", "shown"),
         [
             ("sqlite:////var/lib/petstore.db", "sqlite:////var/lib/petstore.db"),
-            ("postgresql://shop:ge@heim@db/pets", "postgresql://shop:***@db/pets"),
+            ("postgresql://shop:geheim@db/pets", "postgresql://shop:***@db/pets"),
+            ("postgresql://:geheim@db:5432,b:5433/pets", "postgresql://:***@db:5432,b:5433/pets"),
+            ("valkeys://[::1]:6379/0?ca=/etc/ca.pem", "valkeys://[::1]:6379/0?ca=/etc/ca.pem"),
+            ("unix:///run/valkey/valkey.sock?db=0", "unix:///run/valkey/valkey.sock?db=0"),
             ("postgresql://shop@db/pets?sslmode=off", "postgresql://shop@db/pets?sslmode=off"),
             (
                 "postgresql://db/pets?user=shop&password=geheim&a=1",
-                "postgresql://db/pets?user=shop&password=***&a=1",
+                "postgresql://db/pets?***",
             ),
         ],
     )
@@ -66,6 +69,36 @@ class TestShow:
         cli.settings["PETSTORE_DATABASE_URL"] = url
         assert values(cli)["database_url"]["value"] == shown
         assert "heim" not in cli.ok("config")
+
+    @pytest.mark.parametrize("variable", ["PETSTORE_DATABASE_URL", "PETSTORE_VALKEY_URL"])
+    @pytest.mark.parametrize("scheme", ["postgresql", "valkey", "valkeys", "mysql"])
+    @pytest.mark.parametrize(
+        "rest",
+        [
+            "shop:se/cret@db:6379/0", "shop:se@cret@db/0", "shop:se#cret@db/0", "shop:se?cret@db/0",
+            "shop:se[cret@db/0", "shop:se:cret@db/0", "shop:se cret@db/0", "shop:se\\cret@db/0",
+            ":/secret@db/0", "/secret@db/0", "db/0?password=secret", "db/0?Password=1&secret",
+            "db/0?passfile=/x&x=secret", "shop:12/secret@db", "shop:sé/cret@db/0", "sh/op:secret@db",
+            "shop:%zz/secret@db/0", "shop:se\ncret@db/0",
+        ],
+    )  # fmt: skip
+    def test_a_password_that_is_not_escaped_is_shown_nowhere(
+        self, cli: Cli, variable: str, scheme: str, rest: str
+    ):
+        """Just then somebody pastes the table, or the message, to ask for help."""
+        if variable == "PETSTORE_VALKEY_URL":
+            cli.settings["PETSTORE_DATABASE_URL"] = "postgresql://127.0.0.1:1/pets"
+        cli.settings[variable] = f"{scheme}://{rest}"
+        for command in (["config"], ["config", "--json"], ["accounts", "list"]):
+            result = cli.run(*command)
+            for part in ("secret", "cret", "se/c", "12/"):
+                assert part not in result.stdout + result.stderr, command
+
+    @pytest.mark.parametrize("text", ["secret", "postgresql:/shop:secret@db", "Postgresql://shop:secret@db"])
+    def test_what_is_no_url_is_not_shown(self, cli: Cli, text: str):
+        """It may be the password alone, in the wrong place."""
+        cli.settings["PETSTORE_DATABASE_URL"] = text
+        assert values(cli)["database_url"]["value"] == "***"
 
     def test_secret_from_a_file(self, cli: Cli):
         """PETSTORE_DATABASE_URL_FILE is a source of its own."""

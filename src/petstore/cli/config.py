@@ -11,8 +11,6 @@ from petstore.cli.groups import examples
 from petstore.cli.output import json_option, write_json, write_table
 from petstore.errors import ConfigurationError
 
-_PASSWORD = re.compile(r"(://[^/@:]*:)[^/]*(?=@)|((?:[?&])[a-z]*password=)[^&]*", re.IGNORECASE)
-
 
 @click.command("config", epilog=examples("petstore config", "PETSTORE_PORT=9000 petstore config --json"))
 @json_option
@@ -48,7 +46,7 @@ def show_config(as_json: bool) -> None:
 
 def _shown(setting: config.Setting, text: str) -> str:
     """The text in force, without a password that it may hold."""
-    return _PASSWORD.sub(r"\1\2***", text) if setting.secret else text
+    return config.masked(text) if setting.secret else text
 
 
 def _source(setting: config.Setting, origin: config.Origin) -> str:

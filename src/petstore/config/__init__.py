@@ -13,10 +13,22 @@ from pathlib import Path
 
 import msgspec
 
+from petstore.config.masking import masked
 from petstore.config.table import PREFIX, TABLE, Setting, Settings
 from petstore.errors import ConfigurationError
 
-__all__ = ["PREFIX", "PUBLISHED_REMOVAL", "TABLE", "Origin", "Setting", "Settings", "check", "load", "texts"]
+__all__ = [
+    "PREFIX",
+    "PUBLISHED_REMOVAL",
+    "TABLE",
+    "Origin",
+    "Setting",
+    "Settings",
+    "check",
+    "load",
+    "masked",
+    "texts",
+]
 
 # Of GET /pets/{petId} (specification, Versioning): it may be postponed and never brought forward.
 PUBLISHED_REMOVAL = datetime(2030, 12, 5, tzinfo=UTC)
@@ -69,7 +81,8 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
         try:
             parsed[setting.name] = setting.parse(text)
         except ValueError as error:
-            raise ConfigurationError(f"{setting.variable}={text!r}: {error}.") from None
+            shown = setting.variable if setting.secret else f"{setting.variable}={text!r}"
+            raise ConfigurationError(f"{shown}: {error}.") from None
     settings = Settings(**parsed)
     check(settings)
     return settings
