@@ -70,6 +70,18 @@ class TestFirstStart:
         assert head.startswith("HTTP/1.1 200 OK")
         assert body.strip() == "[]"
 
+    def test_it_needs_no_driver_of_what_it_does_not_use(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """`make setup` installs neither PostgreSQL's nor Valkey's."""
+        drivers = tmp_path / "drivers"
+        drivers.mkdir()
+        for name in ("asyncpg", "libvalkey"):
+            (drivers / f"{name}.py").write_text("raise ImportError('not installed')")
+        monkeypatch.setenv("PYTHONPATH", str(drivers))
+        with running_server(tmp_path) as server:
+            assert server.request("GET", "/v1/pets").status == 200
+
     def test_a_test_environment_issues_a_test_key(self, tmp_path: Path) -> None:
         """PETSTORE_ENVIRONMENT=test."""
         with running_server(tmp_path, environment="test") as server:
