@@ -253,8 +253,7 @@ async def build(
     try:
         shared = SharedCounts(counts_directory, os.getpid()) if counts_directory else None
         metrics = Metrics(shared, build_info.commit())
-        if counts_directory:
-            metrics.show(supervision_metrics(counts_directory))
+        metrics.show(supervision_metrics(counts_directory))
         return await _join(settings, clock or SystemClock(), log_writer, metrics)
     except BaseException:
         log_writer.close()

@@ -40,6 +40,9 @@ TROUBLE = {
     "PetstoreKeysTried": {'petstore_refusals_total{window="address"}': "0x50 1+1x200"},
     "PetstoreBans": {"petstore_bans_total": "0x50 1x200"},
     "PetstoreLogLinesDropped": {"petstore_log_lines_dropped_total": "0x50 1+1x200"},
+    "PetstoreWorkersEnd": {'petstore_worker_restarts_total{cause="hung"}': "0x50 1x200"},
+    "PetstoreReloadFailed": {'petstore_reloads_total{result="refused"}': "0x50 1x200"},
+    "PetstorePackageReplaced": {"petstore_package_replaced": "0x50 1x200"},
     "PetstoreDown": {"up": "1x50 0x200"},
 }
 

@@ -8,16 +8,18 @@ from pathlib import Path
 import msgspec
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+CAUSES = ("exit", "signal", "hung")
+RESULTS = ("done", "refused", "failed")
 _NAME = "parent"
 
 
 class Supervision(msgspec.Struct, frozen=True):
     """`restarts` are by cause, `reloads` by result."""
 
-    workers: int
-    restarts: dict[str, int]
-    reloads: dict[str, int]
-    is_replaced: bool
+    workers: int | None = None
+    restarts: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(CAUSES, 0))
+    reloads: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(RESULTS, 0))
+    is_replaced: bool = False
 
 
 def leave(directory: Path, facts: Supervision) -> None:
@@ -27,15 +29,22 @@ def leave(directory: Path, facts: Supervision) -> None:
     partial.replace(directory / _NAME)
 
 
-def supervision_metrics(directory: Path) -> Callable[[], Iterable[Metric]]:
-    """What was left last, to be asked at each scrape; nothing as long as nothing was."""
+def _read(directory: Path | None) -> Supervision:
+    if directory is None:
+        return Supervision()
+    try:
+        return msgspec.msgpack.decode((directory / _NAME).read_bytes(), type=Supervision)
+    except (OSError, msgspec.MsgspecError):
+        return Supervision()
+
+
+def supervision_metrics(directory: Path | None) -> Callable[[], Iterable[Metric]]:
+    """What was left last, to be asked at each scrape. Where nothing was, only the workers are not known."""
 
     def metrics() -> Iterable[Metric]:
-        try:
-            facts = msgspec.msgpack.decode((directory / _NAME).read_bytes(), type=Supervision)
-        except (OSError, msgspec.MsgspecError):
-            return
-        yield GaugeMetricFamily("petstore_workers", "Workers that serve.", value=facts.workers)
+        facts = _read(directory)
+        if facts.workers is not None:
+            yield GaugeMetricFamily("petstore_workers", "Workers that serve.", value=facts.workers)
         restarts = CounterMetricFamily(
             "petstore_worker_restarts", "Workers that ended without being told to.", labels=["cause"]
         )
