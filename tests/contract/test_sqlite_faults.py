@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -170,9 +171,19 @@ class TestReserve:
     """A full disk can't keep a leaked key alive: the reserve beside the database makes room for that."""
 
     @pytest.fixture
-    async def full(self, disk: Disk, tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
+    async def full(
+        self, disk: Disk, tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+    ) -> AsyncIterator[Store]:
         """With a key, and without room for SQLite's log as long as the reserve is there."""
         path = str(tmp_path / "full.db")
+        give_up = reserve.give_up
+
+        def give_up_unshared(path: str) -> bool:
+            with pytest.raises(apsw.BusyError):  # whoever could write now would take the room
+                apsw.Connection(path).execute("BEGIN IMMEDIATE")
+            return give_up(path)
+
+        monkeypatch.setattr(reserve, "give_up", give_up_unshared)
         opened = open_storage(f"sqlite:///{path}", clock, StoreOptions())
         await opened.keys.add_account("shop", FREE)
         await opened.keys.issue("shop", "test")
@@ -395,6 +406,32 @@ async def test_readiness_follows_the_saving_of_counters(
         disk.heal()
         await until(lambda: not running._reason)
         assert await ready()
+
+
+async def test_a_disk_that_hangs_is_noticed_as_well(
+    tmp_path: Path, clock: ManualClock, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gives no reason, only no answer."""
+    monkeypatch.setattr(journal, "INTERVAL_SECONDS", 0.001)
+    at_the_disk, go_on = threading.Event(), threading.Event()
+
+    def hang(*_: object) -> None:
+        at_the_disk.set()
+        go_on.wait(20)
+
+    async with open_shop(tmp_path, clock) as shop:
+        await until(lambda: shop.application.service.journal._saved_at is not None)
+        disk.before = hang
+        await shop.ask("GET", "/v1/pets")
+        await until(at_the_disk.is_set)
+        clock.advance(10)
+        answer = await shop.call("GET", "/readyz")
+        go_on.set()
+        disk.heal()
+        assert (answer.status, answer.json()["checks"]["saving"]) == (
+            503,
+            "not for 10 s: the disk or the server does not answer.",
+        )
 
 
 async def test_a_service_that_starts_without_room_is_not_ready(

@@ -164,6 +164,15 @@ class TestBackup:
         assert beside(target) == ["backup.db"]
         assert target.read_text().startswith("of a program")
 
+    async def test_a_link_in_its_way(self, store: SqliteStore, path: Path) -> None:
+        """In a directory that others write to: what somebody's link leads to is not overwritten."""
+        target = path.with_name("backup.db")
+        victim = path.with_name("victim")
+        beside_it(target, ".partial").symlink_to(victim)
+        with pytest.raises(Conflict, match="can't be written to"):
+            upkeep.backup(str(path), str(target), 1_000)
+        assert not victim.exists()
+
     async def test_leftovers_of_an_interrupted_backup_are_in_nobodys_way(
         self, store: SqliteStore, path: Path
     ) -> None:

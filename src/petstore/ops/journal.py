@@ -50,6 +50,7 @@ class Journal:
         self._state = LimiterState()
         self._usage = UsageChanges()
         self._purged_ms = clock.now_ms()
+        self._began_at: float | None = None
         self._saved_at: float | None = None
         self._reason = ""
         self._stopping = asyncio.Event()
@@ -58,12 +59,13 @@ class Journal:
     @property
     def trouble(self) -> str | None:
         """Why nothing was saved for 10 s, or since the start; None when all is well."""
-        if not self._reason:
-            return None
-        if self._saved_at is None:
+        if self._reason and self._saved_at is None:
             return f"not since the start: {self._reason}"
-        seconds = self._clock.monotonic() - self._saved_at
-        return f"not for {seconds:.0f} s: {self._reason}" if seconds >= _PATIENCE_SECONDS else None
+        since = self._saved_at if self._reason else self._began_at
+        seconds = 0.0 if since is None else self._clock.monotonic() - since
+        if seconds < _PATIENCE_SECONDS:
+            return None
+        return f"not for {seconds:.0f} s: {self._reason or 'the disk or the server does not answer.'}"
 
     async def save(self) -> None:
         """Write everything that is not yet in the ledger. Raises StoreUnavailable and keeps it then."""
@@ -82,6 +84,7 @@ class Journal:
         """Until `stop`. Not to be cancelled: what is on its way to the ledger would be counted twice."""
         while await self._pause():
             self._begin_round()
+            self._began_at = self._clock.monotonic()
             try:
                 await self.save()
                 now_ms = self._clock.now_ms()
@@ -96,6 +99,7 @@ class Journal:
                 # The next round tries again: nothing may end the saving while the service goes on.
                 self._reason = "an unexpected error, which is in the log"
                 _log.error("counters not saved yet", exc_info=error)
+            self._began_at = None
         self._begin_round()
 
     def stop(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import apsw
 
@@ -51,7 +52,7 @@ def translate(error: Exception, outcome: str = "") -> Exception:
 def open_writer(path: str, busy_timeout_ms: int) -> apsw.Connection:
     """The connection that may write. Every commit is on the disk before it returns (synchronous=FULL)."""
     with contextlib.suppress(OSError):  # where it can't be made SQLite says so
-        files.make(path)
+        files.make(str(Path(path).resolve()))
     with translated():
         connection = apsw.Connection(path)
         connection.set_busy_timeout(busy_timeout_ms)

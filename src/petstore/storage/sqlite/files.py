@@ -19,7 +19,7 @@ def make(file: str, like: str | None = None) -> bool:
     What root makes belongs to the owner of `like` when that exists, or else of the directory: the service,
     which is not root, has to work with it. Raises OSError.
     """
-    path = Path(file).resolve()
+    path = Path(file)
     try:
         # Not by open(): to close a file of a database drops the locks that SQLite has on it in this process.
         os.mknod(path, stat.S_IFREG | _MODE)

@@ -57,7 +57,7 @@ def _held(partial: Path, target: str, like: str | None) -> Iterator[int]:
 def _hold(partial: Path, target: str, like: str | None) -> int:
     while True:
         files.make(str(partial), like)
-        file = os.open(partial, os.O_RDWR | os.O_CLOEXEC)
+        file = os.open(partial, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
