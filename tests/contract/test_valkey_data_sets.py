@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from petstore.decisions import Decision
+from petstore.errors import StoreUnavailable
 from petstore.keys import Grant
+from petstore.limiter import seeds
 from petstore.limiter.scripts import EPOCH, HISTORY
 from petstore.quota import BanPolicy, KeyStanding, LimiterState
 from petstore.usage import AccountWindows, UsageChanges
@@ -266,6 +268,55 @@ async def linked(pair: Pair, proxy: Proxy) -> None:
     await loop.run_in_executor(None, follow, pair.standby, proxy.port, record)
 
 
+class TestManyAccounts:
+    """All of them are asked for at once."""
+
+    async def test_the_ledger_is_asked_by_a_few_at_a_time(
+        self, server: ValkeyServer, replicas: Replicas
+    ) -> None:
+        """So a restart of Valkey does not fill the database's pool, which other requests need."""
+        ledger, asking, most = replicas.ledger.recall, 0, 0
+
+        async def slow(*arguments: int) -> tuple[AccountWindows | None, KeyStanding | None]:
+            nonlocal asking, most
+            asking += 1
+            most = max(most, asking)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            asking -= 1
+            return await ledger(*arguments)
+
+        replicas.ledger.recall = slow  # type: ignore[method-assign]
+        replica = await replicas.open()
+        for round_ in (1, 2):
+            grants = [Grant(number, number, 10, 10) for number in range(1, 301)]
+            decisions = await asyncio.gather(*(replica.take(grant) for grant in grants))
+            assert {decision.windows[0].remaining for decision in decisions} == {10 - round_}
+            server.client("FLUSHALL")
+        assert 1 < most <= 16
+        assert replicas.ledger.recalls == 600
+
+    async def test_a_ledger_that_does_not_answer_is_not_waited_for_in_turns(
+        self, server: ValkeyServer, replicas: Replicas, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Who has waited for as long as a statement may take is told so."""
+        monkeypatch.setattr(seeds, "_WAIT_SECONDS", 0.2)
+        never = asyncio.Event()
+
+        async def hang(*_: int) -> tuple[AccountWindows | None, KeyStanding | None]:
+            await never.wait()
+            raise StoreUnavailable("no answer")
+
+        replicas.ledger.recall = hang  # type: ignore[method-assign]
+        replica = await replicas.open()
+        tasks = [asyncio.create_task(replica.take(Grant(n, n, 10, 10))) for n in range(1, 101)]
+        await until(lambda: sum(task.done() for task in tasks) >= 84)
+        never.set()
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} == {StoreUnavailable}
+        assert sum("Too many" in str(outcome) for outcome in outcomes) == 84
+
+
 class TestAReplica:
     """It was behind when it became the primary, or it gave its older data to a primary."""
 
@@ -332,11 +383,12 @@ class TestTheEpoch:
         """The records are still right; no request fails, and none is handed out twice."""
         replica = await replicas.open()
         assert await admitted(replica, 100) == 100
+        asked = replicas.ledger.recalls
         server.client("DEL", *lost)
         other = await replicas.open()
         assert (await other.take(GRANT)).windows[0].remaining == 399
         assert (await replica.take(GRANT)).windows[0].remaining == 398
-        assert replicas.ledger.recalls == 2
+        assert replicas.ledger.recalls == asked + 1
 
     async def test_a_server_that_may_not_say_is_doubted_at_each_connection(
         self, server: ValkeyServer, replicas: Replicas

@@ -168,6 +168,22 @@ class TestSeeds:
         assert again.banned
         assert again.binding.reset_at == banned.binding.reset_at
 
+    async def test_a_batch_that_arrives_while_the_ledger_is_asked_counts(self, replicas: Replicas) -> None:
+        """The ledger read its rows before, and the journal came round twice before its answer was here."""
+        replica = await replicas.open()
+        await replica.use_up(FREE, 20)
+        ledger = replicas.ledger.recall
+
+        async def slow(*arguments: int) -> tuple[AccountWindows | None, KeyStanding | None]:
+            told = await ledger(*arguments)
+            for _ in range(2):
+                await replicas.ledger.merge(replica.limiter.drain(), UsageChanges())
+            return told
+
+        replicas.ledger.recall = slow  # type: ignore[method-assign]
+        empty(replicas)
+        assert left(await replica.take(FREE)) == [39, 979]
+
     async def test_what_another_process_saw_last_is_all_that_is_lost(self, replicas: Replicas) -> None:
         """Its last batch is not in the ledger yet: about a second of its counts, and no more."""
         one, other = await replicas.open(2), await replicas.open(2)

@@ -58,10 +58,12 @@ class Link:
         """Connect. Raises Unreachable, and tries no more then."""
         load = (self.scripts.take.load, self.scripts.publish.load)
         connection = await connect(self._url, CAN_WRITE, *load, patience_seconds=self._patience_seconds)
-        data_set = await connection.call(self.scripts.arrive)
-        if isinstance(data_set, libvalkey.ReplyError):
-            await connection.close()
+        try:
+            data_set = await connection.call(self.scripts.arrive)
             raise_for(data_set)
+        except BaseException:
+            await connection.close()
+            raise
         if data_set:
             self._observer.another_data_set(known=data_set == _ANOTHER)
         if connection.is_lost:

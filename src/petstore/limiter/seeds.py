@@ -11,11 +11,15 @@ import asyncio
 from msgspec.structs import astuple
 
 from petstore.clock import Clock
+from petstore.errors import StoreUnavailable
 from petstore.keys import Grant
 from petstore.quota import KeyStanding, LimiterState, SharedLedger
 from petstore.usage import AccountWindows
 
 Seeds = tuple[bytes, bytes]
+# After a restart all active accounts are asked for at once, and the ledger has other work.
+_AT_A_TIME = 16
+_WAIT_SECONDS = 5.0
 _NOTHING_USED = AccountWindows()
 _NEVER_MISBEHAVED = b"-"
 
@@ -39,6 +43,7 @@ class Seedbed:
         self._clock = clock
         self._ledger = ledger
         self._now, self._before = LimiterState(), LimiterState()
+        self._places = asyncio.Semaphore(_AT_A_TIME)
         self._recalling: dict[tuple[int, int, int], asyncio.Task[Seeds]] = {}
 
     def note_windows(self, account_id: int, windows: AccountWindows) -> None:
@@ -68,9 +73,19 @@ class Seedbed:
         return await asyncio.shield(task)
 
     async def _ask(self, account_id: int, key_id: int) -> Seeds:
-        windows, standing = await self._ledger.recall(account_id, key_id, self._clock.now_ms())
+        try:
+            async with asyncio.timeout(_WAIT_SECONDS):
+                await self._places.acquire()
+        except TimeoutError:
+            raise StoreUnavailable("Too many accounts wait for the ledger; try again soon.") from None
+        try:
+            # A batch on its way may be written, and gone from here, after the rows were read.
+            batches = [self._before, self._now]
+            windows, standing = await self._ledger.recall(account_id, key_id, self._clock.now_ms())
+        finally:
+            self._places.release()
         used = windows or _NOTHING_USED
-        for batch in (self._before, self._now):
+        for batch in (*batches, self._before, self._now):
             used = later_windows(used, batch.windows.get(account_id, _NOTHING_USED))
             ban = batch.standings.get(key_id)
             if ban is not None and (standing is None or ban.banned_until_ms > standing.banned_until_ms):
