@@ -281,7 +281,7 @@ def pass_time(cluster: Cluster, name: str, milliseconds: int) -> None:
     client = ValkeyClient(cluster.valkey.url_file.read_text())
     accounts = cluster.petstore("accounts", "list").splitlines()
     (number,) = [line.split()[0] for line in accounts if line.split()[1:2] == [name]]
-    place = f"{{petstore}}:account:{number}"
-    opened, used, day, day_used = map(int, client("GET", place).split())
+    place = f"{{petstore}}:windows:{number}"
+    opened, used, day, day_used, epoch = map(int, client("GET", place).split())
     days = milliseconds // 86_400_000
-    client("SET", place, f"{opened - milliseconds} {used} {day - days} {day_used}", "KEEPTTL")
+    client("SET", place, f"{opened - milliseconds} {used} {day - days} {day_used} {epoch}", "KEEPTTL")
