@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from importlib import resources
 from importlib.resources.abc import Traversable
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -66,8 +65,8 @@ class Kept(Traversable):
 
 @cache
 def files(package: str) -> Kept:
-    """The files of a package that are no modules."""
-    return Kept(resources.files(package))
+    """The files of a package of this program that are no modules. The package is not imported for that."""
+    return Kept(_ROOT.joinpath(*package.split(".")[1:]))
 
 
 def modules() -> list[str]:
