@@ -60,6 +60,7 @@ from petstore.serving.process import Patience
 from petstore.serving.supervisor import Supervisor
 
 class Job:
+    patience = Patience(1, 0.5)
     def work(self, number, report):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         first = not os.path.exists("first")
@@ -76,7 +77,7 @@ class Job:
     def observe(self, facts): pass
 
 logs.start_directly("info", "json")
-Supervisor(Job(), count=1, overlap=False, hangup_stops=False, patience=Patience(1, 0.5),
+Supervisor(Job(), count=1, overlap=False, hangup_stops=False,
            monotonic=SystemClock().monotonic).run()
 """
 

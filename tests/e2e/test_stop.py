@@ -69,7 +69,7 @@ class TestSigterm:
             assert answer is not None
             assert answer.status == 201
             assert server.terminate() == 0
-            assert server.log.endswith("Stopped.\n")
+            assert '"event":"stopped"' in server.log.splitlines()[-1]
         assert query(tmp_path, "SELECT id, name FROM pets") == [(1, "Rex")]
 
     def test_a_request_that_never_ends_does_not_hold_it_up(self, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ class TestSigterm:
         with running_server(tmp_path) as server:
             server.post({"name": "Rex", "categoryId": 1})
         kept = sorted(file.name for file in tmp_path.iterdir() if not file.name.endswith(".log"))
-        assert kept == ["petstore.db", "petstore.db.lock"]
+        assert kept == ["petstore.db", "petstore.db.lock", "petstore.db.reserve"]
 
     def test_sigint_stops_it_too(self, tmp_path: Path) -> None:
         """Ctrl+C in a terminal reaches the worker as well; the stop is as orderly."""

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import apsw
@@ -134,6 +135,19 @@ class TestSighup:
                 assert "hush" not in server.log
                 assert server.workers() == before
                 assert server.request("GET", "/v1/pets").status == 200
+
+    def test_the_parent_takes_the_new_settings_too(self, tmp_path: Path) -> None:
+        """The form of its lines, and how long it waits for a worker that began with a longer drain."""
+        settings = tmp_path / "settings.toml"
+        settings.write_text("drain = '1s'\nlog_format = 'text'\n")
+        with running_server(tmp_path, config=str(settings), drain=None) as server:
+            settings.write_text("drain = '6s'\nlog_format = 'json'\nbody_timeout = '1s'\n")
+            server.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: '"event":"reloaded"' in server.log, "the line in the other form")
+            began = time.monotonic()
+            assert server.terminate() == 0
+            assert time.monotonic() - began > 5.5  # all of the drain; a killed worker would be code 3
+            assert "does not stop" not in server.log
 
     def test_another_database_needs_a_restart(self, tmp_path: Path) -> None:
         """The file is locked for this service; another one would serve without a lock."""

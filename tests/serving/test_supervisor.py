@@ -27,6 +27,8 @@ def said() -> Iterator[Said]:
 class Nothing:
     """A job that is never begun."""
 
+    patience = Patience(stop_seconds=1, silence_seconds=30)
+
     def work(self, number: int, report: Report) -> int:
         raise AssertionError(number, report)
 
@@ -47,7 +49,7 @@ class Puppet(Process):
     """A worker that speaks and ends as a test says; what it is sent is kept."""
 
     def __init__(self, pid: int, number: int, began: float, sent: list[tuple[int, signal.Signals]]) -> None:
-        super().__init__(pid, number, began, -1)
+        super().__init__(pid, number, began, -1, Nothing.patience)
         self._sent = sent
 
     def listen(self, now: float) -> None:
@@ -67,7 +69,6 @@ class Steered(Supervisor):
             count=2,
             overlap=True,
             hangup_stops=False,
-            patience=Patience(stop_seconds=1, silence_seconds=30),
             monotonic=clock.monotonic,
         )
         self._clock = clock

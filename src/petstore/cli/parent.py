@@ -16,7 +16,7 @@ import structlog
 
 # Imported before the fork, so that a worker is quick to start and shares the memory.
 import petstore.serving.worker
-from petstore import config, opening
+from petstore import bootstrap, config, opening
 from petstore.cli.groups import EXIT_CUT_SHORT, EXIT_REFUSED
 from petstore.clock import SystemClock
 from petstore.config import Settings
@@ -59,9 +59,18 @@ class Serving:
             report,
         )
 
+    @property
+    def patience(self) -> Patience:
+        settings = self._settings
+        return Patience(
+            stop_seconds=(settings.body_timeout + settings.drain) / 1_000 + _STOP_MARGIN_SECONDS,
+            silence_seconds=settings.worker_timeout / 1_000,
+        )
+
     def renew(self) -> None:
         self._installed.look(now=True)
         self._settings = _renewed(self._settings)
+        bootstrap.start_log_of_parent(self._settings)
 
     def observe(self, facts: Facts) -> None:
         """Leave what has changed to the workers, which show it."""
@@ -158,10 +167,6 @@ def supervise(settings: Settings, job: Serving) -> int:
         count=settings.workers,
         overlap=bool(settings.valkey_url),  # else the counters are in the one process
         hangup_stops=sys.stderr.isatty(),
-        patience=Patience(
-            stop_seconds=(settings.body_timeout + settings.drain) / 1_000 + _STOP_MARGIN_SECONDS,
-            silence_seconds=settings.worker_timeout / 1_000,
-        ),
         monotonic=monotonic,
         notifier=Notifier(monotonic, read_surroundings()),
     )

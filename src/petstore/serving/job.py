@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from petstore.serving.process import Report
+from petstore.serving.process import Patience, Report
 
 
 class Facts(msgspec.Struct):
@@ -26,6 +26,11 @@ class Job(Protocol):
 
     def work(self, number: int, report: Report) -> int:
         """All that one worker does, in its own process; reports once it serves. Its exit code."""
+        ...
+
+    @property
+    def patience(self) -> Patience:
+        """With a worker that starts now."""
         ...
 
     def renew(self) -> None:

@@ -57,10 +57,11 @@ class Report:
 class Process:
     """A worker. Moments are seconds on the parent's clock."""
 
-    def __init__(self, pid: int, number: int, began: float, pipe: int) -> None:
+    def __init__(self, pid: int, number: int, began: float, pipe: int, patience: Patience) -> None:
         self.pid = pid
         self.number = number
         self.began = began
+        self.patience = patience
         self.serves = False
         self.is_second = False  # started because one before it had died
         self.heard_at = began
@@ -70,7 +71,14 @@ class Process:
         self._pipe = pipe
 
     @classmethod
-    def start(cls, number: int, work: Callable[[Report], int], signals: SignalPipe, began: float) -> Process:
+    def start(
+        cls,
+        number: int,
+        work: Callable[[Report], int],
+        signals: SignalPipe,
+        began: float,
+        patience: Patience,
+    ) -> Process:
         """Fork a worker that does the `work` and ends with the exit code that it gives. Raises OSError."""
         sys.stdout.flush()
         sys.stderr.flush()
@@ -91,7 +99,7 @@ class Process:
         finally:
             os.close(writer)
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        return cls(pid, number, began, reader)
+        return cls(pid, number, began, reader, patience)
 
     def fileno(self) -> int:
         """The parent's end of the pipe; -1 when the worker has closed its own."""
@@ -106,26 +114,27 @@ class Process:
             if not said:
                 self.hang_up()
 
-    def deadline(self, patience: Patience) -> float:
+    @property
+    def deadline(self) -> float:
         """When it has to be killed, unless something happens before."""
         if self.kill_at is not None:
             return self.kill_at
         if self.serves:
-            return self.heard_at + patience.silence_seconds
-        return self.began + patience.start_seconds
+            return self.heard_at + self.patience.silence_seconds
+        return self.began + self.patience.start_seconds
 
     @property
     def was_told_to_stop(self) -> bool:
         return self.kill_at is not None
 
-    def tell(self, number: signal.Signals, kill_at: float) -> None:
-        """Tell the worker to stop. It is to be killed at the first moment that was set for it."""
+    def terminate(self, number: signal.Signals, now: float) -> None:
+        """Tell the worker to stop, by a signal. The first one sets the moment at which it will be killed."""
         if self.kill_at is None:
-            self.kill_at = kill_at
+            self.kill_at = now + self.patience.stop_seconds
         self.send(number)
 
-    def kill(self, again_at: float) -> None:
-        self.kill_at = again_at
+    def kill(self, now: float) -> None:
+        self.kill_at = now + self.patience.stop_seconds  # to be tried again
         self.was_killed = True
         self.send(signal.SIGKILL)
 

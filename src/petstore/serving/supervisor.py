@@ -16,7 +16,7 @@ import structlog
 from petstore.clock import AwakeClock
 from petstore.serving.job import Facts, Job, WorkerFailed
 from petstore.serving.notify import Notifier
-from petstore.serving.process import REPLACED, Patience, Process, Report
+from petstore.serving.process import REPLACED, Process, Report
 from petstore.serving.signals import SignalPipe
 
 _SHORT_LIFE_SECONDS = 5.0
@@ -29,7 +29,7 @@ class Supervisor:
 
     SIGTERM stops them in order, SIGINT without a pause before, SIGHUP replaces them unless `hangup_stops`.
     `overlap`: a new worker may serve beside the one that it replaces. Otherwise it starts after its end.
-    A worker that tries the `patience` is killed; unless it was told to stop, another one starts.
+    A worker that tries the job's patience is killed; unless it was told to stop, another one starts.
     """
 
     def __init__(
@@ -39,7 +39,6 @@ class Supervisor:
         count: int,
         overlap: bool,
         hangup_stops: bool,
-        patience: Patience,
         monotonic: Callable[[], float],
         notifier: Notifier | None = None,
     ) -> None:
@@ -47,7 +46,6 @@ class Supervisor:
         self._count = count
         self._overlap = overlap
         self._hangup_stops = hangup_stops
-        self._patience = patience
         self._was_ready = False
         self._is_reloading = self._is_stopping = False
         self._facts = Facts()
@@ -84,7 +82,7 @@ class Supervisor:
             return self._job.work(number, report)
 
         try:
-            process = Process.start(number, work, self._signals, self._now())
+            process = Process.start(number, work, self._signals, self._now(), self._job.patience)
         except OSError as error:  # no more processes or descriptors are to be had just now
             message = f"Worker {number} can't be started: {error.strerror}. Trying again soon."
             _log.error("worker not started", worker=number, reason=error.strerror, message=message)
@@ -95,7 +93,7 @@ class Supervisor:
 
     def _wait(self) -> bytes:
         """The signals that arrived; meanwhile heed what workers say, and kill those that stay."""
-        moments = [*map(self._deadline, self._processes.values()), *self._resting.values()]
+        moments = [*(one.deadline for one in self._processes.values()), *self._resting.values()]
         now = self._now()
         timeout = max(0.0, min([now + self._notifier.turn_seconds, *moments]) - now)
         self._now.wait_begins()
@@ -109,9 +107,6 @@ class Supervisor:
         self._notifier.turn(self._status, is_well=self._is_well)
         return self._signals.take()
 
-    def _deadline(self, process: Process) -> float:
-        return process.deadline(self._patience)
-
     def _listen(self, process: Process) -> None:
         served_before = process.serves
         process.listen(self._now())
@@ -119,7 +114,7 @@ class Supervisor:
             older = itertools.takewhile(lambda other: other is not process, self._processes.values())
             for other in older:
                 if other.number == process.number:
-                    self._terminate(other, REPLACED)
+                    other.terminate(REPLACED, self._now())
 
     def _serving(self) -> int:
         """For how many numbers there is a worker that serves and goes on."""
@@ -134,7 +129,7 @@ class Supervisor:
     def _is_well(self) -> bool:
         """Whether some worker does what it should; the others are mended here."""
         now = self._now()
-        return any(not one.was_killed and self._deadline(one) > now for one in self._processes.values())
+        return any(not one.was_killed and one.deadline > now for one in self._processes.values())
 
     def _tell_when_ready(self) -> None:
         """After the start, and after a reload: when each number has a worker that goes on."""
@@ -152,18 +147,18 @@ class Supervisor:
     def _kill_overdue(self) -> None:
         now = self._now()
         for process in self._processes.values():
-            if self._deadline(process) > now:
+            if process.deadline > now:
                 continue
             if process.was_told_to_stop:
                 process.warn("worker does not stop", "does not stop; killing it.")
             elif process.serves:
                 process.is_hung = True
-                sentence = f"has hung for {self._patience.silence_seconds:g} s; killing it."
+                sentence = f"has hung for {process.patience.silence_seconds:g} s; killing it."
                 process.warn("worker hung", sentence)
             else:
-                sentence = f"does not serve after {self._patience.start_seconds:g} s; killing it."
+                sentence = f"does not serve after {process.patience.start_seconds:g} s; killing it."
                 process.warn("worker does not serve", sentence)
-            process.kill(again_at=now + self._patience.stop_seconds)
+            process.kill(now)
 
     def _handle_signals(self, received: bytes) -> None:
         for number in map(signal.Signals, received):
@@ -211,7 +206,7 @@ class Supervisor:
                 self._start(old.number)
                 return
             else:
-                self._terminate(old, REPLACED)
+                old.terminate(REPLACED, self._now())
                 return
 
     def _reap(self) -> None:
@@ -272,10 +267,6 @@ class Supervisor:
             del self._resting[number]
             self._start(number, is_second=True)
 
-    def _terminate(self, process: Process, number: signal.Signals) -> None:
-        """Tell a worker to stop, and note when it will be killed."""
-        process.tell(number, self._now() + self._patience.stop_seconds)
-
     def _terminate_all(self, number: signal.Signals) -> None:
         self._is_stopping = True
         self._notifier.stopping()
@@ -283,14 +274,14 @@ class Supervisor:
         self._job.before_stop()
         self._resting.clear()
         for process in self._processes.values():
-            self._terminate(process, signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
+            process.terminate(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM, self._now())
 
     def _join_all(self) -> None:
         """Wait for the end of every worker; a later SIGINT cuts the pause short."""
         while self._processes:
             if signal.SIGINT in self._wait():
                 for process in self._processes.values():
-                    self._terminate(process, signal.SIGINT)
+                    process.terminate(signal.SIGINT, self._now())
             for process in list(self._processes.values()):
                 code = process.reap()
                 if code is not None:
