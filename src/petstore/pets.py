@@ -6,6 +6,7 @@ No HTTP and no SQL here: how a body is read is api/bodies.py's affair.
 from __future__ import annotations
 
 import hashlib
+import re
 from enum import StrEnum
 from typing import Annotated, Protocol
 
@@ -21,7 +22,9 @@ PAGE_LIMIT_DEFAULT = 20
 IDS_MAX = 100
 IDEMPOTENCY_KEPT_MS = 86_400_000
 
-# At least one character that is not white space, and no control character: U+0000-U+001F, U+007F.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
 # No pattern on the struct: msgspec would search it in a language of its own; see `name_fault`.
 Int64 = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
 
@@ -76,9 +79,9 @@ def name_fault(name: str) -> str | None:
         return f"expected 1 to {NAME_MAX_CHARACTERS} characters, got {len(name)}"
     if name.isspace():
         return "expected at least one character that is not white space"
-    if any(character < " " or character == "\x7f" for character in name):
-        return "control characters (U+0000 to U+001F, U+007F) are not allowed"
-    if any("\ud800" <= character <= "\udfff" for character in name):
+    if _CONTROL.search(name):
+        return "control characters (U+0000 to U+001F, U+007F to U+009F) are not allowed"
+    if _SURROGATE.search(name):
         return "lone surrogates are not allowed"
     return None
 

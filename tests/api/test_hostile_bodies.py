@@ -213,6 +213,8 @@ _NOT_AN_ANIMAL: dict[str, tuple[bytes, str]] = {
     "name of spaces": (named("\u2003\u3000\u00a0\u2028"), "not white space"),
     "name tab": (with_name(rb'"\t"'), "name: "),
     "name NUL": (with_name(rb'"a\u0000b"'), _CONTROL),
+    "name C1": (with_name('"a\x9b31m"'.encode()), _CONTROL),
+    "name C1, escaped": (with_name(rb'"a\u0085b"'), _CONTROL),
     "name CRLF": (with_name(rb'"a\r\nSet-Cookie: x"'), _CONTROL),
     "name newline": (with_name(rb'"a\n"'), _CONTROL),
     "name ANSI": (with_name(rb'"\u001b[31mRex"'), _CONTROL),

@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 
+import apsw
 import pytest
 
 from petstore.cli.main import petstore
@@ -47,7 +48,7 @@ class TestAdd:
         assert "'--category'" in cli.refused(2, "pets", "add", "Rex", "--category", category)
         assert not cli.database.exists()
 
-    @pytest.mark.parametrize("name", ["", " \t ", "a\x1b[31m", "a\x7f", "\udcff", "x" * 256])
+    @pytest.mark.parametrize("name", ["", " \t ", "a\x1b[31m", "a\x7f", "a\x9b31m", "\udcff", "x" * 256])
     def test_name_that_the_interface_refuses_is_wrong_usage(self, cli: Cli, name: str):
         """The same rule for names as POST /pets has."""
         line = cli.refused(2, "pets", "add", name, "--category", "1")
@@ -61,13 +62,17 @@ class TestAdd:
         assert added["name"] == name
 
     def test_name_cannot_change_the_terminal(self, cli: Cli):
-        """What is allowed in a name but not printable is shown as an escape, and kept as it is."""
-        name = "a\u202eb\x9b31mc"
-        assert cli.ok("pets", "add", name, "--category", "1") == (
-            "1  a\\u202eb\\x9b31mc  category 1  available\n"
-        )
-        assert "a\\u202eb\\x9b31mc" in cli.ok("pets", "list")
-        assert cli.json("pets", "list")[0]["name"] == name
+        """What is not printable is shown as an escape, in JSON too, and kept as it is: also in animals that
+        were added when more was allowed."""
+        assert cli.ok("pets", "add", "a\u202eb", "--category", "1") == "1  a\\u202eb  category 1  available\n"
+        name = "a\u202eb\x9b31mc\x7f\U000e0001名"
+        connection = apsw.Connection(str(cli.folder / "petstore.db"))
+        connection.execute("UPDATE pets SET name = ?", (name,))
+        connection.close()
+        assert "a\\u202eb\\x9b31mc\\x7f\\U000e0001名" in cli.ok("pets", "list")
+        shown = cli.ok("pets", "list", "--json")
+        assert '"a\\u202eb\\u009b31mc\\u007f\\udb40\\udc01名"' in shown
+        assert json.loads(shown)[0]["name"] == name
 
     def test_category_is_required(self, cli: Cli):
         """There is no category that could be meant."""

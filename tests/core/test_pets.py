@@ -25,7 +25,6 @@ class TestNames:
             "\u00a0x",
             "<b>",
             "'; DROP TABLE pets; --",
-            "\x80",
             "\u202e",
         ],
     )
@@ -44,6 +43,9 @@ class TestNames:
             ("a\nb", "control characters"),
             ("\x1f x", "control characters"),
             ("x\x7f", "control characters"),
+            ("x\x80", "control characters"),
+            ("\x9b31m", "control characters"),
+            ("x\x9f", "control characters"),
             ("\ud800", "lone surrogates"),
             ("x\udfff", "lone surrogates"),
         ],

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from petstore.cli.groups import EXIT_REFUSED, Family, examples
-from petstore.cli.output import json_option, row_progress, say, write_fields, write_json, write_table
+from petstore.cli.output import (
+    json_option,
+    row_progress,
+    say,
+    write_fields,
+    write_json,
+    write_line,
+    write_table,
+)
 from petstore.cli.running import Session
 
 if TYPE_CHECKING:
@@ -198,9 +206,9 @@ def _write_report(report: CheckReport, as_json: bool, **more: str | None) -> Non
         }
     )
     for problem in report.problems:
-        click.echo(f"problem: {problem}")
+        write_line(f"problem: {problem}")
     if report.remark:
-        click.echo(f"remark: {report.remark}")
+        write_line(f"remark: {report.remark}")
 
 
 def _counted(count: int | None) -> int | str:

@@ -117,4 +117,6 @@ def _hint(error: click.UsageError) -> str:
 
 def _complain(message: str) -> None:
     """Whatever it quotes, an error is one line."""
-    click.echo(f"petstore: {' '.join(message.split())}", err=True)
+    from petstore.cli.output import say
+
+    say(f"petstore: {' '.join(message.split())}")

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ import msgspec
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+_UNUSUAL = re.compile(r"[^ -~\n]")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST_MS = 253_402_300_799_999  # the last millisecond of the year 9999, where the calendar of Python ends
 _STYLES = {
@@ -35,13 +38,23 @@ def json_option(command: _Command) -> _Command:
 
 
 def write_json(value: object) -> None:
-    """A result for programs, in UTF-8 whatever the terminal's encoding is."""
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+    """A result for programs, in UTF-8 whatever the terminal's encoding is; harmless on a terminal too."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode("utf-8")
+    click.echo(_UNUSUAL.sub(_escaped_in_json, text).encode("utf-8"))
+
+
+def _escaped_in_json(match: re.Match[str]) -> str:
+    return match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1]
+
+
+def write_line(text: str) -> None:
+    """A line of a result for people."""
+    click.echo(_printable_lines(text))
 
 
 def say(text: str) -> None:
     """A remark for people, on standard error, so that standard output holds the result alone."""
-    click.echo(text, err=True)
+    click.echo(_printable_lines(text), err=True)
 
 
 def iso_time(ms: int | None) -> str | None:
@@ -69,6 +82,10 @@ def printable(text: str) -> str:
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
         for character in text
     )
+
+
+def _printable_lines(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def write_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -9,7 +9,16 @@ import msgspec
 
 from petstore.cli.accounts import account_json
 from petstore.cli.groups import examples
-from petstore.cli.output import iso_day, iso_time, json_option, say, text_time, write_json, write_table
+from petstore.cli.output import (
+    iso_day,
+    iso_time,
+    json_option,
+    say,
+    text_time,
+    write_json,
+    write_line,
+    write_table,
+)
 from petstore.cli.running import Session, with_store
 from petstore.cli.values import ACCOUNT
 from petstore.decisions import Window
@@ -104,7 +113,7 @@ def _as_json(standing: _Standing) -> dict[str, object]:
 
 def _write(standing: _Standing) -> None:
     plan, bans = standing.account.plan, standing.bans
-    click.echo(f"{standing.account.name} (id {standing.account.id}), plan {plan.name}\n")
+    write_line(f"{standing.account.name} (id {standing.account.id}), plan {plan.name}\n")
     write_table(
         ("WINDOW", "LIMIT", "REMAINING", "RESETS"),
         [
