@@ -6,9 +6,10 @@ import asyncio
 import subprocess
 from pathlib import Path
 
+import asyncpg
 import pytest
 
-from petstore.errors import StoreUnavailable
+from petstore.errors import ConfigurationError, StoreUnavailable
 from petstore.pets import Idempotency, NewPet, PageQuery
 from petstore.plans import FREE
 from petstore.storage import StoreOptions, open_storage
@@ -99,6 +100,20 @@ def test_what_cannot_work_ends_with_the_setting_to_change(
                 f"petstore: PETSTORE_DATABASE_URL leads to {reason}. Set PETSTORE_DATABASE_PREPARED=off."
             ]
         assert run(url, _LOCKS) == [(0,)]
+
+
+@pytest.mark.parametrize("in_turns", [False, True])
+async def test_it_is_recognised_whichever_session_it_gives(in_turns: bool) -> None:
+    """It has three, and gives a connection the one that was used last, or each in turn."""
+    with fresh_database() as url:
+        through = pooled(url, ignoring=True, in_turns=in_turns)
+        clients = [await asyncpg.connect(through, statement_cache_size=0) for _ in range(3)]
+        await asyncio.gather(*(client.execute("SELECT pg_sleep(0.2)") for client in clients))
+        for client in clients:
+            await client.close()
+        for _ in range(4):
+            with pytest.raises(ConfigurationError, match="PgBouncer in transaction mode"):
+                await asyncio.to_thread(open_storage, through, ManualClock(), StoreOptions())
 
 
 async def test_a_pooler_that_comes_in_between_while_the_service_runs() -> None:

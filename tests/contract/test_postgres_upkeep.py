@@ -94,6 +94,13 @@ class TestMigrate:
             migrate(database, TUNING)
         assert len(migrate(database, TUNING)) == 1
 
+    def test_a_step_takes_as_long_as_it_needs(self, database: str, plan: Know) -> None:
+        """The database ends its users' statements early: that is meant for the service's."""
+        migrate(database, TUNING)
+        run(database, f"ALTER DATABASE {urlsplit(database).path[1:]} SET statement_timeout = '300ms'")
+        plan("CREATE TABLE made (a int); SELECT pg_sleep(0.5)")
+        assert len(migrate(database, TUNING)) == 1
+
     def test_a_step_that_fails_leaves_nothing_of_itself(self, database: str, plan: Know) -> None:
         """It fails in its second statement: the steps before it stay, and a mended one runs."""
         migrate(database, TUNING)
@@ -162,8 +169,14 @@ class TestMigrate:
 class TestAtOnce:
     """Several replicas start on the same new database."""
 
-    def test_threads(self, database: str) -> None:
-        """Eight at the same moment: each step runs once, nobody fails."""
+    @pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
+    def test_threads(self, database: str, isolation: str) -> None:
+        """Eight at the same moment: each step runs once, nobody fails. Also where the database's transactions
+        see by default what was there when they began to wait."""
+        run(
+            database,
+            f"ALTER DATABASE {urlsplit(database).path[1:]} SET default_transaction_isolation = '{isolation}'",
+        )
         barrier = threading.Barrier(8)
         ran: list[list[str]] = []
         failed: list[Exception] = []

@@ -27,8 +27,9 @@ from tests.support.waiting import wait_for
 # So few that many clients' transactions have to take turns on one server connection; a session keeps its own.
 _POOL = {"transaction": 3, "session": 30}
 _IGNORING = "ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout\n"
+_IN_TURNS = "server_round_robin = 1\n"
 
-_started: dict[tuple[str, bool], int] = {}
+_started: dict[tuple[str, str], int] = {}
 
 
 def program() -> str | None:
@@ -36,14 +37,16 @@ def program() -> str | None:
     return shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 
 
-def pooled(url: str, mode: str = "transaction", *, ignoring: bool = False) -> str:
+def pooled(url: str, mode: str = "transaction", *, ignoring: bool = False, in_turns: bool = False) -> str:
     """The same database of the shared server through PgBouncer, which is started at the first call.
 
-    One that is `ignoring` accepts the timeouts that a client asks for, and forgets them.
+    One that is `ignoring` accepts the timeouts that a client asks for, and forgets them. One that goes
+    `in_turns` uses the server connection that has rested longest, and not the one that was used last.
     """
-    if (mode, ignoring) not in _started:
-        _started[mode, ignoring] = _start(mode, _IGNORING if ignoring else "")
-    return by_way_of(url, _started[mode, ignoring])
+    more = (_IGNORING if ignoring else "") + (_IN_TURNS if in_turns else "")
+    if (mode, more) not in _started:
+        _started[mode, more] = _start(mode, more)
+    return by_way_of(url, _started[mode, more])
 
 
 def _start(mode: str, more: str) -> int:

@@ -17,6 +17,7 @@ _GRACE_SECONDS = 0.5
 _NO_SUCH_OPTION = ("42704", "55P02", "22023")
 _QUOTED = re.compile('"([^"]+)"')
 _UNPREPARED = "Set PETSTORE_DATABASE_PREPARED=off."
+_SESSION = "SELECT pg_backend_pid()"
 _LOST_STATEMENT = (asyncpg.DuplicatePreparedStatementError, asyncpg.InvalidSQLStatementNameError)
 
 
@@ -76,14 +77,19 @@ async def connect_first(url: str, tuning: Tuning, *, bounded: bool = True) -> Co
 
 
 async def _shares_session(connection: Connection, url: str, tuning: Tuning) -> bool:
-    """Whether another connection has the same session. Without a pooler none is opened."""
+    """Whether its next query may go to another session, or another connection has the same one.
+
+    Without a pooler none is opened.
+    """
     try:
-        session = await connection.fetchval("SELECT pg_backend_pid()")
+        session = await connection.fetchval(_SESSION)
         if session == connection.get_server_pid():  # a pooler tells a number of its own
             return False
+        if await connection.fetchval(_SESSION) != session:  # it gives each session in turn
+            return True
         other = await connect(url, tuning, bounded=False)
         try:
-            return bool(await other.fetchval("SELECT pg_backend_pid()") == session)
+            return bool(await other.fetchval(_SESSION) == session)
         finally:
             other.terminate()
     except _LOST_STATEMENT:  # one of an earlier client is there, or ours went to another session

@@ -91,8 +91,10 @@ def migrate(url: str, tuning: Tuning, applied: Callable[[str], None] | None = No
 
 async def _run_next(connection: Connection, known: tuple[Migration, ...]) -> list[str]:
     """One step, or in an empty database all; none when another process was quicker."""
-    async with connection.transaction():
-        await connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_WAIT}'")
+    # Whatever the database gives its users by default: each statement sees what was committed before it, and
+    # takes the time that it needs.
+    async with connection.transaction(isolation="read_committed"):
+        await connection.execute(f"SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '{_LOCK_WAIT}'")
         await connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
         # Also tells the session what others have created meanwhile: the lock alone does not.
         await connection.execute(_CREATE_NOTES)
