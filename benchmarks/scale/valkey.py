@@ -136,6 +136,8 @@ class SimulatedValkey:
             return 0
         had_one = data.epoch > 0
         data.epoch, data.history = max(data.epoch + 1, now_us), self._history
+        self._move(CATALOGUE, now_us)
+        self._move(KEYRING, now_us)
         return int(had_one)
 
     def _publish(self, keys: list[bytes], arguments: list[bytes], now_us: int) -> None:

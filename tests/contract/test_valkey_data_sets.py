@@ -31,6 +31,7 @@ from tests.support.waiting import until, wait_for
 GRANT = Grant(1, 1, 500, 500)
 BUSY = BanPolicy(minimum_rejections=2, grace_ms=0)
 ONE_A_MINUTE = Grant(1, 1, 1, 1_000)
+ANOTHER = Grant(9, 9, 100, 1_000)
 DAY_MS = 86_400_000
 
 
@@ -339,21 +340,25 @@ class TestAReplica:
 
     async def test_a_process_that_never_noticed(self, pair: Pair, clock: ManualClock) -> None:
         """The primary took its data from an older copy and became the primary again. One process met that;
-        the other one kept its connection, and believes no older record either."""
+        the other one kept its connection, and believes no older record and no older version either."""
         async with serving(pair, clock) as replicas, open_proxy(("127.0.0.1", pair.ports[0])) as proxy:
             one, other = await replicas.open(), await replicas.open()
             await admitted(one, 50)
+            kept = (await other.take(ANOTHER)).versions.keyring
             await linked(pair, proxy)
             pair.standby.client("REPLICAOF", "NO", "ONE")
+            async with one.publisher.changing(keyring=True):
+                pass  # a key is revoked
             assert await admitted(one, 450) == 450
             await flush(replicas, one)
             loop = asyncio.get_running_loop()
             record = (pair.standby.client, b"{petstore}:windows:1")
             await loop.run_in_executor(None, follow, pair.primary, pair.ports[1], record)
-            await one.take(Grant(9, 9, 100, 1_000))
+            await one.take(ANOTHER)
             await until(lambda: bool(one.watch.reasons))
             pair.primary.client("REPLICAOF", "NO", "ONE")
             await one.watch.back()
+            assert await other.ask(ANOTHER, kept) is None
             assert await admitted(other, 100) == 0
             assert other.watch.reasons == []
 

@@ -1,10 +1,10 @@
 -- A process has connected. Where the server's history is another one than the one noted beside the epoch, its data
 -- set may be older than the counts that were answered: a new epoch begins, and no record is believed any more
--- before the ledger was asked (take.lua).
+-- before the ledger was asked (take.lua). Versions may be older too, so they move.
 --
 -- A server draws a new name for its history when it starts and when it becomes a primary.
 --
--- KEYS  epoch, name of the history
+-- KEYS  epoch, name of the history, versions of catalogue and keyring
 -- Reply 0 the same data set, 1 another one, 2 unknown since INFO is not allowed, taken for another one
 local time = redis.call('TIME')
 local told = redis.pcall('INFO', 'replication')
@@ -13,8 +13,10 @@ local epoch, noted = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2])
 if epoch and history ~= '' and history == noted then
   return 0
 end
-local begun = math.max((tonumber(epoch) or 0) + 1, time[1] * 1000000 + time[2])
-redis.call('SET', KEYS[1], string.format('%.0f', begun))
+for _, key in ipairs({KEYS[1], KEYS[3], KEYS[4]}) do
+  local begun = math.max((tonumber(redis.call('GET', key)) or 0) + 1, time[1] * 1000000 + time[2])
+  redis.call('SET', key, string.format('%.0f', begun))
+end
 redis.call('SET', KEYS[2], history)
 if history == '' then
   return 2

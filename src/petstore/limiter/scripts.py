@@ -46,7 +46,7 @@ class Scripts:
         self.take = Script(take or text_of("take.lua"))
         self.publish = Script(publish or text_of("publish.lua"))
         arrive_text = (arrive or text_of("arrive.lua")).encode("utf-8")
-        self.arrive = command(b"EVAL", arrive_text, b"2", EPOCH, HISTORY)
+        self.arrive = command(b"EVAL", arrive_text, b"4", EPOCH, HISTORY, CATALOGUE, KEYRING)
 
 
 # A server that is full, or that may not write, answers a ping.
