@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from importlib import resources
 from importlib.resources.abc import Traversable
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -65,8 +66,9 @@ class Kept(Traversable):
 
 @cache
 def files(package: str) -> Kept:
-    """The files of a package of this program that are no modules. The package is not imported for that."""
-    return Kept(_ROOT.joinpath(*package.split(".")[1:]))
+    """The files of a package that are no modules. Only the package above all others is imported for that."""
+    top, *below = package.split(".")
+    return Kept(resources.files(top).joinpath(*below))
 
 
 def modules() -> list[str]:
