@@ -123,7 +123,7 @@ class TestStop:
             assert "Stopped, but some answers were cut off" in server.log
             assert "does not stop" not in server.log
         kept = sorted(file.name for file in tmp_path.iterdir() if not file.name.endswith(".log"))
-        assert kept == ["petstore.db", "petstore.db.lock"]
+        assert kept == ["petstore.db", "petstore.db.lock", "petstore.db.reserve"]
         connection = apsw.Connection(str(tmp_path / "petstore.db"))
         assert list(connection.execute("SELECT requests FROM usage_days")) == [(1,)]
         connection.close()
