@@ -338,6 +338,7 @@ class TestAReplica:
             assert await admitted(replica, 100) == 0
             assert await admitted(await replicas.open(), 100) == 0
 
+    @pytest.mark.slow
     async def test_a_process_that_never_noticed(self, pair: Pair, clock: ManualClock) -> None:
         """The primary took its data from an older copy and became the primary again. One process met that;
         the other one kept its connection, and believes no older record and no older version either."""

@@ -22,7 +22,7 @@ from petstore.limiter import connection
 from petstore.limiter.share import LocalShare
 from petstore.limiter.shared import open_shared
 from petstore.quota import BanPolicy
-from petstore.usage import UsageChanges
+from petstore.usage import AccountWindows, UsageChanges
 from petstore.versions import UNKNOWN
 from tests.support.clock import ManualClock
 from tests.support.ledger import MemoryLedger
@@ -287,6 +287,20 @@ class TestTheBound:
                 share.forget()
 
         asyncio.run(run())
+
+    async def test_what_comes_back_is_added_to_what_was_noted_meanwhile(self, clock: NowClock) -> None:
+        """A request took the counts along and failed, while others were admitted some seconds later."""
+        share = LocalShare(clock, NO_BANS, PROCESSES)
+        first_ms = clock.ms - clock.ms % 1_000
+        for _ in range(3):
+            await share.take(GRANT)
+        carried = share.carry(1)
+        assert carried is not None
+        clock.advance(5)
+        await share.take(GRANT)
+        share.put_back(1, carried)
+        assert share.carry(1) == AccountWindows(first_ms, 4, clock.ms // 86_400_000, 4)
+        assert share.is_carried
 
     async def test_what_is_carried_opens_its_window_where_it_was_admitted(
         self, server: ValkeyServer, clock: NowClock

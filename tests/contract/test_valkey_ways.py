@@ -102,6 +102,7 @@ class TestWays:
         async with passed_on(server) as port:
             decision, watch = await ask(f"valkey://shop:p%40ss%20word@localhost:{port}")
         assert (decision.windows[0].limit, watch.reasons) == (100, [])
+        assert False not in watch.data_sets
 
     async def test_a_database_of_its_own(self, server: ValkeyServer) -> None:
         """Another database has other counters."""

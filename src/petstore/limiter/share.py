@@ -133,7 +133,8 @@ class LocalShare:
         noted = self._uncarried.setdefault(account_id, uncarried)
         if noted is uncarried:
             return
-        if noted.minute_opened_ms == uncarried.minute_opened_ms:
+        if abs(noted.minute_opened_ms - uncarried.minute_opened_ms) < MINUTE_MS:
+            noted.minute_opened_ms = min(noted.minute_opened_ms, uncarried.minute_opened_ms)
             noted.minute_used += uncarried.minute_used
         if noted.day == uncarried.day:
             noted.day_used += uncarried.day_used
