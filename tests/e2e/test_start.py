@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from petstore.keys import is_wellformed
-from tests.support.server import PROGRAM, environment, free_port, running_server
+from tests.support.server import PROGRAM, Server, environment, free_port, issue_key, running_server
 from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-start")]
@@ -120,6 +120,29 @@ def test_descriptors_that_were_inherited(tmp_path: Path, many_descriptors: list[
         wait_for(lambda: server.workers() not in ([], before), "the new worker")
         assert server.request("GET", "/v1/pets").status == 200
         assert server.terminate() == 0
+
+
+def test_without_standard_error(tmp_path: Path) -> None:
+    """As a program starts it that has closed everything: it serves, replaces its worker and stops."""
+    key = issue_key(tmp_path / "petstore.db")
+    settings = {"database_url": f"sqlite:///{tmp_path}/petstore.db", "port": str(free_port()), "drain": "0s"}
+    process = subprocess.Popen(
+        ["sh", "-c", f'exec "{PROGRAM}" serve >&- 2>&- <&-'],
+        cwd=tmp_path,
+        env=environment(settings),
+        start_new_session=True,
+    )
+    server = Server(process, int(settings["port"]), tmp_path / "petstore.db", Path(os.devnull))
+    try:
+        server.wait_until_ready()
+        before = server.workers()
+        server.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: server.workers() not in ([], before), "the new worker")
+        server.wait_until_ready()
+        assert server.request("GET", "/v1/pets", key=key).status == 200
+        assert server.terminate() == 0
+    finally:
+        server.kill()
 
 
 class TestRefusals:

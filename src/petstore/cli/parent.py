@@ -166,7 +166,7 @@ def supervise(settings: Settings, job: Serving) -> int:
         job,
         count=settings.workers,
         overlap=bool(settings.valkey_url),  # else the counters are in the one process
-        hangup_stops=sys.stderr.isatty(),
+        hangup_stops=sys.stderr is not None and sys.stderr.isatty(),
         monotonic=monotonic,
         notifier=Notifier(monotonic, read_surroundings()),
     )

@@ -80,8 +80,7 @@ class Process:
         patience: Patience,
     ) -> Process:
         """Fork a worker that does the `work` and ends with the exit code that it gives. Raises OSError."""
-        sys.stdout.flush()
-        sys.stderr.flush()
+        _flush()
         reader, writer = os.pipe()
         os.set_blocking(reader, False)
         os.set_blocking(writer, False)
@@ -175,9 +174,16 @@ def _live(work: Callable[[], int], signals: SignalPipe, parent: int) -> None:
     except BaseException:
         _log.critical("worker failed", exc_info=True)
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        _flush()
         os._exit(code)
+
+
+def _flush() -> None:
+    """What is left in Python's buffers would be written by nobody, or by two."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # a service may be started without them
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
 
 
 def _die_with_parent() -> None:
