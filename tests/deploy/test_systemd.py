@@ -202,7 +202,7 @@ class TestBackup:
         assert done.stderr
         assert [name for name in self.names(place) if name.startswith("petstore-")] == old
 
-    @pytest.mark.parametrize("number", ["", "0", "-1", "all"])
+    @pytest.mark.parametrize("number", ["", "0", "00", "-1", "all"])
     def test_a_number_that_would_remove_everything_is_refused(self, place: Path, number: str) -> None:
         """Before anything is made."""
         assert self.back_up(place, number).returncode == 2
