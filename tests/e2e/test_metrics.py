@@ -93,6 +93,20 @@ def test_where_numbers_are_left(monkeypatch: pytest.MonkeyPatch, place: str) -> 
         assert directory is None
 
 
+def test_what_killed_services_left_behind_is_removed() -> None:
+    """An hour later, at the next start; that of a service that runs is not."""
+    with parent.counts_directory() as first:
+        assert first is not None
+        old = first.with_name("petstore-metrics-of-the-dead")
+        old.mkdir()
+        (old / "1-x.counts").touch()
+        hour_ago = first.stat().st_mtime - 3_700
+        os.utime(old, (hour_ago, hour_ago))
+        with parent.counts_directory():
+            assert first.exists()
+            assert not old.exists()
+
+
 def left_by(worker: int) -> list[Path]:
     """What it has left to others."""
     places = (Path("/dev/shm"), Path(tempfile.gettempdir()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import socket
 import sys
 import tempfile
@@ -33,6 +34,9 @@ _log = structlog.get_logger("petstore.parent")
 
 # After the deadline for bodies: answers that nobody reads are cut off, the counters saved, the store closed.
 _STOP_MARGIN_SECONDS = 3
+
+_COUNTS_PREFIX = "petstore-metrics-"
+_LEFT_BEHIND_SECONDS = 3_600
 
 
 class Serving:
@@ -136,7 +140,7 @@ def counts_directory() -> Iterator[Path | None]:
     """
     for place in ("/dev/shm", None):
         with contextlib.suppress(OSError):
-            directory = tempfile.TemporaryDirectory(prefix="petstore-", dir=place)
+            directory = tempfile.TemporaryDirectory(prefix=_COUNTS_PREFIX, dir=place)
             break
     else:
         _log.warning(
@@ -146,7 +150,18 @@ def counts_directory() -> Iterator[Path | None]:
         yield None
         return
     with directory as name:
+        _remove_left_behind(Path(name))
         yield Path(name)
+
+
+def _remove_left_behind(own: Path) -> None:
+    """Those of services that were killed, which is memory: workers write into theirs every second."""
+    newest = own.stat()
+    for other in own.parent.glob(f"{_COUNTS_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            found = other.lstat()
+            if found.st_uid == newest.st_uid and newest.st_mtime - found.st_mtime > _LEFT_BEHIND_SECONDS:
+                shutil.rmtree(other)
 
 
 def load_program(settings: Settings) -> None:
