@@ -243,3 +243,42 @@ class TestPolicy:
         assert said() == [f"Not replaced, the workers go on as they are: {type(error).__name__}."]
         assert (supervisor.started, supervisor.sent) == ([0], [])
         supervisor._signals.close()
+
+    def test_each_reload_has_one_result(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Done, refused or failed: in the numbers, and in the events, whatever comes before or after it."""
+        supervisor = Steered(ManualClock())
+        supervisor._count = 1
+        supervisor._start(0)
+        supervisor.serves(1)
+        hangup = bytes([signal.SIGHUP])
+
+        def refuse(_job: object) -> None:
+            raise ValueError
+
+        with capture_logs() as events:
+            supervisor._tell_when_ready()
+            with monkeypatch.context() as settings:
+                settings.setattr(Nothing, "renew", refuse)
+                supervisor._handle_signals(hangup)
+                supervisor._tell_when_ready()
+            supervisor._handle_signals(hangup)
+            supervisor._tell_when_ready()
+            supervisor.end(2, 1)  # before it served
+            supervisor._tell_when_ready()
+            supervisor._handle_signals(hangup)
+            supervisor.serves(3)
+            supervisor._tell_when_ready()
+            supervisor.end(1, 0)
+            supervisor._tell_when_ready()
+            supervisor._tell_when_ready()
+        assert supervisor._facts.reloads == {"done": 1, "refused": 1, "failed": 1}
+        assert supervisor._facts.restarts == {"exit": 0, "signal": 0, "hung": 0}
+        assert [event["event"] for event in events] == [
+            "ready",
+            "reload refused",
+            "reload",
+            "new worker ended",
+            "reload",
+            "reloaded",
+        ]
+        supervisor._signals.close()

@@ -171,7 +171,6 @@ class Supervisor:
 
     def _handle_hup(self) -> None:
         self._notifier.reloading()
-        self._is_reloading = True
         try:
             self._job.renew()
         except Exception as error:  # whatever it is, the workers have done nothing wrong
@@ -179,7 +178,10 @@ class Supervisor:
             reason = self._job.explain(error)
             message = f"Not replaced, the workers go on as they are: {reason}"
             _log.error("reload refused", reason=reason, message=message)
+            if self._was_ready and not self._is_reloading:
+                self._notifier.ready(self._status)
         else:
+            self._is_reloading = True
             _log.info("reload", message="Replacing the workers.")
             self._restart_all()
 
@@ -253,10 +255,8 @@ class Supervisor:
         if not process.is_second or now - process.began >= _SHORT_LIFE_SECONDS:
             self._start(process.number, is_second=True)
         elif self._processes:
-            process.warn(
-                "worker died twice",
-                "died twice within seconds; the log says why. Trying again soon.",
-            )
+            sentence = "died twice within seconds; the log says why. Trying again soon."
+            process.warn("worker died twice", sentence)
             self._resting[process.number] = now + _SHORT_LIFE_SECONDS
         else:
             raise WorkerFailed
