@@ -22,6 +22,7 @@ from tests.support.service import Shop
 
 DOCUMENT = text_of(ROOT / "docs" / "operations.md")
 MONITORING = text_of(ROOT / "docs" / "monitoring.md")
+BEHAVIOUR = text_of(ROOT / "docs" / "behaviour.md")
 TROUBLESHOOTING = text_of(ROOT / "docs" / "troubleshooting.md")
 
 
@@ -83,7 +84,7 @@ def test_every_event_is_named() -> None:
 
 def test_files_that_are_named_exist() -> None:
     """Where the page says that a bound is set, there is a file."""
-    named = re.findall(r"`(src/[\w./]+)`", DOCUMENT)
+    named = re.findall(r"`(src/[\w./]+)`", BEHAVIOUR)
     assert named
     assert [path for path in named if not (ROOT / path).exists()] == []
 
@@ -129,7 +130,10 @@ def test_every_setting_exists() -> None:
     known = {setting.variable for setting in TABLE if setting.variable}
     known |= {f"{setting.variable}_FILE" for setting in TABLE if setting.secret} | {"PETSTORE_CONFIG"}
     mistyped = {"PETSTORE_PROT"}  # an example of what is refused
-    assert set(re.findall(r"\bPETSTORE_[A-Z_]+", DOCUMENT + MONITORING + TROUBLESHOOTING)) - known == mistyped
+    assert (
+        set(re.findall(r"\bPETSTORE_[A-Z_]+", DOCUMENT + MONITORING + BEHAVIOUR + TROUBLESHOOTING)) - known
+        == mistyped
+    )
 
 
 @pytest.mark.e2e
