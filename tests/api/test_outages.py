@@ -147,7 +147,7 @@ class TestReadOnly503:
         check_unavailable(answer)
         assert answer.json()["message"] == NOTHING_STORED
         assert '"reason": "The store failed: the database is read-only; nothing was stored."' in log
-        assert '"request_id": "mine"' in log
+        assert '"request_id":"mine"' in log
         assert (await shop.ask("GET", "/v1/pets")).status == 200
 
 
@@ -274,7 +274,7 @@ class TestUnexpected500:
         assert "secret" not in str(answer.raw_headers)
         assert answer.headers["x-ratelimit-remaining"] == "999999"
         assert "secret detail" in log
-        assert '"request_id": "mine"' in log
+        assert '"request_id":"mine"' in log
         assert broken.key not in log
 
     async def test_the_service_goes_on(self, broken: CheckedShop, monkeypatch: pytest.MonkeyPatch) -> None:
