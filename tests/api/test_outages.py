@@ -146,7 +146,7 @@ class TestReadOnly503:
         answer, log = await with_log(shop, tmp_path / "log", shop.post(REX, [("x-request-id", "mine")]))
         check_unavailable(answer)
         assert answer.json()["message"] == NOTHING_STORED
-        assert '"reason": "The store failed: the database is read-only; nothing was stored."' in log
+        assert '"reason":"The store failed: the database is read-only; nothing was stored."' in log
         assert '"request_id":"mine"' in log
         assert (await shop.ask("GET", "/v1/pets")).status == 200
 
