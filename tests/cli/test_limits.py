@@ -71,6 +71,9 @@ class TestCheck:
         """Exit code 75, and why."""
         server.client("REPLICAOF", "127.0.0.1", 1)
         assert "READONLY" in shared.refused(EXIT_UNAVAILABLE, "limits", "check")
+        server.client("REPLICAOF", "NO", "ONE")
+        server.client("CONFIG", "SET", "requirepass", "secret")
+        assert ".." not in shared.refused(EXIT_UNAVAILABLE, "limits", "check")
         server.kill()
         assert "can't be connected to" in shared.refused(EXIT_UNAVAILABLE, "limits", "check")
 

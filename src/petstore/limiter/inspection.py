@@ -55,7 +55,8 @@ async def inspect(url: ValkeyUrl, clock: Clock) -> CountersReport:
         finally:
             await connection.close()
     except Unreachable as error:
-        raise Unavailable(f"Valkey at {url} can't count: {error}. Check PETSTORE_VALKEY_URL.") from error
+        reason = str(error).rstrip(".")
+        raise Unavailable(f"Valkey at {url} can't count: {reason}. Check PETSTORE_VALKEY_URL.") from error
     ahead_ms = int(time[0]) * 1_000 + int(time[1]) // 1_000 - clock.now_ms()
     warnings = _warnings(kept, isinstance(about, libvalkey.ReplyError), ahead_ms)
     return CountersReport(str(url), _version(about), kept, ahead_ms, warnings)
