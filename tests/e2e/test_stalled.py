@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from tests.support.server import Server, running_server, start_server
-from tests.support.stalled import SCRIPT, StalledClient, stalled_clients
+from tests.support.stalled import SCRIPT, StalledClient, held_connections, stalled_clients
 from tests.support.waiting import pause, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-stalled")]
@@ -34,16 +34,6 @@ def descriptors(server: Server) -> int:
     return len(list(Path(f"/proc/{worker}/fd").iterdir()))
 
 
-def connections(server: Server) -> int:
-    """How many of the server's a process still has open."""
-    rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    listening = "0A"
-    return sum(
-        int(row[1].partition(":")[2], 16) == server.port and row[3] != listening and row[9] != "0"
-        for row in rows
-    )
-
-
 class TestDeadline:
     """PETSTORE_ANSWER_TIMEOUT."""
 
@@ -55,7 +45,7 @@ class TestDeadline:
             client = StalledClient(server.port, target, requests=60)
             wait_for(client.is_ended, "the reset")
             assert time.monotonic() - began > 0.9
-            wait_for(lambda: connections(server) == 0, "its descriptor")
+            wait_for(lambda: not held_connections(server.port), "its descriptor")
             wait_for(lambda: "ended connections whose clients took nothing" in server.log, "the line")
             client.close()
 

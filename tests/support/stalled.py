@@ -7,10 +7,26 @@ import select
 import socket
 import struct
 from collections.abc import Iterator
+from pathlib import Path
 
 SCRIPT = "/static/swagger-ui/swagger-ui-bundle.js"
+_LISTENING, _NO_INODE = "0A", "0"
 _RECEIVE_BUFFER = 4_096
 _SEGMENT = 536  # with large ones the server's system takes a whole answer into its send buffer
+
+
+def held_connections(port: int) -> set[int]:
+    """The clients' ports of all connections to a server's port that a process still has open (Linux).
+
+    What a process has closed may be with the kernel for minutes, until the client takes the rest.
+    """
+    rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    ours = [row for row in rows if _port(row[1]) == port and row[3] != _LISTENING and row[9] != _NO_INODE]
+    return {_port(row[2]) for row in ours}
+
+
+def _port(address: str) -> int:
+    return int(address.partition(":")[2], 16)
 
 
 class StalledClient:
@@ -22,6 +38,7 @@ class StalledClient:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, _SEGMENT)
         self.socket.settimeout(20)
         self.socket.connect(("127.0.0.1", port))
+        self.port: int = self.socket.getsockname()[1]
         self.socket.sendall(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * requests)
 
     def is_ended(self) -> bool:

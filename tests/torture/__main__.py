@@ -9,7 +9,7 @@ import argparse
 import subprocess
 import sys
 
-_CAMPAIGNS = ("powercut", "limits", "oldset", "restarts", "backend", "flood")
+_CAMPAIGNS = ("powercut", "limits", "oldset", "restarts", "backend", "flood", "stalled")
 
 
 def main() -> int:

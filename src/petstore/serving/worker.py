@@ -150,7 +150,8 @@ class _Worker:
         if os.getppid() != self._parent:  # it was killed, and whoever starts it again needs the port
             self._is_orphan = True
             signal.alarm(_ORPHAN_KILLED_SECONDS)
-            self._port = self._server.listener.dup()  # not free before the database is: a start waits for it
+            # Open until the process ends: were the port free before the database, a start would fail.
+            os.dup(self._server.listener.fileno())
             self._told_to_hurry.set()
         self._told_to_stop.set()
 

@@ -1,0 +1,207 @@
+"""The long campaign of clients that hold connections: python -m tests.torture.stalled --seed N --seconds S
+
+Clients that do not read, read a little, or send half a request are there while others add animals; in the
+middle comes a SIGHUP, a SIGTERM or the end of the parent. What hangs, or was acknowledged and is lost, is
+printed with the seed, and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+
+from tests.support.server import Server, issue_key, start_server
+from tests.support.stalled import SCRIPT, StalledClient, held_connections
+from tests.support.waiting import pause
+
+_CLIENTS_MAX = 40
+_WRITERS = 2
+_LONGEST_PAUSE_SECONDS = 6.0  # of the service, a replaced worker or a new start among it
+_LONGEST_STOP_SECONDS = 8.0  # with a deadline for bodies of a second
+_LONGEST_ANSWER_SECONDS = 4.0  # twice the longest deadline for answers, from when a worker serves
+_HALF_HEAD = b"GET /v1/pets HTTP/1.1\r\nHost: lo"
+_HALF_BODY = (
+    b"POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
+    b'Content-Type: application/json\r\nContent-Length: 30\r\n\r\n{"name":'
+)
+_WAYS = ("nothing", "hangup", "stop", "orphan")
+
+
+class Adders:
+    """Clients that read their answers: each adds animals, one after another, and notes what it was told."""
+
+    def __init__(self, server: Server) -> None:
+        self.acknowledged: dict[str, int] = {}
+        self.longest_pause = 0.0
+        self._server = server  # another one takes its port and its database
+        self._over = threading.Event()
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        """For the length of a block."""
+        threads = [threading.Thread(target=self._add, args=(number,)) for number in range(_WRITERS)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            for thread in threads:
+                thread.join()
+
+    def _add(self, number: int) -> None:
+        count, last = 0, time.monotonic()
+        while not self._over.is_set():
+            name = f"{number}-{count}"
+            with contextlib.suppress(OSError, ValueError):
+                answer = self._server.post(
+                    {"name": name, "categoryId": 1}, headers={"Idempotency-Key": name}, timeout=2
+                )
+                if answer.status == 201:
+                    self.acknowledged[name] = answer.json()["id"]
+                    now = time.monotonic()
+                    self.longest_pause, last = max(self.longest_pause, now - last), now
+                    count += 1
+            pause(0.005)
+        self.longest_pause = max(self.longest_pause, time.monotonic() - last)
+
+
+def hold(port: int, key: str, chance: random.Random) -> tuple[list[StalledClient], list[StalledClient]]:
+    """Some clients of every kind, and of them those that have asked for much and are never to read."""
+    clients, deaf = [], []
+    for _ in range(chance.randrange(3, _CLIENTS_MAX)):
+        kind = chance.randrange(5)
+        client = StalledClient(port, (SCRIPT, "/openapi.json")[kind % 2], requests=20 if kind < 2 else 0)
+        if kind == 2:
+            client.socket.sendall(_HALF_HEAD)
+        elif kind == 3:
+            client.socket.sendall(_HALF_BODY % key.encode())
+        clients.append(client)
+        deaf += [client] if kind < 2 and chance.random() < 0.5 else []
+    return clients, deaf
+
+
+def sip(clients: list[StalledClient], chance: random.Random, seconds: float) -> None:
+    """Time passes; now and then one of them takes a little."""
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        client = chance.choice(clients) if clients else None
+        if client is not None and client.is_answered():
+            with contextlib.suppress(OSError):
+                client.take(chance.randrange(1, 5_000))
+        pause(0.05)
+
+
+def disturb(server: Server, folder: Path, way: str, settings: dict[str, str]) -> tuple[Server, list[str]]:
+    """The event in the middle: the server afterwards, and what was wrong."""
+    began = time.monotonic()
+    faults = []
+    if way == "hangup":
+        server.process.send_signal(signal.SIGHUP)
+    elif way in ("stop", "orphan"):
+        if way == "stop":
+            code = server.terminate()
+            faults += [f"the stop ended with {code}"] if code not in (0, 3) else []
+        else:
+            server.process.kill()
+            server.process.wait(5)
+        server = start_server(folder, port=server.port, **settings)
+    if time.monotonic() - began > _LONGEST_STOP_SECONDS:
+        faults.append(f"{way} took {time.monotonic() - began:.1f} s")
+    return server, faults
+
+
+def round_of(seed: int) -> tuple[str, int, float, list[str]]:
+    """What came in the middle, how many were acknowledged, the longest pause, what is wrong."""
+    chance = random.Random(seed)
+    way = chance.choice(_WAYS)
+    settings = {
+        "answer_timeout": f"{chance.randrange(500, 2_000)}ms",
+        "body_timeout": "1s",
+        "drain": f"{chance.randrange(1, 300)}ms",
+        "access_log": "off",
+    }
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        key = issue_key(folder / "petstore.db")
+        server = start_server(folder, **settings)
+        server.key = key
+        adders = Adders(server)
+        try:
+            with adders.at_work():
+                clients, _ = hold(server.port, key, chance)
+                sip(clients, chance, chance.random() * 2)
+                server, faults = disturb(server, folder, way, settings)
+                newcomers, deaf = hold(server.port, key, chance)
+                clients += newcomers
+                readers = [client for client in clients if client not in deaf]
+                ends = time.monotonic() + _LONGEST_PAUSE_SECONDS + _LONGEST_ANSWER_SECONDS
+                while time.monotonic() < ends and _held(server, deaf):
+                    sip(readers, chance, 0.5)
+                if left := _held(server, deaf):
+                    faults.append(f"{left} clients that read nothing are still there")
+            code = server.terminate()
+            faults += [f"the last stop ended with {code}"] if code not in (0, 3) else []
+            for client in clients:
+                client.close()
+        finally:
+            server.kill()
+        faults += _lost(folder / "petstore.db", adders.acknowledged)
+    if adders.longest_pause > _LONGEST_PAUSE_SECONDS:
+        faults.append(f"nobody was served for {adders.longest_pause:.1f} s ({way})")
+    return way, len(adders.acknowledged), adders.longest_pause, faults
+
+
+def _held(server: Server, clients: list[StalledClient]) -> int:
+    """How many of them the server still has a connection with."""
+    return len(held_connections(server.port) & {client.port for client in clients})
+
+
+def _lost(database: Path, acknowledged: dict[str, int]) -> list[str]:
+    """What was acknowledged and is not there, or is there twice; a log that was not moved into the file."""
+    faults = [f"{database.name}-wal is left"] if database.with_name("petstore.db-wal").exists() else []
+    connection = apsw.Connection(str(database))
+    rows = list(connection.execute("SELECT name, id FROM pets"))
+    connection.close()
+    found = {str(name): number for name, number in rows}
+    faults += [f"{name} is lost" for name, number in acknowledged.items() if found.get(name) != number]
+    if len(found) != len(rows):
+        faults.append(f"{len(rows) - len(found)} animals are there twice")
+    return faults
+
+
+def main() -> int:
+    """Run the campaign; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.torture.stalled", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1, help="of the first round (default: 1)")
+    parser.add_argument("--seconds", type=float, default=60, help="how long (default: 60)")
+    arguments = parser.parse_args()
+    ends = time.monotonic() + arguments.seconds
+    seed, acknowledged, longest, failed = arguments.seed, 0, 0.0, 0
+    while time.monotonic() < ends:
+        way, added, pause_seconds, faults = round_of(seed)
+        for fault in faults[:5]:
+            sys.stdout.write(f"seed {seed}, {way}: {fault}\n")
+        acknowledged += added
+        longest = max(longest, pause_seconds)
+        failed += len(faults)
+        seed += 1
+    sys.stdout.write(
+        f"seeds {arguments.seed} to {seed - 1}: {acknowledged} acknowledged, {failed} faults,"
+        f" nobody waited longer than {longest:.1f} s\n"
+    )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
