@@ -16,13 +16,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request as PageRequest
 from starlette.responses import Response
 
-from petstore import __version__
 from petstore import build as build_info
 from petstore.api.app import PREFIX, ApiApp, build_router
 from petstore.api.cors import Cors
 from petstore.api.deprecation import Deprecation
 from petstore.api.gate import Gate
-from petstore.api.openapi import OpenApiDocument
+from petstore.api.openapi import INTERFACE_VERSION, OpenApiDocument
 from petstore.api.pets import PetOperations
 from petstore.clock import Clock, SystemClock
 from petstore.config import Settings
@@ -171,7 +170,7 @@ def _build_api(
 def _build_site(settings: Settings, endpoints: Endpoints) -> Starlette:
     pages = Pages(
         openapi_document(settings),
-        version=__version__,
+        version=INTERFACE_VERSION,
         base=settings.base_url or f"http://{settings.host}:{settings.port}{PREFIX}",
         removal_date=f"{settings.removal_date:%-d %B %Y}",
     )

@@ -9,6 +9,9 @@ import yaml
 
 from petstore import packaged
 
+# Of the interface (specification, Versioning), which is not that of this program.
+INTERFACE_VERSION = "1.0.0"
+
 
 class OpenApiDocument:
     """The contract in both notations; read and rendered when it is first asked for."""
