@@ -24,8 +24,10 @@ from petstore.storage.postgres import schema
 from petstore.storage.postgres.schema import migrate
 from petstore.storage.postgres.upkeep import check
 from tests.support.clock import ManualClock
-from tests.support.postgres import run, shared_url
+from tests.support.postgres import by_way_of, place_of, run, shared_url
+from tests.support.proxy import open_proxy
 from tests.support.schemas import Know, knowing
+from tests.support.waiting import until
 
 NEWEST = migrations.load(schema.MIGRATIONS_PACKAGE)[-1].number
 TUNING = tuning(StoreOptions())
@@ -100,6 +102,24 @@ class TestMigrate:
         run(database, f"ALTER DATABASE {urlsplit(database).path[1:]} SET statement_timeout = '300ms'")
         plan("CREATE TABLE made (a int); SELECT pg_sleep(0.5)")
         assert len(migrate(database, TUNING)) == 1
+
+    async def test_a_step_ends_with_whoever_ran_it(
+        self, database: str, plan: Know, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Interrupted, killed or cut off: the server does not go on with it, and holds no table up."""
+        monkeypatch.setattr(schema, "_LEAVE_SEEN", "20ms")
+        migrate(database, TUNING)
+        plan("ALTER TABLE pets ADD COLUMN chip text; SELECT pg_sleep(60)")
+        at_work = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE "
+        async with open_proxy(place_of(database)) as proxy:
+            through = by_way_of(database, proxy.port)
+            migrating = asyncio.create_task(asyncio.to_thread(migrate, through, TUNING))
+            await until(lambda: run(database, f"{at_work} 'ALTER TABLE pets%'") == [(1,)])
+            proxy.cut()
+            with pytest.raises(StoreUnavailable):
+                await migrating
+            await until(lambda: run(database, f"{at_work} 'ALTER TABLE pets%'") == [(0,)])
+        assert run(database, "SELECT count(*) FROM pets") == [(0,)]
 
     def test_a_step_that_fails_leaves_nothing_of_itself(self, database: str, plan: Know) -> None:
         """It fails in its second statement: the steps before it stay, and a mended one runs."""

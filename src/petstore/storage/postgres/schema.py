@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import asyncpg
 
@@ -20,6 +21,9 @@ _LOCK = 0x70657473746F7265
 _LOCK_WAIT = "60s"
 # For a table that a service uses: all its queries wait behind the one that waits to change the table.
 _TABLE_WAIT = "2s"
+# How often the server looks whether the one who runs a step is still there; else it would go on by itself,
+# with all the step's locks. PostgreSQL 13 can't look, nor can a server on Windows.
+_LEAVE_SEEN = "1s"
 # The server understood the step and refuses it: data, constraints, names. Not the user's rights.
 _REFUSED = ("22", "23", "42")
 _NO_RIGHT = "42501"
@@ -95,6 +99,9 @@ async def _run_next(connection: Connection, known: tuple[Migration, ...]) -> lis
     # takes the time that it needs.
     async with connection.transaction(isolation="read_committed"):
         await connection.execute(f"SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '{_LOCK_WAIT}'")
+        with suppress(asyncpg.PostgresError):
+            async with connection.transaction():  # a part, which may fail by itself
+                await connection.execute(f"SET LOCAL client_connection_check_interval = '{_LEAVE_SEEN}'")
         await connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
         # Also tells the session what others have created meanwhile: the lock alone does not.
         await connection.execute(_CREATE_NOTES)
