@@ -34,9 +34,9 @@ _log = structlog.get_logger("petstore")
 
 
 class _Unread(msgspec.Struct, frozen=True):
-    """An answer that waits for its client: what has been taken of it, and the last time that this was new."""
+    """An answer that waits for its client: how far it has come, and the last time that this was new."""
 
-    acknowledged: int
+    state: tuple[bytes, int]  # bytes that the client acknowledged, and bytes that wait
     since: float
 
 
@@ -89,9 +89,10 @@ class Connections:
         for descriptor in range(_FIRST_DESCRIPTOR, _table_size()):
             if descriptor % _DESCRIPTORS_AT_ONCE == 0:
                 await asyncio.sleep(0)
-            if _has_unsent(descriptor) and (connection := self._of_client(descriptor)):
+            waiting = _count_unsent(descriptor)
+            if waiting and (connection := self._of_client(descriptor)):
                 with connection:
-                    self._judge(connection, unread)
+                    self._judge(connection, waiting, unread)
         self._unread = unread
         return self.ended - before
 
@@ -105,14 +106,15 @@ class Connections:
                         self._end(connection)
         return self.ended - before
 
-    def _judge(self, connection: socket.socket, unread: dict[int, _Unread]) -> None:
+    def _judge(self, connection: socket.socket, waiting: int, unread: dict[int, _Unread]) -> None:
         identity = os.fstat(connection.fileno()).st_ino
         information = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _ACKNOWLEDGED.stop)
-        acknowledged = int.from_bytes(information[_ACKNOWLEDGED], sys.byteorder)
+        # Some sandboxes do not count what was acknowledged; there the other number tells of progress.
+        state = (information[_ACKNOWLEDGED], waiting)
         now = self._monotonic()
         known = self._unread.get(identity)
-        if known is None or known.acknowledged != acknowledged:
-            known = _Unread(acknowledged, now)
+        if known is None or known.state != state:
+            known = _Unread(state, now)
         elif now - known.since >= self._patience_seconds:
             self._end(connection)
             return
@@ -162,11 +164,11 @@ def _table_size() -> int:
     return int(found[1])
 
 
-def _has_unsent(descriptor: int) -> bool:
-    """Whether bytes wait in a connection's send queue; False for what has none."""
+def _count_unsent(descriptor: int) -> int:
+    """The bytes in a connection's send queue, those that are on their way among them; 0 for what has none."""
     length = array.array("i", [0])
     try:
         fcntl.ioctl(descriptor, termios.TIOCOUTQ, length)
     except OSError:
-        return False
-    return length[0] > 0
+        return 0
+    return length[0]
