@@ -22,7 +22,7 @@ import apsw
 
 from tests.support.server import Server, issue_key, start_server
 from tests.support.stalled import SCRIPT, StalledClient, held_connections
-from tests.support.waiting import pause
+from tests.support.waiting import pause, wait_for
 
 _CLIENTS_MAX = 40
 _WRITERS = 2
@@ -116,6 +116,7 @@ def disturb(server: Server, folder: Path, way: str, settings: dict[str, str]) ->
             server.process.kill()
             server.process.wait(5)
         server = start_server(folder, port=server.port, **settings)
+        wait_for(lambda: bool(server.workers()), "the new worker")  # the first answer may be the orphan's
     if time.monotonic() - began > _LONGEST_STOP_SECONDS:
         faults.append(f"{way} took {time.monotonic() - began:.1f} s")
     return server, faults
@@ -146,6 +147,7 @@ def round_of(seed: int) -> tuple[str, int, float, list[str]]:
                 clients += newcomers
                 readers = [client for client in clients if client not in deaf]
                 ends = time.monotonic() + _LONGEST_PAUSE_SECONDS + _LONGEST_ANSWER_SECONDS
+                sip(readers, chance, 2)  # until all are accepted
                 while time.monotonic() < ends and _held(server, deaf):
                     sip(readers, chance, 0.5)
                 if left := _held(server, deaf):
