@@ -12,7 +12,7 @@ def parse_duration(text: str) -> int:
     """Milliseconds. Raises ValueError, with what is understood."""
     match = _FORM.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{text!r} is not a duration; write a whole number and ms, s, m, h or d, as in 30d")
+        raise ValueError(f"{text!r} is not a duration such as 500ms, 10s, 5m, 24h or 30d")
     return int(match[1]) * _MILLISECONDS[match[2]]
 
 

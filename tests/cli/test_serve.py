@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 from collections.abc import Iterator, MutableMapping
 from typing import Any
@@ -284,6 +285,40 @@ class TestRefused:
             assert "PETSTORE_PORT" in cli.refused(1, "serve")
         assert started == []
         assert list(cli.folder.iterdir()) == []
+
+    @pytest.mark.parametrize(
+        ("fault", "remedy"),
+        [
+            (PermissionError(errno.EACCES, "Permission denied"), "Set PETSTORE_PORT to 1024 or above"),
+            (
+                OSError(errno.EADDRNOTAVAIL, "Cannot assign"),
+                "Set PETSTORE_HOST to an address of this machine.",
+            ),
+            (socket.gaierror(-2, "Name or service not known"), "Set PETSTORE_HOST to an address of"),
+        ],
+    )
+    def test_address_that_can_not_be_taken(
+        self,
+        cli: Cli,
+        started: list[dict[str, Any]],
+        monkeypatch: pytest.MonkeyPatch,
+        fault: OSError,
+        remedy: str,
+    ):
+        """The remedy goes with the reason: nothing has to be stopped where no other program has the port."""
+
+        def refuse(*_: object) -> None:
+            raise fault
+
+        monkeypatch.setattr("petstore.cli.serve._bind_soon", refuse)
+        message = cli.refused(1, "serve")
+        assert f"{fault.strerror}. {remedy}" in message
+        assert started == []
+
+    def test_number_of_workers_that_is_none(self, cli: Cli, started: list[dict[str, Any]]):
+        """The message names the numbers that are taken."""
+        assert "'x' is not a whole number from 1 to 256." in cli.refused(2, "serve", "--workers", "x")
+        assert started == []
 
     def test_database_that_another_server_has(self, cli: Cli, started: list[dict[str, Any]]):
         """The counters of the limits live in one process."""

@@ -18,6 +18,7 @@ import structlog
 from petstore import __version__
 from petstore.cli.groups import EXIT_REFUSED, examples
 from petstore.cli.running import Session, with_store
+from petstore.cli.values import WholeNumber
 from petstore.errors import ConfigurationError, Conflict, PetstoreError, StoreUnavailable
 from petstore.plans import FREE
 
@@ -41,7 +42,7 @@ _log = structlog.get_logger("petstore.parent")
         "petstore serve --workers 4",
     )
 )
-@click.option("--workers", type=click.IntRange(1, 256), help="Processes that serve, as PETSTORE_WORKERS.")
+@click.option("--workers", type=WholeNumber(1, 256), help="Processes that serve, as PETSTORE_WORKERS.")
 @click.pass_obj
 def serve(session: Session, workers: int | None) -> None:
     """Run the service until it is told to stop.
@@ -223,10 +224,11 @@ def _listen(listener: socket.socket, settings: Settings) -> None:
 
 
 def _cannot_listen(settings: Settings, error: OSError) -> Conflict:
-    remedy = (
-        "PETSTORE_HOST is no address of this machine."
-        if error.errno == errno.EADDRNOTAVAIL
-        else "Stop what uses it, or set PETSTORE_HOST and PETSTORE_PORT."
-    )
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        remedy = "Set PETSTORE_HOST to an address of this machine."
+    elif error.errno in (errno.EACCES, errno.EPERM):
+        remedy = "Set PETSTORE_PORT to 1024 or above, or give this user the right to use lower ports."
+    else:
+        remedy = "Stop what uses it, or set PETSTORE_HOST and PETSTORE_PORT."
     reason = error.strerror or str(error)
     return Conflict(f"Can't listen on {settings.host}:{settings.port}: {reason}. {remedy}")

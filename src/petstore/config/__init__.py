@@ -82,7 +82,9 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
             parsed[setting.name] = setting.parse(text)
         except ValueError as error:
             shown = setting.variable if setting.secret else f"{setting.variable}={text!r}"
-            raise ConfigurationError(f"{shown}: {error}.") from None
+            source = values[setting.name].source
+            place = "" if source == setting.variable else f", from {source}"
+            raise ConfigurationError(f"{shown}{place}: {error}.") from None
     settings = Settings(**parsed)
     check(settings)
     return settings
@@ -132,7 +134,9 @@ def _read_file(path: Path, known: Collection[str]) -> dict[str, str]:
         raise ConfigurationError(f"{unreadable}: it is not UTF-8.") from None
     except RecursionError:
         raise ConfigurationError(f"{unreadable}: it is nested too deeply.") from None
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise ConfigurationError(f"{unreadable}: {error.strerror}.") from None
+    except ValueError as error:
         raise ConfigurationError(f"{unreadable}: {error}.") from None
     unknown = sorted(set(table) - set(known))
     if unknown:
@@ -153,11 +157,10 @@ def _as_text(path: Path, name: str, value: object) -> str:
 
 
 def _read_secret(path: Path, setting: Setting) -> str:
+    unreadable = f"{setting.variable}_FILE={str(path)!r} can't be read"
     try:
         return path.read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise ConfigurationError(f"{setting.variable}_FILE={str(path)!r} can't be read: {error}.") from None
+        raise ConfigurationError(f"{unreadable}: {error.strerror}.") from None
     except UnicodeDecodeError:  # whose text shows a part of the secret
-        raise ConfigurationError(
-            f"{setting.variable}_FILE={str(path)!r} can't be read: it is not UTF-8."
-        ) from None
+        raise ConfigurationError(f"{unreadable}: it is not UTF-8.") from None

@@ -41,7 +41,10 @@ def networks(text: str) -> Networks:
 
 
 def _network(text: str) -> IPv4Network | IPv6Network:
-    network = ip_network(text, strict=False)
+    try:
+        network = ip_network(text, strict=False)
+    except ValueError:
+        raise ValueError(f"{text!r} is neither an address nor a network such as 10.0.0.0/8") from None
     if "/" in text and ip_interface(text).ip != network.network_address:
         raise ValueError(f"{text} is an address within a network; write {network}")
     return network
