@@ -24,6 +24,10 @@ def said() -> Iterator[Said]:
         yield lambda: [event["message"] for event in events if event["log_level"] != "info"]
 
 
+def find_no_room(*_: object) -> None:
+    raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+
 class Nothing:
     """A job that is never begun."""
 
@@ -213,10 +217,7 @@ class TestPolicy:
         supervisor._start(0)
         supervisor.serves(1)
 
-        def fail(*_: object) -> None:
-            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
-
-        monkeypatch.setattr(Process, "start", fail)
+        monkeypatch.setattr(Process, "start", find_no_room)
         monkeypatch.setattr(Steered, "_start", Supervisor._start)
         supervisor._handle_signals(bytes([signal.SIGHUP]))
         assert said() == ["Worker 0 can't be started: Resource temporarily unavailable. Trying again soon."]
@@ -227,6 +228,22 @@ class TestPolicy:
         clock.advance(1)
         supervisor._start_rested()
         assert len(said()) == 2
+        supervisor._signals.close()
+
+    def test_a_place_is_filled_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Its new worker could not be started, and then the old one ended: one takes its place, not two."""
+        clock = ManualClock()
+        supervisor = Steered(clock)
+        supervisor._start(0)
+        monkeypatch.setattr(Steered, "_start", Supervisor._start)
+        monkeypatch.setattr(Process, "start", find_no_room)
+        supervisor._handle_signals(bytes([signal.SIGHUP]))
+        pids = iter([2, 3])
+        monkeypatch.setattr(Process, "start", lambda number, *_: Puppet(next(pids), number, 0, []))
+        supervisor.end(1, -9)
+        clock.advance(5)
+        supervisor._start_rested()
+        assert list(supervisor._processes) == [2]
         supervisor._signals.close()
 
     @pytest.mark.parametrize("error", [ValueError("hush"), RecursionError(), OSError(), UnicodeError()])

@@ -1,7 +1,7 @@
 """The parent's policy: starts workers, starts a dead one anew, replaces them on SIGHUP, ends them in order.
 
-No signal handler does anything: each signal becomes a byte in a pipe and is taken from there, one at a time,
-so that none can arrive in the middle of anything. What a worker does is handed in; process.py is the handle
+A signal handler only notes its signal and wakes the parent, which takes one at a time, so that none can
+arrive in the middle of anything. What a worker does is handed in; process.py is the handle
 of one.
 """
 
@@ -90,6 +90,7 @@ class Supervisor:
         else:
             process.is_second = is_second
             self._processes[process.pid] = process
+            self._resting.pop(number, None)
 
     def _wait(self) -> bytes:
         """The signals that arrived; meanwhile heed what workers say, and kill those that stay."""
