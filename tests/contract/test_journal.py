@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,7 @@ class Counting:
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
+        self.steps: list[Callable[[], None]] = []
         self.ledger = Ledger()
         self.meter = UsageMeter()
         self.limiter = MemoryLimiter(clock, BanPolicy(), SteeredVersions())
@@ -64,7 +66,7 @@ class Counting:
             save=self.ledger.save,
             purge=self.ledger.purge,
             try_write=self.ledger.try_write,
-            each_round=[],
+            each_round=self.steps,
             clock=clock,
         )
 
@@ -132,6 +134,21 @@ class TestRun:
         await until(lambda: counting.ledger.failures >= 2)
         counting.ledger.fails = None
         await until(lambda: bool(counting.ledger.saved))
+        counting.journal.stop()
+        await running
+        assert counting.sums() == 1
+
+    async def test_no_step_of_a_round_ends_it(self, counting: Counting) -> None:
+        """What else is done in its rhythm may fail unforeseen: the others go on, and so does the saving."""
+        done = []
+
+        def fail() -> None:
+            raise OSError("read-only")
+
+        counting.steps[:] = [fail, lambda: done.append(1)]
+        running = asyncio.create_task(counting.journal.run())
+        await counting.request()
+        await until(lambda: bool(counting.ledger.saved) and len(done) >= 2)
         counting.journal.stop()
         await running
         assert counting.sums() == 1

@@ -217,6 +217,13 @@ class TestReserve:
         with pytest.raises(StoreUnavailable, match="is full; nothing was stored"):
             await full.keys.revoke(1)
 
+    def test_a_place_that_can_not_be_written_is_no_failure(self, tmp_path: Path) -> None:
+        """Where the reserve can't be made, nor what has its name be removed, there is none."""
+        path = str(tmp_path / "some.db")
+        (tmp_path / "some.db.reserve").mkdir()
+        reserve.keep(path)
+        assert not reserve.is_kept(path)
+
     def test_it_is_not_what_fills_the_disk(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """It is made where eight times its size is free, and all of it, for its owner alone."""
         path = tmp_path / "some.db"

@@ -108,7 +108,10 @@ class Journal:
 
     def _begin_round(self) -> None:
         for step in self._each_round:
-            step()
+            try:
+                step()
+            except Exception as error:  # as for the saving
+                _log.error("a step of the round failed", exc_info=error)
 
     async def _pause(self) -> bool:
         """Wait for the next round; False when there is none."""

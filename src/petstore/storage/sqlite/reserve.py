@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -28,7 +29,8 @@ def keep(path: str) -> None:
         with reserve.open("r+b") as file:
             os.posix_fallocate(file.fileno(), 0, BYTES)
     except OSError:
-        give_up(path)
+        with contextlib.suppress(OSError):
+            give_up(path)
 
 
 def is_kept(path: str) -> bool:
