@@ -232,14 +232,13 @@ class TestPolicy:
 
     def test_a_place_is_filled_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Its new worker could not be started, and then the old one ended: one takes its place, not two."""
-        clock = ManualClock()
-        supervisor = Steered(clock)
+        supervisor = Steered(clock := ManualClock())
         supervisor._start(0)
         monkeypatch.setattr(Steered, "_start", Supervisor._start)
         monkeypatch.setattr(Process, "start", find_no_room)
         supervisor._handle_signals(bytes([signal.SIGHUP]))
-        pids = iter([2, 3])
-        monkeypatch.setattr(Process, "start", lambda number, *_: Puppet(next(pids), number, 0, []))
+        two = iter([Puppet(2, 0, 0, []), Puppet(3, 0, 0, [])])
+        monkeypatch.setattr(Process, "start", lambda *_: next(two))
         supervisor.end(1, -9)
         clock.advance(5)
         supervisor._start_rested()
