@@ -75,7 +75,8 @@ class TestCheck:
         server.client("CONFIG", "SET", "requirepass", "secret")
         assert ".." not in shared.refused(EXIT_UNAVAILABLE, "limits", "check")
         server.kill()
-        assert "can't be connected to" in shared.refused(EXIT_UNAVAILABLE, "limits", "check")
+        told = shared.refused(EXIT_UNAVAILABLE, "limits", "check")
+        assert "it can't be connected to: Connection refused. Check PETSTORE_VALKEY_URL." in told
 
     def test_no_shared_counters(self, cli: Cli):
         """One process counts by itself; that is no error."""

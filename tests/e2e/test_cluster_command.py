@@ -17,11 +17,11 @@ import pytest
 
 from petstore.keys import KEY_PATTERN
 from tests.architecture.sources import ROOT
-from tests.support.cluster import five_ports, folder, is_free
+from tests.support.cluster import five_ports, folder
 from tests.support.postgres import absent
 from tests.support.waiting import wait_for
 from tools.cluster import programs
-from tools.cluster.parts import answers
+from tools.cluster.parts import answers, is_free
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("e2e-cluster")]
 
@@ -143,11 +143,11 @@ def test_a_kill_leaves_nothing_behind_either() -> None:
 
 
 def test_a_port_that_is_taken_is_told() -> None:
-    """One line with the part's log instead of a trace, exit code 1, and everything else is ended again."""
+    """One line with the port and the remedy, exit code 1, and nothing is started."""
     with folder() as path, socket.create_server(("127.0.0.1", 0)) as taken:
-        first = taken.getsockname()[1] - 3
+        port = taken.getsockname()[1]
         done = subprocess.run(
-            [sys.executable, "-m", "tools.cluster", "--data", path / "data", "--port", str(first)],
+            [sys.executable, "-m", "tools.cluster", "--data", path / "data", "--port", str(port - 3)],
             cwd=ROOT,
             capture_output=True,
             text=True,
@@ -155,5 +155,6 @@ def test_a_port_that_is_taken_is_told() -> None:
             check=False,
         )
         assert done.returncode == 1
-        assert "Error: PostgreSQL did not start" in done.stderr
+        assert f"Error: Port {port} is in use. Stop what uses it, or name five others" in done.stderr
         assert "Traceback" not in done.stderr
+        assert not (path / "data" / "postgres").exists()

@@ -10,7 +10,6 @@ import json
 import random
 import re
 import shutil
-import socket
 import tempfile
 import threading
 from collections import Counter
@@ -25,7 +24,7 @@ from tests.support.postgres import absent
 from tests.support.server import Response
 from tools.cluster import programs
 from tools.cluster.cluster import Cluster, Ports
-from tools.cluster.parts import PETSTORE, Replica
+from tools.cluster.parts import PETSTORE, Replica, is_free
 
 _SHARED_MEMORY = Path("/dev/shm")
 
@@ -36,17 +35,6 @@ def five_ports() -> range:
         first = random.randrange(12_000, 32_000)
         if all(map(is_free, range(first, first + 5))):
             return range(first, first + 5)
-
-
-def is_free(port: int) -> bool:
-    """Whether somebody could listen on it."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 @contextmanager

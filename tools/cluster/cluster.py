@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from petstore.keys import KEY_PATTERN
 from tools.cluster import programs
-from tools.cluster.parts import PETSTORE, Nginx, Postgres, Replica, Valkey, environment, wait_until
+from tools.cluster.parts import PETSTORE, Nginx, Postgres, Replica, Valkey, environment, is_free, wait_until
 from tools.cluster.programs import Unusable
 
 WORKERS = 2
@@ -70,6 +70,7 @@ class Cluster:
 
     def start(self) -> str:
         """Start every part; a key, when this is the first time. Raises Unusable, with everything stopped."""
+        self._check_ports()
         for log in self.folder.glob("*.log"):
             log.unlink()
         try:
@@ -88,6 +89,15 @@ class Cluster:
             self.stop()
             raise
         return key
+
+    def _check_ports(self) -> None:
+        """Before anything runs. Raises Unusable for a port that another program has."""
+        front = (self.ports.front,) if self.nginx else ()
+        for port in (*front, *self.ports.replicas, self.ports.postgres, self.ports.valkey):
+            if not is_free(port):
+                raise Unusable(
+                    f"Port {port} is in use. Stop what uses it, or name five others: ARGS='--port 9000'."
+                )
 
     def petstore(self, *words: str) -> str:
         """What a command of the program prints, run beside the replicas as an operator does."""
@@ -125,7 +135,8 @@ class Cluster:
                 raise Unusable(f"{replica.child.name} ended with {code} at once; see {replica.child.log}.")
             replica.launch()
             self._note()
-            self._say(f"{replica.child.name} ended with {code} and was started again.")
+            child = replica.child
+            self._say(f"{child.name} ended with {code} and was started again as process {child.pid}.")
 
     def restart(self, replica: Replica) -> None:
         """Stop it in order, start it, wait until it is ready."""

@@ -22,6 +22,17 @@ _START_SECONDS = 30.0
 _LOOK_AGAIN_SECONDS = 0.02
 
 
+def is_free(port: int) -> bool:
+    """Whether somebody could listen on it."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
 def wait_until(condition: Callable[[], bool], child: Child) -> None:
     """Until the condition holds; Unusable, with the end of its log, when the child ended or it never does."""
     deadline = time.monotonic() + _START_SECONDS

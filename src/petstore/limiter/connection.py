@@ -6,6 +6,9 @@ A connection of our own instead of a client library, for its cost: docs/decision
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
+import ssl
 from collections import deque
 from collections.abc import Callable
 from typing import Any, cast
@@ -15,8 +18,8 @@ import libvalkey
 from petstore.limiter.scripts import command
 from petstore.limiter.url import ValkeyUrl
 
-# How long an answer may take. Nobody notes when a call was sent: it is overdue when it was sent before the
-# look that lies _LOOKS looks back, and so has waited for _LOOKS of their intervals, or for one more.
+# How long an answer may take. Calls carry no timestamp: a watchdog ticks every 8 ms and remembers how many
+# calls had been sent; a call unanswered for four to five ticks, and a last look, is an outage.
 PATIENCE_SECONDS = 0.05
 _LOOKS = 4
 _INTERVAL, _LAST_LOOK = 0.16, 0.1  # parts of the patience; timers are late by up to a millisecond each
@@ -156,9 +159,16 @@ async def connect(url: ValkeyUrl, *greeting: bytes, patience_seconds: float = PA
         if connection is not None:
             await connection.close()
         if isinstance(error, OSError | TimeoutError):
-            raise Unreachable(f"it can't be connected to: {str(error) or 'no answer'}") from error
+            raise Unreachable(f"it can't be connected to: {_reason(error)}") from error
         raise
     return connection
+
+
+def _reason(error: OSError) -> str:
+    """In the system's words; asyncio's have the address and the number of the error."""
+    if isinstance(error, ssl.SSLError | socket.gaierror):
+        return error.strerror or str(error)
+    return os.strerror(error.errno) if error.errno else str(error) or "no answer"
 
 
 def raise_for(reply: object) -> None:
