@@ -18,7 +18,7 @@ _PORT = re.compile(r":[0-9]*$")
 
 @lru_cache(maxsize=4_096)
 def parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """An address, IPv4 where it is one in IPv6's clothes; None when the text is none."""
+    """An address, an IPv4-mapped IPv6 one as IPv4; None when the text is none."""
     try:
         parsed = ip_address(text)
     except ValueError:

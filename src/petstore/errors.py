@@ -1,7 +1,7 @@
 """Every error that the service answers: its class, its code and its HTTP status.
 
 No code or status lives elsewhere; docs/errors.md has an entry for each, and a test compares.
-Which headers an error brings is api/replies.py's affair.
+The headers of an error: api/replies.py.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def read_account_id(reference: str) -> int | None:
 
 
 def no_account(reference: str) -> NotFound:
-    """Neither a name nor an id."""
+    """The error for an unknown account."""
     return NotFound(f"There is no account {reference!r}; `petstore accounts list` shows them.")
 
 

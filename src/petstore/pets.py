@@ -1,6 +1,6 @@
 """Animals: their shape, their states and transitions, and what a store of animals can do.
 
-No HTTP and no SQL here: how a body is read is api/bodies.py's affair.
+No HTTP and no SQL here: api/bodies.py reads bodies.
 """
 
 from __future__ import annotations

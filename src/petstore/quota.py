@@ -1,7 +1,7 @@
 """Rate limits as arithmetic: two fixed windows taken together or not at all, and the ladder of bans.
 
-Numbers and a time go in, a Decision comes out. Who keeps the records between two calls is limiter/'s
-affair. Specification: Limits, rules 1 to 5.
+Numbers and a time go in, a Decision comes out. limiter/ keeps the records
+between two calls. Specification: Limits, rules 1 to 5.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def sqlite_columns(tmp_path) -> set[tuple[str, str]]:
 
 
 def test_they_have_the_same_tables_and_columns(sqlite_columns: set[tuple[str, str]]) -> None:
-    """Types are each dialect's own affair."""
+    """Types differ by dialect."""
     with fresh_database() as url:
         open_storage(url, ManualClock(), StoreOptions())
         rows = run(

@@ -309,7 +309,7 @@ class TestACommand:
 
 
 class TestClocks:
-    """Machines whose clocks differ are an operator's affair, who has to hear of it."""
+    """Clocks that differ are told to the operator, who has to correct them."""
 
     async def test_a_difference_is_told_once_until_it_is_over(
         self, replicas: Replicas, reader: Replica, clock: ManualClock

@@ -24,7 +24,7 @@ TRUSTED = (ip_network("10.0.0.0/8"), ip_network("2001:db8::/32"))
         ("10.0.0.1", "1.2.3.4, , 10.0.0.2,", "1.2.3.4"),  # what is empty is no hop
         ("10.0.0.1", " ", "10.0.0.1"),
         ("10.0.0.1", ",,", UNKNOWN),
-        ("::ffff:10.0.0.1", "198.51.100.1", "198.51.100.1"),  # IPv4 in IPv6's clothes
+        ("::ffff:10.0.0.1", "198.51.100.1", "198.51.100.1"),  # IPv4-mapped IPv6
         ("10.0.0.1", "2001:db9::7", "2001:db9::7"),
         ("2001:db8::1", "2001:db9::7", "2001:db9::7"),
         ("unknown", "198.51.100.1", "unknown"),
@@ -92,7 +92,7 @@ def test_an_address_is_in_a_network_or_it_is_no_address(text: str, inside: bool)
 
 
 def test_addresses_are_read_as_what_they_are() -> None:
-    """IPv4 in IPv6's clothes is IPv4."""
+    """An IPv4-mapped IPv6 address is the IPv4 one."""
     assert str(parse_address("::ffff:192.0.2.1")) == "192.0.2.1"
     assert str(parse_address("2001:0db8::0001")) == "2001:db8::1"
     assert parse_address("localhost") is None

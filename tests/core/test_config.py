@@ -22,7 +22,7 @@ ROWS: dict[str, Row] = {
     "database_url": (
         "sqlite:///petstore.db",
         [("sqlite:////var/lib/petstore.db", "sqlite:////var/lib/petstore.db")],
-        [],  # what it names is the store's affair
+        [],  # the store reads it
     ),
     "host": (
         "127.0.0.1",
@@ -147,7 +147,7 @@ ROWS: dict[str, Row] = {
     "database_timeout": (5_000, [("500ms", 500), ("8s", 8_000)], [("9s", "at most 8s")]),
     "database_pool": (10, [("1", 1), ("1000", 1_000)], [("0", "from 1 to 1000")]),
     "database_prepared": (True, [("off", False)], [("no", "one of on, off")]),
-    "valkey_url": ("", [], []),  # what it names is the limiter's affair
+    "valkey_url": ("", [], []),  # the limiter reads it
     "limiter_outage": ("share", [("refuse", "refuse")], [("open", "one of share, refuse")]),
     "replicas": (1, [], [("0", "from 1 to 10000")]),
     "migrate": ("auto", [("on", "on"), ("off", "off")], [("yes", "auto, on, off"), ("", "auto")]),

@@ -1,6 +1,6 @@
 """The head of a request: the few headers that the service reads, bounded, and who the client is.
 
-Bodies and query strings are requests.py's affair, keys and limits gate.py's.
+Bodies: bodies.py. Query strings: requests.py. Keys and limits: gate.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Strict readers of the target and of header values: identifiers, query parameters, Idempotency-Key.
 
 Each raises the documented error, with a message that names what is at fault and what it takes.
-Bodies are bodies.py's affair.
+Bodies: bodies.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What every group of commands has in common: help without a command, loading on use, errors as one line.
 
-Which commands there are is main.py's affair.
+The table of commands: main.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The limiter of a single process: records in two dictionaries, decided by quota.py.
 
 No locks: every call is made on the event loop, and nothing suspends between reading a record and writing
-it. Durability is the ledger's affair, versions are the store's.
+it. ops/journal.py saves them in the store, which also has the versions.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class LocalShare:
 
     @property
     def is_carried(self) -> bool:
-        """Whether nothing is left to carry: the usual state."""
+        """No counts wait to be carried to Valkey, as is usual."""
         return not self._uncarried
 
     def carry(self, account_id: int) -> AccountWindows | None:

@@ -50,7 +50,7 @@ def turn_newcomers_away(listener: socket.socket) -> None:
 
 
 def leave_to_others(listener: socket.socket) -> None:
-    """For this process alone: it accepts no more, and the queue is theirs who share the listener.
+    """Stop accepting in this process; the backlog stays with the processes that share the listener.
 
     Its descriptor is made that of a listener to which nobody connects, so that the HTTP server may keep it.
     """

@@ -82,7 +82,7 @@ class SharedStore(Store, Protocol):
         ...
 
     async def note_counters(self, *, shared: bool) -> None:
-        """Leave word for commands: do those who serve keep things until Valkey tells them of a change?"""
+        """Record that servers cache under Valkey's versions, so that commands notify them or wait."""
         ...
 
     async def has_shared_counters(self) -> bool:

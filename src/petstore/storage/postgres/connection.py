@@ -1,4 +1,4 @@
-"""How a connection is made, and what bounds it. What is done with it is database.py's affair."""
+"""How a connection is made, and what bounds it. Statements: database.py."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Statements and transactions on pooled connections: bounded in time, repeated where that is safe.
 
-Writes are announced to the publisher before they may commit, and settled once their outcome is known. What
-they say in SQL is the repositories' affair.
+Writes are announced to the publisher before they may commit, and settled once their outcome is known. The
+SQL is in the repositories.
 """
 
 from __future__ import annotations

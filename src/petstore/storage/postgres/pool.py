@@ -14,7 +14,7 @@ from typing import Any
 from petstore.clock import Clock
 from petstore.errors import StoreUnavailable
 
-# What sits between may have forgotten a connection that nobody used for so long.
+# Firewalls and poolers drop connections that are idle for longer.
 _IDLE_MAX_SECONDS = 300.0
 
 Connection = Any  # asyncpg is untyped
@@ -127,7 +127,7 @@ class Pool:
             raise
 
     def _pass_on(self) -> None:
-        """A place is free: it is the next one's who waits."""
+        """Hand the free connection's slot to the first waiter."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():

@@ -1,7 +1,7 @@
 """All writes: one thread, one connection, a bounded queue, committed in groups.
 
 Whatever waits is one transaction with a savepoint for each job; every waiter is answered after the
-commit, which is on the disk by then. What a job does is the repositories' affair.
+commit, which is on the disk by then. The jobs are in the repositories.
 """
 
 from __future__ import annotations
