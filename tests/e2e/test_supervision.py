@@ -122,6 +122,23 @@ class TestSighup:
             assert "xe9" not in server.log
             assert server.workers() == before
 
+    @pytest.mark.parametrize("name", ["config", "database_url_file"])
+    def test_a_pipe_in_the_place_of_a_file_replaces_nothing(self, tmp_path: Path, name: str) -> None:
+        """Nobody may ever write into it: the parent does not wait for that, and heeds what it is told."""
+        file = tmp_path / "file"
+        url = f"sqlite:///{tmp_path / 'petstore.db'}"
+        file.write_text(url if name == "database_url_file" else f"database_url = '{url}'")
+        settings: dict[str, str | None] = {"database_url": None, name: str(file)}
+        with running_server(tmp_path, **settings) as server:
+            before = server.workers()
+            file.unlink()
+            os.mkfifo(file)
+            server.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: "Not replaced" in server.log, "the refusal")
+            assert "it is a pipe; name a file" in server.log
+            assert server.workers() == before
+            assert server.terminate() == 0
+
     def test_a_user_that_the_database_refuses_replaces_nothing(self, tmp_path: Path) -> None:
         """Without Valkey the next worker starts after the end of this one, and would not come back."""
         with fresh_database() as database:

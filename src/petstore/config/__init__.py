@@ -128,14 +128,11 @@ def _check_sharing(settings: Settings) -> None:
 
 def _read_file(path: Path, known: Collection[str]) -> dict[str, str]:
     unreadable = f"PETSTORE_CONFIG={str(path)!r} can't be read"
+    text = _read_text(path, unreadable)
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:  # whose text shows a part of the file
-        raise ConfigurationError(f"{unreadable}: it is not UTF-8.") from None
+        table = tomllib.loads(text)
     except RecursionError:
         raise ConfigurationError(f"{unreadable}: it is nested too deeply.") from None
-    except OSError as error:
-        raise ConfigurationError(f"{unreadable}: {error.strerror}.") from None
     except ValueError as error:
         raise ConfigurationError(f"{unreadable}: {error}.") from None
     unknown = sorted(set(table) - set(known))
@@ -157,10 +154,15 @@ def _as_text(path: Path, name: str, value: object) -> str:
 
 
 def _read_secret(path: Path, setting: Setting) -> str:
-    unreadable = f"{setting.variable}_FILE={str(path)!r} can't be read"
+    return _read_text(path, f"{setting.variable}_FILE={str(path)!r} can't be read").strip()
+
+
+def _read_text(path: Path, unreadable: str) -> str:
     try:
-        return path.read_text(encoding="utf-8").strip()
+        if path.is_fifo():  # a service that reads it anew could wait for ever
+            raise ConfigurationError(f"{unreadable}: it is a pipe; name a file.")
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigurationError(f"{unreadable}: {error.strerror}.") from None
-    except UnicodeDecodeError:  # whose text shows a part of the secret
+    except UnicodeDecodeError:  # whose text shows a part of what may be a secret
         raise ConfigurationError(f"{unreadable}: it is not UTF-8.") from None
