@@ -255,6 +255,10 @@ class Limiter(Protocol):
         """What changed since the last call, for the ledger."""
         ...
 
+    def saved(self) -> None:
+        """The ledger has everything that was drained."""
+        ...
+
 
 class Ledger(Protocol):
     """Where counters survive a restart: written in batches, read at the start. May raise StoreUnavailable."""

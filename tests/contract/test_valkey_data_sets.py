@@ -19,8 +19,9 @@ from petstore.errors import StoreUnavailable
 from petstore.keys import Grant
 from petstore.limiter import seeds
 from petstore.limiter.scripts import EPOCH, HISTORY
+from petstore.ops.journal import Journal
 from petstore.quota import BanPolicy, KeyStanding, LimiterState
-from petstore.usage import AccountWindows, UsageChanges
+from petstore.usage import AccountWindows, UsageChanges, UsageMeter
 from tests.support.clock import ManualClock
 from tests.support.oldset import Report, play
 from tests.support.proxy import Proxy, open_proxy
@@ -104,6 +105,41 @@ class TestASnapshot:
         await restart(server, replica)
         assert await admitted(replica, 100) == 0
 
+    async def test_what_the_ledger_has_refused_so_far_is_known_too(
+        self, server: ValkeyServer, replicas: Replicas, clock: ManualClock
+    ) -> None:
+        """Its disk is full for many rounds of the journal; and once it takes all of them, that stands."""
+        replica = await replicas.open()
+        full = True
+
+        async def save(state: LimiterState, usage: UsageChanges) -> None:
+            if full:
+                raise StoreUnavailable("its disk is full")
+            await replicas.ledger.merge(state, usage)
+
+        async def nothing(*_: object) -> None:
+            pass
+
+        journal = Journal(
+            limiter=replica.limiter,
+            meter=UsageMeter(),
+            save=save,
+            purge=nothing,
+            try_write=nothing,
+            each_round=(),
+            clock=clock,
+        )
+        assert await admitted(replica, 400) == 400
+        for _ in range(3):
+            with pytest.raises(StoreUnavailable):
+                await journal.save()
+        server.client("FLUSHALL")
+        assert await admitted(replica, 500) == 100
+        full = False
+        await journal.save()
+        server.client("FLUSHALL")
+        assert await admitted(await replicas.open(), 100) == 0
+
     async def test_what_others_had_not_written_is_all_that_is_lost(
         self, server: ValkeyServer, replicas: Replicas
     ) -> None:
@@ -153,7 +189,7 @@ class TestASnapshot:
         server.client("SAVE")
         day = (await replica.take(GRANT)).now_ms // DAY_MS
         replica.limiter.drain()
-        replica.limiter.drain()  # so that it has forgotten what it saw
+        replica.limiter.saved()  # so that it forgets what it saw
         ledgers = AccountWindows(1_000, 400, day, 77)
         await replicas.ledger.merge(LimiterState({1: ledgers}), UsageChanges())
         await restart(server, replica)

@@ -67,6 +67,9 @@ class MemoryLimiter:
         self._sweep(self._now_ms())
         return changed
 
+    def saved(self) -> None:
+        """All of it is here all the time."""
+
     def _sweep(self, now_ms: int) -> None:
         """Once a day, forget what can't matter any more, so that memory follows the active accounts."""
         day = now_ms // DAY_MS

@@ -1,7 +1,7 @@
 """What a Valkey with an older data set, or none, is given back: the ledger's counts, or this process's own
 where they are later.
 
-The ledger is about a second behind; what this process has seen in its last batches closes its part of that.
+The ledger is about a second behind; what this process has seen and not written yet closes its part of that.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def as_text(record: AccountWindows | KeyStanding) -> bytes:
 
 
 class Seedbed:
-    """Notes what replies say, hands it to the journal in batches, and knows the last two batches."""
+    """Notes what replies say, hands it to the journal in batches, and knows what the ledger does not have."""
 
     def __init__(self, clock: Clock, ledger: SharedLedger) -> None:
         self._clock = clock
         self._ledger = ledger
-        self._now, self._before = LimiterState(), LimiterState()
+        self._now, self._unsaved = LimiterState(), LimiterState()
         self._places = asyncio.Semaphore(_AT_A_TIME)
         self._recalling: dict[tuple[int, int, int], asyncio.Task[Seeds]] = {}
 
@@ -56,8 +56,13 @@ class Seedbed:
 
     def drain(self) -> LimiterState:
         """What was noted since the last call."""
-        self._before, self._now = self._now, LimiterState()
-        return LimiterState(dict(self._before.windows), dict(self._before.standings))
+        batch, self._now = self._now, LimiterState()
+        self._unsaved.update(batch)
+        return batch
+
+    def saved(self) -> None:
+        """The ledger has every batch."""
+        self._unsaved = LimiterState()
 
     async def recall(self, grant: Grant, epoch: int) -> Seeds:
         """What to give the script for this account and this key. Raises StoreUnavailable.
@@ -80,12 +85,12 @@ class Seedbed:
             raise StoreUnavailable("Too many accounts wait for the ledger; try again soon.") from None
         try:
             # A batch on its way may be written, and gone from here, after the rows were read.
-            batches = [self._before, self._now]
+            batches = [self._unsaved, self._now]
             windows, standing = await self._ledger.recall(account_id, key_id, self._clock.now_ms())
         finally:
             self._places.release()
         used = windows or _NOTHING_USED
-        for batch in (*batches, self._before, self._now):
+        for batch in (*batches, self._unsaved, self._now):
             used = later_windows(used, batch.windows.get(account_id, _NOTHING_USED))
             ban = batch.standings.get(key_id)
             if ban is not None and (standing is None or ban.banned_until_ms > standing.banned_until_ms):

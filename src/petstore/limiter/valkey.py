@@ -143,6 +143,9 @@ class ValkeyLimiter:
             self._share.forget()
         return self._seedbed.drain()
 
+    def saved(self) -> None:
+        self._seedbed.saved()
+
     def _lease_of_now(self) -> _Lease:
         lease, seconds, outages = self._lease, self._clock.monotonic(), self._link.outages
         if seconds >= lease.ends_seconds or lease.outages != outages:

@@ -76,6 +76,7 @@ class Journal:
         if state.windows or state.standings or usage.daily:
             await self._save(state, usage)
             self._state, self._usage = LimiterState(), UsageChanges()
+            self._limiter.saved()
         elif self._saved_at is None or self._reason:  # else an idle service leaves the disk alone
             await self._try_write()
         self.saved_ms = now_ms
