@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 from petstore.clock import Clock
 from petstore.config import Settings
-from petstore.opening import database_path, server_tuning, uses_server
+from petstore.errors import StoreFull
+from petstore.opening import database_path, give_up_reserve, has_database, server_tuning, uses_server
 from petstore.storage.sqlite import files, lock, upkeep
 
 _CLOCK_TOLERANCE_MS = 300_000
@@ -31,6 +32,18 @@ def refuse_unwritable(settings: Settings) -> None:
     """Raise ConfigurationError where this user can't write the database's file, which no time mends."""
     if not uses_server(settings):
         files.refuse_unwritable(str(database_path(settings)))
+
+
+def make_room(settings: Settings) -> bool:
+    """Whether the disk is too full to open the file, and the room that was kept back has been given up.
+
+    SQLite makes some of its files anew after a clean stop, also to read.
+    """
+    try:
+        has_database(settings)
+    except StoreFull:
+        return give_up_reserve(settings)
+    return False
 
 
 def warnings_before_start(settings: Settings, clock: Clock) -> list[str]:

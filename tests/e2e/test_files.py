@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -265,6 +266,29 @@ class TestRoom:
             assert status(server, "/v1/pets", server.key) == 401
             (place / "filler").unlink()
             wait_for(reserve.exists, "the reserve to be kept again")
+
+    def test_a_start(self, tmp_path: Path) -> None:
+        """After a clean stop SQLite has to make its files anew: it takes the room that was kept back."""
+        place = tmp_path / "small"
+        place.mkdir()
+        mounted = with_mount("-t", "tmpfs", "-o", "size=48m", "tmpfs", place)
+        with subprocess.Popen([*mounted, "cat"], stdin=subprocess.PIPE) as holder:
+            seen = Path(f"/proc/{holder.pid}/root{place}")
+            wait_for(seen.is_mount, "the disk")
+            on_disk = partial(
+                running_server,
+                tmp_path,
+                prefix=["nsenter", f"--mount=/proc/{holder.pid}/ns/mnt"],
+                database_url=f"sqlite:///{place}/petstore.db",
+            )
+            with on_disk() as server:
+                key = server.key
+                wait_for((seen / "petstore.db.reserve").exists, "the reserve")
+            (seen / "petstore.db.lock").unlink()
+            fill(seen)
+            with on_disk() as server:
+                assert "the room that was kept back for that is used up" in server.log
+                assert status(server, "/v1/pets", key) == 200
 
 
 @contextlib.contextmanager

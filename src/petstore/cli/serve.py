@@ -63,6 +63,9 @@ def serve(session: Session, workers: int | None) -> None:
         connections = _raise_descriptor_limit(_DESCRIPTORS_KEPT_BACK + settings.database_pool)
         starting.refuse_unwritable(settings)
         with starting.lock_for_serving(settings):
+            if starting.make_room(settings):
+                message = "No room to open the database: the room that was kept back for that is used up."
+                _log.warning("start check", message=f"{message} Make room.")
             for warning in starting.warnings_before_start(settings, session.clock):
                 _log.warning("start check", message=warning)
             migrating.migrate_for_serving(settings, session.clock, _MigrationEvents())

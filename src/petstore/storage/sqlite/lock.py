@@ -50,9 +50,9 @@ def _held_beside(path: str, name: Path) -> Iterator[None]:
         except BlockingIOError as error:
             holder = lock.read().strip() or "unknown"
             raise Conflict(f"Another server (process {holder}) is using {path}; {_REMEDY}") from error
-        lock.truncate(0)
-        lock.write(str(os.getpid()))
-        lock.flush()
+        with contextlib.suppress(OSError):  # on a full disk nobody is told who holds it
+            os.ftruncate(lock.fileno(), 0)
+            os.pwrite(lock.fileno(), str(os.getpid()).encode(), 0)
         yield
 
 
