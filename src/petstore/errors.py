@@ -177,6 +177,10 @@ class StoreFull(StoreUnavailable):
     """There is no room for what was to be written; nothing of it was."""
 
 
+class StoreDamaged(StoreUnavailable):
+    """The file is damaged or is no database: to try again mends nothing."""
+
+
 class LimiterUnavailable(Unavailable):
     """The shared counters can't be reached, and the operator prefers a refusal to a local share."""
 

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import apsw
 import pytest
 
-from petstore.errors import ConfigurationError, StoreUnavailable
+from petstore.errors import ConfigurationError, StoreDamaged, StoreUnavailable
 from petstore.ops import journal
 from petstore.pets import INT64_MAX, Idempotency, NewPet, PageQuery
 from petstore.plans import FREE
@@ -301,7 +301,7 @@ class TestFile:
         """Some other file: it is not touched."""
         path = tmp_path / "letter.txt"
         path.write_bytes(b"Dear Sir or Madam, " * 100)
-        with pytest.raises(StoreUnavailable, match="the file is not a database"):
+        with pytest.raises(StoreDamaged, match="the file is not a database"):
             self.open(path)
         assert path.read_bytes() == b"Dear Sir or Madam, " * 100
 
@@ -329,7 +329,7 @@ class TestFile:
         path.write_bytes(content)
         store = self.open(path)
         assert await store.pets.get(1) is not None
-        with pytest.raises(StoreUnavailable, match="damaged; restore a backup"):
+        with pytest.raises(StoreDamaged, match="the database is damaged"):
             await store.pets.get(151)
         await store.close()
 

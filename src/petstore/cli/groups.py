@@ -88,7 +88,7 @@ class Root(Family):
 
 def explain(error: Exception) -> int:
     """Print an error as one line on standard error, and give the exit code. Raises what nobody foresaw."""
-    from petstore.errors import ConfigurationError, PetstoreError, Unavailable
+    from petstore.errors import ConfigurationError, PetstoreError, StoreDamaged, Unavailable
 
     if isinstance(error, click.Abort):
         return EXIT_INTERRUPTED
@@ -100,6 +100,9 @@ def explain(error: Exception) -> int:
         return EXIT_REFUSED
     if isinstance(error, ConfigurationError):
         _complain(str(error))
+        return EXIT_CONFIGURATION
+    if isinstance(error, StoreDamaged):
+        _complain(f"{error.message} Check PETSTORE_DATABASE_URL, or stop the server and restore a backup.")
         return EXIT_CONFIGURATION
     if isinstance(error, PetstoreError):
         _complain(error.message)

@@ -59,8 +59,8 @@ def petstore(context: click.Context) -> None:
     Every command works beside a running server and takes effect on its next request. Settings are
     environment variables that begin with PETSTORE_; `petstore config` shows them.
 
-    Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 75 the store is busy or unavailable (try
-    again), 78 a setting is wrong.
+    Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 (`serve`) stopped but cut somebody off, 75 the
+    store is busy or unavailable (try again), 78 a setting, a right or the database is wrong (mend it first).
     """
     from petstore.cli.running import Session
 

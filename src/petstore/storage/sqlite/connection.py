@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 
-from petstore.errors import StoreFull, StoreUnavailable
+from petstore.errors import StoreDamaged, StoreFull, StoreUnavailable
 from petstore.storage.failures import failure
 from petstore.storage.sqlite import files
 
@@ -39,14 +39,18 @@ def translate(error: Exception, outcome: str = "") -> Exception:
     no_room = getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE
     if isinstance(error, apsw.FullError) or no_room:
         return failure("the disk, or the range of identifiers, is full", outcome, StoreFull)
-    kind = {
+    damage = {
+        apsw.CorruptError: "the database is damaged",
+        apsw.NotADBError: "the file is not a database",
+    }.get(type(error))
+    if damage:
+        return failure(damage, outcome, StoreDamaged)
+    cause = {
         apsw.ReadOnlyError: "the database is read-only",
         apsw.CantOpenError: "the database can't be opened",
-        apsw.CorruptError: "the database is damaged; restore a backup",
-        apsw.NotADBError: "the file is not a database",
         apsw.IOError: "reading or writing the disk failed",
     }.get(type(error), "it could not carry out the operation")
-    return failure(kind, outcome)
+    return failure(cause, outcome)
 
 
 def open_writer(path: str, busy_timeout_ms: int) -> apsw.Connection:

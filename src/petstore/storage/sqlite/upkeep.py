@@ -13,7 +13,7 @@ import apsw
 import msgspec
 
 from petstore.clock import Clock
-from petstore.errors import Conflict, NotFound, StoreUnavailable
+from petstore.errors import Conflict, NotFound, StoreDamaged, StoreUnavailable
 from petstore.storage import migrations
 from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite import connection as database
@@ -27,7 +27,6 @@ _NEWEST = (
     " UNION ALL SELECT max(last_used_at_ms) FROM key_activity"
     " UNION ALL SELECT max(minute_opened_ms) FROM account_windows)"
 )
-_DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 
 
 class Restored(msgspec.Struct, frozen=True):
@@ -43,9 +42,7 @@ def check(path: str, busy_timeout_ms: int) -> CheckReport:
         raise NotFound(f"There is no database {path}; `petstore db migrate` creates it.")
     try:
         return _check(path, busy_timeout_ms)
-    except StoreUnavailable as error:
-        if not isinstance(error.__cause__, _DAMAGE):
-            raise
+    except StoreDamaged as error:
         # Too damaged to be read at all: that is what a check is asked for, not an outage.
         return CheckReport(0, 0, 0, 0, [error.message.removeprefix("The store failed: ").rstrip(".")])
 
@@ -163,9 +160,7 @@ def _is_readable(path: str, busy_timeout_ms: int) -> bool:
                 connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         finally:
             connection.close()
-    except StoreUnavailable as error:
-        if not isinstance(error.__cause__, _DAMAGE):
-            raise
+    except StoreDamaged:
         return False
     return True
 
@@ -197,7 +192,7 @@ def _move_versions_past(path: str, content: apsw.Connection, busy_timeout_ms: in
     reader = database.open_reader(path, busy_timeout_ms)
     try:
         catalogue, keyring = reader.execute("SELECT catalogue, keyring FROM versions").get or (0, 0)
-    except (apsw.SQLError, *_DAMAGE):
+    except (apsw.SQLError, apsw.CorruptError, apsw.NotADBError):
         return  # without versions nobody could keep anything
     finally:
         reader.close()
