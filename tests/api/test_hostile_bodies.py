@@ -221,6 +221,8 @@ _NOT_AN_ANIMAL: dict[str, tuple[bytes, str]] = {
     "name unit separator": (with_name(rb'"a\u001f"'), _CONTROL),
     "name DEL": (with_name(b'"a\x7f"'), _CONTROL),
     "name DEL escaped": (with_name(rb'"a\u007f"'), _CONTROL),
+    "name NEL": (with_name(b'"a\xc2\x85"'), _CONTROL),
+    "name CSI escaped": (with_name(rb'"a\u009b"'), _CONTROL),
     "name backspace": (with_name(rb'"a\b"'), _CONTROL),
     "name high surrogate": (with_name(rb'"\ud800"'), "name: lone surrogates"),
     "name low surrogate": (with_name(rb'"\udc00"'), "name: lone surrogates"),
