@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,27 @@ def test_descriptors_that_were_inherited(tmp_path: Path, many_descriptors: list[
         wait_for(lambda: server.workers() not in ([], before), "the new worker")
         assert server.request("GET", "/v1/pets").status == 200
         assert server.terminate() == 0
+
+
+def test_clients_do_not_take_the_descriptors_that_were_inherited(
+    tmp_path: Path, many_descriptors: list[int]
+) -> None:
+    """However many connect: some are left for files, and nobody is accepted whom there is none for."""
+    few = ["sh", "-c", 'ulimit -n 1500 && exec "$@"', "sh"]
+    with running_server(tmp_path, inherited=many_descriptors, prefix=few) as server, ExitStack() as held:
+        open_now = Path(f"/proc/{server.workers()[0]}/fd")
+        before = len(list(open_now.iterdir()))
+        for _ in range(600):
+            client = held.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            client.sendall(b"GET / HTTP/1.1\r\n")
+        seen = [before]
+
+        def is_settled() -> bool:
+            seen.append(len(list(open_now.iterdir())))
+            return seen[-1] > before and seen[-20:] == [seen[-1]] * 20
+
+        wait_for(is_settled, "no more to be accepted")
+        assert seen[-1] < 1_450
 
 
 def test_without_standard_error(tmp_path: Path) -> None:

@@ -55,12 +55,14 @@ def serve(session: Session, workers: int | None) -> None:
     """
     from petstore import bootstrap, build, migrating, starting
     from petstore.cli import parent
+    from petstore.ops.process import open_descriptors
 
     build.commit()  # for the workers: by the time one is started, the checkout may have moved on
     settings = _with_workers(session.settings, workers)
     output = bootstrap.start_log_of_parent(settings)
     with _faults_as_events(), contextlib.closing(_bind(settings)) as listener:
-        connections = _raise_descriptor_limit(_DESCRIPTORS_KEPT_BACK + settings.database_pool)
+        kept_back = _DESCRIPTORS_KEPT_BACK + settings.database_pool + open_descriptors()
+        connections = _raise_descriptor_limit(kept_back)
         starting.refuse_unwritable(settings)
         with starting.lock_for_serving(settings):
             if starting.make_room(settings):
