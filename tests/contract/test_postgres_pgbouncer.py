@@ -14,7 +14,7 @@ from petstore.pets import Idempotency, NewPet, PageQuery
 from petstore.plans import FREE
 from petstore.storage import StoreOptions, open_storage
 from tests.support.clock import ManualClock
-from tests.support.pgbouncer import pooled
+from tests.support.pgbouncer import SESSIONS, pooled
 from tests.support.postgres import by_way_of, fresh_database, place_of, run
 from tests.support.proxy import open_proxy
 from tests.support.server import PROGRAM, environment, free_port, running_server
@@ -114,6 +114,23 @@ async def test_it_is_recognised_whichever_session_it_gives(in_turns: bool) -> No
         for _ in range(4):
             with pytest.raises(ConfigurationError, match="PgBouncer in transaction mode"):
                 await asyncio.to_thread(open_storage, through, ManualClock(), StoreOptions())
+
+
+async def test_the_last_session_is_enough_to_see_that_it_is_kept() -> None:
+    """Others have all but one of those that a pool in session mode may open: a second connection waits in
+    vain, and the start does not."""
+    with fresh_database() as url:
+        through = pooled(url, "session", ignoring=True)
+        others = [await asyncpg.connect(through) for _ in range(SESSIONS - 1)]
+        await asyncio.gather(*(other.execute("SELECT 1") for other in others))
+        async with asyncio.timeout(20):
+            store = await asyncio.to_thread(
+                open_storage, through, ManualClock(), StoreOptions(database_timeout_ms=500)
+            )
+        assert await store.pets.get(1) is None
+        await store.close()
+        for other in others:
+            await other.close()
 
 
 async def test_a_pooler_that_comes_in_between_while_the_service_runs() -> None:

@@ -25,7 +25,8 @@ from tests.support.postgres import (
 from tests.support.waiting import wait_for
 
 # So few that many clients' transactions have to take turns on one server connection; a session keeps its own.
-_POOL = {"transaction": 3, "session": 30}
+SESSIONS = 30
+_POOL = {"transaction": 3, "session": SESSIONS}
 _IGNORING = "ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout\n"
 _IN_TURNS = "server_round_robin = 1\n"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import asyncpg
@@ -89,7 +90,10 @@ async def _shares_session(connection: Connection, url: str, tuning: Tuning) -> b
             return True
         other = await connect(url, tuning, bounded=False)
         try:
-            return bool(await other.fetchval(_SESSION) == session)
+            async with asyncio.timeout(tuning.timeout_ms / 1_000):
+                return bool(await other.fetchval(_SESSION) == session)
+        except TimeoutError:  # it waits for a session of its own: none is shared
+            return False
         finally:
             other.terminate()
     except _LOST_STATEMENT:  # one of an earlier client is there, or ours went to another session
