@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
+from typing import cast
 
 from petstore.clock import Clock
 from petstore.config import Settings
 from petstore.errors import StoreFull
 from petstore.opening import database_path, give_up_reserve, has_database, server_tuning, uses_server
+from petstore.storage import SharedStore, Store
 from petstore.storage.sqlite import files, lock, upkeep
 
 _CLOCK_TOLERANCE_MS = 300_000
@@ -66,6 +68,13 @@ def warnings_before_start(settings: Settings, clock: Clock) -> list[str]:
             " Set the clock: limits, expiry of keys and usage go by it."
         )
     return found
+
+
+async def counts_apart(settings: Settings, store: Store) -> bool:
+    """Whether this service will count by itself on a database that services with a Valkey used last."""
+    if settings.valkey_url or not uses_server(settings):
+        return False
+    return await cast("SharedStore", store).has_shared_counters()
 
 
 def _text(time_ms: int) -> str:

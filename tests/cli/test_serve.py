@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import socket
@@ -18,9 +19,11 @@ from petstore import config
 from petstore.cli.parent import Serving
 from petstore.errors import ConfigurationError
 from petstore.keys import KEY_PATTERN
+from petstore.opening import open_shared_store
 from petstore.ops import logs
 from petstore.starting import lock_for_serving
 from tests.cli.conftest import Cli
+from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
 from tests.support.postgres import fresh_database
 from tests.support.postgres import run as execute
@@ -169,6 +172,25 @@ class TestChecks:
             finally:
                 execute(url, f"DROP OWNED BY {role}; DROP ROLE {role}")
         assert started == []
+
+    def test_a_database_of_services_that_share_a_valkey(
+        self, cli: Cli, started: list[dict[str, Any]], told: Events
+    ):
+        """Without its address the service counts by itself: the start goes on, and a line says so."""
+
+        async def note() -> None:
+            store = open_shared_store(config.load(cli.settings), ManualClock())
+            await store.note_counters(shared=True)
+            await store.close()
+
+        with fresh_database() as url:
+            cli.settings["PETSTORE_DATABASE_URL"] = url
+            assert cli.run("serve").exit_code == 0
+            assert [event for event in told if event["event"] == "start check"] == []
+            asyncio.run(note())
+            assert cli.run("serve").exit_code == 0
+        (warning,) = [event["message"] for event in told if event["event"] == "start check"]
+        assert "PETSTORE_VALKEY_URL is not set here. Set it if any of them still runs" in warning
 
     def test_a_copy_of_postgresql(self, cli: Cli, started: list[dict[str, Any]]):
         """A standby may be promoted: the start is worth trying again."""

@@ -136,6 +136,7 @@ def _raise_descriptor_limit(kept_back: int) -> int:
 async def _welcome(settings: Settings, store: Store, *, may_show_key: bool) -> None:
     """Tell where the service listens; on a first start on loopback, with a key that works."""
     await _try_to_write(settings, store)
+    await _warn_of_counting_apart(settings, store)
     here = f"http://{_url_host(settings.host)}:{settings.port}"
     public = f", for clients at {settings.base_url}" if settings.base_url else ""
     _log.info(
@@ -159,6 +160,17 @@ async def _welcome(settings: Settings, store: Store, *, may_show_key: bool) -> N
         return
     issued = await store.keys.issue("local", settings.environment, label="first start")
     _show_key(issued.secret, here)
+
+
+async def _warn_of_counting_apart(settings: Settings, store: Store) -> None:
+    from petstore import starting
+
+    if await starting.counts_apart(settings, store):
+        message = (
+            "Services that share a Valkey used this database last, and PETSTORE_VALKEY_URL is not set here."
+            " Set it if any of them still runs: each account would have its limits twice."
+        )
+        _log.warning("start check", message=message)
 
 
 def _show_key(secret: str, here: str) -> None:
