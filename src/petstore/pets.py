@@ -143,8 +143,8 @@ def key_in_use() -> IdempotencyKeyInUse:
 
 
 def no_pet(pet_id: int) -> NotFound:
-    """There never was an animal of this number."""
-    return NotFound(f"There is no animal {pet_id}.")
+    """The error for an unknown animal on the command line."""
+    return NotFound(f"There is no animal {pet_id}; `petstore pets list` shows them.")
 
 
 class PetRepository(Protocol):

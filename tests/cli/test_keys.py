@@ -88,6 +88,7 @@ class TestList:
         assert listed[0]["lastUsedAt"] == "2027-01-15T08:00:31.500Z"
         assert listed[1]["expiresAt"] == "2027-01-15T09:00:30.000Z"
         lines = shop.ok("keys", "list", "shop").splitlines()
+        assert lines[1].split()[2] == "-"  # no label
         assert lines[1].endswith("active   2027-01-15 08:00:30Z  -                     2027-01-15 08:00:31Z")
 
     def test_none_yet(self, shop: Cli):

@@ -162,7 +162,8 @@ class TestSetStatus:
 
     def test_unknown_animal_is_refused(self, animals: Cli):
         """There is nothing to change."""
-        assert "There is no animal 9" in animals.refused(1, "pets", "set-status", "9", "sold")
+        told = animals.refused(1, "pets", "set-status", "9", "sold")
+        assert "There is no animal 9; `petstore pets list` shows them." in told
 
     @pytest.mark.parametrize("arguments", [["x", "sold"], ["0", "sold"], ["1", "gone"], ["1"]])
     def test_malformed_is_wrong_usage(self, animals: Cli, arguments: list[str]):

@@ -89,7 +89,7 @@ def list_keys(session: Session, account: str, as_json: bool) -> None:
             (
                 key.id,
                 key.display,
-                key.label,
+                key.label or "-",
                 key.state(now_ms),
                 text_time(key.created_at_ms),
                 text_time(key.expires_at_ms),

@@ -20,8 +20,7 @@ from petstore.cli.output import (
 )
 from petstore.cli.running import Session, with_store
 from petstore.cli.values import ID, INT64, WholeNumber, checked_pet_name
-from petstore.errors import NotFound
-from petstore.pets import PAGE_LIMIT_DEFAULT, NewPet, PageQuery, Pet, PetStatus, StatusChange
+from petstore.pets import PAGE_LIMIT_DEFAULT, NewPet, PageQuery, Pet, PetStatus, StatusChange, no_pet
 
 if TYPE_CHECKING:
     from petstore.opening import Store
@@ -134,7 +133,7 @@ def show_history(session: Session, pet_id: int, as_json: bool) -> None:
 
     async def read(store: Store) -> list[StatusChange]:
         if await store.pets.get(pet_id) is None:
-            raise NotFound(f"There is no animal {pet_id}; `petstore pets list` shows them.")
+            raise no_pet(pet_id)
         return await store.pets.history(pet_id)
 
     changes = with_store(session, read)
