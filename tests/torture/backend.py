@@ -7,7 +7,6 @@ changes nothing: the rounds are all alike.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from pathlib import Path
 from tests.support.crashes import Crashes
 from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.service import open_shop
+from tests.torture.options import campaign_parser
 
 _ROUNDS_A_DATABASE = 50  # a page takes a hundred animals at most
 
@@ -36,10 +36,8 @@ async def rounds(server: PostgresServer, url: str, ends: float) -> tuple[int, li
 
 def main() -> int:
     """Run the campaign; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.torture.backend", description=__doc__)
-    parser.add_argument("--seed", type=int, default=1, help="accepted as by every campaign, and not used")
-    parser.add_argument("--seconds", type=float, default=60, help="how long (default: 60)")
-    ends = time.monotonic() + parser.parse_args().seconds
+    arguments = campaign_parser("backend", __doc__, is_seeded=False).parse_args()
+    ends = time.monotonic() + arguments.seconds
     server = PostgresServer().start()
     done, failed = 0, 0
     try:

@@ -8,7 +8,6 @@ nothing: there is no chance in it.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from tests.support.flood import READINESS, Flood, Shoppers, unknown_keys
 from tests.support.postgres import fresh_database
 from tests.support.server import Server, issue_key, running_server
+from tests.torture.options import campaign_parser
 
 
 def half(server: Server, name: str, requests: list[bytes], answers: set[int], seconds: float) -> bool:
@@ -36,10 +36,8 @@ def half(server: Server, name: str, requests: list[bytes], answers: set[int], se
 
 def main() -> int:
     """Run the campaign; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.torture.flood", description=__doc__)
-    parser.add_argument("--seed", type=int, default=1, help="accepted as by every campaign, and not used")
-    parser.add_argument("--seconds", type=float, default=60, help="how long (default: 60)")
-    seconds = parser.parse_args().seconds / 2
+    arguments = campaign_parser("flood", __doc__, is_seeded=False).parse_args()
+    seconds = arguments.seconds / 2
     with tempfile.TemporaryDirectory() as folder, fresh_database() as url:
         key = issue_key(url)
         with running_server(Path(folder), database_url=url, access_log="off") as server:

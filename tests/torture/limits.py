@@ -6,13 +6,13 @@ with the seed that repeats it, and the exit code is 1.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import sys
 import time
 
 from tests.support.limits import Campaign, Report
 from tests.support.valkey import Client, ValkeyServer
+from tests.torture.options import campaign_parser
 
 _WINDOWS_A_ROUND = 20
 
@@ -32,9 +32,7 @@ async def round_of(url: str, seed: int, processes: int) -> Report:
 
 def main() -> int:
     """Run the campaign; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.torture.limits", description=__doc__)
-    parser.add_argument("--seed", type=int, default=1, help="of the first round (default: 1)")
-    parser.add_argument("--seconds", type=float, default=60, help="how long (default: 60)")
+    parser = campaign_parser("limits", __doc__)
     parser.add_argument("--processes", type=int, default=8, help="how many (default: 8)")
     arguments = parser.parse_args()
     ends = time.monotonic() + arguments.seconds

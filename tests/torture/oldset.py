@@ -6,21 +6,18 @@ with the seed that repeats it, and the exit code is 1.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import sys
 import time
 
 from tests.support.oldset import Report, play
 from tests.support.valkey import ValkeyServer
+from tests.torture.options import campaign_parser
 
 
 def main() -> int:
     """Run the campaign; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.torture.oldset", description=__doc__)
-    parser.add_argument("--seed", type=int, default=1, help="of the first round (default: 1)")
-    parser.add_argument("--seconds", type=float, default=60, help="how long (default: 60)")
-    arguments = parser.parse_args()
+    arguments = campaign_parser("oldset", __doc__).parse_args()
     ends = time.monotonic() + arguments.seconds
     report, seed = Report(), arguments.seed
     server = ValkeyServer().start()

@@ -6,7 +6,6 @@ acknowledged and is lost, or what is there twice, is printed with the seed, and 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import random
 import signal
@@ -18,6 +17,7 @@ from petstore.storage import StoreOptions, open_storage
 from tests.support.clock import ManualClock
 from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.restarts import Load
+from tests.torture.options import campaign_parser
 
 _RESTARTS_A_ROUND = 10
 
@@ -41,10 +41,7 @@ async def round_of(server: PostgresServer, url: str, seed: int) -> tuple[int, fl
 
 def main() -> int:
     """Run the campaign; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.torture.restarts", description=__doc__)
-    parser.add_argument("--seed", type=int, default=1, help="of the first round (default: 1)")
-    parser.add_argument("--seconds", type=float, default=60, help="how long (default: 60)")
-    arguments = parser.parse_args()
+    arguments = campaign_parser("restarts", __doc__).parse_args()
     ends = time.monotonic() + arguments.seconds
     server = PostgresServer(on_disk=True).start()
     seed, restarts, acknowledged, slowest, failed = arguments.seed, 0, 0, 0.0, 0

@@ -7,7 +7,6 @@ printed with the seed, and the exit code is 1.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import random
 import signal
@@ -23,6 +22,7 @@ import apsw
 from tests.support.server import Server, issue_key, start_server
 from tests.support.stalled import SCRIPT, StalledClient, held_connections
 from tests.support.waiting import pause, wait_for
+from tests.torture.options import campaign_parser
 
 _CLIENTS_MAX = 40
 _WRITERS = 2
@@ -184,10 +184,7 @@ def _lost(database: Path, acknowledged: dict[str, int]) -> list[str]:
 
 def main() -> int:
     """Run the campaign; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.torture.stalled", description=__doc__)
-    parser.add_argument("--seed", type=int, default=1, help="of the first round (default: 1)")
-    parser.add_argument("--seconds", type=float, default=60, help="how long (default: 60)")
-    arguments = parser.parse_args()
+    arguments = campaign_parser("stalled", __doc__).parse_args()
     ends = time.monotonic() + arguments.seconds
     seed, acknowledged, longest, failed = arguments.seed, 0, 0.0, 0
     while time.monotonic() < ends:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import asyncpg
+import msgspec
 
 from petstore.errors import Conflict
-from petstore.storage import migrations
+from petstore.storage import reports
 from petstore.storage.postgres import schema as schemas
 from petstore.storage.postgres.apart import check_files, close, on_connection
 from petstore.storage.postgres.connection import Tuning, connect_first
@@ -85,15 +86,12 @@ async def _check(connection: Connection) -> CheckReport:
         if await connection.fetchval("SELECT current_setting($1)", name) == "off"
     ]
     schema = await schemas.read(connection)
-    if schema.version == 0:
-        return CheckReport(0, 0, 0, 0, [*problems, "the schema was never created"])
-    known = migrations.load(schemas.MIGRATIONS_PACKAGE)
-    remark = migrations.remark(known, schema)
-    if schema.oldest > known[-1].number:  # its tables may be others
-        return CheckReport(schema.version, None, None, None, problems, remark)
+    report, is_known = reports.of_schema(schemas.MIGRATIONS_PACKAGE, schema, problems)
+    if not is_known:
+        return report
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         pets, accounts, keys = [
             await connection.fetchval(f"SELECT count(*) FROM {table}")
             for table in ("pets", "accounts", "api_keys")
         ]
-    return CheckReport(schema.version, pets, accounts, keys, problems, remark)
+    return msgspec.structs.replace(report, pets=pets, accounts=accounts, keys=keys)

@@ -14,7 +14,7 @@ import msgspec
 
 from petstore.clock import Clock
 from petstore.errors import Conflict, NotFound, StoreDamaged, StoreUnavailable
-from petstore.storage import migrations
+from petstore.storage import migrations, reports
 from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite import connection as database
 from petstore.storage.sqlite import schema as schemas
@@ -58,17 +58,14 @@ def _check(path: str, busy_timeout_ms: int) -> CheckReport:
                 for table, row, parent, _ in reader.execute("PRAGMA foreign_key_check")
             ]
             schema = schemas.read(reader)
-            if schema.version == 0:
-                return CheckReport(0, 0, 0, 0, [*problems, "the schema was never created"])
-            known = migrations.load(schemas.MIGRATIONS_PACKAGE)
-            remark = migrations.remark(known, schema)
-            if schema.oldest > known[-1].number:  # its tables may be others
-                return CheckReport(schema.version, None, None, None, problems, remark)
+            report, is_known = reports.of_schema(schemas.MIGRATIONS_PACKAGE, schema, problems)
+            if not is_known:
+                return report
             pets, accounts, keys = (
                 reader.execute(f"SELECT count(*) FROM {table}").get
                 for table in ("pets", "accounts", "api_keys")
             )
-            return CheckReport(schema.version, pets, accounts, keys, problems, remark)
+            return msgspec.structs.replace(report, pets=pets, accounts=accounts, keys=keys)
     finally:
         reader.close()
 
