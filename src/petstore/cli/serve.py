@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _CONNECTIONS_MAX = 16_384
 _DESCRIPTORS_KEPT_BACK = 128
+_DESCRIPTORS_BY_NOW = 16  # of those; more than that were inherited
 _BIND_ATTEMPTS, _BIND_PAUSE_SECONDS = 60, 0.05
 
 _log = structlog.get_logger("petstore.parent")
@@ -61,7 +62,8 @@ def serve(session: Session, workers: int | None) -> None:
     settings = _with_workers(session.settings, workers)
     output = bootstrap.start_log_of_parent(settings)
     with _faults_as_events(), contextlib.closing(_bind(settings)) as listener:
-        kept_back = _DESCRIPTORS_KEPT_BACK + settings.database_pool + open_descriptors()
+        inherited = max(0, open_descriptors() - _DESCRIPTORS_BY_NOW)
+        kept_back = _DESCRIPTORS_KEPT_BACK + settings.database_pool + inherited
         connections = _raise_descriptor_limit(kept_back)
         starting.refuse_unwritable(settings)
         with starting.lock_for_serving(settings):
