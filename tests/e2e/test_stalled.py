@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import signal
 import time
@@ -47,6 +49,21 @@ class TestDeadline:
             assert time.monotonic() - began > 0.9
             wait_for(lambda: not held_connections(server.port), "its descriptor")
             wait_for(lambda: "ended connections whose clients took nothing" in server.log, "the line")
+            client.close()
+
+    def test_asking_for_more_is_not_reading(self, tmp_path: Path) -> None:
+        """A client that reads nothing is cut off though new answers are always written for it."""
+        with running_server(tmp_path, answer_timeout="1s") as server:
+            client = StalledClient(server.port, "/healthz", requests=60)
+            looks = itertools.count()
+
+            def is_ended() -> bool:
+                if next(looks) % 10 == 0:
+                    with contextlib.suppress(OSError):
+                        client.ask("/healthz")
+                return client.is_ended()
+
+            wait_for(is_ended, "the reset")
             client.close()
 
     def test_a_client_that_reads_slowly_gets_everything(self, tmp_path: Path) -> None:

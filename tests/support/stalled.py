@@ -39,6 +39,10 @@ class StalledClient:
         self.socket.settimeout(20)
         self.socket.connect(("127.0.0.1", port))
         self.port: int = self.socket.getsockname()[1]
+        self.ask(target, requests)
+
+    def ask(self, target: str, requests: int = 1) -> None:
+        """Send more requests. Raises OSError when the server has ended the connection."""
         self.socket.sendall(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * requests)
 
     def is_ended(self) -> bool:
