@@ -56,15 +56,12 @@ def serve(session: Session, workers: int | None) -> None:
     """
     from petstore import bootstrap, build, migrating, starting
     from petstore.cli import parent
-    from petstore.ops.process import open_descriptors
 
     build.commit()  # for the workers: by the time one is started, the checkout may have moved on
     settings = _with_workers(session.settings, workers)
     output = bootstrap.start_log_of_parent(settings)
     with _faults_as_events(), contextlib.closing(_bind(settings)) as listener:
-        inherited = max(0, open_descriptors() - _DESCRIPTORS_BY_NOW)
-        kept_back = _DESCRIPTORS_KEPT_BACK + settings.database_pool + inherited
-        connections = _raise_descriptor_limit(kept_back)
+        connections = _raise_descriptor_limit(settings.database_pool)
         starting.refuse_unwritable(settings)
         with starting.lock_for_serving(settings):
             if starting.make_room(settings):
@@ -124,8 +121,12 @@ def _with_workers(settings: Settings, workers: int | None) -> Settings:
     return settings
 
 
-def _raise_descriptor_limit(kept_back: int) -> int:
+def _raise_descriptor_limit(for_database: int) -> int:
     """Let the process have as many descriptors as it may; those left for connections, at one each."""
+    from petstore.ops.process import open_descriptors
+
+    inherited = max(0, open_descriptors() - _DESCRIPTORS_BY_NOW)
+    kept_back = _DESCRIPTORS_KEPT_BACK + for_database + inherited
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _CONNECTIONS_MAX + kept_back
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
