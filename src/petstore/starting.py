@@ -36,7 +36,7 @@ def refuse_unwritable(settings: Settings) -> None:
         files.refuse_unwritable(str(database_path(settings)))
 
 
-def make_room(settings: Settings) -> bool:
+def _make_room(settings: Settings) -> bool:
     """Whether the disk is too full to open the file, and the room that was kept back has been given up.
 
     SQLite makes some of its files anew after a clean stop, also to read.
@@ -50,10 +50,14 @@ def make_room(settings: Settings) -> bool:
 
 def warnings_before_start(settings: Settings, clock: Clock) -> list[str]:
     """What somebody should see to, though the service starts: one line each."""
-    if uses_server(settings):
-        return []
-    path = str(database_path(settings))
     found = []
+    if _make_room(settings):
+        found.append(
+            "No room to open the database: the room that was kept back for that is used up. Make room."
+        )
+    if uses_server(settings):
+        return found
+    path = str(database_path(settings))
     if files.readable_by_others(path):
         found.append(f"{path} can be read by every user of this machine. To end that: chmod 600 {path}.")
     if (names := database_path(settings).stat().st_nlink) > 1:

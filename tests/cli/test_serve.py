@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import apsw
+import msgspec
 import pytest
 import structlog
 from structlog.testing import capture_logs
@@ -256,6 +257,25 @@ class TestRenewed:
         with contextlib.nullcontext() if may else refused:
             serving.renew()
         serving.before_stop()
+
+    def test_what_waits_for_a_restart_is_told(self, cli: Cli, told: Events, monkeypatch: pytest.MonkeyPatch):
+        """Another port is not in force after a reload; the option's number of workers is no other setting."""
+        cli.settings |= {
+            "PETSTORE_DATABASE_URL": "postgresql://me@db:5432/pets",
+            "PETSTORE_VALKEY_URL": "valkey://counters:6379/0",
+            "PETSTORE_PORT": "8080",
+        }
+        configured = config.load(cli.settings)
+        serving = Serving(
+            msgspec.structs.replace(configured, workers=3), socket.socket(), 1, None, configured
+        )
+        for name, text in (cli.settings | {"PETSTORE_PORT": "9000"}).items():
+            monkeypatch.setenv(name, text)
+        serving.renew()
+        serving.before_stop()
+        assert [event["message"] for event in told if event["event"] == "restart needed"] == [
+            "PETSTORE_PORT waits for a restart: the service goes on with 8080."
+        ]
 
     def test_what_nobody_foresaw_is_told_without_its_text(self, cli: Cli):
         """Which may quote a secret: the kind and the place lead a developer to the fault."""

@@ -35,6 +35,7 @@ _log = structlog.get_logger("petstore.parent")
 # After the deadline for bodies: answers that nobody reads are cut off, the counters saved, the store closed.
 _STOP_MARGIN_SECONDS = 3
 
+_SET_UP_AT_START = ("host", "port", "workers")
 _COUNTS_PREFIX = "petstore-metrics-"
 _LEFT_BEHIND_SECONDS = 3_600
 
@@ -43,8 +44,15 @@ class Serving:
     """Implements supervisor.Job: the listener, and the settings in force, which SIGHUP renews."""
 
     def __init__(
-        self, settings: Settings, listener: socket.socket, connections: int, counts_directory: Path | None
+        self,
+        settings: Settings,
+        listener: socket.socket,
+        connections: int,
+        counts_directory: Path | None,
+        configured: Settings | None = None,
     ) -> None:
+        """`configured`: the settings without the options of the command line, where there were any."""
+        self._configured = configured or settings
         self._counts_directory = counts_directory
         self._settings = settings
         self._listener = listener
@@ -73,8 +81,14 @@ class Serving:
 
     def renew(self) -> None:
         self._installed.look(now=True)
-        self._settings = _renewed(self._settings)
+        new = config.load()
+        self._settings = _renewed(self._settings, new)
         bootstrap.start_log_of_parent(self._settings)
+        for name in _SET_UP_AT_START:
+            if getattr(new, name) != getattr(self._configured, name):
+                setting, kept = f"PETSTORE_{name.upper()}", getattr(self._settings, name)
+                message = f"{setting} waits for a restart: the service goes on with {kept}."
+                _log.warning("restart needed", setting=setting, message=message)
 
     def observe(self, facts: Facts) -> None:
         """Leave what has changed to the workers, which show it."""
@@ -103,15 +117,15 @@ class Serving:
         self._listener.close()
 
 
-def _renewed(old: Settings) -> Settings:
-    """The settings as they are now. Raises ConfigurationError, and StoreUnavailable when workers that can't
-    serve side by side would not come back with them.
+def _renewed(old: Settings, new: Settings) -> Settings:
+    """The new settings, but for what the parent has set up.
+
+    Raises ConfigurationError, and StoreUnavailable when workers that can't serve side by side would not come
+    back with them.
     """
-    new = config.load()
     _refuse_another("PETSTORE_DATABASE_URL", old.database_url, new.database_url)
     _refuse_another("PETSTORE_VALKEY_URL", old.valkey_url, new.valkey_url)
-    # What the parent itself has set up stays as it is.
-    new = msgspec.structs.replace(new, host=old.host, port=old.port, workers=old.workers)
+    new = msgspec.structs.replace(new, **{name: getattr(old, name) for name in _SET_UP_AT_START})
     config.check(new)
     if opening.uses_server(new) and not new.valkey_url:
         opening.has_database(new)

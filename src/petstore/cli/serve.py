@@ -64,9 +64,6 @@ def serve(session: Session, workers: int | None) -> None:
         connections = _raise_descriptor_limit(settings.database_pool)
         starting.refuse_unwritable(settings)
         with starting.lock_for_serving(settings):
-            if starting.make_room(settings):
-                message = "No room to open the database: the room that was kept back for that is used up."
-                _log.warning("start check", message=f"{message} Make room.")
             for warning in starting.warnings_before_start(settings, session.clock):
                 _log.warning("start check", message=warning)
             migrating.migrate_for_serving(settings, session.clock, _MigrationEvents())
@@ -77,7 +74,8 @@ def serve(session: Session, workers: int | None) -> None:
             _listen(listener, settings)
             parent.load_program(settings)
             with parent.counts_directory() as counts:
-                code = parent.supervise(settings, parent.Serving(settings, listener, connections, counts))
+                serving = parent.Serving(settings, listener, connections, counts, session.settings)
+                code = parent.supervise(settings, serving)
     if code:
         message = "Stopped, but some answers were cut off: a client did not read, or a worker did not stop."
         _log.warning("cut short", message=message)
