@@ -41,6 +41,8 @@ def _make_room(settings: Settings) -> bool:
 
     SQLite makes some of its files anew after a clean stop, also to read.
     """
+    if uses_server(settings):
+        return False
     try:
         has_database(settings)
     except StoreFull:
