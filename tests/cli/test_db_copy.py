@@ -159,7 +159,7 @@ class TestRefused:
         """Unavailable: to be tried again. The password is not shown."""
         url = f"postgresql://me:secret@/pets?host={tmp_path}"
         message = shop.refused(75, "db", "copy", f"sqlite:///{shop.database}", url)
-        assert "can't be reached" in message
+        assert "it can't be reached; check that it runs, and its address in PETSTORE_DATABASE_URL." in message
         assert "secret" not in message
 
     def test_rows_that_arrive_changed(self, shop: Cli, server: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,7 @@ _MEANINGS = {
     "26000": _SHARED_SESSIONS,
     "42P01": "its schema is incomplete; `petstore db migrate` completes it",
 }
+_UNREACHABLE = "it can't be reached"
 # Nothing that time mends.
 _SETTINGS = ("28000", "28P01", "3D000", "42501", "42P05", "26000")
 _REMEDIES = {
@@ -104,6 +105,8 @@ def translate_at_start(error: Exception) -> Exception:
         if _state(each) in _SETTINGS:
             remedy = _REMEDIES.get(_state(each), "")
             return ConfigurationError(f"The database can't be used: {_MEANINGS[_state(each)]}{remedy}.")
+    if isinstance(error, OSError) and _meaning(error) == _UNREACHABLE:
+        return failure(f"{_UNREACHABLE}; check that it runs, and its address in PETSTORE_DATABASE_URL")
     return translate(error)
 
 
@@ -124,7 +127,7 @@ def _meaning(error: BaseException) -> str:
     if isinstance(error, ConnectionError) and "SSL" in str(error):
         return "it does not speak TLS, on which PETSTORE_DATABASE_URL insists"
     if isinstance(error, OSError):
-        return "it can't be reached"
+        return _UNREACHABLE
     if isinstance(error, asyncpg.PostgresConnectionError):
         return "the connection to it broke"
     return "it could not carry out the operation"
