@@ -18,9 +18,10 @@ def limits() -> None:
 @json_option
 @click.pass_obj
 def check(session: Session, as_json: bool) -> None:
-    """Look at the shared counters and warn of what they cost.
+    """Check the Valkey that replicas share.
 
-    Says whether the Valkey of PETSTORE_VALKEY_URL can count. Exit code 75 when it can't. Changes no counter.
+    Says whether the Valkey of PETSTORE_VALKEY_URL can count, what a restart of it brings back, and how far
+    its clock is ahead. Exit code 75 when it can't be reached or can't count. Changes no counter.
     """
     from petstore import opening
 
