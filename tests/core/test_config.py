@@ -227,9 +227,10 @@ class TestNames:
             (b"host = 'h\xe9'", "it is not UTF-8"),
             (b"host = " + b"[" * 5_000, "it is nested too deeply"),
             (b"host." + b"a." * 5_000 + b"a = 1", "host takes one value or a list; it is a table"),
+            (b"workers = 0x" + b"f" * 5_000, "workers is too large a number"),
             (b"workers = [[1], [{a = 2}]]", "workers takes one value or a list; it is a table"),
         ],
-        ids=["latin-1", "nested", "dotted", "table in a list"],
+        ids=["latin-1", "nested", "dotted", "large", "table in a list"],
     )
     def test_a_file_that_nobody_can_read_is_refused(self, tmp_path: Path, content: bytes, why: str) -> None:
         """One line with the file's name, whatever is in it."""

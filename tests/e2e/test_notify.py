@@ -145,9 +145,14 @@ def test_no_sign_while_no_worker_is_well(tmp_path: Path, manager: Manager) -> No
         server.kill()
 
 
-def test_a_watchdog_for_another_process(tmp_path: Path, manager: Manager) -> None:
-    """WATCHDOG_PID names whom it is for."""
-    server = start(tmp_path, manager, WATCHDOG_USEC="200000", WATCHDOG_PID="1")
+@pytest.mark.parametrize(
+    "surroundings",
+    [{"WATCHDOG_USEC": "200000", "WATCHDOG_PID": "1"}, {"WATCHDOG_USEC": "9" * 5_000}],
+    ids=["another process", "no number"],
+)
+def test_a_watchdog_that_is_not_meant(tmp_path: Path, manager: Manager, surroundings: dict[str, str]) -> None:
+    """WATCHDOG_PID names whom it is for; what can't be read is as if it were not there."""
+    server = start(tmp_path, manager, **surroundings)
     try:
         manager.expect("READY=1")
         assert server.terminate() == 0

@@ -150,7 +150,10 @@ def _as_text(path: Path, name: str, value: object) -> str:
         raise ConfigurationError(f"{path}: {name} takes one value or a list; it is a table.")
     if isinstance(value, bool):
         return "on" if value else "off"
-    return str(value)
+    try:
+        return str(value)
+    except ValueError:  # of thousands of digits
+        raise ConfigurationError(f"{path}: {name} is too large a number.") from None
 
 
 def _read_secret(path: Path, setting: Setting) -> str:

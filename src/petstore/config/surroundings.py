@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import msgspec
 
@@ -23,9 +24,10 @@ def read_surroundings() -> Surroundings:
     """As they are for this process. What can't be read is as if it were not there."""
     named = os.environ.get
     microseconds = named("WATCHDOG_USEC", "")
+    is_number = re.fullmatch("[0-9]{1,18}", microseconds, re.ASCII) is not None
     is_meant = named("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     return Surroundings(
         journal_stream=named("JOURNAL_STREAM", ""),
         notify_socket=named("NOTIFY_SOCKET", ""),
-        watchdog_seconds=int(microseconds) / 1_000_000 if is_meant and microseconds.isdecimal() else 0.0,
+        watchdog_seconds=int(microseconds) / 1_000_000 if is_meant and is_number else 0.0,
     )
