@@ -13,13 +13,13 @@ from typing import Any
 
 import uvloop
 
-from petstore.api.replies import Header, complete, make_reply
-from petstore.clock import SystemClock
-from petstore.keys import Grant
-from petstore.quota import BanPolicy, decide
-from petstore.serving.listener import prepare
-from petstore.serving.worker import BACKLOG, HttpServer, collect_garbage_seldom
-from petstore.usage import AccountWindows
+from petstore.api.pipeline.response import Header, complete, make_reply
+from petstore.core.clock import SystemClock
+from petstore.core.keys import Grant
+from petstore.core.limits.quota import BanPolicy, decide
+from petstore.core.limits.usage import AccountWindows
+from petstore.server.listener import prepare
+from petstore.server.worker import BACKLOG, HttpServer, collect_garbage_seldom
 
 
 class Plaintext:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import apsw
 
-from petstore.clock import SystemClock
-from petstore.keys import digest, display, mint
-from petstore.plans import QUOTA_MAX, resolve_plan
-from petstore.storage import StoreOptions, open_storage
+from petstore.core.clock import SystemClock
+from petstore.core.keys import digest, display, mint
+from petstore.core.limits.plans import QUOTA_MAX, resolve_plan
+from petstore.storage.backend import StoreOptions, open_storage
 
 CACHE = Path(__file__).parent / ".cache"
 _PETS = """

@@ -11,8 +11,8 @@ import pytest
 import uvloop
 
 from benchmarks.data import copy_of, database
-from petstore.clock import SystemClock
-from petstore.storage import Store, StoreOptions, open_storage
+from petstore.core.clock import SystemClock
+from petstore.storage.backend import Store, StoreOptions, open_storage
 
 ANIMALS = 1_000
 CALLS = 100

@@ -6,18 +6,18 @@ from typing import Any
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from petstore.api.head import read_request
-from petstore.api.routes import Route
-from petstore.clock import SystemClock
+from petstore.api.pipeline.request import read_request
+from petstore.api.pipeline.routing import Route
 from petstore.config.values import networks
-from petstore.keys import Grant
+from petstore.core.clock import SystemClock
+from petstore.core.keys import Grant
+from petstore.core.limits.quota import BanPolicy, decide
+from petstore.core.limits.usage import AccountWindows
 from petstore.ops.access_log import AccessEntry, AccessFormat
 from petstore.ops.incidents import Incidents
 from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
 from petstore.ops.observer import ApiObserver
-from petstore.quota import BanPolicy, decide
-from petstore.usage import AccountWindows
 
 NOW_MS = 1_800_000_030_000
 GRANT = Grant(1, 1, 10**12, 10**12)

@@ -6,13 +6,13 @@ import json
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from petstore.api.bodies import read_new_pet
-from petstore.api.replies import complete, make_reply, pets_body
-from petstore.decisions import Decision
-from petstore.keys import Grant
-from petstore.pets import NewPet, Pet, PetStatus
-from petstore.quota import BanPolicy, decide
-from petstore.usage import AccountWindows
+from petstore.api.pipeline.body import read_new_pet
+from petstore.api.pipeline.response import complete, make_reply, pets_body
+from petstore.core.keys import Grant
+from petstore.core.limits.decision import Decision
+from petstore.core.limits.quota import BanPolicy, decide
+from petstore.core.limits.usage import AccountWindows
+from petstore.core.pets import NewPet, Pet, PetStatus
 
 NOW_MS = 1_800_000_030_000
 GRANT = Grant(1, 1, 10**12, 10**12)

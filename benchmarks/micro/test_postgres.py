@@ -10,11 +10,11 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.micro.conftest import Loop
-from petstore.clock import SystemClock
-from petstore.keys import digest
-from petstore.pets import NewPet, PageQuery, PetStatus
-from petstore.plans import FREE
-from petstore.storage import Store, StoreOptions, open_storage
+from petstore.core.clock import SystemClock
+from petstore.core.keys import digest
+from petstore.core.limits.plans import FREE
+from petstore.core.pets import NewPet, PageQuery, PetStatus
+from petstore.storage.backend import Store, StoreOptions, open_storage
 from petstore.storage.postgres.pets import _PAGE_BY_STATUS
 from tests.support.postgres import fresh_database, run
 

@@ -11,16 +11,16 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.micro.conftest import Loop
 from petstore import config
-from petstore.api.gate import Gate
-from petstore.api.head import read_request
-from petstore.asgi import Application
-from petstore.clock import SystemClock
-from petstore.limiter.addresses import AddressLimiter
+from petstore.api.pipeline.gate import Gate
+from petstore.api.pipeline.request import read_request
+from petstore.core.clock import SystemClock
+from petstore.core.limits.quota import BanPolicy
+from petstore.core.limits.usage import UsageMeter
+from petstore.core.pets import NewPet, PageQuery, PetStatus
+from petstore.limiter.address_limiter import AddressLimiter
 from petstore.limiter.memory import MemoryLimiter
-from petstore.pets import NewPet, PageQuery, PetStatus
-from petstore.quota import BanPolicy
-from petstore.storage import Store
-from petstore.usage import UsageMeter
+from petstore.storage.backend import Store
+from petstore.wiring.asgi import Application
 
 GROUP = 64
 

@@ -11,10 +11,11 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.micro.conftest import Loop
-from petstore.clock import SystemClock
-from petstore.keys import Grant
-from petstore.limiter.connection import connect
-from petstore.limiter.scripts import (
+from petstore.core.clock import SystemClock
+from petstore.core.keys import Grant
+from petstore.core.limits.quota import BanPolicy
+from petstore.limiter.valkey.connection import connect
+from petstore.limiter.valkey.scripts import (
     CATALOGUE,
     CATALOGUE_WRITERS,
     EPOCH,
@@ -23,9 +24,8 @@ from petstore.limiter.scripts import (
     Scripts,
     command,
 )
-from petstore.limiter.shared import open_shared
-from petstore.limiter.url import parse_url
-from petstore.quota import BanPolicy
+from petstore.limiter.valkey.shared import open_shared
+from petstore.limiter.valkey.url import parse_url
 from tests.support.ledger import MemoryLedger
 from tests.support.valkey import PATIENT, emptied_url
 

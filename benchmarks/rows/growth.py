@@ -11,8 +11,8 @@ from benchmarks.data import database
 from benchmarks.interleaved import Plan, medians
 from benchmarks.load.closed import Load, run
 from benchmarks.report import Row
-from petstore.api import cursors
-from petstore.pets import PageQuery, PetStatus
+from petstore.api.pipeline import cursor
+from petstore.core.pets import PageQuery, PetStatus
 
 SIZES = (1_000, 100_000, 1_000_000)
 FULL_SIZES = (*SIZES, 10_000_000)
@@ -28,7 +28,7 @@ def _pages(animals: int, key: str, *, last: bool) -> tuple[str, ...]:
     window = range(1, 900) if not last else range(animals - 900, animals - 30)
     query = PageQuery(20, PetStatus.AVAILABLE)
     return tuple(
-        f"{LIST}&cursor={cursors.write(chosen.choice(window), query)}&n={number} {key}"
+        f"{LIST}&cursor={cursor.write(chosen.choice(window), query)}&n={number} {key}"
         for number in range(_PAGES)
     )
 

@@ -14,8 +14,8 @@ from benchmarks.data import copy_of, database
 from benchmarks.interleaved import Plan, medians, medians_over_starts
 from benchmarks.load.closed import Load, run
 from benchmarks.report import Row
-from petstore.api import cursors
-from petstore.pets import PageQuery, PetStatus
+from petstore.api.pipeline import cursor
+from petstore.core.pets import PageQuery, PetStatus
 
 ANIMALS = 300_000
 LIST = "/v1/pets?limit=20&status=available"
@@ -37,7 +37,7 @@ def random_pages(key: str) -> tuple[str, ...]:
     query = PageQuery(20, PetStatus.AVAILABLE)
     ids = list(range(1, ANIMALS - 30))
     random.Random(1).shuffle(ids)
-    return tuple(f"{LIST}&cursor={cursors.write(after, query)} {key}" for after in ids)
+    return tuple(f"{LIST}&cursor={cursor.write(after, query)} {key}" for after in ids)
 
 
 class Writing:

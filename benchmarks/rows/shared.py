@@ -22,7 +22,8 @@ from benchmarks.machine import cores
 from benchmarks.report import Row
 from benchmarks.rows.reads import ANIMALS, LIST, page_bytes, random_pages
 from benchmarks.rows.writes import post
-from petstore import config, opening
+from petstore import config
+from petstore.wiring import administration
 from tools.cluster import parts
 
 _TARGET = ">= 0.12 for each worker"
@@ -55,7 +56,7 @@ def backing(folder: Path) -> Iterator[Backing]:
             started.callback(part.stop)
             os.sched_setaffinity(part.child.pid, cores()[1])
         urls = [part.url_file.read_text(encoding="utf-8") for part in (postgres, valkey)]
-        opening.copy_database(
+        administration.copy_database(
             config.load({}), f"sqlite:///{copy_of(source, folder)}", urls[0], lambda _: None, lambda _: None
         )
         yield Backing(

@@ -10,10 +10,10 @@ import socket
 import libvalkey
 import msgspec
 
-from petstore.keys import Grant
-from petstore.limiter.scripts import CATALOGUE, CATALOGUE_WRITERS, EPOCH, Scripts, command
-from petstore.limiter.valkey import _NOT_KEPT, _Calls
-from petstore.quota import BanPolicy
+from petstore.core.keys import Grant
+from petstore.core.limits.quota import BanPolicy
+from petstore.limiter.valkey.limiter import _NOT_KEPT, _Calls
+from petstore.limiter.valkey.scripts import CATALOGUE, CATALOGUE_WRITERS, EPOCH, Scripts, command
 from tests.support.valkey import ValkeyServer
 
 _EPOCH = b"%d" % 10**15  # as long as a real one

@@ -8,18 +8,18 @@ from contextlib import contextmanager
 from benchmarks.scale.process import Process
 from benchmarks.scale.store import SimulatedStore
 from benchmarks.scale.valkey import SimulatedValkey
-from petstore.api.gate import Gate
-from petstore.api.head import Request
-from petstore.api.kept import KeptPages
-from petstore.api.replies import Reply
-from petstore.decisions import Decision
-from petstore.keys import Grant
-from petstore.limiter import valkey as limiter_module
+from petstore.api.pipeline.cache import KeptPages
+from petstore.api.pipeline.gate import Gate
+from petstore.api.pipeline.request import Request
+from petstore.api.pipeline.response import Reply
+from petstore.core.keys import Grant
+from petstore.core.limits.decision import Decision
+from petstore.core.limits.quota import BanPolicy
+from petstore.core.versions import NoVersions, Version, Versions
 from petstore.limiter.memory import MemoryLimiter
-from petstore.limiter.publisher import ValkeyPublisher
-from petstore.limiter.share import LocalShare
-from petstore.quota import BanPolicy
-from petstore.versions import NoVersions, Version, Versions
+from petstore.limiter.valkey import limiter as limiter_module
+from petstore.limiter.valkey.fallback import LocalShare
+from petstore.limiter.valkey.publisher import ValkeyPublisher
 
 
 class _Unmarked(ValkeyPublisher):

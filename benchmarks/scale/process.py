@@ -15,22 +15,22 @@ from benchmarks.scale.network import Delays
 from benchmarks.scale.store import SimulatedStore
 from benchmarks.scale.virtual import EPOCH_MS, VirtualClock, VirtualLoop
 from petstore.api.deprecation import Deprecation
-from petstore.api.gate import Gate
-from petstore.api.head import Request
 from petstore.api.pets import PetOperations
-from petstore.api.replies import Reply
-from petstore.errors import PetstoreError
-from petstore.limiter.addresses import AddressLimiter
-from petstore.limiter.link import Link
-from petstore.limiter.observer import NoObserver
-from petstore.limiter.publisher import ValkeyPublisher
-from petstore.limiter.scripts import Scripts
-from petstore.limiter.share import LocalShare
-from petstore.limiter.url import ValkeyUrl
-from petstore.limiter.valkey import ValkeyLimiter
+from petstore.api.pipeline.gate import Gate
+from petstore.api.pipeline.request import Request
+from petstore.api.pipeline.response import Reply
+from petstore.core.errors import PetstoreError
+from petstore.core.limits.quota import BanPolicy, Limiter
+from petstore.core.limits.usage import UsageMeter
+from petstore.limiter.address_limiter import AddressLimiter
+from petstore.limiter.valkey.client import Link
+from petstore.limiter.valkey.fallback import LocalShare
+from petstore.limiter.valkey.limiter import ValkeyLimiter
+from petstore.limiter.valkey.observer import NoObserver
+from petstore.limiter.valkey.publisher import ValkeyPublisher
+from petstore.limiter.valkey.scripts import Scripts
+from petstore.limiter.valkey.url import ValkeyUrl
 from petstore.ops.journal import Journal
-from petstore.quota import BanPolicy, Limiter
-from petstore.usage import UsageMeter
 
 _REMOVAL = 1_922_400_000
 
@@ -57,7 +57,7 @@ class _Observer(NoObserver):
 
 
 class Process:
-    """Built as bootstrap.py does it."""
+    """Built as wiring/service.py does it."""
 
     def __init__(
         self, number: int, loop: VirtualLoop, store: SimulatedStore, policy: BanPolicy, processes: int

@@ -17,13 +17,13 @@ import asyncpg
 import msgspec
 import uvloop
 
-from petstore.clock import SystemClock
-from petstore.keys import digest
-from petstore.pets import NewPet, PageQuery
-from petstore.plans import FREE
-from petstore.quota import LimiterState
-from petstore.storage import StoreOptions, open_shared_storage
-from petstore.usage import AccountWindows, DailyUsage, UsageChanges
+from petstore.core.clock import SystemClock
+from petstore.core.keys import digest
+from petstore.core.limits.plans import FREE
+from petstore.core.limits.quota import LimiterState
+from petstore.core.limits.usage import AccountWindows, DailyUsage, UsageChanges
+from petstore.core.pets import NewPet, PageQuery
+from petstore.storage.backend import StoreOptions, open_shared_storage
 from tests.support.postgres import PostgresServer
 
 _ANIMALS = 100_000

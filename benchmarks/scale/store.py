@@ -13,13 +13,13 @@ import msgspec
 
 from benchmarks.scale.network import Delays
 from benchmarks.scale.virtual import VirtualLoop
-from petstore.keys import Grant, digest, mint
-from petstore.limiter.seeds import later_windows
-from petstore.pets import Page, PageQuery, Pet, PetStatus
-from petstore.plans import QUOTA_MAX, STANDARD_PLANS, Plan
-from petstore.quota import KeyStanding, LimiterState
-from petstore.usage import AccountWindows, UsageChanges
-from petstore.versions import Publisher
+from petstore.core.keys import Grant, digest, mint
+from petstore.core.limits.plans import QUOTA_MAX, STANDARD_PLANS, Plan
+from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.usage import AccountWindows, UsageChanges
+from petstore.core.pets import Page, PageQuery, Pet, PetStatus
+from petstore.core.versions import Publisher
+from petstore.limiter.valkey.recovery import later_windows
 
 _FAR_MS = 4_000_000_000_000
 # The last one's day is short, so that it is used up within a run.

@@ -14,11 +14,11 @@ import libvalkey
 
 from benchmarks.scale.network import Delays, Pipe
 from benchmarks.scale.virtual import EPOCH_MS, VirtualLoop
-from petstore.keys import Grant
-from petstore.limiter.scripts import CATALOGUE, CATALOGUE_WRITERS, KEYRING, KEYRING_WRITERS, Scripts
-from petstore.limiter.seeds import later_windows
-from petstore.quota import BanPolicy, KeyStanding, decide
-from petstore.usage import DAY_MS, MINUTE_MS, AccountWindows
+from petstore.core.keys import Grant
+from petstore.core.limits.quota import BanPolicy, KeyStanding, decide
+from petstore.core.limits.usage import DAY_MS, MINUTE_MS, AccountWindows
+from petstore.limiter.valkey.recovery import later_windows
+from petstore.limiter.valkey.scripts import CATALOGUE, CATALOGUE_WRITERS, KEYRING, KEYRING_WRITERS, Scripts
 
 _OUTCOMES = {(True, False): 2, (False, False): 3, (False, True): 4}
 

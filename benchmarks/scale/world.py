@@ -18,13 +18,13 @@ from benchmarks.scale.process import Notes, Process
 from benchmarks.scale.store import Costs, SimulatedStore
 from benchmarks.scale.valkey import SimulatedValkey
 from benchmarks.scale.virtual import VirtualLoop
-from petstore.limiter.link import Link
-from petstore.limiter.observer import NoObserver
-from petstore.limiter.publisher import PatientPublisher
-from petstore.limiter.scripts import Scripts
-from petstore.limiter.url import ValkeyUrl
-from petstore.limiter.valkey import LEASE_SECONDS
-from petstore.quota import BanPolicy
+from petstore.core.limits.quota import BanPolicy
+from petstore.limiter.valkey.client import Link
+from petstore.limiter.valkey.limiter import LEASE_SECONDS
+from petstore.limiter.valkey.observer import NoObserver
+from petstore.limiter.valkey.publisher import PatientPublisher
+from petstore.limiter.valkey.scripts import Scripts
+from petstore.limiter.valkey.url import ValkeyUrl
 
 _SNAPSHOT_AGE = 10.0  # seconds
 _COMMAND_LINE = "command-line"

@@ -14,8 +14,8 @@ from typing import Any
 import apsw
 
 from petstore import config
-from petstore.asgi import Application
-from petstore.errors import CATALOGUE
+from petstore.core.errors import CATALOGUE
+from petstore.wiring.asgi import Application
 from tests.api import contract
 from tests.support.clock import ManualClock
 from tests.support.service import Answer, Pairs, Shop, call, open_shop

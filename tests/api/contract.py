@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from petstore.api.openapi import OpenApiDocument
+from petstore.api.openapi.document import OpenApiDocument
 
 # Said by the protocol or by the browser's rules, not by the operation.
 _UNDECLARED = {"content-type", "content-length", "vary"}

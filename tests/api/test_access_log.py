@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import structlog
 
-from petstore.keys import mint
+from petstore.core.keys import mint
 from petstore.ops import logs
 from tests.support.service import Shop, open_shop
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from petstore.keys import KEY_PATTERN
+from petstore.core.keys import KEY_PATTERN
 from tests.api.checks import CheckedShop, outsider, settle
 
 SECRET_FREE = "The API key is missing or invalid; send it as 'Authorization: Bearer <API_KEY>'."

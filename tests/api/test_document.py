@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from petstore.api import bodies, head
 from petstore.api.app import PREFIX
 from petstore.api.deprecation import DEPRECATED_AT
-from petstore.api.openapi import INTERFACE_VERSION
+from petstore.api.openapi.document import INTERFACE_VERSION
+from petstore.api.pipeline import body, request
 from petstore.config import PUBLISHED_REMOVAL
-from petstore.errors import CATALOGUE
-from petstore.pets import IDS_MAX, INT64_MAX, INT64_MIN, NAME_MAX_CHARACTERS, PetStatus
+from petstore.core.errors import CATALOGUE
+from petstore.core.pets import IDS_MAX, INT64_MAX, INT64_MIN, NAME_MAX_CHARACTERS, PetStatus
 from tests.api import contract
 from tests.api.checks import CheckedShop
 
@@ -208,7 +208,7 @@ class TestNumbers:
     def test_sizes(self) -> None:
         """In the descriptions and in the example messages."""
         text = json.dumps(contract.document())
-        for number in (bodies.BODY_MAX_BYTES, head.HEAD_MAX_BYTES, head.TARGET_MAX_BYTES):
+        for number in (body.BODY_MAX_BYTES, request.HEAD_MAX_BYTES, request.TARGET_MAX_BYTES):
             assert f"{number} bytes" in text
             assert f"{number // 1024} KiB" in text
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from petstore.keys import digest, mint
+from petstore.core.keys import digest, mint
 from tests.api.checks import CheckedShop, outsider
 
 TARGETS = ["/v1/pets", "/v1/pets?limit=100", "/v1/pets?status=available", "/v1/pets?id=1", "/v1/pets/1"]
@@ -65,7 +65,7 @@ class TestPages:
 
     async def test_changes_of_status_by_the_staff(self, shop: CheckedShop) -> None:
         """What the command line does through the store."""
-        from petstore.pets import PetStatus
+        from petstore.core.pets import PetStatus
 
         await shop.post({"name": "Rex", "categoryId": 1})
         for status in (PetStatus.PENDING, PetStatus.SOLD, PetStatus.AVAILABLE):
@@ -155,7 +155,7 @@ class TestKeys:
 
     async def test_another_process_that_is_the_same_service(self, shop: CheckedShop, tmp_path: Path) -> None:
         """A second store on the file, as the command line opens it."""
-        from petstore.storage import StoreOptions, open_storage
+        from petstore.storage.backend import StoreOptions, open_storage
 
         beside = open_storage(f"sqlite:///{shop.path}", shop.clock, StoreOptions())
         try:

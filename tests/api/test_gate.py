@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from petstore.api.gate import Gate
-from petstore.api.head import Request, read_request
-from petstore.errors import Unauthorized
-from petstore.keys import Grant, digest, mint
-from petstore.limiter.addresses import AddressLimiter
+from petstore.api.pipeline.gate import Gate
+from petstore.api.pipeline.request import Request, read_request
+from petstore.core.errors import Unauthorized
+from petstore.core.keys import Grant, digest, mint
+from petstore.core.limits.quota import BanPolicy
+from petstore.core.limits.usage import UsageMeter
+from petstore.core.versions import Version, Versions
+from petstore.limiter.address_limiter import AddressLimiter
 from petstore.limiter.memory import MemoryLimiter
-from petstore.quota import BanPolicy
-from petstore.usage import UsageMeter
-from petstore.versions import Version, Versions
 from tests.support.clock import ManualClock
 from tests.support.versions import SteeredVersions
 

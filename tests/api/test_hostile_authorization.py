@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from petstore.keys import mint
+from petstore.core.keys import mint
 from tests.api.checks import CheckedShop
 
 MESSAGE = "The API key is missing or invalid; send it as 'Authorization: Bearer <API_KEY>'."

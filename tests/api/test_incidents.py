@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import pytest
 from structlog.testing import capture_logs
 
-from petstore.errors import StoreUnavailable
+from petstore.core.errors import StoreUnavailable
 from tests.api.checks import CheckedShop
 from tests.api.test_bans import provoke
 

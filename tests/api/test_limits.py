@@ -227,7 +227,7 @@ class TestPlanChange:
 
     async def test_upgrade(self, shop: CheckedShop) -> None:
         """A refused client goes on at once after the upgrade."""
-        from petstore.plans import PRO
+        from petstore.core.limits.plans import PRO
 
         key, _ = await shop.open_account("a", "free")
         await take(shop, key, 60)
@@ -238,7 +238,7 @@ class TestPlanChange:
 
     async def test_downgrade(self, shop: CheckedShop) -> None:
         """A lowered limit leaves nothing, never less than nothing."""
-        from petstore.plans import FREE
+        from petstore.core.limits.plans import FREE
 
         key, _ = await shop.open_account("a", "pro")
         await take(shop, key, 100)

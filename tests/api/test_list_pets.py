@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from petstore.pets import NewPet
+from petstore.core.pets import NewPet
 from tests.api.checks import CheckedShop
 
 MAX = 2**63 - 1

@@ -14,9 +14,9 @@ import pytest
 import structlog
 
 from petstore import config
-from petstore.asgi import Application
 from petstore.ops import logs
 from petstore.ops.journal import Journal
+from petstore.wiring.asgi import Application
 from tests.support.clock import ManualClock
 from tests.support.postgres import fresh_database
 from tests.support.service import open_shop
@@ -74,10 +74,10 @@ class TestUnexpectedErrors:
     @pytest.mark.parametrize(
         ("broken", "target"),
         [
-            ("petstore.api.requests.read_page_query", "/v1/pets?limit=3"),
+            ("petstore.api.pets.read_page_query", "/v1/pets?limit=3"),
             ("petstore.storage.postgres.database.Database.fetch_row", "/v1/pets/1"),
-            ("petstore.limiter.valkey.ValkeyLimiter.take", "/v1/pets"),
-            ("petstore.web.pages.Pages._page", "/docs"),
+            ("petstore.limiter.valkey.limiter.ValkeyLimiter.take", "/v1/pets"),
+            ("petstore.site.pages.Pages._page", "/docs"),
         ],
         ids=["handler", "store", "limiter", "site"],
     )
@@ -127,7 +127,7 @@ class TestUnexpectedErrors:
         log_format: str,
     ) -> None:
         """What is handed from function to function then are the settings, with both passwords."""
-        monkeypatch.setattr("petstore.bootstrap.open_counting", fail)
+        monkeypatch.setattr("petstore.wiring.service.open_counting", fail)
         given = {f"PETSTORE_{name.upper()}": text for name, text in settings.items()}
         loaded = config.load(given | {"PETSTORE_LOG_FORMAT": log_format})
         assert not await Application(loaded, ManualClock()).try_to_start()

@@ -11,12 +11,13 @@ from time import monotonic
 import pytest
 import structlog
 
-from petstore import config, counting
-from petstore.asgi import Application
-from petstore.errors import StoreUnavailable
+from petstore import config
+from petstore.core.errors import StoreUnavailable
 from petstore.ops import log_writers, logs
 from petstore.ops.access_log import AccessEntry, AccessFormat
 from petstore.ops.log_writers import LogWriter
+from petstore.wiring import counting
+from petstore.wiring.asgi import Application
 from tests.support.clock import ManualClock
 from tests.support.service import open_shop
 from tests.support.waiting import wait_for

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from petstore.errors import StoreUnavailable
+from petstore.core.errors import StoreUnavailable
 from petstore.ops.counts import CAUSES, STATUSES, WINDOWS
 from tests.api.contract import document
 from tests.support.clock import ManualClock

@@ -16,13 +16,13 @@ import msgspec
 import pytest
 
 from petstore import config
-from petstore.asgi import Application
-from petstore.clock import SystemClock
-from petstore.limiter import publisher, shared
-from petstore.opening import store_for_command
-from petstore.pets import NewPet, PetStatus
-from petstore.plans import resolve_plan
-from petstore.storage import Store
+from petstore.core.clock import SystemClock
+from petstore.core.limits.plans import resolve_plan
+from petstore.core.pets import NewPet, PetStatus
+from petstore.limiter.valkey import publisher, shared
+from petstore.storage.backend import Store
+from petstore.wiring.administration import store_for_command
+from petstore.wiring.asgi import Application
 from tests.support.postgres import fresh_database
 from tests.support.service import Answer, Shop
 from tests.support.valkey import Client, ValkeyServer
@@ -323,7 +323,7 @@ class TestAnOutage:
         async def sleep(seconds: float) -> None:
             slept.append(seconds)
 
-        monkeypatch.setattr("petstore.opening.asyncio.sleep", sleep)
+        monkeypatch.setattr("petstore.wiring.administration.asyncio.sleep", sleep)
         async with command(settings, said) as store:
             await store.keys.revoke(pair.one.key_id)
         monkeypatch.undo()
@@ -341,7 +341,7 @@ class TestAnOutage:
         async def sleep(seconds: float) -> None:
             slept.append(seconds)
 
-        monkeypatch.setattr("petstore.opening.asyncio.sleep", sleep)
+        monkeypatch.setattr("petstore.wiring.administration.asyncio.sleep", sleep)
         async with command(settings, said) as store:
             await store.keys.revoke(pair.one.key_id)
         assert slept == [5.0]

@@ -16,9 +16,10 @@ import schemathesis
 from hypothesis import settings
 from schemathesis.config import SchemathesisConfig
 
-from petstore.api import cursors, requests
-from petstore.asgi import Application
-from petstore.errors import InvalidParameter
+from petstore.api.pipeline import query
+from petstore.api.pipeline.cursor import write as write_cursor
+from petstore.core.errors import InvalidParameter
+from petstore.wiring.asgi import Application
 from tests.api import contract
 from tests.api.checks import application_for, open_checked
 from tests.support.clock import ManualClock
@@ -98,10 +99,10 @@ def _speak_as_a_client(case: schemathesis.Case) -> None:
     if isinstance(cursor, str) and len(cursor) == 16 and cursor.isascii():
         filters = {name: value for name, value in case.query.items() if name != "cursor"}
         try:
-            page = requests.read_page_query(urlencode(filters, doseq=True).encode("ascii"))
+            page = query.read_page_query(urlencode(filters, doseq=True).encode("ascii"))
         except InvalidParameter:
             return
-        case.query["cursor"] = cursors.write(1, page)
+        case.query["cursor"] = write_cursor(1, page)
 
 
 def _check(case: schemathesis.Case, authorized: dict[str, str]) -> None:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from petstore.errors import PetstoreError
-from petstore.pets import PetStatus
+from petstore.core.errors import PetstoreError
+from petstore.core.pets import PetStatus
 from tests.support.clock import ManualClock
 from tests.support.postgres import fresh_database
 from tests.support.service import Answer, Shop, open_shop

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from petstore.usage import DailyUsage
+from petstore.core.limits.usage import DailyUsage
 from tests.api.checks import CheckedShop
 
 DAY_MS = 86_400_000

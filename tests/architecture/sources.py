@@ -17,7 +17,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Module:
-    """One file of the program; `area` is the first part of its name below `petstore`."""
+    """One file of the program."""
 
     name: str
     path: Path
@@ -25,20 +25,21 @@ class Module:
     tree: ast.Module
 
     @property
-    def area(self) -> str:
-        return self.name.split(".")[1] if "." in self.name else "petstore"
+    def is_core(self) -> bool:
+        """Pure rules: a module below `petstore.core`."""
+        return is_in(self.name, "core")
 
     @property
-    def is_core(self) -> bool:
-        """A module for a word of the business: directly below `petstore`, and none of those that join."""
-        return self.area in CORE
+    def is_storage(self) -> bool:
+        return is_in(self.name, "storage")
 
     def __str__(self) -> str:
         return str(self.path.relative_to(ROOT))
 
 
-EDGES = {"storage", "limiter", "api", "web", "ops", "serving", "cli"}
-JOINING = {"petstore", "config", "build", "opening", "migrating", "starting", "counting", "bootstrap", "asgi"}
+def is_in(name: str, area: str) -> bool:
+    """Whether a full name is that of an area, a path of names below `petstore`, or lies in it."""
+    return f"{name}.".startswith(f"petstore.{area}." if area else "petstore.")
 
 
 @cache
@@ -56,13 +57,6 @@ def modules() -> tuple[Module, ...]:
 @cache
 def names() -> frozenset[str]:
     return frozenset(module.name for module in modules())
-
-
-CORE = frozenset(
-    path.stem
-    for path in (SOURCE / "petstore").glob("*.py")
-    if path.stem not in JOINING and path.stem != "__init__"
-)
 
 
 def imports(module: Module) -> Iterator[tuple[str, int]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import petstore
 from tests.architecture.sources import ROOT, SOURCE, tracked
 
-VENDORED = SOURCE / "petstore" / "web" / "static" / "swagger-ui"
+VENDORED = SOURCE / "petstore" / "site" / "static" / "swagger-ui"
 
 # In parts, so that this file does not name what it forbids.
 PACKAGE_HOSTS = tuple(
@@ -82,7 +82,7 @@ class TestVersion:
 
     def test_the_openapi_document_knows_it(self) -> None:
         """`info.version` is the interface's own, 1.x for as long as the path says /v1."""
-        text = (SOURCE / "petstore" / "api" / "openapi.yaml").read_text(encoding="utf-8")
+        text = (SOURCE / "petstore" / "api" / "openapi" / "openapi.yaml").read_text(encoding="utf-8")
         version = re.search(r"^  version: *['\"]?([0-9.]+)", text, re.M)
         assert version is not None, "write info.version into openapi.yaml"
         assert version[1].split(".")[0] == "1"
@@ -155,7 +155,7 @@ class TestWhatIsCommitted:
 
     def test_no_file_holds_a_key(self) -> None:
         """Keys in documents are shortened with an ellipsis, or fail their checksum."""
-        from petstore.keys import KEY_PATTERN, is_wellformed
+        from petstore.core.keys import KEY_PATTERN, is_wellformed
 
         faults = [
             f"{path}: {found[0][:14]}…"

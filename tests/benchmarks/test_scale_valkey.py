@@ -10,8 +10,10 @@ import pytest
 from benchmarks.scale.network import Delays
 from benchmarks.scale.valkey import SimulatedValkey
 from benchmarks.scale.virtual import VirtualLoop
-from petstore.keys import Grant
-from petstore.limiter.scripts import (
+from petstore.core.keys import Grant
+from petstore.core.limits.quota import BanPolicy
+from petstore.limiter.valkey.limiter import _Calls
+from petstore.limiter.valkey.scripts import (
     CATALOGUE,
     CATALOGUE_WRITERS,
     EPOCH,
@@ -21,8 +23,6 @@ from petstore.limiter.scripts import (
     Scripts,
     command,
 )
-from petstore.limiter.valkey import _Calls
-from petstore.quota import BanPolicy
 from tests.support.clock import ManualClock
 from tests.support.valkey import Client, SteeredTime, emptied_url, steered_scripts
 

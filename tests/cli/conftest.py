@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from petstore.cli.context import Session, with_store
 from petstore.cli.main import petstore
-from petstore.cli.running import Session, with_store
-from petstore.opening import Store
+from petstore.wiring.administration import Store
 from tests.support.clock import ManualClock
 
 

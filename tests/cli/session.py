@@ -15,10 +15,10 @@ from types import SimpleNamespace
 
 from click.testing import CliRunner
 
+from petstore.cli.context import Session, with_store
 from petstore.cli.main import petstore
-from petstore.cli.running import Session, with_store
-from petstore.quota import KeyStanding, LimiterState
-from petstore.usage import DAY_MS, AccountWindows, DailyUsage, UsageChanges
+from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.usage import DAY_MS, AccountWindows, DailyUsage, UsageChanges
 from tests.support.clock import ManualClock
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "cli.md"

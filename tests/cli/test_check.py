@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from petstore.keys import mint
+from petstore.core.keys import mint
 from tests.cli.conftest import Cli
 from tests.cli.test_keys import ban
 

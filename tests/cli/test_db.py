@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from petstore import config
-from petstore.starting import lock_for_serving
+from petstore.wiring.starting import lock_for_serving
 from tests.cli.conftest import Cli
 from tests.support.rights import without_rights
 from tests.support.server import PROGRAM, environment

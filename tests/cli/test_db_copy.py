@@ -10,13 +10,13 @@ import apsw
 import pytest
 
 from petstore import config
-from petstore.opening import Store
-from petstore.pets import Idempotency, NewPet
-from petstore.quota import KeyStanding, LimiterState
-from petstore.starting import lock_for_serving
+from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.usage import AccountWindows, DailyUsage, UsageChanges
+from petstore.core.pets import Idempotency, NewPet
 from petstore.storage import copying
 from petstore.storage.postgres import copying as postgres
-from petstore.usage import AccountWindows, DailyUsage, UsageChanges
+from petstore.wiring.administration import Store
+from petstore.wiring.starting import lock_for_serving
 from tests.cli.conftest import Cli
 from tests.support.postgres import fresh_database, run
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from petstore.keys import is_wellformed
-from petstore.quota import KeyStanding, LimiterState
-from petstore.usage import DailyUsage, UsageChanges
+from petstore.core.keys import is_wellformed
+from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.usage import DailyUsage, UsageChanges
 from tests.cli.conftest import Cli
 
 

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from petstore.cli.main import petstore
-from petstore.pets import TRANSITIONS, PetStatus
+from petstore.core.pets import TRANSITIONS, PetStatus
 from tests.cli.conftest import Cli
 
 

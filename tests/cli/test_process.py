@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from petstore.keys import is_wellformed
+from petstore.core.keys import is_wellformed
 from tests.support.server import PROGRAM, Server, environment, running_server
 
 pytestmark = pytest.mark.e2e

@@ -9,11 +9,12 @@ import click
 import pytest
 import yaml
 
-from petstore import __version__, build, opening
+from petstore import __version__
 from petstore.cli import main as console_script
 from petstore.cli.groups import Family, explain
 from petstore.cli.main import COMMANDS, petstore
-from petstore.errors import StoreUnavailable
+from petstore.core.errors import StoreUnavailable
+from petstore.wiring import administration, build
 from tests.cli.conftest import Cli
 
 
@@ -102,7 +103,7 @@ class TestErrors:
         def busy(*_: object) -> None:
             raise StoreUnavailable("The store is busy with other writes; try again shortly.")
 
-        monkeypatch.setattr(opening, "open_store", busy)
+        monkeypatch.setattr(administration, "open_store", busy)
         assert "busy" in shop.refused(75, "accounts", "list")
 
     def test_failure_of_the_system_is_one_line(self, shop: Cli, monkeypatch: pytest.MonkeyPatch):
@@ -111,7 +112,7 @@ class TestErrors:
         def denied(*_: object) -> None:
             raise PermissionError(13, "Permission denied", "/var/lib/petstore.db")
 
-        monkeypatch.setattr(opening, "open_store", denied)
+        monkeypatch.setattr(administration, "open_store", denied)
         assert shop.refused(1, "accounts", "list") == "petstore: /var/lib/petstore.db: Permission denied.\n"
 
     def test_message_of_several_lines_becomes_one(self, capsys: pytest.CaptureFixture[str]):
@@ -125,7 +126,7 @@ class TestErrors:
         def interrupt(*_: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(opening, "database_path", interrupt)
+        monkeypatch.setattr(administration, "database_path", interrupt)
         result = cli.run("accounts", "list")
         assert (result.exit_code, result.output) == (130, "\n")
 
@@ -135,7 +136,7 @@ class TestErrors:
         def broken(*_: object) -> None:
             raise ZeroDivisionError
 
-        monkeypatch.setattr(opening, "database_path", broken)
+        monkeypatch.setattr(administration, "database_path", broken)
         with pytest.raises(ZeroDivisionError):
             cli.run("accounts", "list")
 

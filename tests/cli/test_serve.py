@@ -18,11 +18,11 @@ from structlog.testing import capture_logs
 
 from petstore import config
 from petstore.cli.parent import Serving
-from petstore.errors import ConfigurationError
-from petstore.keys import KEY_PATTERN
-from petstore.opening import open_shared_store
+from petstore.core.errors import ConfigurationError
+from petstore.core.keys import KEY_PATTERN
 from petstore.ops import logs
-from petstore.starting import lock_for_serving
+from petstore.wiring.administration import open_shared_store
+from petstore.wiring.starting import lock_for_serving
 from tests.cli.conftest import Cli
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
@@ -62,7 +62,7 @@ def started(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str
 def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Events]:
     """The events that the parent logs."""
     output = logs.Output(descriptor=-1, as_json=True, is_journal=False)
-    monkeypatch.setattr("petstore.bootstrap.start_log_of_parent", lambda _settings: output)
+    monkeypatch.setattr("petstore.wiring.service.start_log_of_parent", lambda _settings: output)
     with capture_logs() as events:
         yield events
 
@@ -97,7 +97,7 @@ class TestFirstStart:
         async def was_empty(_store: object) -> bool:
             return True
 
-        monkeypatch.setattr("petstore.storage.sqlite.store.SqliteStore.is_empty", was_empty)
+        monkeypatch.setattr("petstore.storage.sqlite.backend.SqliteStore.is_empty", was_empty)
         result = cli.run("serve")
         assert (result.exit_code, len(started)) == (0, 1)
         assert KEY_PATTERN.search(result.stderr) is None

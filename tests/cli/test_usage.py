@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from petstore.quota import LimiterState
-from petstore.usage import DAY_MS, AccountWindows, DailyUsage, UsageChanges
+from petstore.core.limits.quota import LimiterState
+from petstore.core.limits.usage import DAY_MS, AccountWindows, DailyUsage, UsageChanges
 from tests.cli.conftest import Cli
 from tests.cli.test_keys import ban
 

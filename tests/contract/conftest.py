@@ -15,14 +15,14 @@ from typing import Protocol
 import apsw
 import pytest
 
-from petstore.decisions import Decision
-from petstore.keys import Grant
+from petstore.core.keys import Grant
+from petstore.core.limits.decision import Decision
+from petstore.core.limits.quota import BanPolicy, Limiter, SharedLedger
+from petstore.core.limits.usage import UsageChanges
 from petstore.limiter.memory import MemoryLimiter
-from petstore.limiter.shared import SharedCounters, open_shared
-from petstore.quota import BanPolicy, Limiter, SharedLedger
-from petstore.storage import Store, StoreOptions, open_storage
-from petstore.storage.postgres.store import PostgresStore
-from petstore.usage import UsageChanges
+from petstore.limiter.valkey.shared import SharedCounters, open_shared
+from petstore.storage.backend import Store, StoreOptions, open_storage
+from petstore.storage.postgres.backend import PostgresStore
 from tests.support import pgbouncer
 from tests.support.clock import ManualClock
 from tests.support.ledger import MemoryLedger

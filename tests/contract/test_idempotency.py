@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from petstore.errors import IdempotencyKeyInUse, IdempotencyKeyReused
-from petstore.pets import Created, Idempotency, NewPet, PageQuery, PetStatus
-from petstore.plans import FREE
-from petstore.storage import Store
+from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused
+from petstore.core.limits.plans import FREE
+from petstore.core.pets import Created, Idempotency, NewPet, PageQuery, PetStatus
+from petstore.storage.backend import Store
 from tests.contract.conftest import Backend
 from tests.support.clock import ManualClock
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from petstore.errors import StoreUnavailable
-from petstore.keys import Grant
+from petstore.core.errors import StoreUnavailable
+from petstore.core.keys import Grant
+from petstore.core.limits.quota import BanPolicy, LimiterState
+from petstore.core.limits.usage import UsageChanges, UsageMeter
 from petstore.limiter.memory import MemoryLimiter
 from petstore.ops import journal
 from petstore.ops.journal import Journal
-from petstore.quota import BanPolicy, LimiterState
-from petstore.usage import UsageChanges, UsageMeter
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
 from tests.support.service import open_shop

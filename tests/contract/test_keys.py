@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from petstore.errors import Conflict, NotFound
-from petstore.keys import Account, ApiKey, Grant, digest, is_wellformed
-from petstore.plans import FREE, PRO, Plan
-from petstore.quota import KeyStanding, LimiterState
-from petstore.storage import Store
-from petstore.usage import UsageChanges
+from petstore.core.errors import Conflict, NotFound
+from petstore.core.keys import Account, ApiKey, Grant, digest, is_wellformed
+from petstore.core.limits.plans import FREE, PRO, Plan
+from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.usage import UsageChanges
+from petstore.storage.backend import Store
 from tests.contract.conftest import Backend
 from tests.support.clock import ManualClock
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from petstore.keys import Grant
-from petstore.plans import resolve_plan
-from petstore.quota import BanPolicy
-from petstore.storage import Store, StoreOptions, open_storage
+from petstore.core.keys import Grant
+from petstore.core.limits.plans import resolve_plan
+from petstore.core.limits.quota import BanPolicy
+from petstore.storage.backend import Store, StoreOptions, open_storage
 from tests.contract.conftest import LIMITERS, LimiterBackend
 from tests.support.clock import ManualClock
 from tests.support.histories import ACCOUNT_OF_KEY, POLICY, Event, compare, histories, telling

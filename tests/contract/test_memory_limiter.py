@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from petstore.keys import Grant
-from petstore.limiter import addresses
-from petstore.limiter.addresses import AddressLimiter, bucket_name
+from petstore.core.keys import Grant
+from petstore.core.limits.quota import BanPolicy, KeyStanding, LimiterState
+from petstore.core.limits.usage import AccountWindows
+from petstore.core.versions import Versions
+from petstore.limiter import address_limiter
+from petstore.limiter.address_limiter import AddressLimiter, bucket_name
 from petstore.limiter.memory import MemoryLimiter
-from petstore.quota import BanPolicy, KeyStanding, LimiterState
-from petstore.usage import AccountWindows
-from petstore.versions import Versions
 from tests.support.clock import ManualClock
 from tests.support.versions import SteeredVersions
 
@@ -112,7 +112,7 @@ class TestAddresses:
         self, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """What counts is when the current window opened: others can't push a used-up one out by their age."""
-        monkeypatch.setattr(addresses, "_REMEMBERED", 3)
+        monkeypatch.setattr(address_limiter, "_REMEMBERED", 3)
         limiter = AddressLimiter(clock, 1)
         for address in ("192.0.2.1", "192.0.2.2", "192.0.2.3"):
             limiter.charge(address)

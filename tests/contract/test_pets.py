@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from petstore.errors import Conflict, NotFound
-from petstore.pets import INT64_MAX, INT64_MIN, NewPet, PageQuery, Pet, PetStatus, StatusChange
-from petstore.storage import Store
+from petstore.core.errors import Conflict, NotFound
+from petstore.core.pets import INT64_MAX, INT64_MIN, NewPet, PageQuery, Pet, PetStatus, StatusChange
+from petstore.storage.backend import Store
 from tests.contract.conftest import Backend
 from tests.support.clock import ManualClock
 

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from petstore.errors import ConfigurationError, StoreUnavailable
-from petstore.storage import StoreOptions, open_storage
+from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.storage.backend import StoreOptions, open_storage
 from petstore.storage.postgres import faults
 from tests.support.clock import ManualClock
 

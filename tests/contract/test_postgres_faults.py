@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from petstore.errors import StoreUnavailable
-from petstore.pets import Idempotency, NewPet, PageQuery, PetStatus
-from petstore.plans import FREE
-from petstore.quota import LimiterState
-from petstore.storage import Store, StoreOptions, open_storage
-from petstore.usage import DailyUsage, UsageChanges
+from petstore.core.errors import StoreUnavailable
+from petstore.core.limits.plans import FREE
+from petstore.core.limits.quota import LimiterState
+from petstore.core.limits.usage import DailyUsage, UsageChanges
+from petstore.core.pets import Idempotency, NewPet, PageQuery, PetStatus
+from petstore.storage.backend import Store, StoreOptions, open_storage
 from tests.support.clock import ManualClock
 from tests.support.postgres import by_way_of, place_of, run
 from tests.support.proxy import Proxy, open_proxy

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from petstore.plans import FREE
-from petstore.quota import KeyStanding, LimiterState
-from petstore.storage import SharedStore, StoreOptions, open_shared_storage
-from petstore.usage import DAY_MS, AccountWindows, DailyUsage, UsageChanges
+from petstore.core.limits.plans import FREE
+from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.usage import DAY_MS, AccountWindows, DailyUsage, UsageChanges
+from petstore.storage.backend import SharedStore, StoreOptions, open_shared_storage
 from tests.support.clock import ManualClock
 from tests.support.postgres import run
 

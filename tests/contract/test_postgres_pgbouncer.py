@@ -9,10 +9,10 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from petstore.errors import ConfigurationError, StoreUnavailable
-from petstore.pets import Idempotency, NewPet, PageQuery
-from petstore.plans import FREE
-from petstore.storage import StoreOptions, open_storage
+from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.core.limits.plans import FREE
+from petstore.core.pets import Idempotency, NewPet, PageQuery
+from petstore.storage.backend import StoreOptions, open_storage
 from tests.support.clock import ManualClock
 from tests.support.pgbouncer import SESSIONS, pooled
 from tests.support.postgres import by_way_of, fresh_database, place_of, run

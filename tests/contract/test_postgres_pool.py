@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from petstore.errors import StoreUnavailable
+from petstore.core.errors import StoreUnavailable
 from petstore.storage.postgres.pool import Pool
 from tests.support.clock import ManualClock
 from tests.support.waiting import until

@@ -9,16 +9,16 @@ from contextlib import asynccontextmanager
 import pytest
 
 from petstore.config.table import TABLE
-from petstore.errors import Conflict, IdempotencyKeyReused, NotFound, StoreUnavailable
-from petstore.pets import Idempotency, NewPet, PetStatus
-from petstore.plans import FREE, PRO
-from petstore.quota import LimiterState
-from petstore.storage import Store, StoreOptions, open_storage
+from petstore.core.errors import Conflict, IdempotencyKeyReused, NotFound, StoreUnavailable
+from petstore.core.limits.plans import FREE, PRO
+from petstore.core.limits.quota import LimiterState
+from petstore.core.limits.usage import DailyUsage, UsageChanges
+from petstore.core.pets import Idempotency, NewPet, PetStatus
+from petstore.core.versions import WRITER_SECONDS
+from petstore.storage.backend import Store, StoreOptions, open_storage
 from petstore.storage.postgres import database as statements
 from petstore.storage.postgres.connection import _GRACE_SECONDS
 from petstore.storage.postgres.pool import Connection
-from petstore.usage import DailyUsage, UsageChanges
-from petstore.versions import WRITER_SECONDS
 from tests.support.clock import ManualClock
 from tests.support.postgres import by_way_of, fresh_database, place_of, run
 from tests.support.proxy import Proxy, open_proxy

@@ -9,13 +9,13 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from petstore.errors import ConfigurationError, StoreUnavailable
-from petstore.pets import Idempotency, NewPet, PageQuery, PetStatus
-from petstore.plans import FREE
-from petstore.quota import KeyStanding, LimiterState
-from petstore.storage import Store, StoreOptions, open_storage
+from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.core.limits.plans import FREE
+from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.usage import AccountWindows, DailyUsage, UsageChanges
+from petstore.core.pets import Idempotency, NewPet, PageQuery, PetStatus
+from petstore.storage.backend import Store, StoreOptions, open_storage
 from petstore.storage.postgres import database as statements
-from petstore.usage import AccountWindows, DailyUsage, UsageChanges
 from tests.support.clock import ManualClock
 from tests.support.postgres import run
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from petstore.errors import StoreUnavailable
-from petstore.pets import NewPet
-from petstore.plans import FREE
-from petstore.storage import Store, StoreOptions, open_storage
+from petstore.core.errors import StoreUnavailable
+from petstore.core.limits.plans import FREE
+from petstore.core.pets import NewPet
+from petstore.storage.backend import Store, StoreOptions, open_storage
 from tests.support.clock import ManualClock
 from tests.support.crashes import Crashes
 from tests.support.postgres import PostgresServer, fresh_database

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Iterator
 import asyncpg
 import pytest
 
-from petstore.clock import SystemClock
-from petstore.errors import IdempotencyKeyInUse, IdempotencyKeyReused
-from petstore.pets import Created, Idempotency, NewPet, PageQuery, Pet, PetStatus, fingerprint
-from petstore.plans import FREE
-from petstore.storage import Store, StoreOptions, open_storage
+from petstore.core.clock import SystemClock
+from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused
+from petstore.core.limits.plans import FREE
+from petstore.core.pets import Created, Idempotency, NewPet, PageQuery, Pet, PetStatus, fingerprint
+from petstore.storage.backend import Store, StoreOptions, open_storage
 from petstore.storage.postgres import pets
 from tests.support.clock import ManualClock
 from tests.support.postgres import by_way_of, place_of, run

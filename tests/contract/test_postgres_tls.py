@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from petstore.errors import ConfigurationError, StoreUnavailable
-from petstore.pets import NewPet
-from petstore.storage import Store, StoreOptions, open_storage
+from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.core.pets import NewPet
+from petstore.storage.backend import Store, StoreOptions, open_storage
 from tests.support.clock import ManualClock
 from tests.support.postgres import (
     NOBODY,

@@ -15,14 +15,16 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from petstore import config, migrating, opening
-from petstore.errors import ConfigurationError, Conflict, StoreUnavailable
-from petstore.pets import NewPet
-from petstore.plans import FREE
-from petstore.storage import StoreOptions, migrations, open_storage, tuning
+from petstore import config
+from petstore.core.errors import ConfigurationError, Conflict, StoreUnavailable
+from petstore.core.limits.plans import FREE
+from petstore.core.pets import NewPet
+from petstore.storage import migrations
+from petstore.storage.backend import StoreOptions, open_storage, tuning
 from petstore.storage.postgres import schema
 from petstore.storage.postgres.schema import migrate
 from petstore.storage.postgres.upkeep import check
+from petstore.wiring import administration, migrating
 from tests.support.clock import ManualClock
 from tests.support.postgres import by_way_of, place_of, run, shared_url
 from tests.support.proxy import open_proxy
@@ -219,7 +221,7 @@ class TestAtOnce:
     def test_processes(self, database: str) -> None:
         """Real ones, which wait for the word."""
         code = (
-            "import sys; from petstore.storage import StoreOptions, tuning;"
+            "import sys; from petstore.storage.backend import StoreOptions, tuning;"
             " from petstore.storage.postgres.schema import migrate;"
             " sys.stdin.read(1); print(len(migrate(sys.argv[1], tuning(StoreOptions()))))"
         )
@@ -322,14 +324,14 @@ class TestOpening:
         observer = SimpleNamespace(applied=steps.append, backed_up=pytest.fail)
         migrating.migrate(settings, ManualClock(), observer)
         assert len(steps) == NEWEST
-        assert opening.check_database(settings).problems == []
+        assert administration.check_database(settings).problems == []
 
     def test_copies_are_left_to_its_own_tools(self, settings: config.Settings, tmp_path: Path) -> None:
         """One line that names them, also where a file is asked for."""
         for attempt in (
-            lambda: opening.back_up_database(settings, tmp_path / "copy"),
-            lambda: opening.restore_database(settings, tmp_path / "copy", ManualClock()),
-            lambda: opening.database_path(settings),
+            lambda: administration.back_up_database(settings, tmp_path / "copy"),
+            lambda: administration.restore_database(settings, tmp_path / "copy", ManualClock()),
+            lambda: administration.database_path(settings),
         ):
             with pytest.raises(Conflict, match=r"pg_dump.*pg_restore"):
                 attempt()
@@ -338,7 +340,7 @@ class TestOpening:
     def test_a_name_for_people_has_no_password(self) -> None:
         """In what commands print."""
         loaded = config.load({"PETSTORE_DATABASE_URL": "postgresql://anna:hush@db.example:5433/shop?x=hush"})
-        assert opening.database_name(loaded) == "postgresql://db.example:5433/shop"
+        assert administration.database_name(loaded) == "postgresql://db.example:5433/shop"
 
     @pytest.mark.parametrize(
         "url", ["postgresql://db:port/x", "postgresql://db/x?sslmode=perhaps", "postgres://[::1/x"]
@@ -353,8 +355,8 @@ class TestOpening:
         (tmp_path / "asyncpg.py").write_text("raise ImportError('no driver')")
         code = (
             f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-            "from petstore.storage import StoreOptions, open_storage\n"
-            "from petstore.clock import SystemClock\n"
+            "from petstore.storage.backend import StoreOptions, open_storage\n"
+            "from petstore.core.clock import SystemClock\n"
             "open_storage('postgresql://db/x', SystemClock(), StoreOptions())"
         )
         ended = subprocess.run(

@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from petstore.errors import StoreUnavailable
-from petstore.pets import NewPet
-from petstore.storage import Store, StoreOptions, open_storage
+from petstore.core.errors import StoreUnavailable
+from petstore.core.pets import NewPet
+from petstore.core.versions import UNKNOWN, Versions
+from petstore.storage.backend import Store, StoreOptions, open_storage
 from petstore.storage.postgres.sharing import Shared
-from petstore.storage.postgres.versions import SnapshotSource
-from petstore.versions import UNKNOWN, Versions
+from petstore.storage.postgres.snapshots import SnapshotSource
 from tests.support.clock import ManualClock
 from tests.support.postgres import fresh_database, run
 from tests.support.waiting import until

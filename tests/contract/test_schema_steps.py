@@ -13,10 +13,11 @@ from typing import Any
 import apsw
 import pytest
 
-from petstore.errors import ConfigurationError, StoreUnavailable
-from petstore.pets import NewPet, PageQuery
-from petstore.plans import FREE
-from petstore.storage import StoreOptions, migrations, open_storage, sqlite_path, tuning
+from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.core.limits.plans import FREE
+from petstore.core.pets import NewPet, PageQuery
+from petstore.storage import migrations
+from petstore.storage.backend import StoreOptions, open_storage, sqlite_path, tuning
 from petstore.storage.postgres import schema as postgres
 from petstore.storage.sqlite import schema as sqlite
 from tests.support.clock import ManualClock

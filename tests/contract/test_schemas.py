@@ -5,7 +5,7 @@ from __future__ import annotations
 import apsw
 import pytest
 
-from petstore.storage import StoreOptions, open_storage
+from petstore.storage.backend import StoreOptions, open_storage
 from tests.support.clock import ManualClock
 from tests.support.postgres import fresh_database, run
 

@@ -13,16 +13,16 @@ from types import SimpleNamespace
 import apsw
 import pytest
 
-from petstore.errors import ConfigurationError, StoreDamaged, StoreUnavailable
+from petstore.core.errors import ConfigurationError, StoreDamaged, StoreUnavailable
+from petstore.core.limits.plans import FREE
+from petstore.core.pets import INT64_MAX, Idempotency, NewPet, PageQuery
 from petstore.ops import journal
-from petstore.pets import INT64_MAX, Idempotency, NewPet, PageQuery
-from petstore.plans import FREE
-from petstore.storage import Store, StoreOptions, open_storage
+from petstore.storage.backend import Store, StoreOptions, open_storage
 from petstore.storage.sqlite import reserve
 from petstore.storage.sqlite.connection import open_reader, open_writer, translate
+from petstore.storage.sqlite.loop_reader import TurnReader
 from petstore.storage.sqlite.pets import SqlitePets
 from petstore.storage.sqlite.schema import migrate
-from petstore.storage.sqlite.snapshot import TurnReader
 from petstore.storage.sqlite.writer import Writer
 from tests.support.clock import ManualClock
 from tests.support.disk import Disk, mounted_disk

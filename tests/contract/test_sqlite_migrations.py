@@ -11,8 +11,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from petstore.errors import ConfigurationError, StoreUnavailable
-from petstore.storage import StoreOptions, migrations, open_storage
+from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.storage import migrations
+from petstore.storage.backend import StoreOptions, open_storage
 from petstore.storage.migrations import Migration, Schema, pending
 from petstore.storage.sqlite.schema import MIGRATIONS_PACKAGE, migrate, read
 from tests.support.clock import ManualClock

@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from petstore.errors import Conflict, StoreUnavailable
+from petstore.core.errors import Conflict, StoreUnavailable
 from petstore.storage.sqlite import upkeep
 from petstore.storage.sqlite.connection import open_writer
 from petstore.storage.sqlite.schema import migrate

@@ -12,13 +12,13 @@ from pathlib import Path
 import apsw
 import pytest
 
-from petstore.errors import ConfigurationError, Conflict, NotFound
-from petstore.pets import NewPet, Pet
-from petstore.plans import FREE
+from petstore.core.errors import ConfigurationError, Conflict, NotFound
+from petstore.core.limits.plans import FREE
+from petstore.core.pets import NewPet, Pet
 from petstore.storage.sqlite import staging, upkeep
+from petstore.storage.sqlite.backend import SqliteStore
 from petstore.storage.sqlite.lock import lock_for_serving
 from petstore.storage.sqlite.schema import migrate
-from petstore.storage.sqlite.store import SqliteStore
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
 from tests.support.waiting import until

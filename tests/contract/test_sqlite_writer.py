@@ -11,13 +11,13 @@ from typing import Any
 import apsw
 import pytest
 
-from petstore.errors import Conflict, StoreUnavailable
-from petstore.pets import NewPet, PageQuery, PetStatus
-from petstore.plans import FREE
-from petstore.storage import StoreOptions, open_storage
+from petstore.core.errors import Conflict, StoreUnavailable
+from petstore.core.limits.plans import FREE
+from petstore.core.pets import NewPet, PageQuery, PetStatus
+from petstore.storage.backend import StoreOptions, open_storage
+from petstore.storage.sqlite.backend import SqliteStore
 from petstore.storage.sqlite.connection import open_writer
 from petstore.storage.sqlite.schema import migrate
-from petstore.storage.sqlite.store import SqliteStore
 from petstore.storage.sqlite.writer import Writer
 from tests.support.clock import ManualClock
 from tests.support.waiting import until

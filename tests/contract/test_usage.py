@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from petstore.plans import FREE
-from petstore.quota import KeyStanding, LimiterState
-from petstore.storage import Store
-from petstore.usage import AccountWindows, DailyUsage, KeyBan, UsageChanges
+from petstore.core.limits.plans import FREE
+from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.usage import AccountWindows, DailyUsage, KeyBan, UsageChanges
+from petstore.storage.backend import Store
 from tests.contract.conftest import Backend
 from tests.support.clock import ManualClock
 

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from petstore.decisions import Decision
-from petstore.errors import StoreUnavailable
-from petstore.keys import Grant
-from petstore.limiter import seeds
-from petstore.limiter.scripts import EPOCH, HISTORY
+from petstore.core.errors import StoreUnavailable
+from petstore.core.keys import Grant
+from petstore.core.limits.decision import Decision
+from petstore.core.limits.quota import BanPolicy, KeyStanding, LimiterState
+from petstore.core.limits.usage import AccountWindows, UsageChanges, UsageMeter
+from petstore.limiter.valkey import recovery
+from petstore.limiter.valkey.scripts import EPOCH, HISTORY
 from petstore.ops.journal import Journal
-from petstore.quota import BanPolicy, KeyStanding, LimiterState
-from petstore.usage import AccountWindows, UsageChanges, UsageMeter
 from tests.support.clock import ManualClock
 from tests.support.oldset import Report, play
 from tests.support.proxy import Proxy, open_proxy
@@ -337,7 +337,7 @@ class TestManyAccounts:
         self, server: ValkeyServer, replicas: Replicas, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Who has waited for as long as a statement may take is told so."""
-        monkeypatch.setattr(seeds, "_WAIT_SECONDS", 0.2)
+        monkeypatch.setattr(recovery, "_WAIT_SECONDS", 0.2)
         never = asyncio.Event()
 
         async def hang(*_: int) -> tuple[AccountWindows | None, KeyStanding | None]:

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from petstore.decisions import Decision
-from petstore.keys import Grant
+from petstore.core.keys import Grant
+from petstore.core.limits.decision import Decision
+from petstore.core.limits.quota import BanPolicy, KeyStanding, LimiterState, decide
+from petstore.core.limits.usage import AccountWindows, UsageChanges
 from petstore.limiter.memory import MemoryLimiter
-from petstore.quota import BanPolicy, KeyStanding, LimiterState, decide
-from petstore.usage import AccountWindows, UsageChanges
 from tests.support.clock import ManualClock
 from tests.support.histories import (
     POLICY,

@@ -15,15 +15,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from petstore.decisions import Decision
-from petstore.errors import LimiterUnavailable
-from petstore.keys import Grant
-from petstore.limiter import connection
-from petstore.limiter.share import LocalShare
-from petstore.limiter.shared import open_shared
-from petstore.quota import BanPolicy
-from petstore.usage import AccountWindows, UsageChanges
-from petstore.versions import UNKNOWN
+from petstore.core.errors import LimiterUnavailable
+from petstore.core.keys import Grant
+from petstore.core.limits.decision import Decision
+from petstore.core.limits.quota import BanPolicy
+from petstore.core.limits.usage import AccountWindows, UsageChanges
+from petstore.core.versions import UNKNOWN
+from petstore.limiter.valkey import connection
+from petstore.limiter.valkey.fallback import LocalShare
+from petstore.limiter.valkey.shared import open_shared
 from tests.support.clock import ManualClock
 from tests.support.ledger import MemoryLedger
 from tests.support.shared import Replica, Replicas, Watch

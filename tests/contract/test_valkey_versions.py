@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from petstore.keys import Grant
-from petstore.limiter.scripts import Script
-from petstore.limiter.shared import LEASE_SECONDS, open_publisher
-from petstore.versions import UNKNOWN, Version, Versions
+from petstore.core.keys import Grant
+from petstore.core.versions import UNKNOWN, Version, Versions
+from petstore.limiter.valkey.scripts import Script
+from petstore.limiter.valkey.shared import LEASE_SECONDS, open_publisher
 from tests.support.clock import ManualClock
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import Client, ValkeyServer, emptied_url

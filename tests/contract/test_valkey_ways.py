@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from petstore.decisions import Decision
-from petstore.keys import Grant
+from petstore.core.keys import Grant
+from petstore.core.limits.decision import Decision
 from tests.support.clock import ManualClock
 from tests.support.postgres import absent
 from tests.support.shared import Replicas, Watch

@@ -10,16 +10,16 @@ from typing import Any
 import apsw
 import pytest
 
-from petstore.keys import digest
-from petstore.pets import NewPet, PetStatus
-from petstore.plans import FREE, PRO
-from petstore.quota import KeyStanding, LimiterState
-from petstore.storage import Store
+from petstore.core.keys import digest
+from petstore.core.limits.plans import FREE, PRO
+from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.usage import AccountWindows, DailyUsage, UsageChanges
+from petstore.core.pets import NewPet, PetStatus
+from petstore.core.versions import Versions
+from petstore.storage.backend import Store
 from petstore.storage.sqlite.connection import open_reader
+from petstore.storage.sqlite.loop_reader import TurnReader
 from petstore.storage.sqlite.schema import migrate
-from petstore.storage.sqlite.snapshot import TurnReader
-from petstore.usage import AccountWindows, DailyUsage, UsageChanges
-from petstore.versions import Versions
 from tests.contract.conftest import Backend
 from tests.support.service import Shop
 

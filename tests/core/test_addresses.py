@@ -6,7 +6,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from petstore.addresses import UNKNOWN, client_address, is_within, parse_address
+from petstore.core.client_address import UNKNOWN, client_address, is_within, parse_address
 
 TRUSTED = (ip_network("10.0.0.0/8"), ip_network("2001:db8::/32"))
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from petstore.decisions import Decision, Window
-from petstore.keys import Grant
-from petstore.quota import BanPolicy, KeyStanding, decide
-from petstore.usage import DAY_MS, AccountWindows
+from petstore.core.keys import Grant
+from petstore.core.limits.decision import Decision, Window
+from petstore.core.limits.quota import BanPolicy, KeyStanding, decide
+from petstore.core.limits.usage import DAY_MS, AccountWindows
 
 START = 1_800_000_030_000
 POLICY = BanPolicy()

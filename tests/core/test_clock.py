@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from petstore.clock import SystemClock
+from petstore.core.clock import SystemClock
 from tests.support.clock import ManualClock
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from petstore import config
-from petstore.errors import ConfigurationError
+from petstore.core.errors import ConfigurationError
 
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 PUBLISHED = datetime(2030, 12, 5, tzinfo=UTC)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from petstore.api import cursors
-from petstore.errors import InvalidParameter
-from petstore.pets import INT64_MAX, PageQuery, PetStatus
+from petstore.api.pipeline.cursor import read, write
+from petstore.core.errors import InvalidParameter
+from petstore.core.pets import INT64_MAX, PageQuery, PetStatus
 
 _statuses = st.none() | st.sampled_from(list(PetStatus))
 _ids = st.none() | st.lists(st.integers(1, INT64_MAX), min_size=1, max_size=5).map(
@@ -21,22 +21,22 @@ _queries = st.builds(PageQuery, limit=st.integers(1, 100), status=_statuses, ids
 @settings(max_examples=200, deadline=None)
 def test_a_cursor_is_read_back(after_id: int, query: PageQuery) -> None:
     """Any identifier, any filter; 16 characters that need no escape in a URL."""
-    cursor = cursors.write(after_id, query)
+    cursor = write(after_id, query)
     assert len(cursor) == 16
     assert set(cursor) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
-    assert cursors.read(cursor, query.status, query.ids) == after_id
+    assert read(cursor, query.status, query.ids) == after_id
 
 
 @given(st.integers(1, INT64_MAX), _queries, _queries)
 @settings(max_examples=200, deadline=None)
 def test_it_belongs_to_its_filter(after_id: int, query: PageQuery, other: PageQuery) -> None:
     """Another status or another set of identifiers is refused; the page's length is no filter."""
-    cursor = cursors.write(after_id, query)
+    cursor = write(after_id, query)
     if (query.status, query.ids) == (other.status, other.ids):
-        assert cursors.read(cursor, other.status, other.ids) == after_id
+        assert read(cursor, other.status, other.ids) == after_id
     else:
         with pytest.raises(InvalidParameter):
-            cursors.read(cursor, other.status, other.ids)
+            read(cursor, other.status, other.ids)
 
 
 @given(st.text(max_size=20))
@@ -44,23 +44,23 @@ def test_it_belongs_to_its_filter(after_id: int, query: PageQuery, other: PageQu
 def test_garbage_is_refused(text: str) -> None:
     """Any text that was not given out, whatever it is made of."""
     with pytest.raises(InvalidParameter, match="follow the Link header"):
-        cursors.read(text, None, None)
+        read(text, None, None)
 
 
 @given(st.integers(1, INT64_MAX), st.integers(0, 15), st.sampled_from("ABab01-_"))
 @settings(max_examples=200, deadline=None)
 def test_a_changed_cursor_is_refused(after_id: int, place: int, character: str) -> None:
     """One character changed, anywhere."""
-    cursor = cursors.write(after_id, PageQuery())
+    cursor = write(after_id, PageQuery())
     changed = cursor[:place] + character + cursor[place + 1 :]
     if changed == cursor:
         return
     with pytest.raises(InvalidParameter):
-        cursors.read(changed, None, None)
+        read(changed, None, None)
 
 
 @pytest.mark.parametrize("after_id", [0, -1, -(2**63)])
 def test_an_impossible_position_is_refused(after_id: int) -> None:
     """Well made, but no identifier stands there."""
     with pytest.raises(InvalidParameter):
-        cursors.read(cursors.write(after_id, PageQuery()), None, None)
+        read(write(after_id, PageQuery()), None, None)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from petstore.durations import format_duration, parse_duration
+from petstore.core.durations import format_duration, parse_duration
 
 
 @pytest.mark.parametrize(

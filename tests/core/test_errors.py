@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from petstore import errors
-from petstore.errors import CATALOGUE, MethodNotAllowed, PetstoreError, StoreUnavailable, error_body
+from petstore.core import errors
+from petstore.core.errors import CATALOGUE, MethodNotAllowed, PetstoreError, StoreUnavailable, error_body
 
 CODES = {
     "invalid_json": 400,

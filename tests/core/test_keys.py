@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from petstore.errors import Conflict
-from petstore.keys import (
+from petstore.core.errors import Conflict
+from petstore.core.keys import (
     KEY_PATTERN,
     LABEL_MAX_CHARACTERS,
     ApiKey,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from petstore.errors import Conflict
-from petstore.pets import INT64_MAX, INT64_MIN, NewPet, Pet, PetStatus, check_transition, name_fault
+from petstore.core.errors import Conflict
+from petstore.core.pets import INT64_MAX, INT64_MIN, NewPet, Pet, PetStatus, check_transition, name_fault
 
 AVAILABLE, PENDING, SOLD = PetStatus.AVAILABLE, PetStatus.PENDING, PetStatus.SOLD
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from petstore.errors import Conflict
-from petstore.plans import PLAN_NAMES, QUOTA_MAX, Plan, resolve_plan
+from petstore.core.errors import Conflict
+from petstore.core.limits.plans import PLAN_NAMES, QUOTA_MAX, Plan, resolve_plan
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from petstore.decisions import Decision, Window
-from petstore.keys import Grant
-from petstore.limiter.addresses import AddressBucket, decide_address
-from petstore.quota import (
+from petstore.core.keys import Grant
+from petstore.core.limits.decision import Decision, Window
+from petstore.core.limits.quota import (
     BanPolicy,
     KeyStanding,
     LimiterState,
@@ -20,7 +19,8 @@ from petstore.quota import (
     decide,
     view,
 )
-from petstore.usage import DAY_MS, AccountWindows
+from petstore.core.limits.usage import DAY_MS, AccountWindows
+from petstore.limiter.address_limiter import AddressBucket, decide_address
 
 # 2027-01-15 08:00:30 UTC, half way through a minute of the wall clock: windows do not follow it.
 NOON = 1_800_000_030_000

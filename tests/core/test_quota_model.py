@@ -6,10 +6,10 @@ import asyncio
 
 from hypothesis import given, settings
 
-from petstore.decisions import Decision
-from petstore.keys import Grant
-from petstore.quota import KeyStanding, decide
-from petstore.usage import AccountWindows
+from petstore.core.keys import Grant
+from petstore.core.limits.decision import Decision
+from petstore.core.limits.quota import KeyStanding, decide
+from petstore.core.limits.usage import AccountWindows
 from tests.support.clock import ManualClock
 from tests.support.histories import POLICY, Event, compare, histories, telling
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from petstore.usage import DAY_MS, DailyUsage, UsageChanges, UsageMeter
+from petstore.core.limits.usage import DAY_MS, DailyUsage, UsageChanges, UsageMeter
 
 NOON = 20_000 * DAY_MS + DAY_MS // 2
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from petstore.errors import ConfigurationError
-from petstore.limiter.shared import open_publisher, open_shared
-from petstore.limiter.url import ValkeyUrl, parse_url
+from petstore.core.errors import ConfigurationError
+from petstore.limiter.valkey.shared import open_publisher, open_shared
+from petstore.limiter.valkey.url import ValkeyUrl, parse_url
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ async def test_a_file_of_authorities_that_is_of_no_use(tmp_path: Path, content: 
 
 def test_a_missing_driver_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """It says what to install."""
-    for name in [name for name in sys.modules if name.startswith("petstore.limiter.")]:
+    for name in [name for name in sys.modules if name.startswith("petstore.limiter.valkey.")]:
         monkeypatch.delitem(sys.modules, name)
     found = builtins.__import__
 
@@ -101,4 +101,4 @@ def test_a_missing_driver_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(builtins, "__import__", importing)
     with pytest.raises(ConfigurationError, match=r"make setup-scale.*pip install '\.\[valkey\]'"):
-        import petstore.limiter.shared  # noqa: F401
+        import petstore.limiter.valkey.shared  # noqa: F401

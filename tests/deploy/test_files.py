@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from petstore import __version__, config
-from petstore.durations import parse_duration
-from petstore.errors import ConfigurationError
+from petstore.core.durations import parse_duration
+from petstore.core.errors import ConfigurationError
 from tests.deploy.files import (
     COMPOSE,
     DEPLOY,

@@ -11,7 +11,7 @@ import pytest
 from petstore.cli.main import petstore
 from tests.docs.documents import ROOT, documents, fences, name_of, prose, section, text_of
 
-_TEMPLATES = sorted((ROOT / "src" / "petstore" / "web" / "templates").glob("*.html"))
+_TEMPLATES = sorted((ROOT / "src" / "petstore" / "site" / "templates").glob("*.html"))
 _WITH_COMMANDS = [path for path in (*documents(), *_TEMPLATES) if "petstore " in text_of(path)]
 # A command in code: after the beginning of a line or of backquotes, a prompt, `$(`, a path or settings.
 _COMMAND = re.compile(r"(?:^|[`>(]|\$ |[\w./-]*/|[A-Z_]+=\S+ )petstore ([a-z-][^`\n<>|;&)#]*)", re.M)

@@ -12,7 +12,7 @@ from prometheus_client import generate_latest
 from prometheus_client.core import Metric
 
 from petstore.config import TABLE
-from petstore.keys import Grant
+from petstore.core.keys import Grant
 from petstore.ops.access_log import AccessEntry, AccessFormat
 from petstore.ops.supervision import Supervision, leave, supervision_metrics
 from tests.architecture.sources import tracked

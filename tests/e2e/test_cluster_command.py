@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from petstore.keys import KEY_PATTERN
+from petstore.core.keys import KEY_PATTERN
 from tests.architecture.sources import ROOT
 from tests.support.cluster import five_ports, folder
 from tests.support.postgres import absent

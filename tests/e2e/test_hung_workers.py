@@ -54,10 +54,10 @@ def test_a_pause_of_all_kills_nobody(tmp_path: Path) -> None:
 
 _BLOCKS = """
 import asyncio, os, signal, sys, time
-from petstore.clock import SystemClock
+from petstore.core.clock import SystemClock
 from petstore.ops import logs
-from petstore.serving.process import Patience
-from petstore.serving.supervisor import Supervisor
+from petstore.server.process import Patience
+from petstore.server.supervisor import Supervisor
 
 class Job:
     patience = Patience(1, 0.5)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from petstore import __version__
-from petstore.keys import KEY_PATTERN
+from petstore.core.keys import KEY_PATTERN
 from tests.support.raw import exchange
 from tests.support.server import PROGRAM, Server, environment, free_port, issue_key, running_server
 from tests.support.waiting import wait_for

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from petstore.cli import parent
-from petstore.clock import SystemClock
+from petstore.core.clock import SystemClock
 from tests.support.server import PROGRAM, Server, environment, running_server
 from tests.support.waiting import wait_for
 

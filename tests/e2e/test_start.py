@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from petstore.keys import is_wellformed
+from petstore.core.keys import is_wellformed
 from tests.support.server import PROGRAM, Server, environment, free_port, issue_key, running_server
 from tests.support.waiting import wait_for
 

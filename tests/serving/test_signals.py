@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from petstore.serving.signals import TAKEN, SignalPipe
+from petstore.server.signals import TAKEN, SignalPipe
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from structlog.testing import capture_logs
 
-from petstore.serving.job import Facts, WorkerFailed
-from petstore.serving.process import Patience, Process, Report
-from petstore.serving.supervisor import Supervisor
+from petstore.server.job import Facts, WorkerFailed
+from petstore.server.process import Patience, Process, Report
+from petstore.server.supervisor import Supervisor
 from tests.support.clock import ManualClock
 
 Said = Callable[[], list[str]]

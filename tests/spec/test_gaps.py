@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from petstore.errors import CATALOGUE, Conflict
-from petstore.pets import PetStatus
+from petstore.core.errors import CATALOGUE, Conflict
+from petstore.core.pets import PetStatus
 from tests.api import contract
 from tests.api.checks import CheckedShop
 

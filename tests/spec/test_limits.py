@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from petstore.errors import Conflict
-from petstore.plans import PRO, resolve_plan
+from petstore.core.errors import Conflict
+from petstore.core.limits.plans import PRO, resolve_plan
 from tests.api.checks import LIMIT_HEADERS, CheckedShop
 
 

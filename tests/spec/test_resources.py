@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from petstore.errors import CATALOGUE
-from petstore.pets import PetStatus
+from petstore.core.errors import CATALOGUE
+from petstore.core.pets import PetStatus
 from tests.api.checks import CheckedShop
 
 STATES = ["available", "pending", "sold"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from petstore import config
-from petstore.errors import ConfigurationError
+from petstore.core.errors import ConfigurationError
 from tests.api.checks import CheckedShop, open_checked
 from tests.support.clock import ManualClock
 

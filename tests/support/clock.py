@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ManualClock:
-    """Implements petstore.clock.Clock. Starts on a whole second, in the middle of a minute and a day."""
+    """Implements petstore.core.clock.Clock. Starts on a whole second, in the middle of a minute and a day."""
 
     def __init__(self, now_ms: int = 1_800_000_030_000) -> None:
         self.ms = now_ms

@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from petstore.keys import KEY_PATTERN
+from petstore.core.keys import KEY_PATTERN
 from tests.support.postgres import absent
 from tests.support.server import Response
 from tools.cluster import programs

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from petstore.keys import mint
+from petstore.core.keys import mint
 
 CONNECTIONS = 1_300  # more than the 1,024 that may wait for a connection to the store
 _CLIENTS = 4

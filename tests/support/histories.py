@@ -13,9 +13,9 @@ from math import ceil
 from hypothesis import example
 from hypothesis import strategies as st
 
-from petstore.decisions import Decision
-from petstore.keys import Grant
-from petstore.quota import BanPolicy
+from petstore.core.keys import Grant
+from petstore.core.limits.decision import Decision
+from petstore.core.limits.quota import BanPolicy
 from tests.support.clock import ManualClock
 
 # Small numbers, so that short histories reach every limit, ban and step of the ladder.

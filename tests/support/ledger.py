@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 
-from petstore.quota import KeyStanding, LimiterState
-from petstore.usage import AccountWindows, UsageChanges
+from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.usage import AccountWindows, UsageChanges
 
 
 class MemoryLedger:
-    """Implements petstore.quota.SharedLedger."""
+    """Implements petstore.core.limits.quota.SharedLedger."""
 
     def __init__(self) -> None:
         self.state = LimiterState()

@@ -17,10 +17,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from petstore.errors import LimiterUnavailable
-from petstore.keys import Grant
-from petstore.limiter.shared import open_shared
-from petstore.quota import BanPolicy
+from petstore.core.errors import LimiterUnavailable
+from petstore.core.keys import Grant
+from petstore.core.limits.quota import BanPolicy
+from petstore.limiter.valkey.shared import open_shared
 from tests.support.clock import ManualClock
 from tests.support.ledger import MemoryLedger
 from tests.support.valkey import PATIENT, Client, FailOnOutage, SteeredTime, steered_scripts

@@ -10,9 +10,9 @@ import asyncio
 import random
 from dataclasses import dataclass, field
 
-from petstore.keys import Grant
-from petstore.quota import BanPolicy
-from petstore.usage import UsageChanges
+from petstore.core.keys import Grant
+from petstore.core.limits.quota import BanPolicy
+from petstore.core.limits.usage import UsageChanges
 from tests.support.clock import ManualClock
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import ValkeyServer

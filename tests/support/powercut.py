@@ -15,12 +15,12 @@ from pathlib import Path
 
 import apsw
 
-from petstore.errors import StoreUnavailable
-from petstore.pets import Idempotency, NewPet, PetStatus
-from petstore.plans import FREE
-from petstore.quota import LimiterState
-from petstore.storage.sqlite.store import SqliteStore
-from petstore.usage import AccountWindows, DailyUsage, UsageChanges
+from petstore.core.errors import StoreUnavailable
+from petstore.core.limits.plans import FREE
+from petstore.core.limits.quota import LimiterState
+from petstore.core.limits.usage import AccountWindows, DailyUsage, UsageChanges
+from petstore.core.pets import Idempotency, NewPet, PetStatus
+from petstore.storage.sqlite.backend import SqliteStore
 from tests.support.clock import ManualClock
 from tests.support.disk import Operation, mounted_disk
 

@@ -8,9 +8,9 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from petstore.errors import IdempotencyKeyInUse, StoreUnavailable
-from petstore.pets import Idempotency, NewPet, PageQuery
-from petstore.storage import Store
+from petstore.core.errors import IdempotencyKeyInUse, StoreUnavailable
+from petstore.core.pets import Idempotency, NewPet, PageQuery
+from petstore.storage.backend import Store
 from tests.support.postgres import PostgresServer, run
 from tests.support.waiting import until
 

@@ -19,10 +19,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from petstore.clock import SystemClock
-from petstore.keys import KEY_PATTERN
-from petstore.plans import resolve_plan
-from petstore.storage import StoreOptions, open_storage
+from petstore.core.clock import SystemClock
+from petstore.core.keys import KEY_PATTERN
+from petstore.core.limits.plans import resolve_plan
+from petstore.storage.backend import StoreOptions, open_storage
 
 PROGRAM = Path(sys.executable).with_name("petstore")
 _START_SECONDS = 30.0

@@ -1,4 +1,4 @@
-"""The production service in process: the same `bootstrap.build`, a real SQLite file, real keys."""
+"""The production service in process: the same `service.build`, a real SQLite file, real keys."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from petstore import config
-from petstore.asgi import Application
-from petstore.plans import resolve_plan
+from petstore.core.limits.plans import resolve_plan
+from petstore.wiring.asgi import Application
 from tests.support.clock import ManualClock
 
 Pairs = Sequence[tuple[str, str]]

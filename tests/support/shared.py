@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from petstore.decisions import Decision
-from petstore.keys import Grant
-from petstore.limiter.scripts import Scripts
-from petstore.limiter.shared import SharedCounters, open_shared
-from petstore.quota import BanPolicy, Limiter
-from petstore.versions import Version
+from petstore.core.keys import Grant
+from petstore.core.limits.decision import Decision
+from petstore.core.limits.quota import BanPolicy, Limiter
+from petstore.core.versions import Version
+from petstore.limiter.valkey.scripts import Scripts
+from petstore.limiter.valkey.shared import SharedCounters, open_shared
 from tests.support.clock import ManualClock
 from tests.support.ledger import MemoryLedger
 from tests.support.valkey import PATIENT, SteeredTime, steered_scripts

@@ -24,9 +24,9 @@ from typing import Any
 import libvalkey
 import pytest
 
-from petstore.limiter.observer import NoObserver
-from petstore.limiter.scripts import TAG, Scripts, command, text_of
-from petstore.limiter.url import ValkeyUrl, parse_url
+from petstore.limiter.valkey.observer import NoObserver
+from petstore.limiter.valkey.scripts import TAG, Scripts, command, text_of
+from petstore.limiter.valkey.url import ValkeyUrl, parse_url
 from tests.support.clock import ManualClock
 from tests.support.waiting import wait_for
 

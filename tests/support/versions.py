@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from petstore.versions import Versions
+from petstore.core.versions import Versions
 
 
 class SteeredVersions:
-    """Implements petstore.versions.VersionSource."""
+    """Implements petstore.core.versions.VersionSource."""
 
     def __init__(self) -> None:
         self.now = Versions(1, 1)

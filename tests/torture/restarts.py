@@ -12,8 +12,8 @@ import signal
 import sys
 import time
 
-from petstore.plans import FREE
-from petstore.storage import StoreOptions, open_storage
+from petstore.core.limits.plans import FREE
+from petstore.storage.backend import StoreOptions, open_storage
 from tests.support.clock import ManualClock
 from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.restarts import Load

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from petstore.keys import KEY_PATTERN
+from petstore.core.keys import KEY_PATTERN
 from tests.support.cluster import Client, Load, running_cluster, walk, workers
 from tests.support.programs import ROOT, Copy, from_history
 from tests.support.server import environment, running_server

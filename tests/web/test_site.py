@@ -11,7 +11,7 @@ import pytest
 from tests.support.service import Shop
 
 PAGES = ("/", "/docs", "/docs/deprecation")
-VENDORED = resources.files("petstore.web").joinpath("static", "swagger-ui")
+VENDORED = resources.files("petstore.site").joinpath("static", "swagger-ui")
 
 
 class Test200:

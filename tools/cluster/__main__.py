@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from petstore.durations import parse_duration
+from petstore.core.durations import parse_duration
 from tools.cluster.cluster import WORKERS, Cluster, Ports
 from tools.cluster.parts import answers
 from tools.cluster.programs import Unusable

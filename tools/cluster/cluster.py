@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from petstore.keys import KEY_PATTERN
+from petstore.core.keys import KEY_PATTERN
 from tools.cluster import programs
 from tools.cluster.parts import PETSTORE, Nginx, Postgres, Replica, Valkey, environment, is_free, wait_until
 from tools.cluster.programs import Unusable

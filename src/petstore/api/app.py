@@ -9,15 +9,15 @@ import itertools
 import secrets
 from typing import Protocol
 
-from petstore.api.cors import Cors
-from petstore.api.gate import Gate
-from petstore.api.head import Receive, Request, Scope, Send, read_request
 from petstore.api.pets import PetOperations
-from petstore.api.replies import Reply, complete, error_reply, make_reply
-from petstore.api.routes import Operation, Route, Router
-from petstore.clock import Clock
-from petstore.decisions import AnyDecision
-from petstore.errors import InternalError, MethodNotAllowed, NotFound, PetstoreError, Unavailable
+from petstore.api.pipeline.cors import Cors
+from petstore.api.pipeline.gate import Gate
+from petstore.api.pipeline.request import Receive, Request, Scope, Send, read_request
+from petstore.api.pipeline.response import Reply, complete, error_reply, make_reply
+from petstore.api.pipeline.routing import Operation, Route, Router
+from petstore.core.clock import Clock
+from petstore.core.errors import InternalError, MethodNotAllowed, NotFound, PetstoreError, Unavailable
+from petstore.core.limits.decision import AnyDecision
 
 PREFIX = "/v1"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from email.utils import formatdate
 
-from petstore.errors import Gone
+from petstore.core.errors import Gone
 
 # The release of 1.0.0, 2026-11-21T00:00:00Z; RFC 9745 wants the moment, not the document.
 DEPRECATED_AT = 1_795_219_200

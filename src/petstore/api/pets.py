@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from petstore.api import bodies, cursors, requests
 from petstore.api.deprecation import Deprecation
-from petstore.api.head import Request
-from petstore.api.kept import KeptPages
-from petstore.api.replies import Header, Reply, make_reply, pet_body, pets_body
-from petstore.clock import Clock
-from petstore.errors import NotFound
-from petstore.pets import Idempotency, PageQuery, PetRepository
-from petstore.versions import Version
+from petstore.api.pipeline import cursor
+from petstore.api.pipeline.body import check_body_headers, read_body, read_new_pet
+from petstore.api.pipeline.cache import KeptPages
+from petstore.api.pipeline.query import read_idempotency_key, read_page_query, read_pet_id
+from petstore.api.pipeline.request import Request
+from petstore.api.pipeline.response import Header, Reply, make_reply, pet_body, pets_body
+from petstore.core.clock import Clock
+from petstore.core.errors import NotFound
+from petstore.core.pets import Idempotency, PageQuery, PetRepository
+from petstore.core.versions import Version
 
 
 class PetOperations:
@@ -41,7 +43,7 @@ class PetOperations:
         return self.kept.find(request.query, version) or self._read_page(request, version)
 
     async def _read_page(self, request: Request, version: Version | None) -> Reply:
-        query = requests.read_page_query(request.query)
+        query = read_page_query(request.query)
         page = await self._pets.page(query)
         links = self._links(query, page.pets[-1].id if page.has_more else None)
         reply = make_reply(200, pets_body(page.pets), (b"link", links))
@@ -50,10 +52,10 @@ class PetOperations:
 
     async def create_pet(self, request: Request) -> Reply:
         """POST /pets: 201 once the animal is durable."""
-        bodies.check_body_headers(request)
-        key = requests.read_idempotency_key(request)
-        body = await bodies.read_body(request.receive, self._body_timeout_seconds)
-        new = bodies.read_new_pet(body)
+        check_body_headers(request)
+        key = read_idempotency_key(request)
+        body = await read_body(request.receive, self._body_timeout_seconds)
+        new = read_new_pet(body)
         assert request.grant is not None
         idempotency = None if key is None else Idempotency(request.grant.account_id, key)
         created = await self._pets.add(new, idempotency)
@@ -91,9 +93,9 @@ class PetOperations:
         first = f'<{target}>; rel="first"'
         if next_after is None:
             return first.encode("ascii")
-        return f'<{target}&cursor={cursors.write(next_after, query)}>; rel="next", {first}'.encode("ascii")
+        return f'<{target}&cursor={cursor.write(next_after, query)}>; rel="next", {first}'.encode("ascii")
 
 
 def pet_id_of(request: Request) -> int | None:
     """The identifier in the path, or None when it is not a canonical one."""
-    return requests.read_pet_id(request.path.rpartition(b"/")[2])
+    return read_pet_id(request.path.rpartition(b"/")[2])

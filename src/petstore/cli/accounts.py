@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 
 import click
 
+from petstore.cli.context import Session, with_store
 from petstore.cli.groups import Family, examples
 from petstore.cli.output import iso_time, json_option, say, text_time, write_fields, write_json, write_table
-from petstore.cli.running import Session, with_store
-from petstore.cli.values import ACCOUNT, WholeNumber, checked
-from petstore.errors import Conflict
-from petstore.keys import Account, check_account_name
-from petstore.plans import PLAN_NAMES, QUOTA_MAX, Plan, resolve_plan
+from petstore.cli.types import ACCOUNT, WholeNumber, checked
+from petstore.core.errors import Conflict
+from petstore.core.keys import Account, check_account_name
+from petstore.core.limits.plans import PLAN_NAMES, QUOTA_MAX, Plan, resolve_plan
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _QUOTA = WholeNumber(1, QUOTA_MAX)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from petstore.cli.context import Session, with_store
 from petstore.cli.groups import EXIT_REFUSED, examples
 from petstore.cli.output import iso_time, json_option, say, text_time, write_fields, write_json
-from petstore.cli.running import Session, with_store
-from petstore.keys import Account, ApiKey, digest, is_wellformed
+from petstore.core.keys import Account, ApiKey, digest, is_wellformed
 
 if TYPE_CHECKING:
-    from petstore.opening import Store
+    from petstore.wiring.administration import Store
 
 _READ_MAX = 4_096
 

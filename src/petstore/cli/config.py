@@ -9,7 +9,7 @@ import click
 from petstore import config
 from petstore.cli.groups import examples
 from petstore.cli.output import json_option, write_json, write_table
-from petstore.errors import ConfigurationError
+from petstore.core.errors import ConfigurationError
 
 
 @click.command("config", epilog=examples("petstore config", "PETSTORE_PORT=9000 petstore config --json"))

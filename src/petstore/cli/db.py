@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from petstore.cli.context import Session
 from petstore.cli.groups import EXIT_REFUSED, Family, examples
 from petstore.cli.output import (
     json_option,
@@ -17,12 +18,11 @@ from petstore.cli.output import (
     write_line,
     write_table,
 )
-from petstore.cli.running import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from petstore.opening import CheckReport
+    from petstore.wiring.administration import CheckReport
 
 
 @click.group(cls=Family)
@@ -44,9 +44,9 @@ def migrate(session: Session, dry_run: bool, as_json: bool) -> None:
     FILE.before-migration-VERSION-TIME beside it. No other command migrates; `petstore serve` does what
     PETSTORE_MIGRATE says.
     """
-    from petstore import migrating, opening
+    from petstore.wiring import administration, migrating
 
-    name = opening.database_name(session.settings)
+    name = administration.database_name(session.settings)
     if dry_run:
         pending = migrating.pending(session.settings)
         if as_json:
@@ -91,9 +91,9 @@ def check(session: Session, as_json: bool) -> None:
     Exit code 1 when it is not, 78 when it needs a newer program. Safe beside a running server. Takes a while
     when the database is large, since it reads every page.
     """
-    from petstore import migrating, opening
+    from petstore.wiring import administration, migrating
 
-    report = opening.check_database(session.settings)
+    report = administration.check_database(session.settings)
     _write_report(report, as_json)
     if report.problems:
         if not as_json:
@@ -113,13 +113,13 @@ def backup(session: Session, file: Path, as_json: bool) -> None:
     Safe beside a running server. FILE must not exist yet. It appears whole or not at all, and is a database
     of its own. Exit code 1 when the copy is not sound, which `petstore db restore` would refuse.
     """
-    from petstore import opening
+    from petstore.wiring import administration
 
     if not file.absolute().parent.is_dir():
         raise click.UsageError(
             f"There is no directory {file.absolute().parent}.", click.get_current_context()
         )
-    report = opening.back_up_database(session.settings, file)
+    report = administration.back_up_database(session.settings, file)
     _write_report(report, as_json)
     if not as_json:
         say(f"Written to {file}.")
@@ -128,7 +128,7 @@ def backup(session: Session, file: Path, as_json: bool) -> None:
             say("petstore: The copy is not sound, since the database is not. Keep the backups from before.")
         raise click.exceptions.Exit(EXIT_REFUSED)
     try:
-        opening.note_backup(session.settings)
+        administration.note_backup(session.settings)
     except OSError as error:
         say(f"petstore: The backup is good, but its time could not be noted for metrics: {error}.")
 
@@ -143,13 +143,13 @@ def restore(session: Session, file: Path, as_json: bool) -> None:
     Stop the server first: it is refused while one runs on the database, and when the backup is damaged. The
     database that was there is kept beside it, with .before-restore and the time at the end of its name.
     """
-    from petstore import opening
+    from petstore.wiring import administration
 
-    restored = opening.restore_database(session.settings, file, session.clock)
+    restored = administration.restore_database(session.settings, file, session.clock)
     _write_report(restored.report, as_json, kept=restored.kept)
     if not as_json:
         kept = f" What was there is kept as {restored.kept}." if restored.kept else ""
-        say(f"Restored {opening.database_path(session.settings)}.{kept}")
+        say(f"Restored {administration.database_path(session.settings)}.{kept}")
 
 
 @db.command(
@@ -169,10 +169,10 @@ def copy(session: Session, source: str, target: str, as_json: bool) -> None:
 
     Rather than with the password in TO, say it in PGPASSWORD or ~/.pgpass.
     """
-    from petstore import opening
+    from petstore.wiring import administration
 
     with row_progress("Copying") as (expect, progress):
-        tables = opening.copy_database(session.settings, source, target, expect, progress)
+        tables = administration.copy_database(session.settings, source, target, expect, progress)
     if as_json:
         write_json([{"table": table.name, "rows": table.rows, "sha256": table.sha256} for table in tables])
         return

@@ -88,7 +88,7 @@ class Root(Family):
 
 def explain(error: Exception) -> int:
     """Print an error as one line on standard error, and give the exit code. Raises what nobody foresaw."""
-    from petstore.errors import ConfigurationError, PetstoreError, StoreDamaged, Unavailable
+    from petstore.core.errors import ConfigurationError, PetstoreError, StoreDamaged, Unavailable
 
     if isinstance(error, click.Abort):
         return EXIT_INTERRUPTED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from petstore.cli.check import check_key
+from petstore.cli.context import Session, with_store
 from petstore.cli.groups import Family, examples
 from petstore.cli.output import (
     iso_time,
@@ -15,11 +16,10 @@ from petstore.cli.output import (
     write_json,
     write_table,
 )
-from petstore.cli.running import Session, with_store
-from petstore.cli.values import ACCOUNT, ID, Duration, checked
-from petstore.durations import format_duration
-from petstore.errors import StoreFull
-from petstore.keys import ApiKey, IssuedKey, check_label
+from petstore.cli.types import ACCOUNT, ID, Duration, checked
+from petstore.core.durations import format_duration
+from petstore.core.errors import StoreFull
+from petstore.core.keys import ApiKey, IssuedKey, check_label
 
 
 @click.group(cls=Family)
@@ -142,16 +142,16 @@ def revoke_key(session: Session, key_id: int, as_json: bool) -> None:
     There is no way back: issue a new key instead. Revoking a revoked key changes nothing. Works on a full
     disk too, with the room that the server keeps back for it.
     """
-    from petstore import opening
+    from petstore.wiring import administration
 
-    had_reserve = opening.has_reserve(session.settings)
+    had_reserve = administration.has_reserve(session.settings)
     try:
         key = with_store(session, lambda store: store.keys.revoke(key_id))
     except StoreFull:  # not even opened: no server is running, and SQLite's log can't be made
-        if not opening.give_up_reserve(session.settings):
+        if not administration.give_up_reserve(session.settings):
             raise
         key = with_store(session, lambda store: store.keys.revoke(key_id))
-    if had_reserve and not opening.has_reserve(session.settings):
+    if had_reserve and not administration.has_reserve(session.settings):
         say("The disk is full: the room that was kept back for this is used up. Make room.")
     _write_key(session, key, as_json)
 

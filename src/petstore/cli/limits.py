@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from petstore.cli.context import Session
 from petstore.cli.groups import Family, examples
 from petstore.cli.output import json_option, say, write_fields, write_json
-from petstore.cli.running import Session
 
 
 @click.group(cls=Family)
@@ -23,9 +23,9 @@ def check(session: Session, as_json: bool) -> None:
     Says whether the Valkey of PETSTORE_VALKEY_URL can count, what a restart of it brings back, and how far
     its clock is ahead. Exit code 75 when it can't be reached or can't count. Changes no counter.
     """
-    from petstore import opening
+    from petstore.wiring import administration
 
-    report = opening.check_counters(session.settings, session.clock)
+    report = administration.check_counters(session.settings, session.clock)
     if report is None:
         if as_json:
             write_json(None)

@@ -26,7 +26,7 @@ COMMANDS = {
 
 def _show_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
     if asked and not context.resilient_parsing:
-        from petstore import build
+        from petstore.wiring import build
 
         click.echo(f"petstore {__version__} (commit {build.commit()})")
         context.exit()
@@ -62,7 +62,7 @@ def petstore(context: click.Context) -> None:
     Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 (`serve`) stopped but cut somebody off, 75 the
     store is busy or unavailable (try again), 78 a setting, a right or the database is wrong (mend it first).
     """
-    from petstore.cli.running import Session
+    from petstore.cli.context import Session
 
     context.ensure_object(Session)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from petstore.cli.context import Session
 from petstore.cli.groups import examples
-from petstore.cli.running import Session
 
 
 @click.command(
@@ -22,9 +22,9 @@ def openapi(session: Session, as_json: bool) -> None:
     A running service has the same at /openapi.yaml and /openapi.json. Its `servers` come from
     PETSTORE_BASE_URL and PETSTORE_STAGING_BASE_URL.
     """
-    from petstore import bootstrap
+    from petstore.wiring import service
 
-    document = bootstrap.openapi_document(session.settings)
+    document = service.openapi_document(session.settings)
     if as_json:
         click.echo(document.as_json())
     else:

@@ -16,19 +16,20 @@ import msgspec
 import structlog
 
 # Imported before the fork, so that a worker is quick to start and shares the memory.
-import petstore.serving.worker
-from petstore import bootstrap, config, opening
+import petstore.server.worker
+from petstore import config
 from petstore.cli.groups import EXIT_CUT_SHORT, EXIT_REFUSED
-from petstore.clock import SystemClock
 from petstore.config import Settings
 from petstore.config.surroundings import read_surroundings
-from petstore.errors import ConfigurationError, PetstoreError
+from petstore.core.clock import SystemClock
+from petstore.core.errors import ConfigurationError, PetstoreError
 from petstore.ops.supervision import Supervision, leave
-from petstore.serving import program
-from petstore.serving.job import Facts, WorkerFailed
-from petstore.serving.notify import Notifier
-from petstore.serving.process import Patience, Report
-from petstore.serving.supervisor import Supervisor
+from petstore.server import program
+from petstore.server.job import Facts, WorkerFailed
+from petstore.server.notify import Notifier
+from petstore.server.process import Patience, Report
+from petstore.server.supervisor import Supervisor
+from petstore.wiring import administration, service
 
 _log = structlog.get_logger("petstore.parent")
 
@@ -61,11 +62,11 @@ class Serving:
         self._left: Supervision | None = None
 
     def work(self, number: int, report: Report) -> int:
-        return petstore.serving.worker.run(
+        return petstore.server.worker.run(
             self._settings,
             number,
             self._counts_directory,
-            lambda application: petstore.serving.worker.HttpServer(
+            lambda application: petstore.server.worker.HttpServer(
                 application.answer, self._listener, self._connections
             ),
             report,
@@ -83,7 +84,7 @@ class Serving:
         self._installed.look(now=True)
         new = config.load()
         self._settings = _renewed(self._settings, new)
-        bootstrap.start_log_of_parent(self._settings)
+        service.start_log_of_parent(self._settings)
         for name in _SET_UP_AT_START:
             if getattr(new, name) != getattr(self._configured, name):
                 setting, kept = f"PETSTORE_{name.upper()}", getattr(self._settings, name)
@@ -127,15 +128,15 @@ def _renewed(old: Settings, new: Settings) -> Settings:
     _refuse_another("PETSTORE_VALKEY_URL", old.valkey_url, new.valkey_url)
     new = msgspec.structs.replace(new, **{name: getattr(old, name) for name in _SET_UP_AT_START})
     config.check(new)
-    if opening.uses_server(new) and not new.valkey_url:
-        opening.has_database(new)
+    if administration.uses_server(new) and not new.valkey_url:
+        administration.has_database(new)
     return new
 
 
 def _refuse_another(name: str, old: str, new: str) -> None:
     """Another user or password may come into force; another place would be used beside the one before."""
     try:
-        same = opening.is_same_place(old, new)
+        same = administration.is_same_place(old, new)
     except ValueError:  # whose text may show a part of the password
         raise ConfigurationError(
             f"{name} is not understood. Write what is special in its password as %XX, such as %5B for [."
@@ -181,10 +182,10 @@ def _remove_left_behind(own: Path) -> None:
 def load_program(settings: Settings) -> None:
     """Whatever a worker may need of it, also one that starts when another version is on the disk."""
     unused = ["petstore.cli"]
-    if not opening.uses_server(settings):
+    if not administration.uses_server(settings):
         unused += ["petstore.storage.postgres", "petstore.storage.copying"]
     if not settings.valkey_url:
-        unused.append("petstore.limiter")  # but for what is imported already
+        unused.append("petstore.limiter.valkey")  # but for what is imported already
     program.load(but=unused)
 
 

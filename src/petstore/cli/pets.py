@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from petstore.cli.context import Session, with_store
 from petstore.cli.groups import Family, examples
 from petstore.cli.output import (
     iso_time,
@@ -18,12 +19,11 @@ from petstore.cli.output import (
     write_json,
     write_table,
 )
-from petstore.cli.running import Session, with_store
-from petstore.cli.values import ID, INT64, WholeNumber, checked_pet_name
-from petstore.pets import PAGE_LIMIT_DEFAULT, NewPet, PageQuery, Pet, PetStatus, StatusChange, no_pet
+from petstore.cli.types import ID, INT64, WholeNumber, checked_pet_name
+from petstore.core.pets import PAGE_LIMIT_DEFAULT, NewPet, PageQuery, Pet, PetStatus, StatusChange, no_pet
 
 if TYPE_CHECKING:
-    from petstore.opening import Store
+    from petstore.wiring.administration import Store
 
 _LIST_MAX = 10_000
 _STATUS = click.Choice([status.value for status in PetStatus])

@@ -16,17 +16,17 @@ import msgspec
 import structlog
 
 from petstore import __version__
+from petstore.cli.context import Session, with_store
 from petstore.cli.groups import EXIT_REFUSED, examples
-from petstore.cli.running import Session, with_store
-from petstore.cli.values import WholeNumber
-from petstore.errors import ConfigurationError, Conflict, PetstoreError, StoreUnavailable
-from petstore.plans import FREE
+from petstore.cli.types import WholeNumber
+from petstore.core.errors import ConfigurationError, Conflict, PetstoreError, StoreUnavailable
+from petstore.core.limits.plans import FREE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from petstore.config import Settings
-    from petstore.opening import Store
+    from petstore.wiring.administration import Store
 
 _CONNECTIONS_MAX = 16_384
 _DESCRIPTORS_KEPT_BACK = 128
@@ -54,12 +54,12 @@ def serve(session: Session, workers: int | None) -> None:
     Creates the database when there is none, and migrates one as PETSTORE_MIGRATE says. On the first start,
     and only on a loopback address, it issues a key on the Free plan for an account "local", printed once.
     """
-    from petstore import bootstrap, build, migrating, starting
     from petstore.cli import parent
+    from petstore.wiring import build, migrating, service, starting
 
     build.commit()  # for the workers: by the time one is started, the checkout may have moved on
     settings = _with_workers(session.settings, workers)
-    output = bootstrap.start_log_of_parent(settings)
+    output = service.start_log_of_parent(settings)
     with _faults_as_events(), contextlib.closing(_bind(settings)) as listener:
         connections = _raise_descriptor_limit(settings.database_pool)
         starting.refuse_unwritable(settings)
@@ -164,7 +164,7 @@ async def _welcome(settings: Settings, store: Store, *, may_show_key: bool) -> N
 
 
 async def _warn_of_counting_apart(settings: Settings, store: Store) -> None:
-    from petstore import starting
+    from petstore.wiring import starting
 
     if await starting.counts_apart(settings, store):
         message = (
@@ -187,12 +187,12 @@ async def _try_to_write(settings: Settings, store: Store) -> None:
 
     Raises StoreUnavailable for a server, without which there is nothing, and ConfigurationError.
     """
-    from petstore import opening
+    from petstore.wiring import administration
 
     try:
         await store.try_write()
     except StoreUnavailable as error:
-        if opening.uses_server(settings):
+        if administration.uses_server(settings):
             raise
         message = f"Not ready until something can be written; reads are served meanwhile. {error.message}"
         _log.warning("start check", message=message)
@@ -204,7 +204,7 @@ def _url_host(host: str) -> str:
 
 def _bind(settings: Settings) -> socket.socket:
     """The listener's socket: a port that is taken is found before anything is made."""
-    from petstore.serving import listener as listeners
+    from petstore.server import listener as listeners
 
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -233,7 +233,7 @@ def _bind_soon(listener: socket.socket, settings: Settings) -> None:
 
 
 def _listen(listener: socket.socket, settings: Settings) -> None:
-    from petstore.serving.worker import BACKLOG
+    from petstore.server.worker import BACKLOG
 
     try:
         listener.listen(BACKLOG)

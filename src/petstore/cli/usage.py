@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from petstore.cli.accounts import account_json
+from petstore.cli.context import Session, with_store
 from petstore.cli.groups import examples
 from petstore.cli.output import (
     iso_day,
@@ -19,15 +20,14 @@ from petstore.cli.output import (
     write_line,
     write_table,
 )
-from petstore.cli.running import Session, with_store
-from petstore.cli.values import ACCOUNT
-from petstore.decisions import Window
-from petstore.keys import Account, ApiKey, Grant
-from petstore.quota import SECOND_MS, view
-from petstore.usage import KeyBan, UsageReport
+from petstore.cli.types import ACCOUNT
+from petstore.core.keys import Account, ApiKey, Grant
+from petstore.core.limits.decision import Window
+from petstore.core.limits.quota import SECOND_MS, view
+from petstore.core.limits.usage import KeyBan, UsageReport
 
 if TYPE_CHECKING:
-    from petstore.opening import Store
+    from petstore.wiring.administration import Store
 
 _DAYS = 30
 

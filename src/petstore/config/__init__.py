@@ -15,7 +15,7 @@ import msgspec
 
 from petstore.config.masking import masked
 from petstore.config.table import PREFIX, TABLE, Setting, Settings
-from petstore.errors import ConfigurationError
+from petstore.core.errors import ConfigurationError
 
 __all__ = [
     "PREFIX",

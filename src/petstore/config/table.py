@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from petstore.addresses import Networks
 from petstore.config.values import (
     base_url,
     choice,
@@ -25,9 +24,10 @@ from petstore.config.values import (
     pause_to,
     switch,
 )
-from petstore.durations import parse_duration
-from petstore.keys import ENVIRONMENTS
-from petstore.plans import QUOTA_MAX
+from petstore.core.client_address import Networks
+from petstore.core.durations import parse_duration
+from petstore.core.keys import ENVIRONMENTS
+from petstore.core.limits.plans import QUOTA_MAX
 
 PREFIX = "PETSTORE_"
 
@@ -95,7 +95,7 @@ TABLE = (
     Setting(
         "drain", "1s", pause_to("60s"), "At a stop: how long /readyz refuses before the listener closes."
     ),
-    # Less than the ten seconds for which a writer is waited for (limiter/publisher.py).
+    # Less than the ten seconds for which a writer is waited for (limiter/valkey/publisher.py).
     Setting("database_timeout", "5s", duration_to("8s"), "PostgreSQL: how long a statement may take."),
     Setting("database_pool", "10", integer(1, 1_000), "PostgreSQL: connections of each process."),
     Setting("database_prepared", "on", switch, "PostgreSQL: off behind PgBouncer."),

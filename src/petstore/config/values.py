@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
 from urllib.parse import urlsplit
 
-from petstore.addresses import Networks
-from petstore.durations import parse_duration
+from petstore.core.client_address import Networks
+from petstore.core.durations import parse_duration
 
 
 def choice(*values: str) -> Callable[[str], str]:

@@ -1,1 +1,1 @@
-"""Counters behind the quota: in the process's memory (memory.py), and by client address (addresses.py)."""
+"""Counters behind the quota: in memory, in Valkey (valkey/), and by client address (address_limiter.py)."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import copy
 
-from petstore.clock import Clock
-from petstore.decisions import Decision
-from petstore.keys import Grant
-from petstore.quota import BanPolicy, LimiterState, decide, first_refusal
-from petstore.usage import DAY_MS, MINUTE_MS, AccountWindows
-from petstore.versions import Version, Versions, VersionSource
+from petstore.core.clock import Clock
+from petstore.core.keys import Grant
+from petstore.core.limits.decision import Decision
+from petstore.core.limits.quota import BanPolicy, LimiterState, decide, first_refusal
+from petstore.core.limits.usage import DAY_MS, MINUTE_MS, AccountWindows
+from petstore.core.versions import Version, Versions, VersionSource
 
 
 class MemoryLimiter:

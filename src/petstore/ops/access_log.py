@@ -13,8 +13,8 @@ from ipaddress import ip_address, ip_network
 
 import msgspec
 
-from petstore.addresses import UNKNOWN, Networks, client_address, parse_address
-from petstore.keys import Grant
+from petstore.core.client_address import UNKNOWN, Networks, client_address, parse_address
+from petstore.core.keys import Grant
 
 # Of X-Forwarded-For an entry keeps the end, where the proxies write; a request's head may be a hundred times
 # as long, and 100,000 entries may wait.

@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from petstore.addresses import Networks, client_address, is_host_of_ours, is_within
-from petstore.errors import NotFound, StoreUnavailable
+from petstore.core.client_address import Networks, client_address, is_host_of_ours, is_within
+from petstore.core.errors import NotFound, StoreUnavailable
 from petstore.ops.metrics import Metrics
 
 # As everywhere else: what is answered here holds for a moment, and is what it says it is.

@@ -8,9 +8,9 @@ from __future__ import annotations
 import msgspec
 import structlog
 
-from petstore.clock import Clock
-from petstore.decisions import AnyDecision
-from petstore.keys import Grant
+from petstore.core.clock import Clock
+from petstore.core.keys import Grant
+from petstore.core.limits.decision import AnyDecision
 
 _LINE_EVERY_SECONDS = 1.0
 _QUIET_SECONDS = 10.0

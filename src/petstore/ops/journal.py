@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable, Collection
 
 import structlog
 
-from petstore.clock import Clock
-from petstore.errors import StoreUnavailable
-from petstore.quota import Limiter, LimiterState
-from petstore.usage import UsageChanges, UsageMeter
+from petstore.core.clock import Clock
+from petstore.core.errors import StoreUnavailable
+from petstore.core.limits.quota import Limiter, LimiterState
+from petstore.core.limits.usage import UsageChanges, UsageMeter
 
 INTERVAL_SECONDS = 1.0
 _PURGE_EVERY_MS = 60_000

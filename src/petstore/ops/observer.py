@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import structlog
 
-from petstore.clock import Clock
-from petstore.decisions import AnyDecision
-from petstore.keys import Grant
+from petstore.core.clock import Clock
+from petstore.core.keys import Grant
+from petstore.core.limits.decision import AnyDecision
 from petstore.ops.access_log import FORWARDED_MAX_BYTES, AccessEntry, known_method
 from petstore.ops.counts import LATENCY_BOUNDS, Histogram
 from petstore.ops.incidents import Incidents

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from petstore.errors import StoreUnavailable
+from petstore.core.errors import StoreUnavailable
 from petstore.storage.postgres import copying as postgres
 from petstore.storage.postgres.connection import Tuning
 from petstore.storage.sqlite import copying as sqlite

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from petstore.errors import StoreUnavailable
+from petstore.core.errors import StoreUnavailable
 
 NOTHING_STORED = "; nothing was stored"
 UNKNOWN = (

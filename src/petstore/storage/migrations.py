@@ -11,8 +11,8 @@ from functools import cache
 
 import msgspec
 
-from petstore import packaged
-from petstore.errors import ConfigurationError, StoreUnavailable
+from petstore.core import packaged
+from petstore.core.errors import ConfigurationError, StoreUnavailable
 
 _FILE_NAME = re.compile(r"([0-9]{4})_([a-z0-9_]+)\.sql")
 _OLDEST = re.compile(r"-- oldest: ([0-9]+)\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from petstore.errors import ConfigurationError
+from petstore.core.errors import ConfigurationError
 
 try:
     import asyncpg as asyncpg

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from petstore.clock import Clock
-from petstore.keys import (
+from petstore.core.clock import Clock
+from petstore.core.keys import (
     Account,
     ApiKey,
     Grant,
@@ -21,7 +21,7 @@ from petstore.keys import (
     read_account_id,
     rotated_until,
 )
-from petstore.plans import Plan
+from petstore.core.limits.plans import Plan
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.pool import Connection
 from petstore.storage.postgres.sharing import Shared

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 import asyncpg
 
-from petstore.errors import ConfigurationError, StoreUnavailable
+from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.storage.postgres.connection import Tuning, connect_first
 from petstore.storage.postgres.faults import is_the_drivers, translate_at_start
 from petstore.storage.postgres.pool import Connection

@@ -5,7 +5,7 @@ A clock that somebody steers is passed to the server instead.
 
 from __future__ import annotations
 
-from petstore.clock import Clock, SystemClock
+from petstore.core.clock import Clock, SystemClock
 
 
 def steered_ms(clock: Clock) -> int | None:

@@ -8,7 +8,7 @@ import re
 import asyncpg
 import msgspec
 
-from petstore.errors import ConfigurationError
+from petstore.core.errors import ConfigurationError
 from petstore.storage.postgres.pool import Connection
 
 # The server itself ends a statement in time: then the connection can be used on, and the outcome is known.

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
-from petstore.errors import Conflict
+from petstore.core.errors import Conflict
 from petstore.storage.postgres.connection import Tuning, connect
 from petstore.storage.postgres.faults import is_the_drivers, translate
 from petstore.storage.postgres.pool import Connection

@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from petstore.clock import Clock
-from petstore.errors import StoreUnavailable
+from petstore.core.clock import Clock
+from petstore.core.errors import StoreUnavailable
+from petstore.core.versions import WRITER_SECONDS, Publisher
 from petstore.storage.failures import NOTHING_STORED, UNKNOWN
 from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.postgres.connection import Tuning, connect
@@ -29,7 +30,6 @@ from petstore.storage.postgres.faults import (
     translate,
 )
 from petstore.storage.postgres.pool import Connection, Pool
-from petstore.versions import WRITER_SECONDS, Publisher
 
 # Together less than a second.
 _PAUSES_SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)

@@ -9,7 +9,7 @@ import ssl
 
 import asyncpg
 
-from petstore.errors import ConfigurationError, StoreUnavailable
+from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.storage.failures import failure
 
 # The server chose one of several transactions to fail, so that the others could go on.

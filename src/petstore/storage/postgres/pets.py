@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from petstore.clock import Clock
-from petstore.pets import (
+from petstore.core.clock import Clock
+from petstore.core.pets import (
     IDEMPOTENCY_KEPT_MS,
     STATUSES,
     Created,

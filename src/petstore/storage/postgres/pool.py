@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from petstore.clock import Clock
-from petstore.errors import StoreUnavailable
+from petstore.core.clock import Clock
+from petstore.core.errors import StoreUnavailable
 
 # Firewalls and poolers drop connections that are idle for longer.
 _IDLE_MAX_SECONDS = 300.0

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import asyncpg
 
-from petstore.errors import ConfigurationError
+from petstore.core.errors import ConfigurationError
 from petstore.storage import migrations
 from petstore.storage.migrations import Migration, Schema
 from petstore.storage.postgres.apart import on_connection

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import asyncpg
 import msgspec
 
-from petstore.errors import Conflict
+from petstore.core.errors import Conflict
 from petstore.storage import reports
 from petstore.storage.postgres import schema as schemas
 from petstore.storage.postgres.apart import check_files, close, on_connection

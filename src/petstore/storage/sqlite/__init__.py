@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from petstore.errors import ConfigurationError
+from petstore.core.errors import ConfigurationError
 
 # Below this version a WAL reset could corrupt the file; apsw's wheels carry a newer one.
 _OLDEST = 3_051_003

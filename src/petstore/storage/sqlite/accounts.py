@@ -7,8 +7,8 @@ from typing import Any
 
 import apsw
 
-from petstore.clock import Clock
-from petstore.keys import (
+from petstore.core.clock import Clock
+from petstore.core.keys import (
     Account,
     ApiKey,
     Grant,
@@ -24,7 +24,7 @@ from petstore.keys import (
     read_account_id,
     rotated_until,
 )
-from petstore.plans import Plan
+from petstore.core.limits.plans import Plan
 from petstore.storage.sqlite.connection import translated
 from petstore.storage.sqlite.writer import Writer
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 
-from petstore.errors import StoreDamaged, StoreFull, StoreUnavailable
+from petstore.core.errors import StoreDamaged, StoreFull, StoreUnavailable
 from petstore.storage.failures import failure
 from petstore.storage.sqlite import files
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from petstore.errors import ConfigurationError, Conflict, NotFound
+from petstore.core.errors import ConfigurationError, Conflict, NotFound
 from petstore.storage.sqlite import connection as database
 from petstore.storage.sqlite import upkeep
 from petstore.storage.sqlite.lock import lock_for_serving

@@ -8,7 +8,7 @@ import pwd
 import stat
 from pathlib import Path
 
-from petstore.errors import ConfigurationError
+from petstore.core.errors import ConfigurationError
 
 _MODE = 0o600
 

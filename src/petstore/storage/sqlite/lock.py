@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from petstore.errors import Conflict
+from petstore.core.errors import Conflict
 from petstore.storage.sqlite import files
 
 # A byte far behind those that SQLite locks, which are at 1 GiB.

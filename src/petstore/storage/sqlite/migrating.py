@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from petstore.clock import Clock
-from petstore.errors import Conflict
+from petstore.core.clock import Clock
+from petstore.core.errors import Conflict
 from petstore.storage import migrations
 from petstore.storage.migrations import Schema
 from petstore.storage.observer import MigrationObserver

@@ -8,8 +8,8 @@ from typing import Any
 import apsw
 import msgspec
 
-from petstore.clock import Clock
-from petstore.pets import (
+from petstore.core.clock import Clock
+from petstore.core.pets import (
     IDEMPOTENCY_KEPT_MS,
     STATUSES,
     Created,
@@ -27,7 +27,7 @@ from petstore.pets import (
     replayed,
 )
 from petstore.storage.sqlite.connection import translate, translated
-from petstore.storage.sqlite.snapshot import TurnReader
+from petstore.storage.sqlite.loop_reader import TurnReader
 from petstore.storage.sqlite.writer import Writer
 
 _COLUMNS = "id, name, category_id, status"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import apsw
 
-from petstore.errors import Conflict
+from petstore.core.errors import Conflict
 from petstore.storage.sqlite import connection as database
 from petstore.storage.sqlite import files
 

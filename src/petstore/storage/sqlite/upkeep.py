@@ -12,8 +12,8 @@ from pathlib import Path
 import apsw
 import msgspec
 
-from petstore.clock import Clock
-from petstore.errors import Conflict, NotFound, StoreDamaged, StoreUnavailable
+from petstore.core.clock import Clock
+from petstore.core.errors import Conflict, NotFound, StoreDamaged, StoreUnavailable
 from petstore.storage import migrations, reports
 from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite import connection as database

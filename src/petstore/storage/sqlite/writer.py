@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 import apsw
 
-from petstore.clock import Clock
-from petstore.errors import StoreUnavailable
+from petstore.core.clock import Clock
+from petstore.core.errors import StoreUnavailable
 from petstore.storage.failures import NOTHING_STORED, UNKNOWN
 from petstore.storage.observer import StoreObserver
 from petstore.storage.sqlite.connection import translate

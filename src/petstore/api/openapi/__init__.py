@@ -1,0 +1,1 @@
+"""The contract: an OpenAPI document, written by hand."""

@@ -1,0 +1,40 @@
+"""The OpenAPI document, read from openapi.yaml, with the servers of this installation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import yaml
+
+from petstore.core import packaged
+
+# Of the interface (specification, Versioning), which is not that of this program.
+INTERFACE_VERSION = "1.0.0"
+
+
+class OpenApiDocument:
+    """The contract in both notations; read and rendered when it is first asked for."""
+
+    def __init__(self, servers: list[dict[str, str]]) -> None:
+        self._servers = servers
+        self._json: bytes | None = None
+        self._yaml: bytes | None = None
+
+    def read(self) -> dict[str, Any]:
+        """The document as data."""
+        text = packaged.files("petstore.api.openapi").joinpath("openapi.yaml").read_text(encoding="utf-8")
+        document: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        document["servers"] = self._servers
+        return document
+
+    def as_json(self) -> bytes:
+        if self._json is None:
+            self._json = msgspec.json.format(msgspec.json.encode(self.read()), indent=2)
+        return self._json
+
+    def as_yaml(self) -> bytes:
+        if self._yaml is None:
+            text = yaml.safe_dump(self.read(), sort_keys=False, allow_unicode=True, width=100)
+            self._yaml = text.encode()
+        return self._yaml

@@ -1,0 +1,1 @@
+"""What every request of /v1 passes, whatever its operation."""

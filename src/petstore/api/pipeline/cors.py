@@ -1,0 +1,46 @@
+"""Cross-origin requests from browsers: answered for the configured origins only, none by default."""
+
+from __future__ import annotations
+
+from petstore.api.pipeline.request import Request
+from petstore.api.pipeline.response import Header
+
+_EXPOSED = (
+    b"Allow, Deprecation, Idempotency-Replayed, Link, Location, RateLimit, RateLimit-Policy, Retry-After,"
+    b" Sunset, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
+)
+_ACCEPTED = b"Authorization, Content-Type, Idempotency-Key, X-Request-Id"
+_PREFLIGHT_SECONDS = b"600"
+
+
+class Cors:
+    """The Fetch standard's headers for a set of origins."""
+
+    def __init__(self, origins: tuple[str, ...] = ()) -> None:
+        self._origins = frozenset(origin.encode("ascii") for origin in origins)
+        self.is_configured = bool(origins)
+
+    def headers(self, request: Request) -> list[Header]:
+        """For every answer where CORS is configured."""
+        vary: Header = (b"vary", b"Origin")
+        origin = request.header(b"origin")
+        if origin not in self._origins:
+            return [vary]
+        return [
+            vary,
+            (b"access-control-allow-origin", origin),
+            (b"access-control-expose-headers", _EXPOSED),
+        ]
+
+    def preflight_headers(self, request: Request, allow: str) -> list[Header]:
+        """What a preflight asks for in addition; empty for any other OPTIONS request."""
+        if (
+            request.header(b"origin") not in self._origins
+            or request.header(b"access-control-request-method") is None
+        ):
+            return []
+        return [
+            (b"access-control-allow-methods", allow.encode("ascii")),
+            (b"access-control-allow-headers", _ACCEPTED),
+            (b"access-control-max-age", _PREFLIGHT_SECONDS),
+        ]

@@ -1,0 +1,95 @@
+"""Strict readers of the target and of header values: identifiers, query parameters, Idempotency-Key.
+
+Each raises the documented error, with a message that names what is at fault and what it takes.
+Bodies: body.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TypeVar
+from urllib.parse import parse_qsl
+
+from petstore.api.pipeline.cursor import read as read_cursor
+from petstore.api.pipeline.request import Request
+from petstore.core.errors import InvalidHeader, InvalidParameter
+from petstore.core.pets import IDS_MAX, INT64_MAX, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, STATUSES, PageQuery
+
+# int() takes '+1', ' 1', '1_0' and full-width digits; these don't.
+_CANONICAL_ID = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
+_IDEMPOTENCY_KEY = re.compile(rb"[\x21-\x7e]{1,255}")
+# Every text that a parameter takes: nothing is parsed, so nothing is taken for something else.
+_LIMITS = {str(limit): limit for limit in range(1, PAGE_LIMIT_MAX + 1)}
+_LIMIT_EXPECTED = f"an integer from 1 to {PAGE_LIMIT_MAX}"
+_STATUS_EXPECTED = f"one of {', '.join(STATUSES)}"
+_GIVEN_ONCE = frozenset({"limit", "status", "cursor"})
+_T = TypeVar("_T")
+
+
+def read_pet_id(segment: bytes) -> int | None:
+    """A canonical positive int64 in a path, or None: such an animal can't exist."""
+    text = segment.decode("latin-1")
+    if _CANONICAL_ID.fullmatch(text) is None:
+        return None
+    pet_id = int(text)
+    return pet_id if pet_id <= INT64_MAX else None
+
+
+def read_page_query(query: bytes) -> PageQuery:
+    """The parameters of GET /pets. Unknown ones are ignored; raises InvalidParameter."""
+    ids: list[int] = []
+    given: dict[str, str] = {}
+    for name, _, value in _parameters(query.decode("latin-1")):
+        if name == "id":
+            ids.append(_read_id_parameter(value))
+        elif name in _GIVEN_ONCE:
+            if name in given:
+                raise InvalidParameter(f"{name}: sent more than once; send it once.")
+            given[name] = value
+    if len(ids) > IDS_MAX:
+        raise InvalidParameter(f"id: at most {IDS_MAX} values, got {len(ids)}.")
+    limit = _one_of(_LIMITS, given, "limit", _LIMIT_EXPECTED) or PAGE_LIMIT_DEFAULT
+    status = _one_of(STATUSES, given, "status", _STATUS_EXPECTED)
+    wanted = tuple(sorted(set(ids))) if ids else None
+    cursor = given.get("cursor")
+    return PageQuery(limit, status, wanted, 0 if cursor is None else read_cursor(cursor, status, wanted))
+
+
+def _parameters(query: str) -> list[tuple[str, str, str]]:
+    """Names, what stands between, and values, in order.
+
+    Most queries have nothing to decode, and splitting is five times quicker.
+    """
+    if "%" in query or "+" in query:
+        return [(name, "=", value) for name, value in parse_qsl(query, keep_blank_values=True)]
+    return [part.partition("=") for part in query.split("&") if part]
+
+
+def _one_of(values: Mapping[str, _T], given: Mapping[str, str], name: str, expected: str) -> _T | None:
+    """The meaning of a parameter's text, exactly as it stands in the table; None when it was not sent."""
+    text = given.get(name)
+    if text is None:
+        return None
+    value = values.get(text)
+    if value is None:
+        raise InvalidParameter(f"{name}: expected {expected}.")
+    return value
+
+
+def _read_id_parameter(value: str) -> int:
+    if _CANONICAL_ID.fullmatch(value) is None or int(value) > INT64_MAX:
+        raise InvalidParameter(f"id: expected an integer from 1 to {INT64_MAX}.")
+    return int(value)
+
+
+def read_idempotency_key(request: Request) -> str | None:
+    """The client's Idempotency-Key, bare or in quotes. Raises InvalidHeader."""
+    value = request.header(b"idempotency-key")
+    if value is None:
+        return None
+    if len(value) > 1 and value[:1] == b'"' == value[-1:]:
+        value = value[1:-1]
+    if request.is_repeated(b"idempotency-key") or _IDEMPOTENCY_KEY.fullmatch(value) is None:
+        raise InvalidHeader("Idempotency-Key: send one, of 1 to 255 visible ASCII characters.")
+    return value.decode("ascii")

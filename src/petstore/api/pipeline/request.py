@@ -1,0 +1,134 @@
+"""The head of a request: the few headers that the service reads, bounded, and who the client is.
+
+Bodies: body.py. Query strings: query.py. Keys and limits: gate.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, MutableMapping
+from functools import lru_cache
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from petstore.core.client_address import Networks, client_address
+from petstore.core.errors import HeadersTooLarge, InvalidHeader, UriTooLong
+from petstore.core.keys import Grant
+from petstore.core.limits.decision import AnyDecision
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+TARGET_MAX_BYTES = 8 * 1024
+HEAD_MAX_BYTES = 16 * 1024
+
+# RFC 9110, 7.2 and RFC 3986, 3.2.2: a name, an IPv4 address or an IPv6 literal, and a port.
+_HOST = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?")
+# Never one with a key in it by mistake: it would stand in the log.
+_REQUEST_ID = re.compile(rb"(?!.*pets_(?:live|test)_)[A-Za-z0-9._:/+=@-]{1,128}")
+
+
+_ONCE: frozenset[bytes] = frozenset()
+
+
+@lru_cache(maxsize=1_024)
+def _is_host(value: bytes) -> bool:
+    """Whether a Host header could name this service; clients send the same one again and again."""
+    return _HOST.fullmatch(value) is not None
+
+
+class Request(msgspec.Struct, gc=False):
+    """One request on its way through the pipeline; the gate fills `grant`, `decision` and `cause`.
+
+    `values` has the header lines by their name, `repeated` the names that stand more than once, `size` counts
+    the bytes of the target and of the lines, four more for each line: the colon, the space and its end.
+    `grant` is that of a refused key too, and `cause` why it was refused: missing, malformed, unknown, expired
+    or revoked. `request_id` is the client's own, if it is a sane one, until the pipeline gives it another.
+    """
+
+    scope: Scope
+    receive: Receive
+    method: str
+    path: bytes
+    query: bytes
+    values: dict[bytes, bytes]
+    repeated: frozenset[bytes]
+    size: int
+    request_id: bytes = b""
+    grant: Grant | None = None
+    decision: AnyDecision | None = None
+    cause: str | None = None
+
+    def header(self, name: bytes) -> bytes | None:
+        """A header's value, the first one where it is repeated."""
+        return self.values.get(name)
+
+    def is_repeated(self, name: bytes) -> bool:
+        """Whether a header that may stand once stands more often."""
+        return name in self.repeated
+
+    def bearer_token(self) -> bytes | None:
+        """What follows `Bearer` in the one Authorization header; None when there is no such thing."""
+        value = self.values.get(b"authorization")
+        if value is None or value[:7].lower() != b"bearer " or b"authorization" in self.repeated:
+            return None
+        return value[7:].strip(b" ")
+
+    def check_head(self) -> None:
+        """The first two steps of the precedence: size of the head, then Host.
+
+        Raises UriTooLong, HeadersTooLarge and InvalidHeader.
+        """
+        if self.size > TARGET_MAX_BYTES:  # the smaller one of both bounds, on a part of the size
+            self._check_size()
+        host = self.values.get(b"host")
+        if host is None or not _is_host(host) or b"host" in self.repeated:
+            raise InvalidHeader("Host: send exactly one, with the name and port of this service.")
+
+    def _check_size(self) -> None:
+        if len(self.path) + len(self.query) > TARGET_MAX_BYTES:
+            raise UriTooLong(f"The request target is longer than {TARGET_MAX_BYTES} bytes.")
+        if self.size > HEAD_MAX_BYTES:
+            raise HeadersTooLarge(f"The request head is larger than {HEAD_MAX_BYTES} bytes.")
+
+    def client_address(self, trusted: Networks) -> str:
+        """The address that failed authentications are counted under."""
+        client = self.scope.get("client")
+        forwarded_for = self.values.get(b"x-forwarded-for", b"").decode("latin-1")
+        return client_address(client[0] if client else "unknown", forwarded_for, trusted)
+
+
+def read_request(scope: Scope, receive: Receive) -> Request:
+    """A request as the HTTP server hands it over; header names are in lower case by then."""
+    pairs: list[tuple[bytes, bytes]] = scope["headers"]
+    path, query = scope["raw_path"], scope["query_string"]
+    values = dict(pairs)
+    repeated = _ONCE
+    parts = [path, query, *values, *values.values()]  # a quarter quicker than by way of the pairs
+    if len(values) != len(pairs):
+        values, repeated = _read_repeated(pairs)
+        parts = [path, query, *chain.from_iterable(pairs)]
+    size = len(b"".join(parts)) + 4 * len(pairs)
+    request_id = values.get(b"x-request-id", b"")
+    if request_id and (b"x-request-id" in repeated or _REQUEST_ID.fullmatch(request_id) is None):
+        request_id = b""
+    return Request(scope, receive, scope["method"], path, query, values, repeated, size, request_id)
+
+
+def _read_repeated(
+    pairs: list[tuple[bytes, bytes]],
+) -> tuple[dict[bytes, bytes], frozenset[bytes]]:
+    """Header lines of which some stand more than once: the first one counts, X-Forwarded-For is a list."""
+    values: dict[bytes, bytes] = {}
+    repeated = set()
+    for name, value in pairs:
+        if name not in values:
+            values[name] = value
+        elif name == b"x-forwarded-for":
+            values[name] += b"," + value
+        else:
+            repeated.add(name)
+    return values, frozenset(repeated)

@@ -1,0 +1,64 @@
+"""What a command works with: the settings, read once and only when needed, and the store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from petstore.core.clock import Clock, SystemClock
+from petstore.core.errors import NotFound
+
+if TYPE_CHECKING:
+    from petstore.config import Settings
+    from petstore.wiring.administration import Store
+
+_T = TypeVar("_T")
+_say = partial(click.echo, err=True)
+
+
+class Session:
+    """One run of the program. Help and completion never ask for the settings: broken ones can't stop them."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.clock = clock or SystemClock()
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings in force. Raises ConfigurationError."""
+        from petstore import config
+
+        return config.load()
+
+
+def with_store(
+    session: Session,
+    work: Callable[[Store], Awaitable[_T]],
+    *,
+    create: bool = False,
+    say: Callable[[str], None] = _say,
+) -> _T:
+    """Open the store, do the work, close the store; safe beside a running server. `say` takes remarks.
+
+    Raises NotFound when there is no database, unless the command may `create` one, which it then says.
+    """
+    from petstore.wiring import administration
+
+    settings = session.settings
+    if not administration.has_database(settings):
+        name = administration.database_name(settings)
+        if not create:
+            raise NotFound(
+                f"There is no database {name}; `petstore db migrate` makes one, and so does `petstore serve`."
+                " If there should be one, check PETSTORE_DATABASE_URL and the working directory."
+            )
+        say(f"Making the database {name}.")
+
+    async def run() -> _T:
+        async with administration.store_for_command(settings, session.clock, say) as store:
+            return await work(store)
+
+    return asyncio.run(run())

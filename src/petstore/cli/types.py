@@ -1,0 +1,98 @@
+"""How arguments are read: strict whole numbers, durations, and the core's own checks as usage errors.
+
+`int()` would take `+1`, `1_0` and digits of any script, which the interface refuses too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import click
+
+from petstore.core.durations import format_duration, parse_duration
+from petstore.core.errors import Conflict
+from petstore.core.pets import INT64_MAX, INT64_MIN, name_fault
+
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
+_SHOWN_MAX = 24  # longer than any number; whoever gives a key for a key's id shall not find it in a log
+_LONGEST_MS = 36_500 * 86_400_000
+
+Callback = Callable[[click.Context, click.Parameter, str], str]
+
+
+class WholeNumber(click.ParamType[int]):
+    """A whole number within bounds, written plainly."""
+
+    name = "integer"
+
+    def __init__(self, lowest: int, highest: int) -> None:
+        self.lowest = lowest
+        self.highest = highest
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        text = str(value)
+        if _WHOLE.fullmatch(text) is None or not self.lowest <= int(text) <= self.highest:
+            shown = text if len(text) <= _SHOWN_MAX else f"{text[:10]}…"
+            self.fail(f"{shown!r} is not a whole number from {self.lowest} to {self.highest}.", param, ctx)
+        return int(text)
+
+
+class Duration(click.ParamType[int]):
+    """A duration such as 30d, in milliseconds, at most 100 years; `0` too where that has a meaning."""
+
+    name = "duration"
+
+    def __init__(self, *, zero: bool = False) -> None:
+        self.zero = zero
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if self.zero and value in ("0", "0s"):
+            return 0
+        try:
+            parsed = parse_duration(str(value))
+        except ValueError as error:
+            self.fail(f"{error}.", param, ctx)
+        if parsed > _LONGEST_MS:
+            self.fail(f"{value} is longer than 100 years ({format_duration(_LONGEST_MS)}).", param, ctx)
+        return parsed
+
+
+class AccountReference(click.ParamType[str]):
+    """An account's name or its id. Whether there is one, the store says."""
+
+    name = "account"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value)
+        if not text or not text.isprintable():
+            self.fail(f"{text!r} is neither the name nor the id of an account.", param, ctx)
+        return text
+
+
+ID = WholeNumber(1, INT64_MAX)
+INT64 = WholeNumber(INT64_MIN, INT64_MAX)
+ACCOUNT = AccountReference()
+
+
+def checked(check: Callable[[str], None]) -> Callback:
+    """A check of the core, which raises Conflict, as the check of an argument."""
+
+    def callback(ctx: click.Context, param: click.Parameter, value: str) -> str:
+        try:
+            check(value)
+        except Conflict as error:
+            raise click.BadParameter(error.message, ctx, param) from None
+        return value
+
+    return callback
+
+
+def checked_pet_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """The same rule for an animal's name as the interface has."""
+    fault = name_fault(value)
+    if fault is not None:
+        raise click.BadParameter(f"{fault}.", ctx, param)
+    return value

@@ -1,0 +1,214 @@
+"""Every error that the service answers: its class, its code and its HTTP status.
+
+No code or status lives elsewhere; docs/errors.md has an entry for each, and a test compares.
+The headers of an error: api/pipeline/response.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import msgspec
+
+
+class PetstoreError(Exception):
+    """Base of every error with a documented answer. `message` is written for the person who reads it."""
+
+    code: ClassVar[str]
+    status: ClassVar[int]
+    retry_after_seconds: int | None = None
+
+    def __init__(self, message: str, *, retry_after_seconds: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        if retry_after_seconds is not None:
+            self.retry_after_seconds = retry_after_seconds
+
+    @property
+    def public_message(self) -> str:
+        """What a client is told."""
+        return self.message
+
+
+class InvalidJson(PetstoreError):
+    """The body is not one well-formed JSON document in UTF-8."""
+
+    code, status = "invalid_json", 400
+
+
+class InvalidBody(PetstoreError):
+    """The body is JSON but not the documented shape; the message names every member at fault."""
+
+    code, status = "invalid_body", 400
+
+
+class InvalidParameter(PetstoreError):
+    """A query parameter has a value that it does not take; the message names the parameter."""
+
+    code, status = "invalid_parameter", 400
+
+
+class InvalidHeader(PetstoreError):
+    """A request header that the service reads is missing, doubled or malformed."""
+
+    code, status = "invalid_header", 400
+
+
+class Unauthorized(PetstoreError):
+    """The API key is missing or invalid."""
+
+    code, status = "unauthorized", 401
+
+
+class NotFound(PetstoreError):
+    """There is no such path, animal, account or key."""
+
+    code, status = "not_found", 404
+
+
+class MethodNotAllowed(PetstoreError):
+    """The path exists, the method is not one of its `allow`."""
+
+    code, status = "method_not_allowed", 405
+
+    def __init__(self, message: str, allow: str) -> None:
+        super().__init__(message)
+        self.allow = allow
+
+
+class RequestTimeout(PetstoreError):
+    """The request body did not arrive within its deadline."""
+
+    code, status = "request_timeout", 408
+
+
+class Conflict(PetstoreError):
+    """The state of the thing does not allow the change."""
+
+    code, status = "conflict", 409
+
+
+class IdempotencyKeyInUse(PetstoreError):
+    """A request with the same Idempotency-Key is still being carried out."""
+
+    code, status = "idempotency_key_in_use", 409
+    retry_after_seconds = 1
+
+
+class Gone(PetstoreError):
+    """The operation was removed on its published date."""
+
+    code, status = "gone", 410
+
+
+class PayloadTooLarge(PetstoreError):
+    """The body is larger than the service reads."""
+
+    code, status = "payload_too_large", 413
+
+
+class UriTooLong(PetstoreError):
+    """The request target is longer than the service reads."""
+
+    code, status = "uri_too_long", 414
+
+
+class UnsupportedMediaType(PetstoreError):
+    """The body is not plain `application/json`."""
+
+    code, status = "unsupported_media_type", 415
+
+
+class IdempotencyKeyReused(PetstoreError):
+    """The Idempotency-Key was used before with another animal."""
+
+    code, status = "idempotency_key_reused", 422
+
+
+class RateLimited(PetstoreError):
+    """A window of the account, or of the client's address, is used up."""
+
+    code, status = "rate_limited", 429
+
+
+class KeyBanned(PetstoreError):
+    """The key is banned for a while, since it went on after many 429 answers."""
+
+    code, status = "key_banned", 429
+
+
+class HeadersTooLarge(PetstoreError):
+    """The request head is larger than the service reads."""
+
+    code, status = "headers_too_large", 431
+
+
+class InternalError(PetstoreError):
+    """Something unexpected; the details are in the log under the request id, never in the answer."""
+
+    code, status = "internal_error", 500
+
+
+class Unavailable(PetstoreError):
+    """The service can't carry out the request at the moment."""
+
+    code, status = "unavailable", 503
+    retry_after_seconds = 1
+
+
+class StoreUnavailable(Unavailable):
+    """The database refused, is locked, is full or can't be reached.
+
+    `message` is for operators, in the log and on the command line. `public` is for clients, where they are
+    told less.
+    """
+
+    def __init__(self, message: str, *, public: str | None = None) -> None:
+        super().__init__(message)
+        self._public = public
+
+    @property
+    def public_message(self) -> str:
+        return self._public or self.message
+
+
+class StoreFull(StoreUnavailable):
+    """There is no room for what was to be written; nothing of it was."""
+
+
+class StoreDamaged(StoreUnavailable):
+    """The file is damaged or is no database: to try again mends nothing."""
+
+
+class LimiterUnavailable(Unavailable):
+    """The shared counters can't be reached, and the operator prefers a refusal to a local share."""
+
+
+class ConfigurationError(Exception):
+    """Settings that are unknown, malformed, contradictory or unsafe: the process must not start (exit 78)."""
+
+
+class ErrorBody(msgspec.Struct, frozen=True):
+    """The specification's Error: exactly these three members."""
+
+    code: str
+    message: str
+    status: int
+
+
+def error_body(error: PetstoreError) -> bytes:
+    """An error as the JSON that a client gets."""
+    return msgspec.json.encode(ErrorBody(error.code, error.public_message, error.status))
+
+
+def _subclasses(base: type[PetstoreError]) -> Iterator[type[PetstoreError]]:
+    for cls in base.__subclasses__():
+        yield cls
+        yield from _subclasses(cls)
+
+
+# Code -> the class that defines it (StoreUnavailable inherits the code of Unavailable).
+CATALOGUE: dict[str, type[PetstoreError]] = {
+    cls.code: cls for cls in _subclasses(PetstoreError) if "code" in cls.__dict__
+}

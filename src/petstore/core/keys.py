@@ -1,0 +1,206 @@
+"""Accounts and their API keys: records, the key's format and digest, and what a store of them can do.
+
+A key's text exists only in the hands of its owner; everything here and below keeps the digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import zlib
+from typing import Protocol
+
+import msgspec
+
+from petstore.core.errors import Conflict, NotFound
+from petstore.core.limits.plans import Plan
+
+_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_RANDOM_CHARACTERS = 32  # 190 bits
+_CHECKSUM_CHARACTERS = 6  # CRC-32 needs 5.4 characters of base 62
+ENVIRONMENTS = ("live", "test")
+KEY_PATTERN = re.compile(r"pets_(?:live|test)_[0-9A-Za-z]{38}", re.ASCII)
+_ACCOUNT_NAME = re.compile(r"(?![0-9]+\Z)[A-Za-z0-9._-]{1,64}\Z", re.ASCII)
+LABEL_MAX_CHARACTERS = 100
+
+
+class Account(msgspec.Struct, frozen=True):
+    """A customer. Its keys share its plan's quota, so more keys never mean more quota."""
+
+    id: int
+    name: str
+    plan: Plan
+    created_at_ms: int
+
+
+class ApiKey(msgspec.Struct, frozen=True):
+    """What is kept of a key. `display` shows the prefix and the last four characters, nothing else."""
+
+    id: int
+    account_id: int
+    label: str
+    display: str
+    created_at_ms: int
+    expires_at_ms: int | None = None
+    revoked_at_ms: int | None = None
+    last_used_at_ms: int | None = None
+
+    def state(self, now_ms: int) -> str:
+        """`active`, `expired` or `revoked`; a revocation stands even when the clock is set back behind it."""
+        if self.revoked_at_ms is not None:
+            return "revoked"
+        if self.expires_at_ms is not None and self.expires_at_ms <= now_ms:
+            return "expired"
+        return "active"
+
+
+class Grant(msgspec.Struct, frozen=True, gc=False):
+    """What the gate needs to know about a key: one row of key and account joined.
+
+    A ban that began at or before `pardoned_at_ms` was lifted by the operator.
+    """
+
+    key_id: int
+    account_id: int
+    per_minute: int
+    per_day: int
+    expires_at_ms: int | None = None
+    revoked_at_ms: int | None = None
+    pardoned_at_ms: int = 0
+
+
+class IssuedKey(msgspec.Struct, frozen=True):
+    """A new key's record and, this once, its text."""
+
+    record: ApiKey
+    secret: str
+
+
+def _base62(number: int, width: int) -> str:
+    digits = []
+    for _ in range(width):
+        number, remainder = divmod(number, 62)
+        digits.append(_BASE62[remainder])
+    return "".join(reversed(digits))
+
+
+def _checksum(text: str) -> str:
+    return _base62(zlib.crc32(text.encode("ascii")), _CHECKSUM_CHARACTERS)
+
+
+def mint(environment: str) -> str:
+    """A new key: `pets_live_` or `pets_test_`, 32 random base-62 characters, 6 of CRC-32 over all before."""
+    body = f"pets_{environment}_" + "".join(secrets.choice(_BASE62) for _ in range(_RANDOM_CHARACTERS))
+    return body + _checksum(body)
+
+
+def is_wellformed(text: str) -> bool:
+    """Whether the text has a key's form and a right checksum: a typing error is found without a query."""
+    if KEY_PATTERN.fullmatch(text) is None:
+        return False
+    return _checksum(text[:-_CHECKSUM_CHARACTERS]) == text[-_CHECKSUM_CHARACTERS:]
+
+
+def digest(key: bytes) -> bytes:
+    """SHA-256. A slow hash is for secrets with little entropy; these have 190 bits."""
+    return hashlib.sha256(key).digest()
+
+
+def display(secret: str) -> str:
+    """The prefix and the last four characters: enough to recognise a key, useless to present."""
+    prefix = secret[: secret.rindex("_") + 1]
+    return f"{prefix}…{secret[-4:]}"
+
+
+def check_account_name(name: str) -> None:
+    """Raise Conflict unless `name` can name an account: never digits alone, which would look like an id."""
+    if _ACCOUNT_NAME.match(name) is None:
+        raise Conflict(
+            f"{name!r} can't name an account: use 1 to 64 letters, digits, dots, dashes or underscores,"
+            " and not digits alone."
+        )
+
+
+def check_label(label: str) -> None:
+    """Raise Conflict unless `label` is printable and at most 100 characters."""
+    if len(label) > LABEL_MAX_CHARACTERS or not (label.isprintable() or label == ""):
+        raise Conflict(f"A label is at most {LABEL_MAX_CHARACTERS} printable characters.")
+
+
+def read_account_id(reference: str) -> int | None:
+    """The id that a reference to an account gives in digits; None when it gives a name."""
+    by_id = reference.isascii() and reference.isdigit() and len(reference) < 19
+    return int(reference) if by_id else None
+
+
+def no_account(reference: str) -> NotFound:
+    """The error for an unknown account."""
+    return NotFound(f"There is no account {reference!r}; `petstore accounts list` shows them.")
+
+
+def no_key(key_id: int) -> NotFound:
+    """There never was a key of this number."""
+    return NotFound(f"There is no key {key_id}; `petstore keys list ACCOUNT` shows them.")
+
+
+def name_taken(name: str) -> Conflict:
+    """Names of accounts are unique."""
+    return Conflict(f"There is an account {name!r} already; choose another name.")
+
+
+def rotated_until(old: ApiKey, now_ms: int, overlap_ms: int) -> int:
+    """When a key's use ends once it has a successor: after the overlap, or earlier if it would end anyway.
+
+    Raises Conflict unless the key is active.
+    """
+    if old.state(now_ms) != "active":
+        raise Conflict(f"Key {old.id} is {old.state(now_ms)}; issue a new key instead.")
+    ends_ms = now_ms + overlap_ms
+    return ends_ms if old.expires_at_ms is None else min(old.expires_at_ms, ends_ms)
+
+
+class KeyRepository(Protocol):
+    """Accounts and keys in a store. Each method is one transaction and may raise StoreUnavailable.
+
+    `reference` is an account's name or its id in digits. Methods that take one raise NotFound.
+    """
+
+    async def find_grant(self, key_digest: bytes) -> Grant | None:
+        """The grant behind a key's digest, expired and revoked ones included."""
+        ...
+
+    async def add_account(self, name: str, plan: Plan) -> Account:
+        """Raises Conflict when the name is taken."""
+        ...
+
+    async def account(self, reference: str) -> Account: ...
+
+    async def accounts(self) -> list[Account]: ...
+
+    async def set_plan(self, reference: str, plan: Plan) -> Account:
+        """Acts on the account's next request; what is used stays used."""
+        ...
+
+    async def issue(
+        self, reference: str, environment: str, *, label: str = "", expires_at_ms: int | None = None
+    ) -> IssuedKey: ...
+
+    async def keys(self, reference: str) -> list[ApiKey]: ...
+
+    async def key(self, key_id: int) -> ApiKey: ...
+
+    async def find_key(self, key_digest: bytes) -> ApiKey | None: ...
+
+    async def rotate(self, key_id: int, environment: str, overlap_ms: int) -> IssuedKey:
+        """A new key of the same account and label; the old one expires after the overlap.
+
+        Raises Conflict when the old key is revoked or expired.
+        """
+        ...
+
+    async def revoke(self, key_id: int) -> ApiKey: ...
+
+    async def pardon(self, key_id: int) -> ApiKey:
+        """Lift a ban and clear what led to it; acts on the key's next request."""
+        ...

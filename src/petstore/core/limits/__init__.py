@@ -1,0 +1,1 @@
+"""Plans, windows and bans as arithmetic, and what a request is told of them."""

@@ -1,0 +1,93 @@
+"""The package's own files: read here and nowhere else, once for each package, and the same ever after.
+
+A program may be replaced on the disk while it runs; the SQL of another version must not meet the code of this
+one. So the parent of workers reads everything before the first of them starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).parents[1]
+_COMPILED = "__pycache__"
+
+
+class Kept(Traversable):
+    """A file, or a folder, as it was when it was read. Modules are left out."""
+
+    def __init__(self, entry: Traversable) -> None:
+        self._name = entry.name
+        self._content = entry.read_bytes() if entry.is_file() else None
+        below = sorted(entry.iterdir(), key=lambda one: one.name) if self._content is None else []
+        self._below = {
+            one.name: Kept(one) for one in below if one.name != _COMPILED and not one.name.endswith(".py")
+        }
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def is_dir(self) -> bool:
+        return self._content is None
+
+    def is_file(self) -> bool:
+        return self._content is not None
+
+    def iterdir(self) -> Iterator[Kept]:
+        return iter(self._below.values())
+
+    def joinpath(self, *descendants: Any) -> Kept:
+        """Raises FileNotFoundError."""
+        found = self
+        for name in "/".join(map(str, descendants)).split("/"):
+            if name not in found._below:
+                raise FileNotFoundError(name)
+            found = found._below[name]
+        return found
+
+    __truediv__ = joinpath
+
+    def read_bytes(self) -> bytes:
+        return self._content or b""
+
+    def read_text(self, encoding: str | None = None) -> str:
+        return self.read_bytes().decode(encoding or "utf-8")
+
+    def open(self, mode: str = "r", *_: Any, **options: Any) -> Any:
+        file = BytesIO(self.read_bytes())
+        return file if "b" in mode else TextIOWrapper(file, **options)
+
+
+@cache
+def files(package: str) -> Kept:
+    """The files of a package that are no modules. Only the package above all others is imported for that."""
+    top, *below = package.split(".")
+    return Kept(resources.files(top).joinpath(*below))
+
+
+def modules() -> list[str]:
+    """The names of all modules of the program. None is imported: some need a driver that may be missing."""
+    paths = (path.relative_to(_ROOT.parent).with_suffix("") for path in _ROOT.rglob("*.py"))
+    return sorted(".".join(path.parts).removesuffix(".__init__") for path in paths)
+
+
+def read_all() -> None:
+    """Read the files of every package of the program."""
+    for folder in _ROOT.rglob("__init__.py"):
+        files(".".join((_ROOT.name, *folder.parent.relative_to(_ROOT).parts)))
+
+
+def fingerprint() -> frozenset[tuple[str, int, int]]:
+    """Of the program on the disk: each file with its size and the moment of its last change."""
+    found = set()
+    for path in _ROOT.rglob("*"):
+        if _COMPILED not in path.parts and path.is_file():
+            status = path.stat()
+            found.add((str(path.relative_to(_ROOT)), status.st_size, status.st_mtime_ns))
+    return frozenset(found)

@@ -1,0 +1,185 @@
+"""Animals: their shape, their states and transitions, and what a store of animals can do.
+
+No HTTP and no SQL here: api/pipeline/body.py reads bodies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from enum import StrEnum
+from typing import Annotated, Protocol
+
+import msgspec
+
+from petstore.core.errors import Conflict, IdempotencyKeyInUse, IdempotencyKeyReused, NotFound
+
+INT64_MIN = -(2**63)
+INT64_MAX = 2**63 - 1
+NAME_MAX_CHARACTERS = 255
+PAGE_LIMIT_MAX = 100
+PAGE_LIMIT_DEFAULT = 20
+IDS_MAX = 100
+IDEMPOTENCY_KEPT_MS = 86_400_000
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+# No pattern on the struct: msgspec would search it in a language of its own; see `name_fault`.
+Int64 = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
+
+
+class PetStatus(StrEnum):
+    """Availability of an animal (specification, Resources)."""
+
+    AVAILABLE = "available"
+    PENDING = "pending"
+    SOLD = "sold"
+
+
+# A look-up here costs a fifth of a call of the enumeration.
+STATUSES = {status.value: status for status in PetStatus}
+
+# From -> to (specification, States: "Transitions: not shown"; our answer is in docs/specification-gaps.md).
+# Same to same is a no-op and not listed.
+TRANSITIONS: dict[PetStatus, frozenset[PetStatus]] = {
+    PetStatus.AVAILABLE: frozenset({PetStatus.PENDING, PetStatus.SOLD}),
+    PetStatus.PENDING: frozenset({PetStatus.AVAILABLE, PetStatus.SOLD}),
+    PetStatus.SOLD: frozenset({PetStatus.AVAILABLE}),
+}
+
+
+class NewPet(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """An animal to add (specification, NewPet). `category_id` is any int64."""
+
+    name: str
+    category_id: Int64
+    status: PetStatus = PetStatus.AVAILABLE
+
+
+class Pet(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """An animal of the store (specification, Pet). `id` is positive, assigned once and never reused."""
+
+    id: int
+    name: str
+    category_id: int
+    status: PetStatus
+
+
+def check_transition(pet_id: int, before: PetStatus, after: PetStatus) -> None:
+    """Raise Conflict unless an animal may go from `before` to `after`."""
+    if before is not after and after not in TRANSITIONS[before]:
+        allowed = ", ".join(sorted(TRANSITIONS[before]))
+        raise Conflict(f"Animal {pet_id} is {before}: it can become {allowed}, not {after}.")
+
+
+def name_fault(name: str) -> str | None:
+    """What is wrong with an animal's name, as a phrase for the message; None when nothing is."""
+    if not 1 <= len(name) <= NAME_MAX_CHARACTERS:
+        return f"expected 1 to {NAME_MAX_CHARACTERS} characters, got {len(name)}"
+    if name.isspace():
+        return "expected at least one character that is not white space"
+    if _CONTROL.search(name):
+        return "control characters (U+0000 to U+001F, U+007F to U+009F) are not allowed"
+    if _SURROGATE.search(name):
+        return "lone surrogates are not allowed"
+    return None
+
+
+class PageQuery(msgspec.Struct, frozen=True):
+    """Which animals to list: ascending by id, at most `limit`, those after `after_id`.
+
+    `ids` (None: no such filter) and `status` combine.
+    """
+
+    limit: int = PAGE_LIMIT_DEFAULT
+    status: PetStatus | None = None
+    ids: tuple[int, ...] | None = None
+    after_id: int = 0
+
+
+class Page(msgspec.Struct, frozen=True):
+    """One page of a walk; `has_more` tells whether an animal stood behind it when it was read."""
+
+    pets: list[Pet]
+    has_more: bool
+
+
+class Idempotency(msgspec.Struct, frozen=True):
+    """A client's `Idempotency-Key`, which is the account's own name for one creation."""
+
+    account_id: int
+    key: str
+
+
+class Created(msgspec.Struct, frozen=True):
+    """The outcome of an addition; `replayed` when the same key had created the animal before."""
+
+    pet: Pet
+    replayed: bool
+
+
+def fingerprint(new: NewPet) -> bytes:
+    """What makes two requests with one Idempotency-Key the same: the animal, not the bytes."""
+    return hashlib.sha256(msgspec.json.encode(new)).digest()
+
+
+def replayed(pet_id: int, known: bytes, new: NewPet) -> Created:
+    """The first answer to a request that comes again, `known` being the fingerprint of the first.
+
+    As it was answered then, not as the animal is now. Raises IdempotencyKeyReused.
+    """
+    if known != fingerprint(new):
+        raise IdempotencyKeyReused(
+            "This Idempotency-Key was used within the last 24 hours for another animal;"
+            " use a new key for a new request."
+        )
+    return Created(Pet(pet_id, new.name, new.category_id, new.status), True)
+
+
+def key_in_use() -> IdempotencyKeyInUse:
+    """Another request with the same Idempotency-Key has not come to its end."""
+    return IdempotencyKeyInUse("A request with this Idempotency-Key is still being carried out.")
+
+
+def no_pet(pet_id: int) -> NotFound:
+    """The error for an unknown animal on the command line."""
+    return NotFound(f"There is no animal {pet_id}; `petstore pets list` shows them.")
+
+
+class PetRepository(Protocol):
+    """Animals in a store. Each method is one transaction and may raise StoreUnavailable."""
+
+    async def page(self, query: PageQuery) -> Page:
+        """The animals that match, in ascending order of id."""
+        ...
+
+    async def get(self, pet_id: int) -> Pet | None:
+        """One animal, or None."""
+        ...
+
+    async def add(self, new: NewPet, idempotency: Idempotency | None = None) -> Created:
+        """Add an animal; it is durable when this returns.
+
+        Raises IdempotencyKeyInUse while the same key is being carried out, IdempotencyKeyReused when it
+        created another animal within the last 24 hours.
+        """
+        ...
+
+    async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
+        """Change an animal's status and keep who did it. Raises NotFound and Conflict."""
+        ...
+
+    async def history(self, pet_id: int) -> list[StatusChange]:
+        """Every change of an animal's status, oldest first."""
+        ...
+
+
+class StatusChange(msgspec.Struct, frozen=True):
+    """One kept change of status: when, by whom, from, to."""
+
+    pet_id: int
+    at_ms: int
+    actor: str
+    before: PetStatus
+    after: PetStatus

@@ -1,0 +1,81 @@
+"""Failed authentications by client address, so that guessing keys is slow and never hurts a valid key.
+
+Bounded: at most 100,000 addresses are remembered; the one whose window opened first is forgotten first. Not
+kept over a restart.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Address
+
+import msgspec
+
+from petstore.core.client_address import UNKNOWN, parse_address
+from petstore.core.clock import Clock
+from petstore.core.limits.decision import AddressDecision, Window
+from petstore.core.limits.quota import SECOND_MS, ceil_seconds
+from petstore.core.limits.usage import MINUTE_MS
+
+_REMEMBERED = 100_000
+_IPV6_NETWORK_BITS = 64
+
+
+def bucket_name(address: str) -> str:
+    """The bucket of an address: itself, or its /64 for IPv6, since one subscriber owns all of that."""
+    parsed = parse_address(address)
+    if isinstance(parsed, IPv6Address):
+        return f"{int(parsed) >> _IPV6_NETWORK_BITS:x}/64"
+    return str(parsed) if parsed is not None else UNKNOWN
+
+
+class AddressBucket(msgspec.Struct):
+    """Failed authentications of one client address in its 60-second window."""
+
+    opened_ms: int = -MINUTE_MS
+    used: int = 0
+
+
+def decide_address(bucket: AddressBucket, limit: int, now_ms: int, *, charge: bool) -> AddressDecision:
+    """Take one failed authentication from an address's window, or (`charge` off) only look at it."""
+    age_ms = now_ms - bucket.opened_ms
+    if not 0 <= age_ms < MINUTE_MS:
+        bucket.opened_ms = now_ms - now_ms % SECOND_MS
+        if age_ms >= MINUTE_MS:
+            bucket.used = 0
+    allowed = bucket.used < limit
+    if charge and allowed:
+        bucket.used += 1
+    reset_at = bucket.opened_ms // SECOND_MS + 60
+    window = Window("address", limit, 60, limit - bucket.used, reset_at)
+    retry_after = 0 if allowed else max(1, ceil_seconds(reset_at * SECOND_MS - now_ms))
+    return AddressDecision(allowed, now_ms, window, retry_after)
+
+
+class AddressLimiter:
+    """Buckets in memory, in the order in which their current windows opened."""
+
+    def __init__(self, clock: Clock, per_minute: int) -> None:
+        self._clock = clock
+        self._per_minute = per_minute
+        self._buckets: dict[str, AddressBucket] = {}
+
+    def charge(self, address: str) -> AddressDecision:
+        """Count one failed authentication; not allowed when the address has used up its window."""
+        name = bucket_name(address)
+        bucket = self._buckets.get(name) or AddressBucket()
+        opened_ms = bucket.opened_ms
+        decision = decide_address(bucket, self._per_minute, self._clock.now_ms(), charge=True)
+        if bucket.opened_ms != opened_ms:
+            self._remember(name, bucket)
+        return decision
+
+    def peek(self, address: str) -> AddressDecision:
+        """The address's window as it stands; counts and remembers nothing."""
+        bucket = self._buckets.get(bucket_name(address)) or AddressBucket()
+        return decide_address(bucket, self._per_minute, self._clock.now_ms(), charge=False)
+
+    def _remember(self, name: str, bucket: AddressBucket) -> None:
+        """Put it last, or an address known for long would be forgotten in a minute that it has used up."""
+        if self._buckets.pop(name, None) is None and len(self._buckets) >= _REMEMBERED:
+            del self._buckets[next(iter(self._buckets))]
+        self._buckets[name] = bucket

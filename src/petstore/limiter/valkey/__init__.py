@@ -1,0 +1,1 @@
+"""Counters and versions that many processes share, in Valkey."""

@@ -1,0 +1,89 @@
+"""What a Valkey says about itself: whether its settings and its clock suit counters."""
+
+from __future__ import annotations
+
+import asyncio
+
+import libvalkey
+import msgspec
+
+from petstore.core.clock import Clock
+from petstore.core.errors import Unavailable
+from petstore.limiter.valkey.connection import Connection, Unreachable, connect, raise_for
+from petstore.limiter.valkey.scripts import CAN_WRITE, command
+from petstore.limiter.valkey.url import ValkeyUrl
+
+# Clocks that NTP keeps are nearer to each other by far.
+AGREE_MS = 2_000
+SNAPSHOTS = "snapshots"
+_PATIENCE_SECONDS = 5.0
+
+
+class CountersReport(msgspec.Struct, frozen=True):
+    """`persistence`: what a restart brings back, of "log", "snapshots", "nothing" and "unknown".
+
+    `ahead_ms`: how far the server's clock is ahead of this machine's.
+    """
+
+    place: str
+    version: str
+    persistence: str
+    ahead_ms: int
+    warnings: list[str]
+
+
+async def persistence(connection: Connection) -> str:
+    """What a restart brings back; "unknown" where the server refuses to say. Raises Unreachable."""
+    asked = (command(b"CONFIG", b"GET", name) for name in (b"appendonly", b"save"))
+    told = await asyncio.gather(*map(connection.call, asked))
+    if any(isinstance(reply, libvalkey.ReplyError) or len(reply) != 2 for reply in told):
+        return "unknown"
+    if told[0][1] != b"no":
+        return "log"
+    return SNAPSHOTS if told[1][1] else "nothing"
+
+
+async def inspect(url: ValkeyUrl, clock: Clock) -> CountersReport:
+    """Connect as the service does, and look. Raises Unavailable."""
+    try:
+        connection = await connect(url, CAN_WRITE, patience_seconds=_PATIENCE_SECONDS)
+        try:
+            kept = await persistence(connection)
+            about = await connection.call(command(b"INFO", b"server"))
+            time = await connection.call(command(b"TIME"))
+            raise_for(time)
+        finally:
+            await connection.close()
+    except Unreachable as error:
+        reason = str(error).rstrip(".")
+        raise Unavailable(f"Valkey at {url} can't count: {reason}. Check PETSTORE_VALKEY_URL.") from error
+    ahead_ms = int(time[0]) * 1_000 + int(time[1]) // 1_000 - clock.now_ms()
+    warnings = _warnings(kept, isinstance(about, libvalkey.ReplyError), ahead_ms)
+    return CountersReport(str(url), _version(about), kept, ahead_ms, warnings)
+
+
+def _version(about: object) -> str:
+    if not isinstance(about, bytes):
+        return "unknown"
+    lines = dict(line.split(":", 1) for line in about.decode().splitlines() if ":" in line)
+    return lines.get("valkey_version") or lines.get("redis_version") or "unknown"
+
+
+def _warnings(kept: str, refuses_info: bool, ahead_ms: int) -> list[str]:
+    warnings = []
+    if kept == SNAPSHOTS:
+        warnings.append(
+            "It keeps snapshots and no log: a restart brings back older counts and may lose a second of them."
+            " Set `appendonly yes`."
+        )
+    if refuses_info:
+        warnings.append(
+            "It refuses INFO, so PostgreSQL is asked for each account after every new connection."
+            " Allow its user +info."
+        )
+    if abs(ahead_ms) > AGREE_MS:
+        warnings.append(
+            f"Its clock is {abs(ahead_ms) / 1_000:.1f} s {'ahead of' if ahead_ms > 0 else 'behind'} this"
+            " machine's. Correct the wrong one, with NTP."
+        )
+    return warnings

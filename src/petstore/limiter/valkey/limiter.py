@@ -1,0 +1,253 @@
+"""The limiter of many processes: the records are in Valkey, decided by take.lua in one round trip.
+
+What comes back is made a Decision by the same arithmetic as everywhere. In an outage fallback.py decides.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from petstore.core.clock import Clock
+from petstore.core.errors import LimiterUnavailable
+from petstore.core.keys import Grant
+from petstore.core.limits.decision import Decision
+from petstore.core.limits.quota import BanPolicy, KeyStanding, LimiterState, SharedLedger, banned, counted
+from petstore.core.limits.usage import AccountWindows
+from petstore.core.versions import LEASE_SECONDS, UNKNOWN, Version, Versions
+from petstore.limiter.valkey.client import Link
+from petstore.limiter.valkey.connection import Unreachable
+from petstore.limiter.valkey.fallback import LocalShare
+from petstore.limiter.valkey.inspection import AGREE_MS
+from petstore.limiter.valkey.observer import LimiterObserver
+from petstore.limiter.valkey.recovery import Seedbed, as_text
+from petstore.limiter.valkey.scripts import (
+    CATALOGUE,
+    CATALOGUE_WRITERS,
+    EPOCH,
+    KEYRING,
+    KEYRING_WRITERS,
+    TAG,
+    Script,
+)
+
+__all__ = ["LEASE_SECONDS", "ValkeyLimiter"]
+
+# So many new epochs one request waits for; then it is decided by the share.
+_EPOCHS = 3
+
+_MOVED, _UNKNOWN, _ADMITTED, _REFUSED, _BANNED, _BAN_BEGAN = range(6)
+
+
+# The version under which a grant was kept, and when by the server's clock it may be used no longer.
+_Kept = tuple[int, int]
+_NOT_KEPT = (0, 0)
+
+
+class _Lease(msgspec.Struct, eq=False, gc=False):
+    """A stretch of time in which what is kept may be used: five seconds of this process's clock, five of the
+    server's (which goes on while this machine is suspended), and no outage in between."""
+
+    outages: int
+    ends_seconds: float
+    # By the server's clock, known with its first answer; earlier ones may still be on their way.
+    begins_ms: int = 0
+    ends_ms: int = 0
+
+
+class _Token(msgspec.Struct, frozen=True, gc=False):
+    """A version, within a lease."""
+
+    number: int
+    lease: _Lease
+
+
+class _Calls:
+    """Encodes the calls of the script; what does not change from one to the next is made once."""
+
+    def __init__(self, script: Script, policy: BanPolicy) -> None:
+        numbers = (policy.minimum_rejections, policy.window_ms, policy.grace_ms, policy.forgiven_after_ms)
+        rule = " ".join(map(str, (*numbers, *policy.durations_ms))).encode("ascii")
+        keys = (CATALOGUE, KEYRING, CATALOGUE_WRITERS, KEYRING_WRITERS, EPOCH)
+        self._head = b"$7\r\nEVALSHA\r\n$40\r\n%b\r\n$1\r\n7\r\n" % script.digest
+        self._keys = b"".join(b"$%d\r\n%b\r\n" % (len(key), key) for key in keys)
+        self._rule = b"$%d\r\n%b\r\n" % (len(rule), rule)
+
+    def take(self, grant: Grant, kept: _Kept, more: tuple[bytes, ...] = ()) -> bytes:
+        """`more`: an epoch, seeds of account and key, and what is carried; empty where there is none."""
+        account = TAG + b"windows:%d" % grant.account_id
+        key = TAG + b"standing:%d" % grant.key_id
+        numbers = b"%d %d %d %d %d" % (grant.per_minute, grant.per_day, grant.pardoned_at_ms, *kept)
+        return b"*%d\r\n%b$%d\r\n%b\r\n$%d\r\n%b\r\n%b$%d\r\n%b\r\n%b%b" % (
+            12 + len(more),
+            self._head,
+            len(account),
+            account,
+            len(key),
+            key,
+            self._keys,
+            len(numbers),
+            numbers,
+            self._rule,
+            b"".join([b"$%d\r\n%b\r\n" % (len(part), part) for part in more]),
+        )
+
+
+class ValkeyLimiter:
+    """Implements quota.Limiter for everything that shares one Valkey and one ledger."""
+
+    def __init__(
+        self,
+        *,
+        link: Link,
+        ledger: SharedLedger,
+        clock: Clock,
+        policy: BanPolicy,
+        observer: LimiterObserver,
+        share: LocalShare | None,
+    ) -> None:
+        """Without a `share` every request of an outage is refused."""
+        self._link = link
+        self._calls = _Calls(link.scripts.take, policy)
+        self._seedbed = Seedbed(clock, ledger)
+        self._share = share
+        self._clock = clock
+        self._observer = observer
+        self._lease = _Lease(link.outages, 0.0)
+        self._seen: tuple[int, int, _Lease] = (0, 0, self._lease)
+        self._versions = UNKNOWN
+        self._clocks_differ = False
+
+    async def take(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
+        # As of now, when the call is sent: its answer may be looked at after an outage has begun.
+        lease, kept = self._lease_of_now(), _NOT_KEPT
+        if kept_under is not None:
+            if not isinstance(kept_under, _Token) or kept_under.lease is not lease:
+                return None
+            kept = (kept_under.number, lease.ends_ms)
+        if not self._link.is_up:
+            return await self._decide_locally(grant, kept_under)
+        try:
+            reply = await self._ask(grant, kept)
+        except Unreachable:
+            return await self._decide_locally(grant, kept_under)
+        return self._read(grant, reply, lease)
+
+    def take_now(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
+        return None
+
+    def keyring_version(self) -> Version | None:
+        return _Token(self._seen[1], self._lease_of_now()) if self._seen[1] and self._link.is_up else None
+
+    def drain(self) -> LimiterState:
+        if self._share is not None:
+            self._share.forget()
+        return self._seedbed.drain()
+
+    def saved(self) -> None:
+        self._seedbed.saved()
+
+    def _lease_of_now(self) -> _Lease:
+        lease, seconds, outages = self._lease, self._clock.monotonic(), self._link.outages
+        if seconds >= lease.ends_seconds or lease.outages != outages:
+            lease = self._lease = _Lease(outages, seconds + LEASE_SECONDS)
+        return lease
+
+    async def _ask(self, grant: Grant, kept: _Kept) -> list[int]:
+        """The script's reply. Raises Unreachable, and StoreUnavailable where the ledger has to be asked."""
+        share = self._share
+        if share is not None and not share.is_carried:
+            carried = share.carry(grant.account_id)
+            if carried is not None:
+                return await self._ask_and_carry(share, grant, kept, carried)
+        reply = await self._call(self._calls.take(grant, kept))
+        return reply if reply[0] != _UNKNOWN else await self._ask_with_seeds(grant, kept, reply[1])
+
+    async def _ask_with_seeds(self, grant: Grant, kept: _Kept, epoch: int, *carried: bytes) -> list[int]:
+        """After the ledger was asked; once more where another epoch has begun meanwhile."""
+        for _ in range(_EPOCHS):
+            seeds = await self._seedbed.recall(grant, epoch)
+            more = (b"%d" % epoch, *seeds, *carried)
+            reply = await self._call(self._calls.take(grant, kept, more))
+            if reply[0] != _UNKNOWN:
+                return reply
+            epoch = reply[1]
+        raise Unreachable("its data set changes again and again")
+
+    async def _ask_and_carry(
+        self, share: LocalShare, grant: Grant, kept: _Kept, carried: AccountWindows
+    ) -> list[int]:
+        """What it carries comes back where nobody knows whether it arrived: rather too much than too little
+        is counted then."""
+        arrived = False
+        text = as_text(carried)
+        try:
+            reply = await self._call(self._calls.take(grant, kept, (b"", b"", b"", text)))
+            if reply[0] == _UNKNOWN:
+                reply = await self._ask_with_seeds(grant, kept, reply[1], text)
+            arrived = reply[0] != _MOVED
+        finally:
+            if not arrived:
+                share.put_back(grant.account_id, carried)
+        return reply
+
+    async def _call(self, sent: bytes) -> list[int]:
+        began = self._clock.monotonic()
+        reply: list[int] = await self._link.call(self._link.scripts.take, sent)
+        self._observer.asked(self._clock.monotonic() - began)
+        return reply
+
+    def _read(self, grant: Grant, reply: list[int], lease: _Lease) -> Decision | None:
+        kind = reply[0]
+        versions = self._current(reply, lease)
+        if kind in (_ADMITTED, _REFUSED):
+            windows = AccountWindows(*reply[4:])
+            if kind == _ADMITTED:
+                self._seedbed.note_windows(grant.account_id, windows)
+            return counted(windows, grant, reply[3], versions, kind == _ADMITTED)
+        if kind == _MOVED:
+            return None
+        from_ms, until_ms, level, pardoned_ms = reply[4:]
+        standing = KeyStanding(
+            level=level, banned_from_ms=from_ms, banned_until_ms=until_ms, pardoned_ms=pardoned_ms
+        )
+        self._seedbed.note_ban(grant.key_id, standing)
+        return banned(grant, standing, reply[3], versions, began=kind == _BAN_BEGAN)
+
+    def _current(self, reply: list[int], lease: _Lease) -> Versions:
+        """The reply's versions as tokens; the same objects for as long as they are the same."""
+        _, catalogue, keyring, server_ms, *_ = reply
+        if not lease.begins_ms <= server_ms < lease.ends_ms:
+            lease = self._anchored(lease, server_ms)
+        seen = (catalogue, keyring, lease)
+        if seen != self._seen:
+            self._seen = seen
+            self._versions = Versions(
+                _Token(catalogue, lease) if catalogue else None, _Token(keyring, lease) if keyring else None
+            )
+        return self._versions
+
+    def _anchored(self, lease: _Lease, server_ms: int) -> _Lease:
+        """The lease, if this is its first answer; else it is over by the server's clock: another one."""
+        self._compare_clocks(server_ms)
+        if lease.ends_ms:
+            over, lease = lease, _Lease(lease.outages, lease.ends_seconds)
+            if self._lease is over:
+                self._lease = lease
+        length_ms = round(LEASE_SECONDS * 1_000)
+        lease.begins_ms, lease.ends_ms = server_ms - length_ms, server_ms + length_ms
+        return lease
+
+    def _compare_clocks(self, server_ms: int) -> None:
+        ahead_ms = server_ms - self._clock.now_ms()
+        differ = abs(ahead_ms) > AGREE_MS
+        if differ and not self._clocks_differ:
+            self._observer.clocks_differ(ahead_ms / 1_000)
+        self._clocks_differ = differ
+
+    async def _decide_locally(self, grant: Grant, kept_under: Version | None) -> Decision | None:
+        if kept_under is not None:
+            return None
+        self._observer.decided_locally()
+        if self._share is None:
+            raise LimiterUnavailable("The limits can't be counted at the moment; try again soon.")
+        return await self._share.take(grant)

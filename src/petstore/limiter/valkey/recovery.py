@@ -1,0 +1,98 @@
+"""What a Valkey with an older data set, or none, is given back: the ledger's counts, or this process's own
+where they are later.
+
+The ledger is about a second behind; what this process has seen and not written yet closes its part of that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec.structs import astuple
+
+from petstore.core.clock import Clock
+from petstore.core.errors import StoreUnavailable
+from petstore.core.keys import Grant
+from petstore.core.limits.quota import KeyStanding, LimiterState, SharedLedger
+from petstore.core.limits.usage import AccountWindows
+
+Seeds = tuple[bytes, bytes]
+# After a restart all active accounts are asked for at once, and the ledger has other work.
+_AT_A_TIME = 16
+_WAIT_SECONDS = 5.0
+_NOTHING_USED = AccountWindows()
+_NEVER_MISBEHAVED = b"-"
+
+
+def later_windows(one: AccountWindows, other: AccountWindows) -> AccountWindows:
+    """Of two records of an account: the newer window of each kind, of the same window the greater count."""
+    minute = max((one.minute_opened_ms, one.minute_used), (other.minute_opened_ms, other.minute_used))
+    day = max((one.day, one.day_used), (other.day, other.day_used))
+    return AccountWindows(*minute, *day)
+
+
+def as_text(record: AccountWindows | KeyStanding) -> bytes:
+    """As the script reads it: its numbers, in their order."""
+    return " ".join(map(str, astuple(record))).encode("ascii")
+
+
+class Seedbed:
+    """Notes what replies say, hands it to the journal in batches, and knows what the ledger does not have."""
+
+    def __init__(self, clock: Clock, ledger: SharedLedger) -> None:
+        self._clock = clock
+        self._ledger = ledger
+        self._now, self._unsaved = LimiterState(), LimiterState()
+        self._places = asyncio.Semaphore(_AT_A_TIME)
+        self._recalling: dict[tuple[int, int, int], asyncio.Task[Seeds]] = {}
+
+    def note_windows(self, account_id: int, windows: AccountWindows) -> None:
+        """An account's counts, as they are now."""
+        self._now.windows[account_id] = windows
+
+    def note_ban(self, key_id: int, standing: KeyStanding) -> None:
+        """A key's ban; of a key's standing nothing else is worth a row in the ledger."""
+        self._now.standings[key_id] = standing
+
+    def drain(self) -> LimiterState:
+        """What was noted since the last call."""
+        batch, self._now = self._now, LimiterState()
+        self._unsaved.update(batch)
+        return batch
+
+    def saved(self) -> None:
+        """The ledger has every batch."""
+        self._unsaved = LimiterState()
+
+    async def recall(self, grant: Grant, epoch: int) -> Seeds:
+        """What to give the script for this account and this key. Raises StoreUnavailable.
+
+        Requests of one epoch that ask at the same time share one answer: the question came after it began.
+        """
+        place = (grant.account_id, grant.key_id, epoch)
+        task = self._recalling.get(place)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(self._ask(grant.account_id, grant.key_id))
+            self._recalling[place] = task
+            task.add_done_callback(lambda _: self._recalling.pop(place, None))
+        return await asyncio.shield(task)
+
+    async def _ask(self, account_id: int, key_id: int) -> Seeds:
+        try:
+            async with asyncio.timeout(_WAIT_SECONDS):
+                await self._places.acquire()
+        except TimeoutError:
+            raise StoreUnavailable("Too many accounts wait for the ledger; try again soon.") from None
+        try:
+            # A batch on its way may be written, and gone from here, after the rows were read.
+            batches = [self._unsaved, self._now]
+            windows, standing = await self._ledger.recall(account_id, key_id, self._clock.now_ms())
+        finally:
+            self._places.release()
+        used = windows or _NOTHING_USED
+        for batch in (*batches, self._unsaved, self._now):
+            used = later_windows(used, batch.windows.get(account_id, _NOTHING_USED))
+            ban = batch.standings.get(key_id)
+            if ban is not None and (standing is None or ban.banned_until_ms > standing.banned_until_ms):
+                standing = ban
+        return as_text(used), _NEVER_MISBEHAVED if standing is None else as_text(standing)

@@ -1,0 +1,83 @@
+"""PETSTORE_VALKEY_URL: valkey://[[user]:password@]host[:port][/database], valkeys:// with TLS, unix:///path."""
+
+from __future__ import annotations
+
+import ssl
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import msgspec
+
+from petstore.core.errors import ConfigurationError
+
+_PORT = 6_379
+_ADVICE = (
+    "PETSTORE_VALKEY_URL is not understood: {}; write valkey://host:6379/0, with user and password if needed"
+    " (valkey://user:password@host), valkeys:// for TLS, or unix:///run/valkey/valkey.sock."
+)
+_NO_PORT = (
+    "its port is no number from 1 to 65535, unless the password has one of / ? # @ in it, which is written as"
+    " %2F %3F %23 %40"
+)
+
+
+class ValkeyUrl(msgspec.Struct, frozen=True):
+    """Where Valkey is: a `path` of a socket, or a host and a port."""
+
+    host: str = ""
+    port: int = _PORT
+    path: str = ""
+    database: int = 0
+    user: str = ""
+    password: str = ""
+    tls: bool = False
+    authority_file: str = ""
+
+    def __str__(self) -> str:
+        """For the log: without the password."""
+        return self.path or f"{self.host}:{self.port}"
+
+    def tls_context(self) -> ssl.SSLContext:
+        """The server's certificate is always verified, against `?ca=FILE` or the system's authorities."""
+        return ssl.create_default_context(cafile=self.authority_file or None)
+
+
+def parse_url(text: str) -> ValkeyUrl:
+    """Raises ConfigurationError, whose message never shows the password."""
+    try:
+        parts = urlsplit(text)
+        (parts.hostname or "").encode("idna")
+    except ValueError:
+        raise ConfigurationError(_ADVICE.format("its host is no name and no address")) from None
+    try:
+        port = parts.port or _PORT
+    except ValueError:  # whose text may show a part of the password
+        raise ConfigurationError(_ADVICE.format(_NO_PORT)) from None
+    options = dict(parse_qsl(parts.query))
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    if parts.fragment or set(options) - ({"ca"} if parts.scheme == "valkeys" else {"db"}):
+        raise ConfigurationError(_ADVICE.format("there is an option that does not exist"))
+    if parts.scheme == "unix":
+        if parts.hostname or len(parts.path) < 2:
+            raise ConfigurationError(_ADVICE.format("unix:// takes an absolute path"))
+        database = _database(options.get("db", ""))
+        return ValkeyUrl(path=unquote(parts.path), database=database, user=user, password=password)
+    if parts.scheme not in ("valkey", "valkeys") or not parts.hostname or "db" in options:
+        raise ConfigurationError(_ADVICE.format("a scheme or a host is missing"))
+    tls = parts.scheme == "valkeys"
+    return ValkeyUrl(
+        host=parts.hostname,
+        port=port,
+        database=_database(parts.path.removeprefix("/")),
+        user=user,
+        password=password,
+        tls=tls,
+        authority_file=options.get("ca", ""),
+    )
+
+
+def _database(text: str) -> int:
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) < 5):
+        raise ConfigurationError(_ADVICE.format("a database is a small number"))
+    return int(text)

@@ -1,0 +1,179 @@
+"""Counters and usage in PostgreSQL: the ledger that the limiters survive by, and the reports."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec.structs import astuple
+
+from petstore.core.clock import Clock
+from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.usage import (
+    DAY_MS,
+    AccountWindows,
+    DailyUsage,
+    KeyBan,
+    UsageChanges,
+    UsageReport,
+    oldest_day,
+)
+from petstore.storage.postgres.clocks import moment_ms, steered_ms
+from petstore.storage.postgres.database import Database
+
+_WINDOW_COLUMNS = "minute_opened_ms, minute_used, day, day_used"
+_STANDING_COLUMNS = (
+    "refused_reset_at, first_refused_ms, strikes, strikes_opened_ms, level,"
+    " banned_from_ms, banned_until_ms, pardoned_ms"
+)
+_SET_STANDING = f"UPDATE SET ({_STANDING_COLUMNS}) = (excluded.refused_reset_at, excluded.first_refused_ms,\
+ excluded.strikes, excluded.strikes_opened_ms, excluded.level, excluded.banned_from_ms,\
+ excluded.banned_until_ms, excluded.pardoned_ms)"
+
+# What one process alone counts is written as it is; its clock may have been set back.
+_REPLACE = (
+    f"UPDATE SET ({_WINDOW_COLUMNS}) ="
+    " (excluded.minute_opened_ms, excluded.minute_used, excluded.day, excluded.day_used)",
+    _SET_STANDING,
+    "excluded.last_used_at_ms",
+)
+# What several processes have seen, in any order. What began more than a minute in the future was counted by a
+# clock that was ahead, and must not outlive its correction: it gives way to what did not.
+_AHEAD_MS = f"{moment_ms(22)} + 60000"
+_KEEP_THE_LATER = (
+    "UPDATE SET (minute_opened_ms, minute_used) = (SELECT * FROM (VALUES"
+    " (kept.minute_opened_ms, kept.minute_used), (excluded.minute_opened_ms, excluded.minute_used))"
+    f" AS either (opened_ms, used) ORDER BY opened_ms > {_AHEAD_MS}, opened_ms DESC, used DESC LIMIT 1),"
+    " (day, day_used) = (SELECT * FROM (VALUES (kept.day, kept.day_used), (excluded.day, excluded.day_used))"
+    f" AS either (day, used) ORDER BY day * {DAY_MS} > {_AHEAD_MS}, day DESC, used DESC LIMIT 1)",
+    f"{_SET_STANDING} WHERE"
+    " (excluded.pardoned_ms, excluded.banned_from_ms, excluded.strikes_opened_ms, excluded.strikes)"
+    " >= (kept.pardoned_ms, kept.banned_from_ms, kept.strikes_opened_ms, kept.strikes)"
+    f" OR kept.banned_from_ms > {_AHEAD_MS} AND excluded.banned_from_ms <= {_AHEAD_MS}"
+    " AND excluded.pardoned_ms >= kept.pardoned_ms",
+    "greatest(kept.last_used_at_ms, excluded.last_used_at_ms)",
+)
+
+
+def _batch(windows: str, standings: str, last_used: str) -> str:
+    """One statement, so one transaction and one round trip. Rows come sorted: writers meet in one order."""
+    return f"""
+WITH windows AS (
+    INSERT INTO account_windows AS kept (account_id, {_WINDOW_COLUMNS})
+    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+    ON CONFLICT (account_id) DO {windows}
+), standings AS (
+    INSERT INTO key_standings AS kept (key_id, {_STANDING_COLUMNS})
+    SELECT * FROM unnest($6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[],
+        $12::bigint[], $13::bigint[], $14::bigint[])
+    ON CONFLICT (key_id) DO {standings}
+), days AS (
+    INSERT INTO usage_days AS kept (account_id, day, requests, refused, deprecated)
+    SELECT * FROM unnest($15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[])
+    ON CONFLICT (account_id, day) DO UPDATE SET requests = kept.requests + excluded.requests,
+        refused = kept.refused + excluded.refused, deprecated = kept.deprecated + excluded.deprecated
+)
+INSERT INTO key_activity AS kept (key_id, last_used_at_ms) SELECT * FROM unnest($20::bigint[], $21::bigint[])
+ON CONFLICT (key_id) DO UPDATE SET last_used_at_ms = {last_used}
+"""
+
+
+_SAVE = _batch(*_REPLACE)
+_MERGE = _batch(*_KEEP_THE_LATER)
+
+
+def _columns(rows: Iterable[tuple[int, ...]], width: int) -> list[list[int]]:
+    """Sorted rows, by column."""
+    columns: list[list[int]] = [[] for _ in range(width)]
+    for row in sorted(rows):
+        for column, value in zip(columns, row, strict=True):
+            column.append(value)
+    return columns
+
+
+def _arguments(state: LimiterState, usage: UsageChanges) -> list[list[int]]:
+    windows = ((account, *astuple(used)) for account, used in state.windows.items())
+    standings = ((key, *astuple(standing)) for key, standing in state.standings.items())
+    days = (
+        (account, day, counts.requests, counts.refused, counts.deprecated)
+        for (account, day), counts in usage.daily.items()
+    )
+    return [
+        *_columns(windows, 5),
+        *_columns(standings, 9),
+        *_columns(days, 5),
+        *_columns(usage.last_used_ms.items(), 2),
+    ]
+
+
+class PostgresLedger:
+    """Implements quota.SharedLedger."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def load(self, now_ms: int) -> LimiterState:
+        windows, standings = await asyncio.gather(
+            self._database.fetch(
+                f"SELECT account_id, {_WINDOW_COLUMNS} FROM account_windows WHERE day >= $1",
+                oldest_day(now_ms),
+            ),
+            self._database.fetch(f"SELECT key_id, {_STANDING_COLUMNS} FROM key_standings"),
+        )
+        return LimiterState(
+            {row[0]: AccountWindows(*row[1:]) for row in windows},
+            {row[0]: KeyStanding(*row[1:]) for row in standings},
+        )
+
+    async def save(self, state: LimiterState, usage: UsageChanges) -> None:
+        await self._database.write_row(_SAVE, *_arguments(state, usage))
+
+    async def merge(self, state: LimiterState, usage: UsageChanges) -> None:
+        await self._database.write_row(_MERGE, *_arguments(state, usage), steered_ms(self._clock))
+
+    async def recall(
+        self, account_id: int, key_id: int, now_ms: int
+    ) -> tuple[AccountWindows | None, KeyStanding | None]:
+        row = await self._database.fetch_row(
+            f"SELECT {_WINDOW_COLUMNS}, {_STANDING_COLUMNS} FROM (VALUES ($1::bigint, $2::bigint))"
+            " AS asked (account_id, key_id)"
+            " LEFT JOIN account_windows w ON w.account_id = asked.account_id AND w.day >= $3"
+            " LEFT JOIN key_standings s ON s.key_id = asked.key_id",
+            account_id,
+            key_id,
+            oldest_day(now_ms),
+        )
+        windows = AccountWindows(*row[:4]) if row[0] is not None else None
+        standing = KeyStanding(*row[4:]) if row[4] is not None else None
+        return windows, standing
+
+
+class PostgresUsage:
+    """Implements usage.UsageRepository."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def report(self, account_id: int, now_ms: int, days: int = 30) -> UsageReport:
+        fetch = self._database.fetch
+        row: Any = await self._database.fetch_row(
+            f"SELECT {_WINDOW_COLUMNS} FROM account_windows WHERE account_id = $1", account_id
+        )
+        bans = await fetch(
+            "SELECT k.id, k.display, s.level, s.banned_until_ms FROM api_keys k"
+            " JOIN key_standings s ON s.key_id = k.id"
+            " WHERE k.account_id = $1 AND s.banned_until_ms > $2 AND s.pardoned_ms >= k.pardoned_at_ms"
+            " ORDER BY k.id",
+            account_id,
+            now_ms,
+        )
+        daily = await fetch(
+            "SELECT day, requests, refused, deprecated FROM usage_days"
+            " WHERE account_id = $1 AND day > $2 ORDER BY day DESC",
+            account_id,
+            now_ms // DAY_MS - days,
+        )
+        used = AccountWindows(*row) if row else AccountWindows()
+        return UsageReport(used, [KeyBan(*ban) for ban in bans], [DailyUsage(*day) for day in daily])

@@ -1,0 +1,51 @@
+"""Which commit this program is: noted in commit.txt when it was packed, or else read from its checkout."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+UNKNOWN = "unknown"
+# `git archive` writes the commit into it (.gitattributes), and so does deploy/Dockerfile.
+_NOTE = Path(__file__).parents[1] / "commit.txt"
+_CHECKOUT = Path(__file__).parents[3]
+_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+@cache
+def commit() -> str:
+    """The hash, or `unknown`. Read once: a checkout may move on under a program that runs."""
+    try:
+        return _hash(_NOTE.read_text(encoding="ascii")) or of_checkout(_CHECKOUT)
+    except (OSError, ValueError):
+        return UNKNOWN
+
+
+def of_checkout(root: Path) -> str:
+    """What is checked out in a directory with a .git in it; `unknown` where there is none.
+
+    Raises OSError and ValueError for one that can't be read.
+    """
+    git = root / ".git"
+    if git.is_file():  # of a worktree or a submodule: it names the real one
+        git = root / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+    if not git.is_dir():
+        return UNKNOWN
+    head = (git / "HEAD").read_text(encoding="utf-8")
+    if not head.startswith("ref:"):
+        return _hash(head) or UNKNOWN
+    reference = head.removeprefix("ref:").strip()
+    common = git / (git / "commondir").read_text().strip() if (git / "commondir").exists() else git
+    for place in (git, common):
+        if (place / reference).is_file():
+            return _hash((place / reference).read_text(encoding="ascii")) or UNKNOWN
+    for line in (common / "packed-refs").read_text(encoding="utf-8").splitlines():
+        if line.endswith(f" {reference}"):
+            return _hash(line.partition(" ")[0]) or UNKNOWN
+    return UNKNOWN
+
+
+def _hash(text: str) -> str:
+    """The text when it is a hash of git, else nothing."""
+    return text.strip() if _HASH.fullmatch(text.strip()) else ""

@@ -1,0 +1,86 @@
+"""Opens the store and the limiter that goes with it: counters of this process alone, or shared by many."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from petstore.config import Settings
+from petstore.core.clock import Clock
+from petstore.core.limits.quota import BanPolicy, Limiter, LimiterState
+from petstore.core.limits.usage import UsageChanges
+from petstore.limiter.memory import MemoryLimiter
+from petstore.limiter.valkey.observer import LimiterObserver
+from petstore.storage.backend import Store
+from petstore.storage.observer import StoreObserver
+from petstore.wiring.administration import open_shared_store, open_store, uses_server
+
+Save = Callable[[LimiterState, UsageChanges], Awaitable[None]]
+
+
+def ban_policy(settings: Settings) -> BanPolicy:
+    """The ban rule of the settings."""
+    return BanPolicy(
+        settings.ban_minimum_rejections,
+        settings.ban_window,
+        settings.ban_grace,
+        settings.ban_durations,
+        settings.ban_forgiven_after,
+    )
+
+
+def processes(settings: Settings) -> int:
+    """How many share the limits: what each counts by itself is worth so much less."""
+    return settings.replicas * settings.workers if settings.valkey_url else 1
+
+
+class Counting:
+    """The store, and the limiter that goes with it.
+
+    `save` writes what the limiter's `drain` has given.
+    """
+
+    def __init__(
+        self, store: Store, limiter: Limiter, save: Save, let_go: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self.store = store
+        self.limiter = limiter
+        self.save = save
+        self.let_go = let_go
+
+    async def close(self) -> None:
+        """The store first: what it still writes is told to the others."""
+        await self.store.close()
+        if self.let_go is not None:
+            await self.let_go()
+
+
+async def open_counting(
+    settings: Settings, clock: Clock, observer: StoreObserver, watch: LimiterObserver
+) -> Counting:
+    """Both, as the settings say. Raises ConfigurationError and StoreUnavailable."""
+    policy = ban_policy(settings)
+    if not settings.valkey_url:
+        store = await _open_store(settings, clock, observer)
+        state = await store.ledger.load(clock.now_ms())
+        return Counting(store, MemoryLimiter(clock, policy, store.versions, state), store.ledger.save)
+    from petstore.limiter.valkey.shared import open_shared  # needs a driver that not everybody has
+
+    shared = await open_shared(settings.valkey_url, watch)
+    try:
+        shared_store = open_shared_store(settings, clock, observer, shared.publisher)
+        await shared_store.note_counters(shared=True)
+    except BaseException:
+        await shared.close()
+        raise
+    refuse = settings.limiter_outage == "refuse"
+    limiter = shared.limiter(shared_store.ledger, clock, policy, processes(settings), refuse=refuse)
+    return Counting(shared_store, limiter, shared_store.ledger.merge, shared.close)
+
+
+async def _open_store(settings: Settings, clock: Clock, observer: StoreObserver) -> Store:
+    """The store of a process that counts alone, which a database on a server has to know."""
+    if not uses_server(settings):
+        return open_store(settings, clock, observer)
+    store = open_shared_store(settings, clock, observer)
+    await store.note_counters(shared=False)
+    return store
