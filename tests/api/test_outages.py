@@ -285,7 +285,7 @@ class TestUnexpected500:
         assert (await broken.post(REX)).status == 201
 
     async def test_a_broken_log_does_not_break_the_answer(self, broken: CheckedShop) -> None:
-        """Standard error may be a file that takes nothing; tests/api/test_log_writer.py has the pipes."""
+        """Standard error may be a file that takes nothing; tests/ops/test_log_writer.py has the pipes."""
         writer = broken.application.service._log_writer
         writer._descriptor = -1
         assert (await broken.ask("GET", "/v1/pets")).code == "internal_error"

@@ -10,10 +10,6 @@ import random
 
 import msgspec
 
-from benchmarks.scale.audit import Admissions, Answer, Staleness
-from benchmarks.scale.network import Delays
-from benchmarks.scale.store import SimulatedStore
-from benchmarks.scale.virtual import EPOCH_MS, VirtualClock, VirtualLoop
 from petstore.api.deprecation import Deprecation
 from petstore.api.pets import PetOperations
 from petstore.api.pipeline.gate import Gate
@@ -31,6 +27,10 @@ from petstore.limiter.valkey.publisher import ValkeyPublisher
 from petstore.limiter.valkey.scripts import Scripts
 from petstore.limiter.valkey.url import ValkeyUrl
 from petstore.ops.journal import Journal
+from tests.simulation.audit import Admissions, Answer, Staleness
+from tests.simulation.network import Delays
+from tests.simulation.store import SimulatedStore
+from tests.simulation.virtual import EPOCH_MS, VirtualClock, VirtualLoop
 
 _REMOVAL = 1_922_400_000
 

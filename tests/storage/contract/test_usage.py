@@ -8,7 +8,7 @@ from petstore.core.limits.plans import FREE
 from petstore.core.limits.quota import KeyStanding, LimiterState
 from petstore.core.limits.usage import AccountWindows, DailyUsage, KeyBan, UsageChanges
 from petstore.storage.backend import Store
-from tests.contract.conftest import Backend
+from tests.support.backends import Backend
 from tests.support.clock import ManualClock
 
 DAY_MS = 86_400_000

@@ -6,7 +6,7 @@ import asyncio
 import random
 from typing import Protocol
 
-from benchmarks.scale.virtual import VirtualLoop
+from tests.simulation.virtual import VirtualLoop
 
 # The event loop keeps no order among events of the same time.
 _APART = 1e-8

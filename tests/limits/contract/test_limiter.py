@@ -13,7 +13,7 @@ from petstore.core.keys import Grant
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.limits.quota import BanPolicy
 from petstore.storage.backend import Store, StoreOptions, open_storage
-from tests.contract.conftest import LIMITERS, LimiterBackend
+from tests.support.backends import LIMITERS, LimiterBackend
 from tests.support.clock import ManualClock
 from tests.support.histories import ACCOUNT_OF_KEY, POLICY, Event, compare, histories, telling
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.scale`: the simulation, the model and measurements for it; tables and JSON."""
+"""`python -m tests.simulation`: the simulation, the model and measurements for it; tables and JSON."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from benchmarks.machine import describe
-from benchmarks.scale import scenarios, tables
-from benchmarks.scale.scenarios import OMITTED, Run, seen
-from benchmarks.scale.world import Result, World
+from tests.simulation import scenarios, tables
+from tests.simulation.scenarios import OMITTED, Run, seen
+from tests.simulation.world import Result, World
 
 _GROUPS: dict[str, Callable[[int, list[int]], Iterator[Run]]] = {
     "admission": scenarios.admission,
@@ -75,7 +75,7 @@ def _counts(text: str) -> list[int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument(
         "groups",
         nargs="*",
@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _measure(group: str, arguments: argparse.Namespace) -> Any:
-    from benchmarks.scale import decisions, rows, statements
+    from tests.simulation import decisions, rows, statements
 
     if group == "decisions":
         return decisions.measure(60_000, 100_000)

@@ -12,13 +12,13 @@ from collections.abc import Callable
 
 import libvalkey
 
-from benchmarks.scale.network import Delays, Pipe
-from benchmarks.scale.virtual import EPOCH_MS, VirtualLoop
 from petstore.core.keys import Grant
 from petstore.core.limits.quota import BanPolicy, KeyStanding, decide
 from petstore.core.limits.usage import DAY_MS, MINUTE_MS, AccountWindows
 from petstore.limiter.valkey.recovery import later_windows
 from petstore.limiter.valkey.scripts import CATALOGUE, CATALOGUE_WRITERS, KEYRING, KEYRING_WRITERS, Scripts
+from tests.simulation.network import Delays, Pipe
+from tests.simulation.virtual import EPOCH_MS, VirtualLoop
 
 _OUTCOMES = {(True, False): 2, (False, False): 3, (False, True): 4}
 

@@ -11,13 +11,6 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.scale.model import zipf
-from benchmarks.scale.network import Delays
-from benchmarks.scale.omissions import left_out
-from benchmarks.scale.process import Notes, Process
-from benchmarks.scale.store import Costs, SimulatedStore
-from benchmarks.scale.valkey import SimulatedValkey
-from benchmarks.scale.virtual import VirtualLoop
 from petstore.core.limits.quota import BanPolicy
 from petstore.limiter.valkey.client import Link
 from petstore.limiter.valkey.limiter import LEASE_SECONDS
@@ -25,6 +18,13 @@ from petstore.limiter.valkey.observer import NoObserver
 from petstore.limiter.valkey.publisher import PatientPublisher
 from petstore.limiter.valkey.scripts import Scripts
 from petstore.limiter.valkey.url import ValkeyUrl
+from tests.simulation.model import zipf
+from tests.simulation.network import Delays
+from tests.simulation.omissions import left_out
+from tests.simulation.process import Notes, Process
+from tests.simulation.store import Costs, SimulatedStore
+from tests.simulation.valkey import SimulatedValkey
+from tests.simulation.virtual import VirtualLoop
 
 _SNAPSHOT_AGE = 10.0  # seconds
 _COMMAND_LINE = "command-line"

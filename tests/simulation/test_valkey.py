@@ -7,9 +7,6 @@ import random
 import libvalkey
 import pytest
 
-from benchmarks.scale.network import Delays
-from benchmarks.scale.valkey import SimulatedValkey
-from benchmarks.scale.virtual import VirtualLoop
 from petstore.core.keys import Grant
 from petstore.core.limits.quota import BanPolicy
 from petstore.limiter.valkey.limiter import _Calls
@@ -23,6 +20,9 @@ from petstore.limiter.valkey.scripts import (
     Scripts,
     command,
 )
+from tests.simulation.network import Delays
+from tests.simulation.valkey import SimulatedValkey
+from tests.simulation.virtual import VirtualLoop
 from tests.support.clock import ManualClock
 from tests.support.valkey import Client, SteeredTime, emptied_url, steered_scripts
 

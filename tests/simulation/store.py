@@ -11,8 +11,6 @@ from bisect import bisect_left
 
 import msgspec
 
-from benchmarks.scale.network import Delays
-from benchmarks.scale.virtual import VirtualLoop
 from petstore.core.keys import Grant, digest, mint
 from petstore.core.limits.plans import QUOTA_MAX, STANDARD_PLANS, Plan
 from petstore.core.limits.quota import KeyStanding, LimiterState
@@ -20,6 +18,8 @@ from petstore.core.limits.usage import AccountWindows, UsageChanges
 from petstore.core.pets import Page, PageQuery, Pet, PetStatus
 from petstore.core.versions import Publisher
 from petstore.limiter.valkey.recovery import later_windows
+from tests.simulation.network import Delays
+from tests.simulation.virtual import VirtualLoop
 
 _FAR_MS = 4_000_000_000_000
 # The last one's day is short, so that it is used up within a run.

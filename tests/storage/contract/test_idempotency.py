@@ -10,7 +10,7 @@ from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import Created, Idempotency, NewPet, PageQuery, PetStatus
 from petstore.storage.backend import Store
-from tests.contract.conftest import Backend
+from tests.support.backends import Backend
 from tests.support.clock import ManualClock
 
 REX = NewPet("Rex", 1)

@@ -113,7 +113,7 @@ class PgBouncerBackend(PostgresBackend):
 
 
 STORES = {"sqlite": SqliteBackend, "postgres": PostgresBackend}
-if pgbouncer.program() or os.environ.get("CI"):  # else test_postgres_pgbouncer.py skips for all of them
+if pgbouncer.program() or os.environ.get("CI"):  # else test_pgbouncer.py skips all
     STORES["pgbouncer"] = PgBouncerBackend
 
 

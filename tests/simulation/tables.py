@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from benchmarks.scale import model
-from benchmarks.scale.model import Constants
-from benchmarks.scale.scenarios import Omitted, Run
-from benchmarks.scale.world import Result, Setup
+from tests.simulation import model
+from tests.simulation.model import Constants
+from tests.simulation.scenarios import Omitted, Run
+from tests.simulation.world import Result, Setup
 
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "admission": ("processes", "requests", "admitted", "refused", "over", "under", "as promised"),

@@ -20,7 +20,7 @@ from petstore.storage.backend import Store
 from petstore.storage.sqlite.connection import open_reader
 from petstore.storage.sqlite.loop_reader import TurnReader
 from petstore.storage.sqlite.schema import migrate
-from tests.contract.conftest import Backend
+from tests.support.backends import Backend
 from tests.support.service import Shop
 
 

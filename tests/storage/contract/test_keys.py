@@ -12,7 +12,7 @@ from petstore.core.limits.plans import FREE, PRO, Plan
 from petstore.core.limits.quota import KeyStanding, LimiterState
 from petstore.core.limits.usage import UsageChanges
 from petstore.storage.backend import Store
-from tests.contract.conftest import Backend
+from tests.support.backends import Backend
 from tests.support.clock import ManualClock
 
 DAY_MS = 86_400_000

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from benchmarks.scale.process import Process
-from benchmarks.scale.store import SimulatedStore
-from benchmarks.scale.valkey import SimulatedValkey
 from petstore.api.pipeline.cache import KeptPages
 from petstore.api.pipeline.gate import Gate
 from petstore.api.pipeline.request import Request
@@ -20,6 +17,9 @@ from petstore.limiter.memory import MemoryLimiter
 from petstore.limiter.valkey import limiter as limiter_module
 from petstore.limiter.valkey.fallback import LocalShare
 from petstore.limiter.valkey.publisher import ValkeyPublisher
+from tests.simulation.process import Process
+from tests.simulation.store import SimulatedStore
+from tests.simulation.valkey import SimulatedValkey
 
 
 class _Unmarked(ValkeyPublisher):

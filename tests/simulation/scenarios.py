@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from benchmarks.scale.world import Outage, Result, Setup
 from petstore.limiter.valkey.limiter import LEASE_SECONDS
+from tests.simulation.world import Outage, Result, Setup
 
 _LIMITED = Setup(limited=True, requests=300.0, seconds=100.0, accounts=200)
 _WRITTEN = Setup(writes=4.0, key_changes=1.0, deaths=0.005, accounts=50, pages=20)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from benchmarks.scale import model
-from benchmarks.scale.audit import Admissions, Answer
-from benchmarks.scale.scenarios import OMITTED, Omitted, seen
-from benchmarks.scale.virtual import EPOCH_MS
-from benchmarks.scale.world import Outage, Result, Setup, World
+from tests.simulation import model
+from tests.simulation.audit import Admissions, Answer
+from tests.simulation.scenarios import OMITTED, Omitted, seen
+from tests.simulation.virtual import EPOCH_MS
+from tests.simulation.world import Outage, Result, Setup, World
 
 _LIMITED = Setup(limited=True, requests=200.0, seconds=25.0, accounts=40)
 _WRITTEN = Setup(

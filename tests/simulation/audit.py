@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from benchmarks.scale.virtual import EPOCH_MS
+from tests.simulation.virtual import EPOCH_MS
 
 _MINUTE_MS, _DAY_MS = 60_000, 86_400_000
 

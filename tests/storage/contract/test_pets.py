@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from petstore.core.errors import Conflict, NotFound
 from petstore.core.pets import INT64_MAX, INT64_MIN, NewPet, PageQuery, Pet, PetStatus, StatusChange
 from petstore.storage.backend import Store
-from tests.contract.conftest import Backend
+from tests.support.backends import Backend
 from tests.support.clock import ManualClock
 
 AVAILABLE, PENDING, SOLD = PetStatus.AVAILABLE, PetStatus.PENDING, PetStatus.SOLD

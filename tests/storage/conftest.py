@@ -1,0 +1,7 @@
+"""Every test of a store may ask for one of each kind."""
+
+from __future__ import annotations
+
+from tests.support.backends import backend, database, store
+
+__all__ = ["backend", "database", "store"]
