@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Mapping
 
 import pytest
 
-from tests.architecture.sources import SOURCE, Module, imports, is_in, modules, tracked
+from tests.architecture.sources import ROOT, SOURCE, Module, imports, is_in, modules, tracked
 
 STANDARD = frozenset(sys.stdlib_module_names)
 
@@ -78,6 +79,21 @@ def test_the_package_has_few_entries() -> None:
     """A reader sees the whole in one look: at most 15 entries below `petstore`."""
     root = SOURCE / "petstore"
     assert len({path.relative_to(root).parts[0] for path in tracked() if root in path.parents}) <= 15
+
+
+def test_contributing_has_the_same_table() -> None:
+    """What CONTRIBUTING.md says of imports is what is tested: write each row as it is here."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = [
+        line.split("|")[1:4] for line in text.splitlines() if line.startswith("| `") and line.count("|") == 4
+    ]
+    told = {_names(area).pop(): (_names(own), _names(outside)) for area, own, outside in rows}
+    assert told == ALLOWED
+
+
+def _names(cell: str) -> set[str]:
+    """What stands in backquotes; the version's module is the empty name."""
+    return {"" if name in {"__init__", "__version__"} else name for name in re.findall(r"`([^`]+)`", cell)}
 
 
 @pytest.mark.parametrize("module", modules(), ids=lambda module: module.name)
