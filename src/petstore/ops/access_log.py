@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
+from typing import Any
 
 import msgspec
 
@@ -24,7 +25,7 @@ _METHODS = {
     name: name
     for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "QUERY")
 }
-_ADDRESSES_KEPT = 4_096
+_RECURRING_KEPT = 4_096
 
 
 def known_method(method: str) -> str:
@@ -52,13 +53,9 @@ class AccessEntry(msgspec.Struct, gc=False):
     request_id: bytes | None
 
 
-class _Line(msgspec.Struct, gc=False, omit_defaults=True):
-    """The fields of a JSON line in their order; `cause` is left out where there is none."""
+class _Fields(msgspec.Struct, gc=False):
+    """The fields of a line that many requests share, in their order."""
 
-    time: str
-    level: str
-    event: str
-    request_id: str | None
     address: str | None
     account: int | None
     key: int | None
@@ -66,10 +63,6 @@ class _Line(msgspec.Struct, gc=False, omit_defaults=True):
     method: str
     path: str | None
     status: int
-    bytes: int
-    ms: float
-    worker: int
-    cause: str | None = None
 
 
 class AccessFormat:
@@ -80,40 +73,53 @@ class AccessFormat:
         self._is_network = addresses == "network"
         self._shows_addresses = addresses != "off"
         self._worker = worker
-        self._address = lru_cache(_ADDRESSES_KEPT)(self._read_address)
-        self._encoder = msgspec.json.Encoder()
+        self._fields = lru_cache(_RECURRING_KEPT)(self._read)
+        self._as_json = lru_cache(_RECURRING_KEPT)(self._encode)
 
     def json_lines(self, entries: Sequence[AccessEntry]) -> bytes:
         """One JSON object a line."""
-        return self._encoder.encode_lines([self._line(entry) for entry in entries])
+        return b"".join([self._json_line(entry) for entry in entries])
 
     def text_lines(self, entries: Sequence[AccessEntry]) -> bytes:
         """For people at a terminal."""
-        return "".join(_as_text(self._line(entry)) for entry in entries).encode()
+        return "".join([self._text_line(entry) for entry in entries]).encode()
 
-    def _line(self, entry: AccessEntry) -> _Line:
-        grant = entry.grant
+    def _json_line(self, entry: AccessEntry) -> bytes:
+        # By hand: every request comes here. The checked form of a request id needs no escapes.
+        begin, end = self._as_json(_recurring(entry), entry.cause)
         seconds, milliseconds = divmod(entry.at_ms, 1_000)
-        return _Line(
-            f"{_second(seconds)}.{milliseconds:03d}000Z",
-            "info",
-            "request",
-            None if entry.request_id is None else entry.request_id.decode("ascii"),
-            self._address_of(entry) if self._shows_addresses else None,
-            None if grant is None else grant.account_id,
-            None if grant is None else grant.key_id,
-            entry.operation,
-            entry.method,
-            entry.path,
-            entry.status,
+        request_id = b"null" if entry.request_id is None else b'"%b"' % entry.request_id
+        return b'{"time":"%b.%03d000Z","level":"info","event":"request","request_id":%b%b%d,"ms":%.3f%b' % (
+            _second(seconds),
+            milliseconds,
+            request_id,
+            begin,
             entry.sent_bytes,
-            round(entry.seconds * 1_000, 3),
-            self._worker,
-            entry.cause,
+            entry.seconds * 1_000,
+            end,
         )
 
-    def _address_of(self, entry: AccessEntry) -> str:
-        return self._address(entry.client[0] if entry.client else UNKNOWN, entry.forwarded_for)
+    def _encode(self, recurring: tuple[Any, ...], cause: str | None) -> tuple[bytes, bytes]:
+        """What stands before the bytes sent, and after the milliseconds."""
+        begin = msgspec.json.encode(self._fields(recurring)).strip(b"{}")
+        end = "" if cause is None else f',"cause":"{cause}"'
+        return b',%b,"bytes":' % begin, f',"worker":{self._worker}{end}}}\n'.encode()
+
+    def _text_line(self, entry: AccessEntry) -> str:
+        line = self._fields(_recurring(entry))
+        seconds, milliseconds = divmod(entry.at_ms, 1_000)
+        who = "-" if line.account is None else f"{line.account}/{line.key}"
+        request_id = "-" if entry.request_id is None else entry.request_id.decode("ascii")
+        cause = "" if entry.cause is None else f"  {entry.cause} key"
+        return (
+            f"{_second(seconds)[11:].decode()}.{milliseconds:03d} {line.status} {line.method}"
+            f" {line.path or '(no such path)'}  {entry.seconds * 1_000:.3f} ms  {entry.sent_bytes} bytes"
+            f"  address {line.address or '-'}  account/key {who}  request {request_id}{cause}\n"
+        )
+
+    def _read(self, recurring: tuple[Any, ...]) -> _Fields:
+        peer, forwarded_for, *others = recurring
+        return _Fields(self._read_address(peer, forwarded_for) if self._shows_addresses else None, *others)
 
     def _read_address(self, peer: str, forwarded_for: bytes) -> str:
         """The client behind trusted proxies, in one form for each address."""
@@ -128,17 +134,22 @@ class AccessFormat:
         return str(ip_address(address.packed))  # without the name of a zone, which is anybody's text
 
 
-@lru_cache(16)
-def _second(seconds: int) -> str:
-    """A second of the calendar: many requests share one."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-
-
-def _as_text(line: _Line) -> str:
-    who = "-" if line.account is None else f"{line.account}/{line.key}"
-    cause = "" if line.cause is None else f"  {line.cause} key"
+def _recurring(entry: AccessEntry) -> tuple[Any, ...]:
+    """What many entries share, and what a line says of it is kept for."""
+    grant = entry.grant
     return (
-        f"{line.time[11:23]} {line.status} {line.method} {line.path or '(no such path)'}"
-        f"  {line.ms:.3f} ms  {line.bytes} bytes  address {line.address or '-'}  account/key {who}"
-        f"  request {line.request_id or '-'}{cause}\n"
+        entry.client[0] if entry.client else UNKNOWN,
+        entry.forwarded_for,
+        None if grant is None else grant.account_id,
+        None if grant is None else grant.key_id,
+        entry.operation,
+        entry.method,
+        entry.path,
+        entry.status,
     )
+
+
+@lru_cache(16)
+def _second(seconds: int) -> bytes:
+    """A second of the calendar: many requests share one."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S").encode()
