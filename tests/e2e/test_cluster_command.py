@@ -144,10 +144,11 @@ def test_a_kill_leaves_nothing_behind_either() -> None:
 
 def test_a_port_that_is_taken_is_told() -> None:
     """One line with the port and the remedy, exit code 1, and nothing is started."""
-    with folder() as path, socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    ports = five_ports()
+    port = ports[3]
+    with folder() as path, socket.create_server(("127.0.0.1", port)):
         done = subprocess.run(
-            [sys.executable, "-m", "tools.cluster", "--data", path / "data", "--port", str(port - 3)],
+            [sys.executable, "-m", "tools.cluster", "--data", path / "data", "--port", str(ports[0])],
             cwd=ROOT,
             capture_output=True,
             text=True,
