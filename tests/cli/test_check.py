@@ -13,7 +13,7 @@ from tests.cli.test_keys import ban
 
 class TestAccepted:
     @pytest.mark.parametrize("form", ["{}", "{}\n", "{}\r\n", "  {}  \n"])
-    def test_says_whose_it_is(self, shop: Cli, form: str):
+    def test_says_whose_it_is(self, shop: Cli, form: str) -> None:
         """Exit code 0 for a key that works, with or without the end of a line."""
         key, _ = shop.issue("shop", "--label", "web")
         output = shop.ok("keys", "check", stdin=form.format(key))
@@ -27,7 +27,7 @@ class TestAccepted:
         ]
         assert key not in output
 
-    def test_json(self, shop: Cli):
+    def test_json(self, shop: Cli) -> None:
         """A program gets the same."""
         key, _ = shop.issue("shop", "--expires", "1d")
         assert shop.json("keys", "check", stdin=key) == {
@@ -43,7 +43,7 @@ class TestAccepted:
 
 
 class TestRefused:
-    def test_revoked_and_expired(self, shop: Cli):
+    def test_revoked_and_expired(self, shop: Cli) -> None:
         """Exit code 1, with everything that is known of the key."""
         revoked, _ = shop.issue("shop")
         expired, _ = shop.issue("shop", "--expires", "1s")
@@ -55,7 +55,7 @@ class TestRefused:
             assert f"state    {state}" in result.stdout
             assert result.stderr == f"petstore: The key would be refused: {state}.\n"
 
-    def test_banned(self, shop: Cli):
+    def test_banned(self, shop: Cli) -> None:
         """A ban counts as refused for as long as it stands."""
         key, _ = shop.issue("shop")
         ban(shop, 1)
@@ -69,23 +69,23 @@ class TestRefused:
         shop.clock.advance(60)
         shop.ok("keys", "check", stdin=key)
 
-    def test_another_keys_ban_does_not_count(self, shop: Cli):
+    def test_another_keys_ban_does_not_count(self, shop: Cli) -> None:
         """A ban hits the key, not the account."""
         key, _ = shop.issue("shop")
         shop.issue("shop")
         ban(shop, 2)
         shop.ok("keys", "check", stdin=key)
 
-    def test_unknown(self, shop: Cli):
+    def test_unknown(self, shop: Cli) -> None:
         """A key of another database is told from one with a typing error."""
         assert "unknown here" in shop.refused(1, "keys", "check", stdin=mint("live"))
 
     @pytest.mark.parametrize("text", ["x", "pets_live_" + "0" * 38, b"\xff\xfe", "a b", "k" * 5_000])
-    def test_what_is_no_key(self, shop: Cli, text: str | bytes):
+    def test_what_is_no_key(self, shop: Cli, text: str | bytes) -> None:
         """A wrong form or checksum is found without the database."""
         assert "not a key" in shop.refused(1, "keys", "check", stdin=text)
 
-    def test_json_of_what_is_no_key(self, shop: Cli):
+    def test_json_of_what_is_no_key(self, shop: Cli) -> None:
         """A program gets a document even then."""
         result = shop.run("keys", "check", "--json", stdin="x")
         assert result.exit_code == 1
@@ -93,11 +93,11 @@ class TestRefused:
         assert result.stderr == ""
 
     @pytest.mark.parametrize("text", ["", "\n", "  \n"])
-    def test_nothing_on_standard_input_is_wrong_usage(self, shop: Cli, text: str):
+    def test_nothing_on_standard_input_is_wrong_usage(self, shop: Cli, text: str) -> None:
         """A forgotten redirection is told from a bad key."""
         assert "petstore keys check < FILE" in shop.refused(2, "keys", "check", stdin=text)
 
-    def test_key_as_an_argument_is_wrong_usage(self, shop: Cli):
+    def test_key_as_an_argument_is_wrong_usage(self, shop: Cli) -> None:
         """Arguments are seen by every process of the machine and kept in histories: a key never is one."""
         key, _ = shop.issue("shop")
         assert "unexpected extra argument" in shop.refused(2, "keys", "check", key)

@@ -16,7 +16,7 @@ def values(cli: Cli) -> dict[str, dict[str, object]]:
 
 
 class TestShow:
-    def test_every_setting(self, cli: Cli):
+    def test_every_setting(self, cli: Cli) -> None:
         """The whole table, with defaults and meanings, as a program reads it."""
         rows = cli.json("config")
         assert [row["name"] for row in rows] == [setting.name for setting in config.TABLE]
@@ -32,13 +32,13 @@ class TestShow:
             "summary": "Port to listen on.",
         }
 
-    def test_text(self, cli: Cli):
+    def test_text(self, cli: Cli) -> None:
         """The same for people, a line for each setting."""
         lines = cli.ok("config").splitlines()
         assert lines[0].split() == ["SETTING", "VALUE", "FROM", "MEANING"]
         assert [line.split()[0] for line in lines[1:]] == [setting.variable for setting in config.TABLE]
 
-    def test_where_a_value_comes_from(self, cli: Cli):
+    def test_where_a_value_comes_from(self, cli: Cli) -> None:
         """The environment wins over the file, the file over the default, and it is said which won."""
         file = cli.folder / "petstore.toml"
         file.write_text('port = 9000\naccess_log = false\nhost = "127.0.0.2"\nban_durations = ["1m", "2m"]\n')
@@ -64,7 +64,7 @@ class TestShow:
             ),
         ],
     )
-    def test_password_is_masked(self, cli: Cli, url: str, shown: str):
+    def test_password_is_masked(self, cli: Cli, url: str, shown: str) -> None:
         """Whatever the address is, a password in it is not shown."""
         cli.settings["PETSTORE_DATABASE_URL"] = url
         assert values(cli)["database_url"]["value"] == shown
@@ -84,7 +84,7 @@ class TestShow:
     )  # fmt: skip
     def test_a_password_that_is_not_escaped_is_shown_nowhere(
         self, cli: Cli, variable: str, scheme: str, rest: str
-    ):
+    ) -> None:
         """Just then somebody pastes the table, or the message, to ask for help."""
         if variable == "PETSTORE_VALKEY_URL":
             cli.settings["PETSTORE_DATABASE_URL"] = "postgresql://127.0.0.1:1/pets"
@@ -95,12 +95,12 @@ class TestShow:
                 assert part not in result.stdout + result.stderr, command
 
     @pytest.mark.parametrize("text", ["secret", "postgresql:/shop:secret@db", "Postgresql://shop:secret@db"])
-    def test_what_is_no_url_is_not_shown(self, cli: Cli, text: str):
+    def test_what_is_no_url_is_not_shown(self, cli: Cli, text: str) -> None:
         """It may be the password alone, in the wrong place."""
         cli.settings["PETSTORE_DATABASE_URL"] = text
         assert values(cli)["database_url"]["value"] == "***"
 
-    def test_secret_from_a_file(self, cli: Cli):
+    def test_secret_from_a_file(self, cli: Cli) -> None:
         """PETSTORE_DATABASE_URL_FILE is a source of its own."""
         file = cli.folder / "url"
         file.write_text("sqlite:///other.db\n")
@@ -126,7 +126,7 @@ class TestWrong:
     @pytest.mark.parametrize(
         "command", [["accounts", "list"], ["serve"], ["openapi"], ["db", "check"]], ids=" ".join
     )
-    def test_every_command_ends_with_78(self, cli: Cli, variable: str, text: str, command: list[str]):
+    def test_every_command_ends_with_78(self, cli: Cli, variable: str, text: str, command: list[str]) -> None:
         """One line that names the setting."""
         cli.settings[variable] = text
         if variable.endswith("_FILE"):
@@ -137,7 +137,7 @@ class TestWrong:
         ("variable", "text"),
         [("PETSTORE_NO_SUCH", "1"), ("PETSTORE_PORT", "0"), ("PETSTORE_CONFIG", "/none")],
     )
-    def test_config_shows_what_there_is(self, cli: Cli, variable: str, text: str):
+    def test_config_shows_what_there_is(self, cli: Cli, variable: str, text: str) -> None:
         """The command to which the complaint refers still shows the table, and complains too."""
         cli.settings[variable] = text
         result = cli.run("config", "--json")
@@ -146,14 +146,14 @@ class TestWrong:
         assert result.stderr.startswith("petstore: ")
         assert variable in result.stderr
 
-    def test_unknown_name_in_the_file(self, cli: Cli):
+    def test_unknown_name_in_the_file(self, cli: Cli) -> None:
         """A typing error in the file is found like one in a variable."""
         file = cli.folder / "petstore.toml"
         file.write_text("prot = 9000\n")
         cli.settings["PETSTORE_CONFIG"] = str(file)
         assert "no such setting: prot" in cli.refused(78, "accounts", "list")
 
-    def test_missing_directory_of_the_database(self, cli: Cli):
+    def test_missing_directory_of_the_database(self, cli: Cli) -> None:
         """A database's directory is never made in silence."""
         cli.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{cli.folder}/no/petstore.db"
         for command in (
@@ -164,7 +164,7 @@ class TestWrong:
         ):
             assert "there is no directory" in cli.refused(78, *command)
 
-    def test_password_of_an_unknown_database_is_not_repeated(self, cli: Cli):
+    def test_password_of_an_unknown_database_is_not_repeated(self, cli: Cli) -> None:
         """An address that is not understood may hold a password."""
         cli.settings["PETSTORE_DATABASE_URL"] = "mysql://shop:geheim@db/pets"
         assert "geheim" not in cli.refused(78, "accounts", "list")

@@ -25,12 +25,12 @@ def damage(shop: Cli) -> None:
 
 
 class TestMigrate:
-    def test_makes_the_database_once(self, cli: Cli):
+    def test_makes_the_database_once(self, cli: Cli) -> None:
         """The first run says what it did, the second that there is nothing to do."""
         assert cli.ok("db", "migrate") == "applied 0001_initial\n"
         assert cli.ok("db", "migrate") == "The schema is up to date.\n"
 
-    def test_json(self, cli: Cli):
+    def test_json(self, cli: Cli) -> None:
         """A program gets the steps and the file."""
         assert cli.json("db", "migrate") == {
             "database": str(cli.database),
@@ -38,7 +38,7 @@ class TestMigrate:
             "backup": None,
         }
 
-    def test_schema_that_is_too_new_is_a_configuration_error(self, cli: Cli):
+    def test_schema_that_is_too_new_is_a_configuration_error(self, cli: Cli) -> None:
         """A newer program's database is left alone."""
         cli.ok("db", "migrate")
         with sqlite3.connect(cli.database) as connection:
@@ -48,7 +48,7 @@ class TestMigrate:
 
 
 class TestCheck:
-    def test_sound(self, shop: Cli):
+    def test_sound(self, shop: Cli) -> None:
         """What the database holds, and that it is sound."""
         shop.ok("pets", "add", "Rex", "--category", "1")
         assert shop.json("db", "check") == {
@@ -61,7 +61,7 @@ class TestCheck:
         }
         assert shop.ok("db", "check").splitlines()[-1] == "sound           yes"
 
-    def test_damaged(self, shop: Cli):
+    def test_damaged(self, shop: Cli) -> None:
         """Exit code 1, every problem, and what to do."""
         damage(shop)
         result = shop.run("db", "check")
@@ -69,7 +69,7 @@ class TestCheck:
         assert "problem: api_keys: row 1 refers to a missing row of accounts" in result.stdout
         assert "petstore db restore FILE" in result.stderr
 
-    def test_schema_that_is_too_new(self, cli: Cli):
+    def test_schema_that_is_too_new(self, cli: Cli) -> None:
         """Sound, and nothing for this program: a matter of configuration, as for every command."""
         cli.ok("db", "migrate")
         with sqlite3.connect(cli.database) as connection:
@@ -82,13 +82,13 @@ class TestCheck:
         )
         assert result.stderr.startswith("petstore: The database has schema version 99")
 
-    def test_directory_is_a_configuration_error(self, cli: Cli):
+    def test_directory_is_a_configuration_error(self, cli: Cli) -> None:
         """A forgotten file name is a mistake of the settings, for every command."""
         cli.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{cli.folder}"
         for command in (["db", "check"], ["db", "migrate"], ["pets", "list"]):
             assert "is a directory; name a file in it" in cli.refused(78, *command)
 
-    def test_unreadable(self, cli: Cli):
+    def test_unreadable(self, cli: Cli) -> None:
         """A file that is no database is a finding, not an outage that might pass."""
         cli.database.write_text("no database at all, but long enough to look at" * 50)
         result = cli.run("db", "check", "--json")
@@ -98,7 +98,7 @@ class TestCheck:
 
 
 class TestBackup:
-    def test_is_a_database_of_its_own(self, shop: Cli):
+    def test_is_a_database_of_its_own(self, shop: Cli) -> None:
         """The copy holds what was there, and can be served in its place."""
         target = shop.folder / "copy.db"
         result = shop.run("db", "backup", str(target))
@@ -108,7 +108,7 @@ class TestBackup:
         shop.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{target}"
         assert shop.json("accounts", "list")[0]["name"] == "shop"
 
-    def test_its_time_is_noted_for_metrics(self, shop: Cli):
+    def test_its_time_is_noted_for_metrics(self, shop: Cli) -> None:
         """Beside the database, for a sound one alone; where that fails, the backup is good nevertheless."""
         mark = shop.folder / "petstore.db.last-backup"
         shop.ok("db", "backup", str(shop.folder / "first.db"))
@@ -125,7 +125,7 @@ class TestBackup:
         assert shop.run("db", "backup", str(shop.folder / "fourth.db")).exit_code == 1
         assert not mark.exists()
 
-    def test_beside_a_server(self, shop: Cli):
+    def test_beside_a_server(self, shop: Cli) -> None:
         """Whoever serves need not stop."""
         lock = lock_for_serving(settings(shop))
         try:
@@ -133,7 +133,7 @@ class TestBackup:
         finally:
             lock.close()
 
-    def test_damaged(self, shop: Cli):
+    def test_damaged(self, shop: Cli) -> None:
         """The copy is there, for what it is worth; exit code 1 makes a job fail that nobody looks at."""
         damage(shop)
         target = shop.folder / "copy.db"
@@ -146,18 +146,18 @@ class TestBackup:
         assert (result.exit_code, result.stderr) == (1, "")
         assert len(json.loads(result.stdout)["problems"]) == 1
 
-    def test_file_that_exists_is_refused(self, shop: Cli):
+    def test_file_that_exists_is_refused(self, shop: Cli) -> None:
         """A backup never overwrites."""
         target = shop.folder / "copy.db"
         target.write_text("precious")
         assert "never overwrites" in shop.refused(1, "db", "backup", str(target))
         assert target.read_text() == "precious"
 
-    def test_missing_directory_is_wrong_usage(self, shop: Cli):
+    def test_missing_directory_is_wrong_usage(self, shop: Cli) -> None:
         """The path is named, rather than the database blamed."""
         assert "There is no directory" in shop.refused(2, "db", "backup", str(shop.folder / "no" / "x.db"))
 
-    def test_a_place_that_cannot_be_written(self, shop: Cli):
+    def test_a_place_that_cannot_be_written(self, shop: Cli) -> None:
         """It is the target that is named, and no job should try it again: exit code 1."""
         place = shop.folder / "backups"
         place.mkdir(mode=0o500)
@@ -175,7 +175,7 @@ class TestBackup:
             " Let this user write there, or name another place.\n"
         )
 
-    def test_directory_is_wrong_usage(self, shop: Cli):
+    def test_directory_is_wrong_usage(self, shop: Cli) -> None:
         """FILE is a file."""
         assert "is a directory" in shop.refused(2, "db", "backup", str(shop.folder))
 
@@ -189,7 +189,7 @@ class TestRestore:
         shop.ok("accounts", "add", "later", "--plan", "free")
         return target
 
-    def test_puts_the_backup_in_place(self, shop: Cli, copy: Path):
+    def test_puts_the_backup_in_place(self, shop: Cli, copy: Path) -> None:
         """What came after the backup is gone, and kept in the file beside."""
         result = shop.run("db", "restore", str(copy))
         assert result.exit_code == 0
@@ -201,7 +201,7 @@ class TestRestore:
         shop.settings["PETSTORE_DATABASE_URL"] += kept
         assert len(shop.json("accounts", "list")) == 2
 
-    def test_taken_back_by_restoring_what_was_kept(self, shop: Cli, copy: Path):
+    def test_taken_back_by_restoring_what_was_kept(self, shop: Cli, copy: Path) -> None:
         """The one of before is a backup like any other, and a program learns its name."""
         kept = shop.json("db", "restore", str(copy))["kept"]
         back = shop.json("db", "restore", kept)
@@ -209,12 +209,12 @@ class TestRestore:
         assert back["kept"] == f"{kept}-2"
         assert [account["name"] for account in shop.json("accounts", "list")] == ["shop", "later"]
 
-    def test_the_database_itself_is_refused(self, shop: Cli):
+    def test_the_database_itself_is_refused(self, shop: Cli) -> None:
         """It is no backup of itself."""
         assert "is the database itself" in shop.refused(1, "db", "restore", str(shop.database))
         assert len(shop.json("accounts", "list")) == 1
 
-    def test_where_there_is_no_database(self, shop: Cli, copy: Path):
+    def test_where_there_is_no_database(self, shop: Cli, copy: Path) -> None:
         """On a new machine nothing has to be kept."""
         shop.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{shop.folder}/new.db"
         result = shop.run("db", "restore", str(copy))
@@ -222,7 +222,7 @@ class TestRestore:
         shop.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{shop.folder}/newer.db"
         assert shop.json("db", "restore", str(copy))["kept"] is None
 
-    def test_while_a_server_runs_it_is_refused(self, shop: Cli, copy: Path):
+    def test_while_a_server_runs_it_is_refused(self, shop: Cli, copy: Path) -> None:
         """The counters of a running server would be written into the restored database."""
         lock = lock_for_serving(settings(shop))
         try:
@@ -231,14 +231,14 @@ class TestRestore:
             lock.close()
         assert len(shop.json("accounts", "list")) == 2
 
-    def test_damaged_backup_is_refused(self, shop: Cli):
+    def test_damaged_backup_is_refused(self, shop: Cli) -> None:
         """A working database is not replaced by a broken one."""
         broken = shop.folder / "broken.db"
         broken.write_text("no database")
         assert "damaged and was not restored" in shop.refused(1, "db", "restore", str(broken))
         assert shop.json("accounts", "list")[0]["name"] == "shop"
 
-    def test_missing_backup_is_wrong_usage(self, shop: Cli):
+    def test_missing_backup_is_wrong_usage(self, shop: Cli) -> None:
         """FILE has to be there."""
         assert "does not exist" in shop.refused(2, "db", "restore", str(shop.folder / "none.db"))
 

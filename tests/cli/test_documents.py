@@ -28,27 +28,29 @@ SETTINGS = DOCUMENT.with_name("settings.md").read_text(encoding="utf-8")
 
 class TestCommands:
     @pytest.mark.parametrize("path", ALL)
-    def test_every_command_has_a_section_with_an_example(self, path: str):
+    def test_every_command_has_a_section_with_an_example(self, path: str) -> None:
         """docs/cli.md has a heading for each command, and under it the command as one types it."""
         headings = re.split(r"(?m)^##+ ", COMMANDS)
         (section,) = [part for part in headings if part.startswith(f"`petstore {path}`\n")]
         if path in LEAVES:
             assert re.search(rf"(?m)^\$ .*petstore {path}\b", section), f"no example in the section of {path}"
 
-    def test_no_section_without_a_command(self):
+    def test_no_section_without_a_command(self) -> None:
         """A command that was removed is removed from the document."""
         described = re.findall(r"(?m)^##+ `petstore ([a-z -]+)`$", COMMANDS)
         assert set(described) == set(ALL)
 
     @pytest.mark.parametrize("path", LEAVES)
-    def test_every_option_is_mentioned(self, path: str):
+    def test_every_option_is_mentioned(self, path: str) -> None:
         """Whatever a command takes stands in the document."""
         for parameter in LEAVES[path].params:
             for name in parameter.opts:
                 if name.startswith("--"):
                     assert name in COMMANDS
 
-    def test_sessions_print_what_the_document_says(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def test_sessions_print_what_the_document_says(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Every session, played in order; `.venv/bin/python -m tests.cli.session` writes it anew."""
         for name in [name for name in os.environ if name.startswith("PETSTORE_")]:
             monkeypatch.delenv(name)
@@ -57,7 +59,7 @@ class TestCommands:
         assert SERVER_AT_WORK in COMMANDS
         assert play(COMMANDS) == COMMANDS
 
-    def test_every_exit_code(self):
+    def test_every_exit_code(self) -> None:
         """The table of exit codes is complete."""
         listed = {int(code) for code in re.findall(r"(?m)^\| (\d+) \|", COMMANDS)}
         assert listed == {
@@ -72,19 +74,19 @@ class TestCommands:
 
 
 class TestSettings:
-    def test_every_setting_with_its_default(self):
+    def test_every_setting_with_its_default(self) -> None:
         """docs/settings.md has a row for each row of config.TABLE, and no other."""
         rows = re.findall(r"(?m)^\| `(PETSTORE_\w+)` \| (?:`([^`]*)`|empty) \| .+ \|$", SETTINGS)
         expected = {setting.variable: setting.default for setting in config.TABLE}
         assert len(rows) == len(dict(rows))
         assert dict(rows) == expected | {"PETSTORE_CONFIG": ""}
 
-    def test_every_secret_can_come_from_a_file(self):
+    def test_every_secret_can_come_from_a_file(self) -> None:
         """Each `_FILE` is documented."""
         secrets = {f"{setting.variable}_FILE" for setting in config.TABLE if setting.secret}
         assert set(re.findall(r"PETSTORE_\w+_FILE", SETTINGS)) == secrets
 
-    def test_example_of_the_file_is_accepted(self, tmp_path: Path):
+    def test_example_of_the_file_is_accepted(self, tmp_path: Path) -> None:
         """The TOML in the document can be used as it stands."""
         (example,) = re.findall(r"(?s)```toml\n(.*?)```", SETTINGS)
         file = tmp_path / "petstore.toml"

@@ -11,7 +11,7 @@ from tests.cli.conftest import Cli
 
 
 class TestIssue:
-    def test_standard_output_holds_the_key_alone(self, shop: Cli):
+    def test_standard_output_holds_the_key_alone(self, shop: Cli) -> None:
         """`petstore keys issue shop > file` leaves a file with the key and nothing else."""
         result = shop.run("keys", "issue", "shop", "--label", "web site")
         assert is_wellformed(result.stdout.removesuffix("\n"))
@@ -19,7 +19,7 @@ class TestIssue:
         assert "Key 1 for account 'shop', label 'web site'" in result.stderr
         assert "shown only now" in result.stderr
 
-    def test_json_has_the_key_and_its_record(self, shop: Cli):
+    def test_json_has_the_key_and_its_record(self, shop: Cli) -> None:
         """A program gets the key with everything that is kept of it."""
         issued = shop.json("keys", "issue", "1", "--label", "ci", "--expires", "30d")
         assert is_wellformed(issued["key"])
@@ -34,30 +34,30 @@ class TestIssue:
             "lastUsedAt": None,
         }
 
-    def test_environment_chooses_the_prefix(self, shop: Cli):
+    def test_environment_chooses_the_prefix(self, shop: Cli) -> None:
         """PETSTORE_ENVIRONMENT=test issues keys that no scanner takes for live ones."""
         shop.settings["PETSTORE_ENVIRONMENT"] = "test"
         assert shop.ok("keys", "issue", "shop").startswith("pets_test_")
 
-    def test_unknown_account_is_refused(self, shop: Cli):
+    def test_unknown_account_is_refused(self, shop: Cli) -> None:
         """There is nobody to issue a key to."""
         assert "There is no account 'nobody'" in shop.refused(1, "keys", "issue", "nobody")
 
     @pytest.mark.parametrize("label", ["x" * 101, "a\nb", "\x1b[31m", "\u202e"])
-    def test_label_that_cannot_be_shown_is_wrong_usage(self, shop: Cli, label: str):
+    def test_label_that_cannot_be_shown_is_wrong_usage(self, shop: Cli, label: str) -> None:
         """A label is short and printable."""
         assert "'--label'" in shop.refused(2, "keys", "issue", "shop", "--label", label)
         assert shop.json("keys", "list", "shop") == []
 
     @pytest.mark.parametrize("duration", ["", "0", "0s", "-1d", "1", "1.5d", "d", "30 d", "1w", "36501d"])
-    def test_duration_that_is_none_is_wrong_usage(self, shop: Cli, duration: str):
+    def test_duration_that_is_none_is_wrong_usage(self, shop: Cli, duration: str) -> None:
         """A key that never worked, or one beyond the calendar, is not issued."""
         assert "'--expires'" in shop.refused(2, "keys", "issue", "shop", "--expires", duration)
         assert shop.json("keys", "list", "shop") == []
 
 
 class TestList:
-    def test_shows_no_more_than_four_characters(self, shop: Cli):
+    def test_shows_no_more_than_four_characters(self, shop: Cli) -> None:
         """What is listed can't be used as a key: prefix and last four characters."""
         key, key_id = shop.issue("shop", "--label", "web")
         (listed,) = shop.json("keys", "list", "shop")
@@ -74,7 +74,7 @@ class TestList:
         assert listed["display"].endswith(key[-4:])
         assert key[10:-4] not in shop.ok("keys", "list", "shop")
 
-    def test_says_the_state_and_the_times(self, shop: Cli):
+    def test_says_the_state_and_the_times(self, shop: Cli) -> None:
         """Active, expired and revoked keys are told apart, and the last use is shown."""
         shop.issue("shop")
         shop.issue("shop", "--expires", "1h")
@@ -91,20 +91,20 @@ class TestList:
         assert lines[1].split()[2] == "-"  # no label
         assert lines[1].endswith("active   2027-01-15 08:00:30Z  -                     2027-01-15 08:00:31Z")
 
-    def test_none_yet(self, shop: Cli):
+    def test_none_yet(self, shop: Cli) -> None:
         """No keys is no failure: a program gets [], a person the next step."""
         assert shop.json("keys", "list", "shop") == []
         result = shop.run("keys", "list", "shop")
         assert (result.exit_code, result.stdout) == (0, "")
         assert "petstore keys issue shop" in result.stderr
 
-    def test_unknown_account_is_refused(self, shop: Cli):
+    def test_unknown_account_is_refused(self, shop: Cli) -> None:
         """There is nobody whose keys could be listed."""
         shop.refused(1, "keys", "list", "nobody")
 
 
 class TestRotate:
-    def test_prints_the_new_key_alone(self, shop: Cli):
+    def test_prints_the_new_key_alone(self, shop: Cli) -> None:
         """The new key has the old one's account and label; the old one runs out after the overlap."""
         old, _ = shop.issue("shop", "--label", "web")
         result = shop.run("keys", "rotate", "1")
@@ -115,7 +115,7 @@ class TestRotate:
         assert before["expiresAt"] == "2027-01-16T08:00:30.000Z"
         assert (after["label"], after["expiresAt"]) == ("web", None)
 
-    def test_expiry_is_inherited_and_told(self, shop: Cli):
+    def test_expiry_is_inherited_and_told(self, shop: Cli) -> None:
         """The successor of a key for a trial ends with the trial."""
         shop.issue("shop", "--expires", "30d")
         told = shop.run("keys", "rotate", "1").stderr
@@ -124,7 +124,7 @@ class TestRotate:
         )
         assert shop.json("keys", "list", "shop")[1]["expiresAt"] == "2027-02-14T08:00:30.000Z"
 
-    def test_overlap_can_be_chosen(self, shop: Cli):
+    def test_overlap_can_be_chosen(self, shop: Cli) -> None:
         """--overlap wins over the setting."""
         shop.issue("shop")
         shop.settings["PETSTORE_KEY_ROTATION_OVERLAP"] = "1h"
@@ -135,31 +135,31 @@ class TestRotate:
         assert second["expiresAt"] == "2027-01-15T09:00:30.000Z"
 
     @pytest.mark.parametrize("zero", ["0", "0s"])
-    def test_overlap_of_nothing_ends_the_old_key_at_once(self, shop: Cli, zero: str):
+    def test_overlap_of_nothing_ends_the_old_key_at_once(self, shop: Cli, zero: str) -> None:
         """Where two working keys are too many."""
         shop.issue("shop")
         assert "works no longer" in shop.run("keys", "rotate", "1", "--overlap", zero).stderr
         assert [key["state"] for key in shop.json("keys", "list", "shop")] == ["expired", "active"]
 
     @pytest.mark.parametrize("end", [["keys", "revoke", "1"], ["keys", "rotate", "1", "--overlap", "0"]])
-    def test_ended_key_is_refused(self, shop: Cli, end: list[str]):
+    def test_ended_key_is_refused(self, shop: Cli, end: list[str]) -> None:
         """Only what works can be replaced."""
         shop.issue("shop")
         shop.ok(*end)
         assert "issue a new key instead" in shop.refused(1, "keys", "rotate", "1")
 
-    def test_unknown_key_is_refused(self, shop: Cli):
+    def test_unknown_key_is_refused(self, shop: Cli) -> None:
         """There is nothing to replace."""
         assert "There is no key 9" in shop.refused(1, "keys", "rotate", "9")
 
     @pytest.mark.parametrize("duration", ["x", "-1s", "36501d"])
-    def test_duration_that_is_none_is_wrong_usage(self, shop: Cli, duration: str):
+    def test_duration_that_is_none_is_wrong_usage(self, shop: Cli, duration: str) -> None:
         """The old key stays as it was."""
         shop.issue("shop")
         shop.refused(2, "keys", "rotate", "1", "--overlap", duration)
         assert len(shop.json("keys", "list", "shop")) == 1
 
-    def test_absurd_overlap_of_the_settings_can_be_shown(self, shop: Cli):
+    def test_absurd_overlap_of_the_settings_can_be_shown(self, shop: Cli) -> None:
         """An end beyond the calendar is shown as the calendar's end, not as a failure."""
         shop.issue("shop")
         shop.settings["PETSTORE_KEY_ROTATION_OVERLAP"] = "999999999d"
@@ -168,19 +168,19 @@ class TestRotate:
 
 
 class TestRevoke:
-    def test_ends_the_key(self, shop: Cli):
+    def test_ends_the_key(self, shop: Cli) -> None:
         """A revoked key says so, and stays so."""
         shop.issue("shop")
         assert "state      revoked" in shop.ok("keys", "revoke", "1")
         assert shop.json("keys", "revoke", "1")["state"] == "revoked"
 
-    def test_unknown_key_is_refused(self, shop: Cli):
+    def test_unknown_key_is_refused(self, shop: Cli) -> None:
         """There is nothing to end."""
         assert "petstore keys list ACCOUNT" in shop.refused(1, "keys", "revoke", "9")
 
 
 class TestUnban:
-    def test_lifts_the_ban(self, shop: Cli):
+    def test_lifts_the_ban(self, shop: Cli) -> None:
         """A banned key is not banned any more, and what led to it is forgotten."""
         shop.issue("shop")
         ban(shop, 1)
@@ -188,7 +188,7 @@ class TestUnban:
         assert shop.json("keys", "unban", "1")["state"] == "active"
         assert shop.json("usage", "shop")["keys"][0]["bannedUntil"] is None
 
-    def test_ban_that_a_server_writes_once_more_stays_lifted(self, shop: Cli):
+    def test_ban_that_a_server_writes_once_more_stays_lifted(self, shop: Cli) -> None:
         """A server that has not yet heard of the pardon writes the ban as of before: it is not reported."""
         shop.issue("shop")
         ban(shop, 1)
@@ -197,7 +197,7 @@ class TestUnban:
         ban(shop, 1)
         assert shop.json("usage", "shop")["keys"][0]["bannedUntil"] is None
 
-    def test_unknown_key_is_refused(self, shop: Cli):
+    def test_unknown_key_is_refused(self, shop: Cli) -> None:
         """There is nothing to lift."""
         shop.refused(1, "keys", "unban", "9")
 
@@ -206,12 +206,12 @@ class TestUnban:
 @pytest.mark.parametrize(
     "key_id", ["", "0", "abc", "1.0", "+1", "01", "1_0", "9223372036854775808", "\u0661"]
 )
-def test_what_is_no_id_is_wrong_usage(shop: Cli, command: str, key_id: str):
+def test_what_is_no_id_is_wrong_usage(shop: Cli, command: str, key_id: str) -> None:
     """KEY_ID is a plain positive number."""
     assert "'KEY_ID'" in shop.refused(2, "keys", command, key_id)
 
 
-def test_key_given_for_its_id_is_not_repeated(shop: Cli):
+def test_key_given_for_its_id_is_not_repeated(shop: Cli) -> None:
     """Whoever confuses the two must not find the key in a log."""
     key, _ = shop.issue("shop")
     line = shop.refused(2, "keys", "revoke", key)

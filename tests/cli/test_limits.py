@@ -28,7 +28,7 @@ def shared(cli: Cli, server: ValkeyServer) -> Cli:
 
 
 class TestCheck:
-    def test_a_server_that_suits(self, shared: Cli, server: ValkeyServer):
+    def test_a_server_that_suits(self, shared: Cli, server: ValkeyServer) -> None:
         """No warning; the same for people, a line for each."""
         report = shared.json("limits", "check")
         assert report["valkey"] == str(server.socket)
@@ -43,7 +43,7 @@ class TestCheck:
         assert "log" in result.stdout
         assert (result.exit_code, result.stderr) == (0, "")
 
-    def test_snapshots_without_a_log_are_warned_of(self, shared: Cli, server: ValkeyServer):
+    def test_snapshots_without_a_log_are_warned_of(self, shared: Cli, server: ValkeyServer) -> None:
         """They are what Valkey does by default."""
         server.client("CONFIG", "SET", "save", "3600 1 300 100")
         result = shared.run("limits", "check")
@@ -53,13 +53,13 @@ class TestCheck:
         assert shared.json("limits", "check")["persistence"] == "snapshots"
 
     @pytest.mark.parametrize(("seconds", "told"), [(60, " s behind this"), (-60, "ahead of")])
-    def test_clocks_that_differ_are_warned_of(self, shared: Cli, seconds: int, told: str):
+    def test_clocks_that_differ_are_warned_of(self, shared: Cli, seconds: int, told: str) -> None:
         """By more than two seconds, in words."""
         shared.clock.advance(seconds)
         (warning,) = shared.json("limits", "check")["warnings"]
         assert told in warning
 
-    def test_a_user_who_may_not_ask(self, shared: Cli, server: ValkeyServer):
+    def test_a_user_who_may_not_ask(self, shared: Cli, server: ValkeyServer) -> None:
         """It is no failure: what is not known is said."""
         server.client("ACL", "SETUSER", "default", "-config", "-info")
         report = shared.json("limits", "check")
@@ -67,7 +67,9 @@ class TestCheck:
         (warning,) = report["warnings"]
         assert "+info" in warning
 
-    def test_a_server_that_can_not_be_reached_or_can_not_write(self, shared: Cli, server: ValkeyServer):
+    def test_a_server_that_can_not_be_reached_or_can_not_write(
+        self, shared: Cli, server: ValkeyServer
+    ) -> None:
         """Exit code 75, and why."""
         server.client("REPLICAOF", "127.0.0.1", 1)
         assert "READONLY" in shared.refused(EXIT_UNAVAILABLE, "limits", "check")
@@ -78,7 +80,7 @@ class TestCheck:
         told = shared.refused(EXIT_UNAVAILABLE, "limits", "check")
         assert "it can't be connected to: Connection refused. Check PETSTORE_VALKEY_URL." in told
 
-    def test_no_shared_counters(self, cli: Cli):
+    def test_no_shared_counters(self, cli: Cli) -> None:
         """One process counts by itself; that is no error."""
         result = cli.run("limits", "check")
         assert (result.exit_code, result.stdout) == (0, "")

@@ -52,7 +52,7 @@ class TestOlderSchema:
     """A newer program meets a database that was not migrated."""
 
     @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-    def test_no_command_migrates(self, store: Cli, know: Know, command: tuple[str, ...]):
+    def test_no_command_migrates(self, store: Cli, know: Know, command: tuple[str, ...]) -> None:
         """It says what to do, with the code of a wrong setting, and changes no byte."""
         before = content(store)
         know(EXPAND)
@@ -60,7 +60,7 @@ class TestOlderSchema:
         assert "has schema version 1, this program needs 2. Run `petstore db migrate`" in message
         assert content(store) == before
 
-    def test_it_can_be_checked_and_backed_up(self, store: Cli, know: Know):
+    def test_it_can_be_checked_and_backed_up(self, store: Cli, know: Know) -> None:
         """What one wants before a migration; both say that one is due."""
         before = content(store)
         know(EXPAND)
@@ -69,7 +69,7 @@ class TestOlderSchema:
         assert store.ok("db", "backup", str(store.folder / "copy.db")).endswith(remark)
         assert content(store) == before
 
-    def test_it_is_not_copied_to_another_store(self, store: Cli, know: Know):
+    def test_it_is_not_copied_to_another_store(self, store: Cli, know: Know) -> None:
         """It lacks what the target has."""
         know(EXPAND)
         message = store.refused(78, "db", "copy", f"sqlite:///{store.database}", "postgresql:///nowhere")
@@ -79,7 +79,7 @@ class TestOlderSchema:
 class TestMigrate:
     """What the one command that migrates says and leaves behind."""
 
-    def test_a_dry_run_changes_nothing(self, store: Cli, know: Know):
+    def test_a_dry_run_changes_nothing(self, store: Cli, know: Know) -> None:
         """It names the steps."""
         before = content(store)
         know(EXPAND, CONTRACT)
@@ -87,12 +87,12 @@ class TestMigrate:
         assert store.json("db", "migrate", "--dry-run")["pending"] == ["0002_step_2", "0003_step_3"]
         assert content(store) == before
 
-    def test_a_dry_run_makes_no_database(self, cli: Cli):
+    def test_a_dry_run_makes_no_database(self, cli: Cli) -> None:
         """Nor does it, when there is none."""
         assert cli.ok("db", "migrate", "--dry-run") == "would apply 0001_initial\n"
         assert list(cli.folder.iterdir()) == []
 
-    def test_the_database_of_before_is_kept(self, store: Cli, know: Know):
+    def test_the_database_of_before_is_kept(self, store: Cli, know: Know) -> None:
         """Beside it, checked, for its owner alone, with a name that says which schema and when."""
         know(EXPAND)
         kept = Path(f"{store.database}{COPY}")
@@ -104,7 +104,7 @@ class TestMigrate:
             assert connection.execute("SELECT * FROM pets").fetchall() == [(1, "Rex", 1, "available")]
         assert store.ok("db", "migrate") == "The schema is up to date.\n"
 
-    def test_json(self, store: Cli, know: Know):
+    def test_json(self, store: Cli, know: Know) -> None:
         """A program learns the steps and the name of the copy."""
         know(EXPAND)
         assert store.json("db", "migrate") == {
@@ -113,12 +113,12 @@ class TestMigrate:
             "backup": f"{store.database}{COPY}",
         }
 
-    def test_a_new_database_leaves_no_copy(self, cli: Cli):
+    def test_a_new_database_leaves_no_copy(self, cli: Cli) -> None:
         """There is nothing to keep."""
         cli.ok("db", "migrate")
         assert [path.name for path in cli.folder.glob("*before*")] == []
 
-    def test_going_back_is_a_restore_of_the_copy(self, store: Cli, know: Know):
+    def test_going_back_is_a_restore_of_the_copy(self, store: Cli, know: Know) -> None:
         """By the older program, which the newer schema has shut out."""
         know(EXPAND, CONTRACT)
         kept = store.json("db", "migrate")["backup"]
@@ -127,7 +127,7 @@ class TestMigrate:
         store.ok("db", "restore", kept)
         assert store.json("pets", "list")[0]["name"] == "Rex"
 
-    def test_a_damaged_database_is_left_alone(self, store: Cli, know: Know):
+    def test_a_damaged_database_is_left_alone(self, store: Cli, know: Know) -> None:
         """Its copy is not sound, so there would be no way back."""
         with sqlite3.connect(store.database) as connection:
             connection.execute("PRAGMA foreign_keys = OFF")
@@ -137,7 +137,7 @@ class TestMigrate:
         with sqlite3.connect(store.database) as connection:
             assert connection.execute("SELECT max(number) FROM schema_steps").fetchall() == [(1,)]
 
-    def test_what_a_killed_migration_has_left_goes(self, store: Cli, know: Know):
+    def test_what_a_killed_migration_has_left_goes(self, store: Cli, know: Know) -> None:
         """Half a copy, or a whole one from before its step was done: a service in a loop fills no disk."""
         for suffix in ("", ".partial", ".partial-journal"):
             Path(f"{store.database}.before-migration-1{suffix}").write_text("left")
@@ -145,7 +145,7 @@ class TestMigrate:
         store.ok("db", "migrate")
         assert [path.name for path in store.folder.glob("*before*")] == [f"petstore.db{COPY}"]
 
-    def test_a_step_that_fails_leaves_one_copy_at_most(self, store: Cli, know: Know):
+    def test_a_step_that_fails_leaves_one_copy_at_most(self, store: Cli, know: Know) -> None:
         """It names the step and what is wrong with it. A service that is started anew fills no disk."""
         know("INSERT INTO nowhere VALUES (1)")
         store.refused(75, "db", "migrate")
@@ -160,7 +160,7 @@ class TestMigrate:
         left = sorted(path.name for path in store.folder.glob("*before*"))
         assert left == [f"petstore.db{COPY}"]
 
-    def test_a_step_that_shuts_out_waits_for_the_server_to_stop(self, store: Cli, know: Know):
+    def test_a_step_that_shuts_out_waits_for_the_server_to_stop(self, store: Cli, know: Know) -> None:
         """An expanding one does not: the server may go on, whichever version it is."""
         lock = lock_for_serving(config.load(store.settings))
         with lock:
@@ -189,28 +189,28 @@ class TestNewerSchema:
         return store
 
     @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-    def test_commands_go_on(self, expanded: Cli, command: tuple[str, ...]):
+    def test_commands_go_on(self, expanded: Cli, command: tuple[str, ...]) -> None:
         """Above all `keys revoke`: a leaked key does not wait for an upgrade."""
         expanded.ok(*command)
 
-    def test_the_check_says_so(self, expanded: Cli):
+    def test_the_check_says_so(self, expanded: Cli) -> None:
         """Counted as usual, and sound."""
         report = expanded.json("db", "check")
         assert (report["schemaVersion"], report["pets"], report["problems"]) == (2, 1, [])
         assert report["remark"] == "the schema has version 2; this program knows 1, and may go on with it"
 
-    def test_there_is_nothing_to_migrate(self, expanded: Cli):
+    def test_there_is_nothing_to_migrate(self, expanded: Cli) -> None:
         """Going back in a script that migrates first is no error."""
         said = "Nothing to do: the schema has version 2; this program knows 1, and may go on with it.\n"
         assert expanded.ok("db", "migrate") == said
 
-    def test_it_is_backed_up_and_restored(self, expanded: Cli):
+    def test_it_is_backed_up_and_restored(self, expanded: Cli) -> None:
         """As usual."""
         copy = str(expanded.folder / "copy.db")
         assert expanded.json("db", "backup", copy)["pets"] == 1
         assert expanded.json("db", "restore", copy)["pets"] == 1
 
-    def test_it_is_not_copied_to_another_store(self, expanded: Cli):
+    def test_it_is_not_copied_to_another_store(self, expanded: Cli) -> None:
         """What this program does not know would stay behind."""
         message = expanded.refused(
             78, "db", "copy", f"sqlite:///{expanded.database}", "postgresql:///nowhere"
@@ -220,14 +220,14 @@ class TestNewerSchema:
     @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
     def test_commands_are_refused_when_it_has_left_them_behind(
         self, contracted: Cli, command: tuple[str, ...]
-    ):
+    ) -> None:
         """With the code of a wrong setting; no byte changes."""
         before = content(contracted)
         message = contracted.refused(78, *command)
         assert "has schema version 3 and needs a program that knows 3; this one knows 1" in message
         assert content(contracted) == before
 
-    def test_a_backup_of_it_is_no_damage(self, contracted: Cli):
+    def test_a_backup_of_it_is_no_damage(self, contracted: Cli) -> None:
         """The copy is whole and checked; a job that makes backups does not fail."""
         target = contracted.folder / "copy.db"
         result = contracted.run("db", "backup", str(target))

@@ -27,30 +27,32 @@ class TestTimes:
             (None, None, "-"),
         ],
     )
-    def test_utc(self, ms: int | None, iso: str | None, text: str):
+    def test_utc(self, ms: int | None, iso: str | None, text: str) -> None:
         """ISO 8601 in UTC for programs, the same without milliseconds for people; never a failure."""
         assert output.iso_time(ms) == iso
         assert output.text_time(ms) == text
 
-    def test_days(self):
+    def test_days(self) -> None:
         """Days since the epoch become dates."""
         assert output.iso_day(20_468) == "2026-01-15"
 
 
 class TestTable:
-    def test_plain(self, capsys: pytest.CaptureFixture[str]):
+    def test_plain(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Aligned, numbers to the right, no trailing blanks, no styles."""
         output.write_table(("ID", "NAME"), [(7, "a"), (10, "bc")])
         assert capsys.readouterr().out == "ID  NAME\n 7  a\n10  bc\n"
 
-    def test_styled_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch):
+    def test_styled_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Bold headings and coloured states, the same words, and no markup read from what is shown."""
         shown = on_terminal(monkeypatch)
         assert "\x1b[" in shown
         assert "[red]x" in shown
 
     @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-    def test_plain_where_colour_is_unwanted(self, monkeypatch: pytest.MonkeyPatch, name: str, value: str):
+    def test_plain_where_colour_is_unwanted(
+        self, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+    ) -> None:
         """NO_COLOR and terminals that can't are respected: not a single escape."""
         shown = on_terminal(monkeypatch, **{name: value})
         assert shown == "ID  NAME    STATE\n 1  [red]x  active\n"

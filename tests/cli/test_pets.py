@@ -23,7 +23,7 @@ def animals(cli: Cli) -> Cli:
 
 
 class TestAdd:
-    def test_available_unless_said(self, cli: Cli):
+    def test_available_unless_said(self, cli: Cli) -> None:
         """The same animal as by POST /pets, and the database is made when there is none."""
         result = cli.run("pets", "add", "Rex", "--category", "1")
         assert (result.exit_code, result.stdout) == (0, "1  Rex  category 1  available\n")
@@ -36,32 +36,32 @@ class TestAdd:
         }
 
     @pytest.mark.parametrize("category", ["-9223372036854775808", "9223372036854775807", "0", "-5"])
-    def test_category_is_any_int64(self, cli: Cli, category: str):
+    def test_category_is_any_int64(self, cli: Cli, category: str) -> None:
         """Digit for digit, negative ones included."""
         assert cli.json("pets", "add", "Rex", "--category", category)["categoryId"] == int(category)
 
     @pytest.mark.parametrize(
         "category", ["", "x", "1.0", "1e3", "+1", "01", "-0", "9223372036854775808", "-9223372036854775809"]
     )
-    def test_category_that_is_no_int64_is_wrong_usage(self, cli: Cli, category: str):
+    def test_category_that_is_no_int64_is_wrong_usage(self, cli: Cli, category: str) -> None:
         """No number is bent into another one."""
         assert "'--category'" in cli.refused(2, "pets", "add", "Rex", "--category", category)
         assert not cli.database.exists()
 
     @pytest.mark.parametrize("name", ["", " \t ", "a\x1b[31m", "a\x7f", "a\x9b31m", "\udcff", "x" * 256])
-    def test_name_that_the_interface_refuses_is_wrong_usage(self, cli: Cli, name: str):
+    def test_name_that_the_interface_refuses_is_wrong_usage(self, cli: Cli, name: str) -> None:
         """The same rule for names as POST /pets has."""
         line = cli.refused(2, "pets", "add", name, "--category", "1")
         assert "Invalid value for 'NAME'" in line
         assert "\x1b" not in line
 
     @pytest.mark.parametrize("name", ["x" * 255, "  Rex ", "名前", "-Rex", "🐕"])
-    def test_name_is_kept_exactly(self, cli: Cli, name: str):
+    def test_name_is_kept_exactly(self, cli: Cli, name: str) -> None:
         """Nothing is trimmed; after -- a name may begin with a dash."""
         added = json.loads(cli.ok("pets", "add", "--category", "1", "--json", "--", name))
         assert added["name"] == name
 
-    def test_name_cannot_change_the_terminal(self, cli: Cli):
+    def test_name_cannot_change_the_terminal(self, cli: Cli) -> None:
         """What is not printable is shown as an escape, in JSON too, and kept as it is: also in animals that
         were added when more was allowed."""
         assert cli.ok("pets", "add", "a\u202eb", "--category", "1") == "1  a\\u202eb  category 1  available\n"
@@ -74,13 +74,13 @@ class TestAdd:
         assert '"a\\u202eb\\u009b31mc\\u007f\\udb40\\udc01名"' in shown
         assert json.loads(shown)[0]["name"] == name
 
-    def test_category_is_required(self, cli: Cli):
+    def test_category_is_required(self, cli: Cli) -> None:
         """There is no category that could be meant."""
         assert "--category" in cli.refused(2, "pets", "add", "Rex")
 
 
 class TestList:
-    def test_in_the_order_of_ids(self, animals: Cli):
+    def test_in_the_order_of_ids(self, animals: Cli) -> None:
         """A table for people, the interface's own shape for programs."""
         assert [pet["id"] for pet in animals.json("pets", "list")] == [1, 2, 3]
         assert animals.ok("pets", "list").splitlines() == [
@@ -91,41 +91,41 @@ class TestList:
         ]
 
     @pytest.mark.parametrize("status", list(PetStatus))
-    def test_by_status(self, animals: Cli, status: PetStatus):
+    def test_by_status(self, animals: Cli, status: PetStatus) -> None:
         """Only animals in that state."""
         (pet,) = animals.json("pets", "list", "--status", status.value)
         assert pet["status"] == status
 
-    def test_page_by_page(self, animals: Cli):
+    def test_page_by_page(self, animals: Cli) -> None:
         """The remark about more goes to standard error, and is gone on the last page."""
         first = animals.run("pets", "list", "--limit", "2", "--json")
         assert first.stderr == "There are more: add --after 2\n"
         last = animals.run("pets", "list", "--limit", "2", "--after", "2", "--json")
         assert ('"id": 3' in last.stdout, last.stderr) == (True, "")
 
-    def test_none(self, animals: Cli):
+    def test_none(self, animals: Cli) -> None:
         """No match is no failure."""
         result = animals.run("pets", "list", "--after", "3")
         assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No animals match.\n")
         assert animals.json("pets", "list", "--after", "3") == []
 
     @pytest.mark.parametrize("limit", ["0", "-1", "10001", "x", "1.0"])
-    def test_limit_out_of_bounds_is_wrong_usage(self, animals: Cli, limit: str):
+    def test_limit_out_of_bounds_is_wrong_usage(self, animals: Cli, limit: str) -> None:
         """A limit is a whole number from 1 to 10,000."""
         assert "'--limit'" in animals.refused(2, "pets", "list", "--limit", limit)
 
     @pytest.mark.parametrize("status", ["AVAILABLE", "", "gone"])
-    def test_unknown_status_is_wrong_usage(self, animals: Cli, status: str):
+    def test_unknown_status_is_wrong_usage(self, animals: Cli, status: str) -> None:
         """States are spelt as in the interface."""
         assert "'pending'" in animals.refused(2, "pets", "list", "--status", status)
 
-    def test_after_that_is_no_id_is_wrong_usage(self, animals: Cli):
+    def test_after_that_is_no_id_is_wrong_usage(self, animals: Cli) -> None:
         """--after takes an animal's id."""
         assert "'--after'" in animals.refused(2, "pets", "list", "--after", "0")
 
 
 class TestSetStatus:
-    def test_keeps_who_did_it(self, animals: Cli, monkeypatch: pytest.MonkeyPatch):
+    def test_keeps_who_did_it(self, animals: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """The operating system's user name goes into the history, whatever $USER says."""
         monkeypatch.setenv("USER", "mallory")
         user = pwd.getpwuid(os.getuid()).pw_name
@@ -140,7 +140,7 @@ class TestSetStatus:
             }
         ]
 
-    def test_user_without_a_name_is_an_id(self, animals: Cli, monkeypatch: pytest.MonkeyPatch):
+    def test_user_without_a_name_is_an_id(self, animals: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """In a container the user may have no entry."""
 
         def missing(uid: int) -> None:
@@ -150,27 +150,27 @@ class TestSetStatus:
         animals.ok("pets", "set-status", "1", "sold")
         assert animals.json("pets", "history", "1")[0]["actor"] == f"cli:uid-{os.getuid()}"
 
-    def test_same_status_changes_nothing(self, animals: Cli):
+    def test_same_status_changes_nothing(self, animals: Cli) -> None:
         """No entry in the history for what was so before."""
         assert animals.json("pets", "set-status", "3", "sold")["status"] == "sold"
         assert animals.json("pets", "history", "3") == []
 
-    def test_forbidden_transition_is_refused(self, animals: Cli):
+    def test_forbidden_transition_is_refused(self, animals: Cli) -> None:
         """The message says what the animal can become."""
         line = animals.refused(1, "pets", "set-status", "3", "pending")
         assert "it can become available, not pending" in line
 
-    def test_unknown_animal_is_refused(self, animals: Cli):
+    def test_unknown_animal_is_refused(self, animals: Cli) -> None:
         """There is nothing to change."""
         told = animals.refused(1, "pets", "set-status", "9", "sold")
         assert "There is no animal 9; `petstore pets list` shows them." in told
 
     @pytest.mark.parametrize("arguments", [["x", "sold"], ["0", "sold"], ["1", "gone"], ["1"]])
-    def test_malformed_is_wrong_usage(self, animals: Cli, arguments: list[str]):
+    def test_malformed_is_wrong_usage(self, animals: Cli, arguments: list[str]) -> None:
         """An id is a positive number, a state one of three."""
         animals.refused(2, "pets", "set-status", *arguments)
 
-    def test_help_shows_the_table_of_transitions(self):
+    def test_help_shows_the_table_of_transitions(self) -> None:
         """What the help says is what the core does."""
         command = petstore.get_command(None, "pets").commands["set-status"]
         said = {}
@@ -183,7 +183,7 @@ class TestSetStatus:
 
 
 class TestHistory:
-    def test_oldest_first(self, animals: Cli):
+    def test_oldest_first(self, animals: Cli) -> None:
         """Every change, with its time and both states."""
         animals.ok("pets", "set-status", "1", "pending")
         animals.clock.advance(60)
@@ -193,12 +193,12 @@ class TestHistory:
         assert lines[1].startswith("2027-01-15 08:00:30Z  cli:")
         assert lines[2].split()[-2:] == ["pending", "sold"]
 
-    def test_never_changed(self, animals: Cli):
+    def test_never_changed(self, animals: Cli) -> None:
         """An animal without changes is told from one that does not exist."""
         result = animals.run("pets", "history", "1")
         assert (result.exit_code, result.stdout) == (0, "")
         assert "Animal 1 has the state that it was added with." in result.stderr
 
-    def test_unknown_animal_is_refused(self, animals: Cli):
+    def test_unknown_animal_is_refused(self, animals: Cli) -> None:
         """No history of nothing."""
         assert "There is no animal 9" in animals.refused(1, "pets", "history", "9")

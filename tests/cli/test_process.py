@@ -109,7 +109,7 @@ def read_all(terminal: int) -> str:
 
 
 class TestStreams:
-    def test_key_stands_alone_on_standard_output(self, program: Program):
+    def test_key_stands_alone_on_standard_output(self, program: Program) -> None:
         """A redirected key is the key, and it works in the check."""
         program.ok("accounts", "add", "shop", "--plan", "free")
         done = program.run("keys", "issue", "shop")
@@ -117,13 +117,13 @@ class TestStreams:
         assert "shown only now" in done.stderr
         assert "active" in program.ok("keys", "check", stdin=done.stdout)
 
-    def test_no_colour_when_piped(self, program: Program):
+    def test_no_colour_when_piped(self, program: Program) -> None:
         """A pipe gets plain text, from help to tables."""
         program.ok("accounts", "add", "shop", "--plan", "free")
         for arguments in (["accounts", "list"], ["--help"], ["config"], ["usage", "shop"]):
             assert "\x1b" not in program.ok(*arguments)
 
-    def test_colour_on_a_terminal_unless_unwanted(self, program: Program):
+    def test_colour_on_a_terminal_unless_unwanted(self, program: Program) -> None:
         """A terminal gets styles; with NO_COLOR it gets none at all."""
         program.ok("accounts", "add", "shop", "--plan", "free")
         assert "\x1b[" in program.on_terminal(["accounts", "list"])
@@ -131,7 +131,7 @@ class TestStreams:
         assert "\x1b" not in plain
         assert "shop" in plain
 
-    def test_closed_pipe_ends_quietly(self, program: Program):
+    def test_closed_pipe_ends_quietly(self, program: Program) -> None:
         """`petstore openapi | head -1` and the like: no traceback, nothing on standard error."""
         program.ok("db", "migrate")
         for arguments in (["openapi"], ["config"], ["accounts", "list", "--json"], ["--help"]):
@@ -144,7 +144,7 @@ class TestStreams:
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
     @pytest.mark.parametrize("options", [[], ["--json"]])
-    def test_key_that_could_not_be_printed_is_named(self, program: Program, options: list[str]):
+    def test_key_that_could_not_be_printed_is_named(self, program: Program, options: list[str]) -> None:
         """On a full disk nobody has the new key: the operator is told to revoke it."""
         program.ok("accounts", "add", "shop", "--plan", "free")
         with Path("/dev/full").open("w") as full:
@@ -155,7 +155,7 @@ class TestStreams:
         assert "petstore keys revoke 1" in done.stderr.splitlines()[-1]
         assert (other.returncode, other.stderr) == (1, "petstore: No space left on device.\n")
 
-    def test_terminal_without_unicode(self, program: Program):
+    def test_terminal_without_unicode(self, program: Program) -> None:
         """What a terminal of another encoding can't show appears as an escape."""
         program.ok("pets", "add", "名前", "--category", "1")
         done = subprocess.run(
@@ -170,7 +170,7 @@ class TestStreams:
 
 
 class TestExitCodes:
-    def test_all_of_them(self, program: Program):
+    def test_all_of_them(self, program: Program) -> None:
         """1 refused, 2 wrong usage, 75 busy, 78 configuration: one line each, nothing on standard output."""
         program.ok("accounts", "add", "shop", "--plan", "free")
         holder = apsw.Connection(str(program.folder / "petstore.db"))
@@ -190,14 +190,14 @@ class TestExitCodes:
             assert done.stderr.startswith("petstore: ")
             assert done.stderr.count("\n") == 1
 
-    def test_interrupt_at_the_prompt(self, program: Program):
+    def test_interrupt_at_the_prompt(self, program: Program) -> None:
         """Ctrl+C while `keys check` asks for a key: 130, no traceback."""
         process, ours = check_at_a_terminal(program)
         process.send_signal(signal.SIGINT)
         assert process.wait(_SECONDS) == 130
         assert "Traceback" not in read_all(ours)
 
-    def test_prompt_does_not_show_the_key(self, program: Program):
+    def test_prompt_does_not_show_the_key(self, program: Program) -> None:
         """On a terminal the key is asked for, and what is typed stays hidden."""
         program.ok("accounts", "add", "shop", "--plan", "free")
         key = program.ok("keys", "issue", "shop").strip()
@@ -210,7 +210,7 @@ class TestExitCodes:
 
 
 class TestStart:
-    def test_version_loads_next_to_nothing(self):
+    def test_version_loads_next_to_nothing(self) -> None:
         """What makes a start slow is not imported for it; a count of modules, since a time would flicker."""
         code = (
             "import sys; sys.argv = ['petstore', '--version']\n"
@@ -226,7 +226,7 @@ class TestStart:
 
 
 @pytest.mark.slow
-def test_beside_a_running_server(tmp_path: Path):
+def test_beside_a_running_server(tmp_path: Path) -> None:
     """Whatever is done on the command line, the server's next request knows."""
     with running_server(tmp_path) as server:
         program = Program(tmp_path)

@@ -35,7 +35,7 @@ LEAVES = {path: command for path, command in ALL.items() if not isinstance(comma
 
 
 class TestHelp:
-    def test_without_a_command(self, cli: Cli):
+    def test_without_a_command(self, cli: Cli) -> None:
         """`petstore` alone, and a family alone, show their help."""
         assert cli.ok() == cli.ok("--help")
         assert "serve" in cli.ok()
@@ -44,7 +44,7 @@ class TestHelp:
                 assert cli.ok(path) == cli.ok(path, "-h")
 
     @pytest.mark.parametrize("path", ALL)
-    def test_teaches(self, cli: Cli, path: str):
+    def test_teaches(self, cli: Cli, path: str) -> None:
         """Every command has a summary of one line that fits, and every one that does something an example."""
         command = ALL[path]
         assert command.help
@@ -55,7 +55,7 @@ class TestHelp:
         assert cli.ok(*path.split(), "--help").startswith(f"Usage: petstore {path}")
 
     @pytest.mark.parametrize("path", LEAVES)
-    def test_examples_use_options_that_exist(self, path: str):
+    def test_examples_use_options_that_exist(self, path: str) -> None:
         """An example that can't work teaches nothing."""
         known = {name for parameter in LEAVES[path].params for name in parameter.opts}
         for line in (LEAVES[path].epilog or "").splitlines():
@@ -65,16 +65,16 @@ class TestHelp:
             assert {word for word in words if word.startswith("--")} <= known
 
     @pytest.mark.parametrize("path", sorted(set(LEAVES) - {"serve", "completion"}))
-    def test_json_wherever_a_result_is_printed(self, path: str):
+    def test_json_wherever_a_result_is_printed(self, path: str) -> None:
         """Whatever prints a result prints it for programs too."""
         assert "--json" in {name for parameter in LEAVES[path].params for name in parameter.opts}
 
-    def test_in_the_order_of_the_table(self, cli: Cli):
+    def test_in_the_order_of_the_table(self, cli: Cli) -> None:
         """Commands stand in the order in which one meets them, not in that of the alphabet."""
         listed = cli.ok("--help").split("Commands:\n")[1].split("\n\n")[0].splitlines()
         assert [line.split()[0] for line in listed] == list(COMMANDS)
 
-    def test_works_with_broken_settings(self, cli: Cli):
+    def test_works_with_broken_settings(self, cli: Cli) -> None:
         """Help, version and completion never ask for the settings."""
         cli.settings["PETSTORE_NO_SUCH"] = "1"
         for path in ALL:
@@ -84,20 +84,20 @@ class TestHelp:
 
 
 class TestUsage:
-    def test_unknown_command(self, cli: Cli):
+    def test_unknown_command(self, cli: Cli) -> None:
         """A typing error is answered with what may have been meant."""
         assert "Did you mean 'keys'?" in cli.refused(2, "key")
         assert "Try 'petstore --help'." in cli.refused(2, "nothing-like-it")
         assert "No such command 'lst'" in cli.refused(2, "accounts", "lst")
 
-    def test_unknown_option(self, cli: Cli):
+    def test_unknown_option(self, cli: Cli) -> None:
         """Exit code 2, in one line, with the help that knows more."""
         assert "Try 'petstore accounts add --help'." in cli.refused(2, "accounts", "add", "--nix")
         assert "'--nix'" in cli.refused(2, "--nix")
 
 
 class TestErrors:
-    def test_busy_store_is_unavailable(self, shop: Cli, monkeypatch: pytest.MonkeyPatch):
+    def test_busy_store_is_unavailable(self, shop: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """75 tells a script to try again."""
 
         def busy(*_: object) -> None:
@@ -106,7 +106,7 @@ class TestErrors:
         monkeypatch.setattr(administration, "open_store", busy)
         assert "busy" in shop.refused(75, "accounts", "list")
 
-    def test_failure_of_the_system_is_one_line(self, shop: Cli, monkeypatch: pytest.MonkeyPatch):
+    def test_failure_of_the_system_is_one_line(self, shop: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """The file that the operating system refused is named."""
 
         def denied(*_: object) -> None:
@@ -115,12 +115,12 @@ class TestErrors:
         monkeypatch.setattr(administration, "open_store", denied)
         assert shop.refused(1, "accounts", "list") == "petstore: /var/lib/petstore.db: Permission denied.\n"
 
-    def test_message_of_several_lines_becomes_one(self, capsys: pytest.CaptureFixture[str]):
+    def test_message_of_several_lines_becomes_one(self, capsys: pytest.CaptureFixture[str]) -> None:
         """One error, one line, whatever it quotes."""
         assert explain(OSError("first\n  second")) == 1
         assert capsys.readouterr().err == "petstore: first second.\n"
 
-    def test_interrupt(self, cli: Cli, monkeypatch: pytest.MonkeyPatch):
+    def test_interrupt(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """Ctrl+C ends with 130, as a shell has it, and says nothing."""
 
         def interrupt(*_: object) -> None:
@@ -130,7 +130,7 @@ class TestErrors:
         result = cli.run("accounts", "list")
         assert (result.exit_code, result.output) == (130, "\n")
 
-    def test_bug_is_not_hidden(self, cli: Cli, monkeypatch: pytest.MonkeyPatch):
+    def test_bug_is_not_hidden(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """What nobody foresaw comes with its traceback."""
 
         def broken(*_: object) -> None:
@@ -140,12 +140,14 @@ class TestErrors:
         with pytest.raises(ZeroDivisionError):
             cli.run("accounts", "list")
 
-    def test_inside_another_program(self, cli: Cli):
+    def test_inside_another_program(self, cli: Cli) -> None:
         """With standalone mode off errors are raised, as click has it."""
         with pytest.raises(click.UsageError):
             petstore.main(["nothing"], standalone_mode=False)
 
-    def test_console_script(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    def test_console_script(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """The installed program runs the same root."""
         monkeypatch.setattr("sys.argv", ["petstore", "--version"])
         with pytest.raises(SystemExit) as ended:
@@ -157,14 +159,14 @@ class TestErrors:
 
 
 class TestOpenapi:
-    def test_both_notations(self, cli: Cli):
+    def test_both_notations(self, cli: Cli) -> None:
         """YAML unless JSON is asked for, and the same document."""
         document = json.loads(cli.ok("openapi", "--json"))
         assert yaml.safe_load(cli.ok("openapi")) == document
         assert document["openapi"].startswith("3.1")
         assert cli.ok("openapi").endswith("\n")
 
-    def test_servers_of_the_settings(self, cli: Cli):
+    def test_servers_of_the_settings(self, cli: Cli) -> None:
         """What is printed can be handed to clients as it is."""
         cli.settings["PETSTORE_BASE_URL"] = "https://api.shop.example/v1"
         document = yaml.safe_load(cli.ok("openapi"))
@@ -173,14 +175,14 @@ class TestOpenapi:
 
 class TestCompletion:
     @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-    def test_script_says_how_to_install_it(self, cli: Cli, shell: str):
+    def test_script_says_how_to_install_it(self, cli: Cli, shell: str) -> None:
         """click's own script, with one line more, which a shell ignores."""
         script = cli.ok("completion", shell)
         assert f"_PETSTORE_COMPLETE={shell}_complete" in script
         assert script.splitlines()[-1].startswith("# To install it: ")
         assert f"petstore completion {shell}" in script.splitlines()[-1]
 
-    def test_unknown_shell_is_wrong_usage(self, cli: Cli):
+    def test_unknown_shell_is_wrong_usage(self, cli: Cli) -> None:
         """The shells that there are, are named."""
         assert "'bash', 'zsh', 'fish'" in cli.refused(2, "completion", "csh")
 
@@ -193,7 +195,7 @@ class TestCompletion:
             ("petstore accounts add shop --plan b", 5, {"business"}),
         ],
     )
-    def test_completes(self, cli: Cli, words: str, index: int, expected: set[str]):
+    def test_completes(self, cli: Cli, words: str, index: int, expected: set[str]) -> None:
         """Commands, options and choices are offered."""
         cli.settings |= {
             "_PETSTORE_COMPLETE": "bash_complete",

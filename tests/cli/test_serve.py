@@ -68,7 +68,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Events]:
 
 
 class TestFirstStart:
-    def test_prints_a_key_that_works(self, cli: Cli, started: list[dict[str, Any]]):
+    def test_prints_a_key_that_works(self, cli: Cli, started: list[dict[str, Any]]) -> None:
         """On a loopback address: an account `local` on the Free plan, and a curl line to paste."""
         result = cli.run("serve")
         assert (result.exit_code, result.stdout) == (0, "")
@@ -80,7 +80,7 @@ class TestFirstStart:
         assert started[0]["count"] == 1
         assert started[0]["overlap"] is False  # two workers at once would both count
 
-    def test_happens_once(self, cli: Cli, started: list[dict[str, Any]]):
+    def test_happens_once(self, cli: Cli, started: list[dict[str, Any]]) -> None:
         """Where there is an account, no key is issued; the lock is free again after the stop."""
         cli.ok("accounts", "add", "shop", "--plan", "free")
         cli.ok("serve")
@@ -104,7 +104,7 @@ class TestFirstStart:
 
     def test_no_key_on_an_address_that_others_reach(
         self, cli: Cli, started: list[dict[str, Any]], told: Events
-    ):
+    ) -> None:
         """The log of a public service holds no key; the operator is told how to issue one."""
         cli.settings |= {"PETSTORE_HOST": "0.0.0.0"}
         result = cli.run("serve")
@@ -114,7 +114,7 @@ class TestFirstStart:
         assert len(started) == 1
 
     @pytest.mark.skipif(not socket.has_ipv6, reason="needs IPv6")
-    def test_ipv6_address_in_brackets(self, cli: Cli, started: list[dict[str, Any]]):
+    def test_ipv6_address_in_brackets(self, cli: Cli, started: list[dict[str, Any]]) -> None:
         """The printed address can be pasted."""
         cli.settings["PETSTORE_HOST"] = "::1"
         result = cli.run("serve")
@@ -127,7 +127,7 @@ class TestFirstStart:
 class TestChecks:
     """What is said before the first request rather than by the first failure."""
 
-    def test_a_clock_that_is_behind(self, cli: Cli, started: list[dict[str, Any]], told: Events):
+    def test_a_clock_that_is_behind(self, cli: Cli, started: list[dict[str, Any]], told: Events) -> None:
         """Of the newest record by more than five minutes: both times are told, and the service starts."""
         cli.ok("accounts", "add", "shop", "--plan", "free")
         cli.clock.advance(-300)
@@ -141,7 +141,7 @@ class TestChecks:
         ]
         assert len(started) == 2
 
-    def test_a_second_name_of_the_file(self, cli: Cli, started: list[dict[str, Any]], told: Events):
+    def test_a_second_name_of_the_file(self, cli: Cli, started: list[dict[str, Any]], told: Events) -> None:
         """A hard link is no backup, and commands that use it would go past SQLite's log."""
         cli.ok("accounts", "add", "shop", "--plan", "free")
         (cli.folder / "second.db").hardlink_to(cli.database)
@@ -150,7 +150,7 @@ class TestChecks:
         assert warning.startswith(f"{cli.database} has 2 names, since there are hard links to it.")
         assert len(started) == 1
 
-    def test_a_disk_without_room(self, cli: Cli, started: list[dict[str, Any]], told: Events):
+    def test_a_disk_without_room(self, cli: Cli, started: list[dict[str, Any]], told: Events) -> None:
         """Reads are possible, so it starts; a line says why it is not ready."""
         cli.ok("accounts", "add", "shop", "--plan", "free")
         with mounted_disk() as disk:
@@ -160,7 +160,7 @@ class TestChecks:
         assert "reads are served meanwhile. The store failed: the disk" in warning
         assert len(started) == 1
 
-    def test_a_user_of_postgresql_who_may_only_read(self, cli: Cli, started: list[dict[str, Any]]):
+    def test_a_user_of_postgresql_who_may_only_read(self, cli: Cli, started: list[dict[str, Any]]) -> None:
         """Exit code 78 and what to grant, instead of workers that die."""
         with fresh_database() as url:
             role = f"reads_{urlsplit(url).path[1:]}"
@@ -176,7 +176,7 @@ class TestChecks:
 
     def test_a_database_of_services_that_share_a_valkey(
         self, cli: Cli, started: list[dict[str, Any]], told: Events
-    ):
+    ) -> None:
         """Without its address the service counts by itself: the start goes on, and a line says so."""
 
         async def note() -> None:
@@ -193,7 +193,7 @@ class TestChecks:
         (warning,) = [event["message"] for event in told if event["event"] == "start check"]
         assert "PETSTORE_VALKEY_URL is not set here. Set it if any of them still runs" in warning
 
-    def test_a_copy_of_postgresql(self, cli: Cli, started: list[dict[str, Any]]):
+    def test_a_copy_of_postgresql(self, cli: Cli, started: list[dict[str, Any]]) -> None:
         """A standby may be promoted: the start is worth trying again."""
         with fresh_database() as url:
             cli.settings["PETSTORE_DATABASE_URL"] = url
@@ -244,7 +244,7 @@ class TestRenewed:
         name: str,
         address: str,
         may: bool,
-    ):
+    ) -> None:
         """Workers that are replaced one by one would count in two places for a while, and see two stores."""
         cli.settings |= {
             "PETSTORE_DATABASE_URL": "postgresql://me:old@db:5432/pets",
@@ -258,7 +258,9 @@ class TestRenewed:
             serving.renew()
         serving.before_stop()
 
-    def test_what_waits_for_a_restart_is_told(self, cli: Cli, told: Events, monkeypatch: pytest.MonkeyPatch):
+    def test_what_waits_for_a_restart_is_told(
+        self, cli: Cli, told: Events, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Another port is not in force after a reload; the option's number of workers is no other setting."""
         cli.settings |= {
             "PETSTORE_DATABASE_URL": "postgresql://me@db:5432/pets",
@@ -277,7 +279,7 @@ class TestRenewed:
             "PETSTORE_PORT waits for a restart: the service goes on with 8080."
         ]
 
-    def test_what_nobody_foresaw_is_told_without_its_text(self, cli: Cli):
+    def test_what_nobody_foresaw_is_told_without_its_text(self, cli: Cli) -> None:
         """Which may quote a secret: the kind and the place lead a developer to the fault."""
         serving = Serving(config.load(cli.settings), socket.socket(), 1, None)
         try:
@@ -296,7 +298,7 @@ class TestFaults:
         started: list[dict[str, Any]],
         told: list[MutableMapping[str, Any]],
         monkeypatch: pytest.MonkeyPatch,
-    ):
+    ) -> None:
         """With its trace, in the parent as in a worker; exit 1."""
 
         def fail(_supervisor: FakeSupervisor) -> None:
@@ -309,7 +311,9 @@ class TestFaults:
 
 class TestRefused:
     @pytest.mark.parametrize("by", ["option", "setting"])
-    def test_several_workers_without_shared_counters(self, cli: Cli, started: list[dict[str, Any]], by: str):
+    def test_several_workers_without_shared_counters(
+        self, cli: Cli, started: list[dict[str, Any]], by: str
+    ) -> None:
         """Each would grant every plan's whole limit: the reason, the remedy, exit 78, and nothing is made."""
         if by == "setting":
             cli.settings["PETSTORE_WORKERS"] = "2"
@@ -319,7 +323,7 @@ class TestRefused:
         assert started == []
         assert list(cli.folder.iterdir()) == []
 
-    def test_port_that_is_in_use(self, cli: Cli, started: list[dict[str, Any]]):
+    def test_port_that_is_in_use(self, cli: Cli, started: list[dict[str, Any]]) -> None:
         """Two services on one port would answer by turns; nothing is made before that is known."""
         with socket.socket() as other:
             other.bind(("127.0.0.1", int(cli.settings["PETSTORE_PORT"])))
@@ -346,7 +350,7 @@ class TestRefused:
         monkeypatch: pytest.MonkeyPatch,
         fault: OSError,
         remedy: str,
-    ):
+    ) -> None:
         """The remedy goes with the reason: nothing has to be stopped where no other program has the port."""
 
         def refuse(*_: object) -> None:
@@ -357,18 +361,20 @@ class TestRefused:
         assert f"{fault.strerror}. {remedy}" in message
         assert started == []
 
-    def test_number_of_workers_that_is_none(self, cli: Cli, started: list[dict[str, Any]]):
+    def test_number_of_workers_that_is_none(self, cli: Cli, started: list[dict[str, Any]]) -> None:
         """The message names the numbers that are taken."""
         assert "'x' is not a whole number from 1 to 256." in cli.refused(2, "serve", "--workers", "x")
         assert started == []
 
-    def test_database_that_another_server_has(self, cli: Cli, started: list[dict[str, Any]]):
+    def test_database_that_another_server_has(self, cli: Cli, started: list[dict[str, Any]]) -> None:
         """The counters of the limits live in one process."""
         with lock_for_serving(config.load(cli.settings)):
             assert "Another server (process " in cli.refused(1, "serve")
         assert started == []
 
-    def test_postgresql_database_that_another_service_has(self, cli: Cli, started: list[dict[str, Any]]):
+    def test_postgresql_database_that_another_service_has(
+        self, cli: Cli, started: list[dict[str, Any]]
+    ) -> None:
         """Its counters are its own, so both would grant every limit; the message names the remedy."""
         with fresh_database() as url:
             cli.settings["PETSTORE_DATABASE_URL"] = url
@@ -380,14 +386,14 @@ class TestRefused:
             assert len(started) == 1
             assert cli.run("serve").exit_code == 0
 
-    def test_postgresql_database_that_is_none(self, cli: Cli, started: list[dict[str, Any]]):
+    def test_postgresql_database_that_is_none(self, cli: Cli, started: list[dict[str, Any]]) -> None:
         """Time does not mend it: 78, so that no supervisor starts it again and again."""
         with fresh_database() as url:
             cli.settings["PETSTORE_DATABASE_URL"] = urlsplit(url)._replace(path="/nowhere").geturl()
             assert "it has no such database" in cli.refused(78, "serve")
         assert started == []
 
-    def test_postgresql_database_that_is_shared(self, cli: Cli, started: list[dict[str, Any]]):
+    def test_postgresql_database_that_is_shared(self, cli: Cli, started: list[dict[str, Any]]) -> None:
         """With counters in Valkey any number of services may be there."""
         with fresh_database() as url:
             cli.settings |= {"PETSTORE_DATABASE_URL": url, "PETSTORE_VALKEY_URL": emptied_url()}
@@ -395,7 +401,7 @@ class TestRefused:
                 assert cli.run("serve").exit_code == 0
         assert len(started) == 1
 
-    def test_address_that_is_none(self, cli: Cli, started: list[dict[str, Any]]):
+    def test_address_that_is_none(self, cli: Cli, started: list[dict[str, Any]]) -> None:
         """An address of another machine can't be listened on."""
         cli.settings["PETSTORE_HOST"] = "192.0.2.1"
         assert "Can't listen on 192.0.2.1" in cli.refused(1, "serve")

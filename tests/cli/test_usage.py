@@ -17,7 +17,7 @@ def serve(cli: Cli, *, minute: int, day: int, days: dict[int, DailyUsage] | None
 
 
 class TestReport:
-    def test_untouched_account(self, shop: Cli):
+    def test_untouched_account(self, shop: Cli) -> None:
         """All is left; the minute would open with the next request, the day ends at midnight UTC."""
         shop.clock.advance(7)
         report = shop.json("usage", "shop")
@@ -28,7 +28,7 @@ class TestReport:
         ]
         assert (report["keys"], report["days"]) == ([], [])
 
-    def test_windows_as_of_now(self, shop: Cli):
+    def test_windows_as_of_now(self, shop: Cli) -> None:
         """What stands in the database is rolled on to this moment: a minute that is over is not shown."""
         serve(shop, minute=100, day=4_000)
         assert [window["remaining"] for window in shop.json("usage", "1")["windows"]] == [200, 6_000]
@@ -37,13 +37,13 @@ class TestReport:
         shop.clock.advance(86_400)
         assert [window["remaining"] for window in shop.json("usage", "1")["windows"]] == [300, 10_000]
 
-    def test_lowered_plan_leaves_nothing_never_less(self, shop: Cli):
+    def test_lowered_plan_leaves_nothing_never_less(self, shop: Cli) -> None:
         """What is used stays used after a change of plan."""
         serve(shop, minute=100, day=4_000)
         shop.ok("accounts", "set-plan", "shop", "--plan", "free")
         assert [window["remaining"] for window in shop.json("usage", "1")["windows"]] == [0, 0]
 
-    def test_bans_of_its_keys(self, shop: Cli):
+    def test_bans_of_its_keys(self, shop: Cli) -> None:
         """Which key is banned and until when; others are as they are."""
         shop.issue("shop")
         shop.issue("shop")
@@ -55,7 +55,7 @@ class TestReport:
         shop.clock.advance(60)
         assert shop.json("usage", "shop")["keys"][1]["bannedUntil"] is None
 
-    def test_last_thirty_days(self, shop: Cli):
+    def test_last_thirty_days(self, shop: Cli) -> None:
         """Newest first, with the calls of the deprecated operation; older days are left out."""
         today = shop.clock.now_ms() // DAY_MS
         days = {today - age: DailyUsage(today - age, 10 + age, age, 1) for age in (0, 1, 29, 30)}
@@ -66,7 +66,7 @@ class TestReport:
             {"day": "2026-12-17", "requests": 39, "refused": 29, "deprecated": 1},
         ]
 
-    def test_text(self, shop: Cli):
+    def test_text(self, shop: Cli) -> None:
         """The same for people, as three tables."""
         shop.issue("shop")
         ban(shop, 1)
@@ -87,13 +87,13 @@ class TestReport:
             "2027-01-15      4000       12           3",
         ]
 
-    def test_text_of_an_untouched_account(self, shop: Cli):
+    def test_text_of_an_untouched_account(self, shop: Cli) -> None:
         """No empty tables."""
         result = shop.run("usage", "shop")
         assert result.stdout.splitlines()[-1].startswith("day")
         assert "No requests in the last 30 days." in result.stderr
 
 
-def test_unknown_account_is_refused(shop: Cli):
+def test_unknown_account_is_refused(shop: Cli) -> None:
     """There is nobody to report on."""
     assert "petstore accounts list" in shop.refused(1, "usage", "nobody")
