@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="turns of each measurement (default 5)")
     parser.add_argument("--versus", metavar="COMMIT", help="only this program beside that one, by turns")
     parser.add_argument("--small", action="store_true", help="without 10,000,000 animals (a GiB of disk)")
-    parser.add_argument("--dry", action="store_true", help="do not append to benchmarks/RESULTS.md")
+    parser.add_argument("--dry", action="store_true", help="leave benchmarks/RESULTS.md alone")
     arguments = parser.parse_args()
     groups = _groups(full=not arguments.small)
     if arguments.versus:
@@ -52,7 +52,8 @@ def main() -> None:
     for name in arguments.groups or groups:
         print(f"measuring {name} …", flush=True)
         rows += groups[name](Plan(arguments.seconds, arguments.rounds))
-    publish(rows, "python -m benchmarks " + " ".join(sys.argv[1:]), keep=not arguments.dry)
+    title = "Versus" if arguments.versus else f"Groups: {', '.join(arguments.groups) or 'all'}"
+    publish(rows, title, "python -m benchmarks " + " ".join(sys.argv[1:]), keep=not arguments.dry)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Results: a table on the terminal, JSON beside it, and a dated section appended to RESULTS.md."""
+"""Results: a table on the terminal, JSON beside it, and a section of RESULTS.md for each choice of groups."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -28,7 +29,7 @@ def _number(value: float) -> str:
 
 
 def table(rows: list[Row]) -> str:
-    """A Markdown table, with the columns in line."""
+    """Columns of plain text."""
     cells = [["group", "row", "value", "unit", "ratio", "to", "target"]]
     cells += [
         [
@@ -43,16 +44,24 @@ def table(rows: list[Row]) -> str:
         for row in rows
     ]
     widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
-    lines = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |"
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in cells
-    ]
-    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return "\n".join(lines)
+    )
 
 
-def publish(rows: list[Row], command: str, *, keep: bool) -> None:
-    """Print, write `last.json`, and with `keep` append to RESULTS.md."""
+def replaced(results: str, title: str, text: str) -> str:
+    """RESULTS.md with `text` under the heading `title`: in the place of its last one, else at the end."""
+    section = f"## {title}\n\n{text}\n"
+    old = re.search(rf"^## {re.escape(title)}\n.*?(?=^## |\Z)", results, re.M | re.S)
+    if old is None:
+        return f"{results}\n{section}"
+    rest = results[old.end() :]
+    return results[: old.start()] + section + (f"\n{rest}" if rest else "")
+
+
+def publish(rows: list[Row], title: str, command: str, *, keep: bool) -> None:
+    """Print, write `last.json`, and with `keep` replace the section `title` of RESULTS.md."""
     about = describe()
     print(table(rows))
     (FOLDER / "last.json").write_bytes(
@@ -60,7 +69,8 @@ def publish(rows: list[Row], command: str, *, keep: bool) -> None:
     )
     if not keep:
         return
-    title = f"\n## {about['date']}, commit {about['commit']}\n\n"
-    facts = f"`{command}` on {about['machine']}, Python {about['python']}.\n\n"
-    with (FOLDER / "RESULTS.md").open("a", encoding="utf-8") as results:
-        results.write(title + facts + table(rows) + "\n")
+    when = f"commit {about['commit']}, {about['date']}"
+    facts = f"`{command}` at {when}, on {about['machine']}, Python {about['python']}."
+    file = FOLDER / "RESULTS.md"
+    text = f"{facts}\n\n```\n{table(rows)}\n```"
+    file.write_text(replaced(file.read_text("utf-8"), title, text), "utf-8")

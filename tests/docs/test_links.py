@@ -25,9 +25,14 @@ def test_links_lead_somewhere(document: Path) -> None:
     assert lost == []
 
 
-def test_every_document_is_in_the_index() -> None:
-    """docs/README.md leads to every page of the documentation."""
-    index = ROOT / "docs" / "README.md"
-    reached = {(index.parent / link.partition("#")[0]).resolve() for link in links(text_of(index))}
-    pages = {path.resolve() for path in (ROOT / "docs").rglob("*.md")} - {index.resolve()}
+def test_every_document_is_in_an_index() -> None:
+    """docs/README.md leads to every page of the documentation, decisions/README.md to every decision."""
+    folder = ROOT / "docs"
+    indexes = (folder / "README.md", folder / "decisions" / "README.md")
+    reached = {
+        (index.parent / link.partition("#")[0]).resolve()
+        for index in indexes
+        for link in links(text_of(index))
+    }
+    pages = {path.resolve() for path in folder.rglob("*.md")} - {indexes[0]}
     assert {name_of(path) for path in pages - reached} == set()
