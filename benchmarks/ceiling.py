@@ -13,9 +13,9 @@ from typing import Any
 
 import uvloop
 
-from petstore.api.pipeline.response import Header, complete, make_reply
+from petstore.api.pipeline.response import Header, complete, make_response
 from petstore.core.clock import SystemClock
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.quota import BanPolicy, decide
 from petstore.core.limits.usage import AccountWindows
 from petstore.server.listener import prepare
@@ -40,9 +40,9 @@ class Plaintext:
 
 def _headers_of_a_list(body: bytes) -> list[Header]:
     links = b'</v1/pets?limit=20&status=available&cursor=AAAAAAAAAAAA>; rel="next", '
-    reply = make_reply(200, body, (b"link", links + b'</v1/pets?limit=20&status=available>; rel="first"'))
-    grant = Grant(1, 1, 1_000_000_000, 1_000_000_000)
-    decision = decide(AccountWindows(), None, grant, BanPolicy(), SystemClock().now_ms())
+    reply = make_response(200, body, (b"link", links + b'</v1/pets?limit=20&status=available>; rel="first"'))
+    caller = Caller(1, 1, 1_000_000_000, 1_000_000_000)
+    decision = decide(AccountWindows(), None, caller, BanPolicy(), SystemClock().now_ms())
     return complete(reply, decision, b"0123456789ab-1000")
 
 

@@ -10,7 +10,7 @@ from petstore.api.pipeline.request import read_request
 from petstore.api.pipeline.routing import Route
 from petstore.config.values import networks
 from petstore.core.clock import SystemClock
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.quota import BanPolicy, decide
 from petstore.core.limits.usage import AccountWindows
 from petstore.ops.access_log import AccessEntry, AccessFormat
@@ -20,7 +20,7 @@ from petstore.ops.metrics import Metrics
 from petstore.ops.observer import ApiObserver
 
 NOW_MS = 1_800_000_030_000
-GRANT = Grant(1, 1, 10**12, 10**12)
+CALLER = Caller(1, 1, 10**12, 10**12)
 LINES = 1_000
 
 
@@ -40,8 +40,8 @@ async def _nothing() -> dict[str, Any]:
 
 def _answer(benchmark: BenchmarkFixture, scope: dict[str, Any], log: Kept | None) -> None:
     request = read_request(scope, _nothing)
-    request.grant = GRANT
-    decision = decide(AccountWindows(), None, GRANT, BanPolicy(), NOW_MS)
+    request.caller = CALLER
+    decision = decide(AccountWindows(), None, CALLER, BanPolicy(), NOW_MS)
     observer = ApiObserver(Metrics(), Incidents(SystemClock()), log, logs_addresses=True)
     benchmark(observer.answered, request, Route("/v1/pets", {}), "listPets", 200, b"[]", 0.001, decision)
 
@@ -71,7 +71,7 @@ def test_1000_lines(benchmark: BenchmarkFixture) -> None:
         2,
         ("10.0.0.1", 1),
         b"192.0.2.1",
-        GRANT,
+        CALLER,
         None,
         b"id-1",
     )

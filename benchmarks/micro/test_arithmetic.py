@@ -7,30 +7,30 @@ import json
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from petstore.api.pipeline.body import read_new_pet
-from petstore.api.pipeline.response import complete, make_reply, pets_body
-from petstore.core.keys import Grant
+from petstore.api.pipeline.response import complete, make_response, pets_body
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.quota import BanPolicy, decide
 from petstore.core.limits.usage import AccountWindows
 from petstore.core.pets import NewPet, Pet, PetStatus
 
 NOW_MS = 1_800_000_030_000
-GRANT = Grant(1, 1, 10**12, 10**12)
+CALLER = Caller(1, 1, 10**12, 10**12)
 
 
 def _decision() -> Decision:
-    return decide(AccountWindows(), None, GRANT, BanPolicy(), NOW_MS)
+    return decide(AccountWindows(), None, CALLER, BanPolicy(), NOW_MS)
 
 
 def test_a_decision(benchmark: BenchmarkFixture) -> None:
     """One request is taken from both windows."""
     used, policy = AccountWindows(), BanPolicy()
-    assert benchmark(decide, used, None, GRANT, policy, NOW_MS).allowed
+    assert benchmark(decide, used, None, CALLER, policy, NOW_MS).allowed
 
 
 def test_headers(benchmark: BenchmarkFixture) -> None:
     """Both dialects of the limits become bytes, and join those of a reply."""
-    headers = dict(benchmark(complete, make_reply(200, b"[]"), _decision(), b"one"))
+    headers = dict(benchmark(complete, make_response(200, b"[]"), _decision(), b"one"))
     assert (headers[b"x-ratelimit-limit"], headers[b"content-length"]) == (b"1000000000000", b"2")
 
 

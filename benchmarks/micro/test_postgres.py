@@ -63,7 +63,7 @@ def test_100_grants(benchmark: BenchmarkFixture, loop: Loop, postgres: Store) ->
     loop.run(postgres.keys.add_account("bench", FREE))
     issued = loop.run(postgres.keys.issue("bench", "test"))
     key_digest = digest(issued.secret.encode("ascii"))
-    benchmark(loop.calls_in_one_turn, lambda: postgres.keys.find_grant(key_digest))
+    benchmark(loop.calls_in_one_turn, lambda: postgres.keys.find_caller(key_digest))
 
 
 def test_100_versions(benchmark: BenchmarkFixture, loop: Loop, postgres: Store) -> None:

@@ -12,7 +12,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.micro.conftest import Loop
 from petstore.core.clock import SystemClock
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.quota import BanPolicy
 from petstore.limiter.valkey.connection import connect
 from petstore.limiter.valkey.scripts import (
@@ -31,7 +31,7 @@ from tests.support.valkey import PATIENT, emptied_url
 
 pytestmark = pytest.mark.benchmark(timer=time.process_time)
 CALLS = 640
-GRANT = Grant(1, 1, 100_000_000, 1_000_000_000)
+CALLER = Caller(1, 1, 100_000_000, 1_000_000_000)
 KEYS = (
     *(b"{petstore}:windows:1", b"{petstore}:standing:1", CATALOGUE, KEYRING),
     *(CATALOGUE_WRITERS, KEYRING_WRITERS, EPOCH),
@@ -66,10 +66,10 @@ def calls(clients: int, call: Callable[[], Awaitable[Any]]) -> Callable[[], Awai
 
 @at_a_time
 def test_640_decisions(benchmark: BenchmarkFixture, loop: Loop, url: str, clients: int) -> None:
-    """From the grant to the Decision, by the limiter of the service."""
+    """From the caller to the Decision, by the limiter of the service."""
     shared = loop.run(open_shared(url, patience_seconds=PATIENT))
     limiter = shared.limiter(MemoryLedger(), SystemClock(), BanPolicy(), 1, refuse=True)
-    every = calls(clients, lambda: limiter.take(GRANT))
+    every = calls(clients, lambda: limiter.take(CALLER))
     benchmark(lambda: loop.run(every()))
     loop.run(shared.close())
 

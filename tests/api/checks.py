@@ -23,7 +23,7 @@ from tests.support.service import Answer, Pairs, Shop, call, open_shop
 _WINDOW = re.compile(r'"(minute|day|address)";q=([0-9]+);w=([0-9]+)')
 _STANDING = re.compile(r'"(minute|day|address)";r=([0-9]+);t=([0-9]+)')
 _LONGEST_BAN_SECONDS = 3_601  # an hour, up to the whole second
-# Written in batches by the journal; what they count comes from quota.py and is tested by the headers.
+# Written in batches by the flusher; what they count comes from quota.py and is tested by the headers.
 _COUNTERS = {"account_windows", "key_standings", "key_activity", "usage_days"}
 LIMIT_HEADERS = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
 

@@ -89,7 +89,7 @@ class TestPages:
         await shop.post({"name": "Rex", "categoryId": 1})
         before = await shop.store.versions.current()
         await shop.ask("GET", "/v1/pets")
-        await shop.application.service.journal.save()
+        await shop.application.service.flusher.save()
         await asyncio.sleep(0)
         assert await shop.store.versions.current() == before
         assert await names(shop, "/v1/pets") == ["Rex"]
@@ -106,7 +106,7 @@ class TestPages:
 
 
 class TestKeys:
-    """Grants that are kept are dropped by any change of an account or a key."""
+    """Callers that are kept are dropped by any change of an account or a key."""
 
     async def test_a_key_by_sql(self, shop: CheckedShop) -> None:
         """Unknown until it is inserted, refused once it is revoked, back when not, gone with its row."""

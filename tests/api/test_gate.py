@@ -1,4 +1,4 @@
-"""The gate's bargain with its limiter: a grant is kept under the version that a decision confirms (I14)."""
+"""The gate's bargain with its limiter: a caller is kept under the version that a decision confirms (I14)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from petstore.api.pipeline.gate import Gate
 from petstore.api.pipeline.request import Request, read_request
 from petstore.core.errors import Unauthorized
-from petstore.core.keys import Grant, digest, mint
+from petstore.core.keys import Caller, digest, mint
 from petstore.core.limits.quota import BanPolicy
 from petstore.core.limits.usage import UsageMeter
 from petstore.core.versions import Version, Versions
@@ -23,17 +23,17 @@ KEY = mint("test")
 
 
 class Keys:
-    """The one grant of a store, how often it was read, and a moment to act right after a read."""
+    """The one caller of a store, how often it was read, and a moment to act right after a read."""
 
     def __init__(self) -> None:
-        self.grant: Grant | None = Grant(1, 1, 60, 1_000)
+        self.caller: Caller | None = Caller(1, 1, 60, 1_000)
         self.reads = 0
         self.after_read: Callable[[], None] = lambda: None
 
-    async def find_grant(self, key_digest: bytes) -> Grant | None:
+    async def find_caller(self, key_digest: bytes) -> Caller | None:
         assert key_digest == digest(KEY.encode())
         self.reads += 1
-        found = self.grant
+        found = self.caller
         self.after_read()
         return found
 
@@ -43,13 +43,13 @@ class LateLimiter(MemoryLimiter):
 
     seen: Version | None = None
 
-    async def take(self, grant: Grant, kept_under: Version | None = None) -> Any:
-        decision = super().take_now(grant, kept_under)
+    async def take(self, caller: Caller, cached_version: Version | None = None) -> Any:
+        decision = super().try_take(caller, cached_version)
         if decision is not None:
             self.seen = decision.versions.keyring
         return decision
 
-    def take_now(self, *_: object) -> None:
+    def try_take(self, *_: object) -> None:
         """Somebody else has to be asked."""
 
     def keyring_version(self) -> Version | None:
@@ -94,7 +94,7 @@ def left(request: Request) -> int:
 
 
 class TestKeeping:
-    """When a grant is kept, and when it may be used."""
+    """When a caller is kept, and when it may be used."""
 
     async def test_kept_once_two_decisions_agree(self, entrance: Entrance) -> None:
         """The first request knows no version before its read, so the second reads too; then none does."""
@@ -121,11 +121,11 @@ class TestKeeping:
         assert entrance.keys.reads == 6
 
     async def test_a_change_between_version_and_read_is_never_kept(self, entrance: Entrance) -> None:
-        """Read before the change, decided after it: the grant serves this request and no other."""
+        """Read before the change, decided after it: the caller serves this request and no other."""
         await entrance.ask()
 
         def revoke() -> None:
-            entrance.keys.grant = Grant(1, 1, 60, 1_000, revoked_at_ms=1)
+            entrance.keys.caller = Caller(1, 1, 60, 1_000, revoked_at_ms=1)
             entrance.versions.now = Versions(1, 2)
             entrance.keys.after_read = lambda: None
 
@@ -138,22 +138,22 @@ class TestKeeping:
         """401 costs the account nothing."""
         for _ in range(3):
             await entrance.ask()
-        entrance.keys.grant = Grant(1, 1, 60, 1_000, revoked_at_ms=1)
+        entrance.keys.caller = Caller(1, 1, 60, 1_000, revoked_at_ms=1)
         entrance.versions.now = Versions(1, 2)
         with pytest.raises(Unauthorized):
             await entrance.ask()
-        entrance.keys.grant = Grant(1, 1, 60, 1_000)
+        entrance.keys.caller = Caller(1, 1, 60, 1_000)
         assert left(await entrance.ask()) == 56
 
     async def test_a_kept_key_past_its_end_is_read_afresh(
         self, entrance: Entrance, clock: ManualClock
     ) -> None:
         """Its refusal is never an old one: an end that was moved meanwhile is seen."""
-        entrance.keys.grant = Grant(1, 1, 60, 1_000, expires_at_ms=clock.now_ms() + 1_000)
+        entrance.keys.caller = Caller(1, 1, 60, 1_000, expires_at_ms=clock.now_ms() + 1_000)
         for _ in range(3):
             await entrance.ask()
         clock.advance(1)
         with pytest.raises(Unauthorized, match="expired"):
             await entrance.ask()
-        entrance.keys.grant = Grant(1, 1, 60, 1_000, expires_at_ms=clock.now_ms() + 1_000)
+        entrance.keys.caller = Caller(1, 1, 60, 1_000, expires_at_ms=clock.now_ms() + 1_000)
         assert left(await entrance.ask()) == 56

@@ -281,7 +281,7 @@ class TestAnOutage:
             for _ in range(10):
                 assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 200
         for shop in pair.shops:
-            await shop.application.service.journal.save()
+            await shop.application.service.flusher.save()
         Client(pair.valkey.url)("FLUSHALL")
         answer = await pair.other.ask("GET", "/v1/pets", key=secret)
         assert answer.headers["x-ratelimit-remaining"] == "39"
@@ -290,7 +290,7 @@ class TestAnOutage:
     async def test_readiness_says_whether_requests_are_served(
         self, pair: Pair, outage: str, status: int
     ) -> None:
-        """A replica that refuses requests wants no traffic, one that grants a share does. Both say so."""
+        """A replica that refuses requests wants no traffic, one that callers a share does. Both say so."""
         settings = msgspec.structs.replace(pair.settings, limiter_outage=outage)
         application = Application(settings, SystemClock())
         await application.start()

@@ -10,7 +10,7 @@ DAY_MS = 86_400_000
 
 async def days(shop: CheckedShop, account_id: int) -> list[DailyUsage]:
     """The report of an account, after everything counted was written."""
-    await shop.application.service.journal.save()
+    await shop.application.service.flusher.save()
     return (await shop.store.usage.report(account_id, shop.clock.now_ms())).days
 
 
@@ -90,7 +90,7 @@ class TestUsage:
         shop.clock.ms += 2_001
         for _ in range(61):
             answer = await shop.ask("GET", "/v1/pets", key=key)
-        await shop.application.service.journal.save()
+        await shop.application.service.flusher.save()
         report = await shop.store.usage.report(2, shop.clock.now_ms())
         assert (report.windows.minute_used, report.windows.day_used) == (1, 1)
         assert [ban.banned_until_ms // 1_000 for ban in report.bans] == [

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from petstore.cli.context import Session, with_store
 from petstore.cli.main import petstore
-from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.quota import BanState, LimiterState
 from petstore.core.limits.usage import DAY_MS, AccountWindows, DailyUsage, UsageChanges
 from tests.support.clock import ManualClock
 
@@ -65,7 +65,7 @@ class Shell:
         day = now_ms // DAY_MS
         state = LimiterState(
             {1: AccountWindows(now_ms, 417, day, 52_118)},
-            {2: KeyStanding(level=1, banned_from_ms=now_ms, banned_until_ms=now_ms + 60_000)},
+            {2: BanState(level=1, banned_from_ms=now_ms, banned_until_ms=now_ms + 60_000)},
         )
         days = {(1, day): DailyUsage(day, 52_118, 1_204, 0), (1, day - 1): DailyUsage(day - 1, 61_530, 0, 77)}
         used = UsageChanges(days, {2: now_ms})

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from petstore import config
-from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.quota import BanState, LimiterState
 from petstore.core.limits.usage import AccountWindows, DailyUsage, UsageChanges
 from petstore.core.pets import Idempotency, NewPet
 from petstore.storage import copying
@@ -35,7 +35,7 @@ async def fill(store: Store) -> None:
     await store.ledger.save(
         LimiterState(
             {1: AccountWindows(60_000, 7, 20_000, 11)},
-            {1: KeyStanding(1, 2, 3, 4, 5, 6, 7, 8)},
+            {1: BanState(1, 2, 3, 4, 5, 6, 7, 8)},
         ),
         UsageChanges({(1, 20_000): DailyUsage(20_000, 11, 2, 3)}, {1: 70_000}),
     )

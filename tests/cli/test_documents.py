@@ -94,6 +94,6 @@ class TestSettings:
         settings = config.load({"PETSTORE_CONFIG": str(file)})
         assert settings.port == 8080
         assert len(settings.trusted_proxies) == 2
-        assert settings.ban_durations[0] == 60_000
+        assert settings.ban_durations_ms[0] == 60_000
         assert settings.access_log is False
         assert settings.removal_date.year == 2031

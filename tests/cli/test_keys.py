@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from petstore.core.keys import is_wellformed
-from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.quota import BanState, LimiterState
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from tests.cli.conftest import Cli
 
@@ -222,6 +222,6 @@ def test_key_given_for_its_id_is_not_repeated(shop: Cli) -> None:
 def ban(cli: Cli, key_id: int) -> None:
     """A ban of a minute from now on, as a server writes it."""
     now_ms = cli.clock.now_ms()
-    standing = KeyStanding(level=1, banned_from_ms=now_ms, banned_until_ms=now_ms + 60_000)
+    standing = BanState(level=1, banned_from_ms=now_ms, banned_until_ms=now_ms + 60_000)
     state = LimiterState({}, {key_id: standing})
     cli.with_store(lambda store: store.ledger.save(state, UsageChanges()))

@@ -11,7 +11,7 @@ import yaml
 
 from petstore import __version__
 from petstore.cli import main as console_script
-from petstore.cli.groups import Family, explain
+from petstore.cli.groups import LazyGroup, explain
 from petstore.cli.main import COMMANDS, petstore
 from petstore.core.errors import StoreUnavailable
 from petstore.wiring import administration, build
@@ -40,7 +40,7 @@ class TestHelp:
         assert cli.ok() == cli.ok("--help")
         assert "serve" in cli.ok()
         for path, command in ALL.items():
-            if isinstance(command, Family):
+            if isinstance(command, LazyGroup):
                 assert cli.ok(path) == cli.ok(path, "-h")
 
     @pytest.mark.parametrize("path", ALL)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision, Window
-from petstore.core.limits.quota import BanPolicy, KeyStanding, decide
+from petstore.core.limits.quota import BanPolicy, BanState, decide
 from petstore.core.limits.usage import DAY_MS, AccountWindows
 
 START = 1_800_000_030_000
@@ -19,30 +19,30 @@ class Client:
     """A key that knocks at moments given in seconds after START."""
 
     def __init__(self, per_minute: int = 60, policy: BanPolicy = POLICY) -> None:
-        self.grant = Grant(key_id=1, account_id=1, per_minute=per_minute, per_day=10**9)
+        self.caller = Caller(key_id=1, account_id=1, per_minute=per_minute, per_day=10**9)
         self.used = AccountWindows()
-        self.standing = KeyStanding()
+        self.standing = BanState()
         self.policy = policy
 
     def knock(self, at: float, times: int = 1) -> Decision:
         """The last of some requests at a moment."""
         for _ in range(times):
-            decision = decide(self.used, self.standing, self.grant, self.policy, START + round(at * 1_000))
+            decision = decide(self.used, self.standing, self.caller, self.policy, START + round(at * 1_000))
         return decision
 
     def earn_a_ban(self, at: float) -> Decision:
         """Use up a fresh minute window, then go on until the ban begins: 3 s after `at`."""
-        self.knock(at, self.grant.per_minute + 1)  # the window, and its first 429
-        counted = max(self.policy.minimum_rejections, self.grant.per_minute) + 1
+        self.knock(at, self.caller.per_minute + 1)  # the window, and its first 429
+        counted = max(self.policy.minimum_rejections, self.caller.per_minute) + 1
         decision = self.knock(at + 3, counted)
         assert decision.ban_began
         return decision
 
     def pardon(self, at: float) -> None:
-        self.grant = Grant(
+        self.caller = Caller(
             key_id=1,
             account_id=1,
-            per_minute=self.grant.per_minute,
+            per_minute=self.caller.per_minute,
             per_day=10**9,
             pardoned_at_ms=START + round(at * 1_000),
         )
@@ -243,15 +243,15 @@ class TestObedience:
         Callers that each wait out only a 429 of their own are no part of the promise.
         """
         used = AccountWindows()
-        grants = {key: Grant(key, 1, *limits) for key in (1, 2)}
-        standings = {1: KeyStanding(), 2: KeyStanding()}
+        callers = {key: Caller(key, 1, *limits) for key in (1, 2)}
+        standings = {1: BanState(), 2: BanState()}
         waits_until = {1: 0, 2: 0}
         now_ms = START
         for key, pause, arrivals in bursts:
             now_ms = max(now_ms + pause, waits_until[key])
             for arrival in sorted(arrivals):
                 moment = now_ms + arrival
-                decision = decide(used, standings[key], grants[key], _STRICT, moment)
+                decision = decide(used, standings[key], callers[key], _STRICT, moment)
                 assert not decision.banned
                 if not decision.allowed:
                     waits_until[key] = moment + decision.retry_after_seconds * 1_000
@@ -261,16 +261,16 @@ class TestObedience:
         """A ban hits the key: the other key of the account is only out of quota."""
         client = Client()
         client.earn_a_ban(0)
-        other = decide(client.used, KeyStanding(), Grant(2, 1, 60, 10**9), POLICY, START + 4_000)
+        other = decide(client.used, BanState(), Caller(2, 1, 60, 10**9), POLICY, START + 4_000)
         assert (other.allowed, other.banned) == (False, False)
 
     def test_polling_by_the_day_is_no_ban_when_retry_after_is_obeyed(self) -> None:
         """The day is used up: one 429, then silence until midnight."""
-        grant = Grant(1, 1, 60, 3)
-        used, standing = AccountWindows(), KeyStanding()
+        caller = Caller(1, 1, 60, 3)
+        used, standing = AccountWindows(), BanState()
         moment = START
         for _ in range(30):
-            decision = decide(used, standing, grant, _STRICT, moment)
+            decision = decide(used, standing, caller, _STRICT, moment)
             assert not decision.banned
             moment += max(1, decision.retry_after_seconds) * 1_000
         assert moment - START > 5 * DAY_MS

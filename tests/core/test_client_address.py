@@ -6,7 +6,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from petstore.core.client_address import UNKNOWN, client_address, is_within, parse_address
+from petstore.core.client_address import UNKNOWN_CLIENT, client_address, is_within, parse_address
 
 TRUSTED = (ip_network("10.0.0.0/8"), ip_network("2001:db8::/32"))
 
@@ -23,7 +23,7 @@ TRUSTED = (ip_network("10.0.0.0/8"), ip_network("2001:db8::/32"))
         ("10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"),  # all trusted: the left-most of them
         ("10.0.0.1", "1.2.3.4, , 10.0.0.2,", "1.2.3.4"),  # what is empty is no hop
         ("10.0.0.1", " ", "10.0.0.1"),
-        ("10.0.0.1", ",,", UNKNOWN),
+        ("10.0.0.1", ",,", UNKNOWN_CLIENT),
         ("::ffff:10.0.0.1", "198.51.100.1", "198.51.100.1"),  # IPv4-mapped IPv6
         ("10.0.0.1", "2001:db9::7", "2001:db9::7"),
         ("2001:db8::1", "2001:db9::7", "2001:db9::7"),
@@ -47,7 +47,7 @@ def test_the_client_is_the_right_most_hop_that_is_not_trusted(
         ("[2001:db8::1]:99", "2001:db8::1"),
         ("[::ffff:198.51.100.1]:5", "::ffff:198.51.100.1"),
         *(
-            (unreadable, UNKNOWN)
+            (unreadable, UNKNOWN_CLIENT)
             for unreadable in (
                 "unknown", "_hidden", "nonsense", "198.51.100.1:", "198.51.100.1:x", "198.51.100.1:123456",
                 "[198.51.100.1", "2001:db9::7]:1", "[]", "[]:1", ":80", "198.51.100.256:1", "é",
@@ -65,7 +65,7 @@ def test_hops_as_proxies_write_them(hop: str, client: str) -> None:
 
 def test_nothing_is_believed_beyond_a_hop_that_cannot_be_read() -> None:
     """Who wrote what stands to its left is unknown too."""
-    assert client_address("10.0.0.1", "1.2.3.4, nonsense, 10.0.0.2", TRUSTED) == UNKNOWN
+    assert client_address("10.0.0.1", "1.2.3.4, nonsense, 10.0.0.2", TRUSTED) == UNKNOWN_CLIENT
 
 
 def test_without_trusted_proxies_the_header_means_nothing() -> None:

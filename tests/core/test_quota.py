@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision, Window
 from petstore.core.limits.quota import (
     BanPolicy,
-    KeyStanding,
+    BanState,
     LimiterState,
     ceil_seconds,
     decide,
@@ -31,20 +31,20 @@ class Key:
     """One key with its records, and a clock that each call moves to a moment after NOON."""
 
     def __init__(self, per_minute: int = 60, per_day: int = 1_000, policy: BanPolicy | None = None) -> None:
-        self.grant = Grant(key_id=1, account_id=1, per_minute=per_minute, per_day=per_day)
+        self.caller = Caller(key_id=1, account_id=1, per_minute=per_minute, per_day=per_day)
         self.used = AccountWindows()
-        self.standing = KeyStanding()
+        self.standing = BanState()
         self.policy = policy or BanPolicy()
 
     def take(self, seconds: float = 0, times: int = 1) -> Decision:
         """The last of some requests at `seconds` after NOON."""
         now_ms = NOON + round(seconds * 1_000)
         for _ in range(times):
-            decision = decide(self.used, self.standing, self.grant, self.policy, now_ms)
+            decision = decide(self.used, self.standing, self.caller, self.policy, now_ms)
         return decision
 
     def with_plan(self, per_minute: int, per_day: int) -> None:
-        self.grant = Grant(key_id=1, account_id=1, per_minute=per_minute, per_day=per_day)
+        self.caller = Caller(key_id=1, account_id=1, per_minute=per_minute, per_day=per_day)
 
 
 def offsets(decision: Decision) -> tuple[int, int]:
@@ -245,7 +245,7 @@ class TestView:
 
     def test_an_untouched_account_has_everything(self) -> None:
         """A minute that would open now, and today."""
-        fresh = view(AccountWindows(), Key().grant, NOON + 500)
+        fresh = view(AccountWindows(), Key().caller, NOON + 500)
         assert fresh == (
             Window("minute", 60, 60, 60, NOON // 1_000 + 60),
             Window("day", 1_000, 86_400, 1_000, DAY_RESET),
@@ -269,7 +269,7 @@ class TestView:
             key.take(moment)
         moment += then / 1_000
         kept = copy.copy(key.used)
-        seen = view(key.used, key.grant, NOON + round(moment * 1_000))
+        seen = view(key.used, key.caller, NOON + round(moment * 1_000))
         assert key.used == kept
         decision = key.take(moment)
         assert [w.remaining - decision.allowed for w in seen] == [w.remaining for w in decision.windows]
@@ -296,7 +296,7 @@ class TestProperties:
         last: dict[str, Window] = {}
         for gap in gaps:
             now_ms += gap
-            decision = decide(key.used, key.standing, key.grant, key.policy, now_ms)
+            decision = decide(key.used, key.standing, key.caller, key.policy, now_ms)
             for window in decision.windows:
                 assert 0 < window.reset_at * 1_000 - now_ms <= window.seconds * 1_000
                 before = last.get(window.name)
@@ -315,7 +315,7 @@ class TestProperties:
         now_ms = NOON
         for gap in gaps:
             now_ms += gap
-            decision = decide(key.used, key.standing, key.grant, key.policy, now_ms)
+            decision = decide(key.used, key.standing, key.caller, key.policy, now_ms)
             if decision.allowed:
                 assert decision.retry_after_seconds == 0
                 continue
@@ -323,7 +323,7 @@ class TestProperties:
             assert decision.retry_after_seconds == ceil(until_ms / 1_000) >= 1
             for wait_ms, passes in ((until_ms, True), (until_ms - 1, False)):
                 records = copy.copy(key.used), copy.copy(key.standing)
-                again = decide(*records, key.grant, key.policy, now_ms + wait_ms)
+                again = decide(*records, key.caller, key.policy, now_ms + wait_ms)
                 assert again.allowed is passes
 
     @given(
@@ -344,7 +344,7 @@ class TestProperties:
             if plan is not None:
                 key.with_plan(*plan)
             for _ in range(times):
-                decision = decide(key.used, key.standing, key.grant, key.policy, now_ms)
+                decision = decide(key.used, key.standing, key.caller, key.policy, now_ms)
                 for window in decision.windows:
                     if now_ms >= told.get(window.name, 0):
                         admitted[window.name] = 0
@@ -391,7 +391,7 @@ class TestAddressBucket:
 def test_a_state_takes_over_what_changed_later() -> None:
     """Absolute values: the later one replaces the earlier one, others stay."""
     first, later = AccountWindows(1, 1, 1, 1), AccountWindows(2, 2, 2, 2)
-    state = LimiterState({1: first, 2: first}, {1: KeyStanding(strikes=1)})
-    state.update(LimiterState({2: later}, {3: KeyStanding(strikes=3)}))
+    state = LimiterState({1: first, 2: first}, {1: BanState(strikes=1)})
+    state.update(LimiterState({2: later}, {3: BanState(strikes=3)}))
     assert state.windows == {1: first, 2: later}
     assert {key: standing.strikes for key, standing in state.standings.items()} == {1: 1, 3: 3}

@@ -6,9 +6,9 @@ import asyncio
 
 from hypothesis import given, settings
 
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import KeyStanding, decide
+from petstore.core.limits.quota import BanState, decide
 from petstore.core.limits.usage import AccountWindows
 from tests.support.clock import ManualClock
 from tests.support.histories import POLICY, Event, compare, histories, telling
@@ -20,12 +20,12 @@ class PureLimiter:
     def __init__(self, clock: ManualClock) -> None:
         self._clock = clock
         self._windows: dict[int, AccountWindows] = {}
-        self._standings: dict[int, KeyStanding] = {}
+        self._standings: dict[int, BanState] = {}
 
-    async def take(self, grant: Grant) -> Decision:
-        used = self._windows.setdefault(grant.account_id, AccountWindows())
-        standing = self._standings.setdefault(grant.key_id, KeyStanding())
-        return decide(used, standing, grant, POLICY, self._clock.now_ms())
+    async def take(self, caller: Caller) -> Decision:
+        used = self._windows.setdefault(caller.account_id, AccountWindows())
+        standing = self._standings.setdefault(caller.key_id, BanState())
+        return decide(used, standing, caller, POLICY, self._clock.now_ms())
 
     async def restart(self) -> None:
         """Nothing: that is the point."""

@@ -162,7 +162,7 @@ class TestNumbers:
 
         def needed(environment: dict[str, str]) -> float:
             settings = settings_of(environment, tmp_path)
-            return (settings.drain + settings.body_timeout) / 1_000 + 3
+            return (settings.drain_ms + settings.body_timeout_ms) / 1_000 + 3
 
         for each in REPLICAS.values():
             assert parse_duration(each["stop_grace_period"]) / 1_000 > needed(each["environment"])

@@ -12,7 +12,7 @@ from prometheus_client import generate_latest
 from prometheus_client.core import Metric
 
 from petstore.config import TABLE
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.ops.access_log import AccessEntry, AccessFormat
 from petstore.ops.supervision import Supervision, leave, supervision_metrics
 from tests.architecture.sources import tracked
@@ -60,7 +60,7 @@ def test_every_field_of_the_access_log_is_named() -> None:
     """The example is a line as it is written, and the table has each of its fields."""
     text = section(MONITORING, "Logs")
     entry = AccessEntry(
-        0, 0.5, "GET", "/v1/pets", "listPets", 401, 2, ("::1", 1), b"", Grant(1, 1, 1, 1), "expired", b"id"
+        0, 0.5, "GET", "/v1/pets", "listPets", 401, 2, ("::1", 1), b"", Caller(1, 1, 1, 1), "expired", b"id"
     )
     fields = list(msgspec.json.decode(AccessFormat().json_lines([entry])))
     example = re.search(r"^```json\n(.*)\n```$", text, re.M)

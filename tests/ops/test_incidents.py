@@ -14,7 +14,7 @@ from tests.api.test_bans import provoke
 
 def look(shop: CheckedShop) -> None:
     """What the service does by itself once a second."""
-    shop.application.service.journal._begin_round()
+    shop.application.service.flusher._begin_round()
 
 
 def names(events: list[Any]) -> list[str]:

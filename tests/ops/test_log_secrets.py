@@ -15,7 +15,7 @@ import structlog
 
 from petstore import config
 from petstore.ops import logs
-from petstore.ops.journal import Journal
+from petstore.ops.flusher import CounterFlusher
 from petstore.wiring.asgi import Application
 from tests.support.clock import ManualClock
 from tests.support.postgres import fresh_database
@@ -111,11 +111,11 @@ class TestUnexpectedErrors:
         log_format: str,
     ) -> None:
         """Saving the counters fails in a way that nobody foresaw, and is tried again."""
-        monkeypatch.setattr("petstore.ops.journal.INTERVAL_SECONDS", 0.01)
+        monkeypatch.setattr("petstore.ops.flusher.INTERVAL_SECONDS", 0.01)
         async with open_shop(tmp_path, log_format=log_format, **settings) as shop:
             await shop.ask("GET", "/v1/pets")
             with monkeypatch.context() as broken:
-                broken.setattr(Journal, "save", fail)
+                broken.setattr(CounterFlusher, "save", fail)
                 await until(lambda: FAULT in log())
         check(log(), shop.key)
 

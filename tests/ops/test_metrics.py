@@ -100,11 +100,11 @@ class TestLevels:
         """The time goes on with each save, and stands while saving fails."""
         clock = ManualClock()
         async with open_shop(tmp_path, clock) as shop:
-            journal = shop.application.service.journal
+            flusher = shop.application.service.flusher
             name = "petstore_counters_saved_timestamp_seconds"
             await shop.ask("GET", "/v1/pets")
             clock.advance(100)
-            await journal.save()
+            await flusher.save()
             saved = (await scrape(shop))[name]
             assert saved == clock.now_ms() / 1_000
 
@@ -112,11 +112,11 @@ class TestLevels:
                 raise StoreUnavailable("The disk is full.")
 
             with monkeypatch.context() as patch:
-                patch.setattr(journal, "_save", fail)
+                patch.setattr(flusher, "_save", fail)
                 await shop.ask("GET", "/v1/pets")
                 clock.advance(100)
                 with pytest.raises(StoreUnavailable, match="full"):
-                    await journal.save()
+                    await flusher.save()
             assert (await scrape(shop))[name] == saved
 
     async def test_the_database_on_the_disk(self, shop: Shop) -> None:

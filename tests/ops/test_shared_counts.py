@@ -12,7 +12,7 @@ import pytest
 
 from petstore.ops.counts import LATENCY_BOUNDS, Counts, Histogram, Levels, combine
 from petstore.ops.metrics import Metrics
-from petstore.ops.sharing import Numbers, SharedCounts
+from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory
 
 SCRAPES = 1_000
 
@@ -45,9 +45,9 @@ def some_counts() -> Counts:
     return counts
 
 
-def leave(directory: Path, process: int, levels: Levels | None = None) -> SharedCounts:
+def leave(directory: Path, process: int, levels: Levels | None = None) -> WorkerMetricsDirectory:
     """What a worker with this number has left."""
-    shared = SharedCounts(directory, process)
+    shared = WorkerMetricsDirectory(directory, process)
     shared.write(Numbers(some_counts(), levels or Levels()))
     return shared
 
@@ -63,7 +63,7 @@ def test_a_scrape_adds_up_all_workers(tmp_path: Path) -> None:
     """Each kind of number, from living workers and from those that have ended."""
     leave(tmp_path, os.getpid())
     leave(tmp_path, ended_process())
-    metrics = Metrics(SharedCounts(tmp_path, os.getpid()))
+    metrics = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid()))
     metrics.latencies("listPets", 200).observe(0.001, LATENCY_BOUNDS)
     metrics.refused("minute", ban_began=True)
     metrics.committed(5, 0.002)
@@ -81,7 +81,7 @@ def test_levels_are_those_of_the_workers_that_live(tmp_path: Path) -> None:
     """Whoever is scraped tells of all; a worker that ended in an outage is in none any more."""
     for process in (os.getpid(), os.getpid(), ended_process()):
         leave(tmp_path, process, Levels(in_outage=1))
-    metrics = Metrics(SharedCounts(tmp_path, os.getpid()))
+    metrics = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid()))
     assert sample(metrics, "petstore_limiter_outage") == 2
     metrics.limiter_outage(True)
     assert sample(metrics, "petstore_limiter_outage") == 3
@@ -108,7 +108,7 @@ def test_a_number_that_a_process_gets_again_takes_nothing_away(tmp_path: Path) -
     old._started = 1  # another process had the number
     old.write(Numbers(some_counts(), Levels(in_outage=1)))
     leave(tmp_path, os.getpid(), Levels(in_outage=1))
-    metrics = Metrics(SharedCounts(tmp_path, os.getpid()))
+    metrics = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid()))
     assert sample(metrics, "petstore_bans_total") == 2
     assert sample(metrics, "petstore_limiter_outage") == 1
 
@@ -117,7 +117,7 @@ def test_sums_never_fall(tmp_path: Path) -> None:
     """1,000 scrapes of two workers in turn, while both count and others die: not even by a rounding."""
     chance = random.Random(1)
     dead = ended_process()
-    workers = [Metrics(SharedCounts(tmp_path, os.getpid())) for _ in range(2)]
+    workers = [Metrics(WorkerMetricsDirectory(tmp_path, os.getpid())) for _ in range(2)]
     seen: dict[object, float] = {}
     for number in range(SCRAPES):
         for worker in workers:
@@ -126,7 +126,7 @@ def test_sums_never_fall(tmp_path: Path) -> None:
         if chance.random() < 0.1:
             chance.choice(workers).share()
         if chance.random() < 0.1:  # one that has counted and died
-            died = Metrics(SharedCounts(tmp_path, dead))
+            died = Metrics(WorkerMetricsDirectory(tmp_path, dead))
             died.committed(1, chance.random())
             died.share()
         now = counters(workers[number % 2])
@@ -139,7 +139,7 @@ class TestFolding:
 
     def test_files_do_not_pile_up(self, tmp_path: Path) -> None:
         """After fifty dead workers there is the sum of them, and the file of the living one."""
-        metrics = Metrics(SharedCounts(tmp_path, os.getpid()))
+        metrics = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid()))
         dead = ended_process()
         for number in range(1, 51):
             leave(tmp_path, dead)
@@ -153,12 +153,12 @@ class TestFolding:
     ) -> None:
         """A worker that is killed before it has deleted, or that meets another one: no sum moves."""
         leave(tmp_path, ended_process())
-        metrics = Metrics(SharedCounts(tmp_path, os.getpid()))
+        metrics = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid()))
         with monkeypatch.context() as patch:
             if lost == "deletion":
                 patch.setattr(Path, "unlink", lambda *_, **__: None)
             else:
-                patch.setattr("petstore.ops.sharing.fcntl.flock", _taken)
+                patch.setattr("petstore.ops.worker_metrics.fcntl.flock", _taken)
             for _ in range(3):
                 assert sample(metrics, "petstore_bans_total") == 1
             assert len(list(tmp_path.glob("*.counts"))) == 2
@@ -170,15 +170,15 @@ class TestFolding:
     ) -> None:
         """Between the reading of the files and that of their sum: nothing is counted twice."""
         leave(tmp_path, ended_process())
-        first, second = (Metrics(SharedCounts(tmp_path, os.getpid())) for _ in range(2))
-        read_ended = SharedCounts._read_ended
+        first, second = (Metrics(WorkerMetricsDirectory(tmp_path, os.getpid())) for _ in range(2))
+        read_ended = WorkerMetricsDirectory._read_ended
 
-        def fold_before(shared: SharedCounts) -> object:
-            monkeypatch.setattr(SharedCounts, "_read_ended", read_ended)
+        def fold_before(shared: WorkerMetricsDirectory) -> object:
+            monkeypatch.setattr(WorkerMetricsDirectory, "_read_ended", read_ended)
             second.render()
             return read_ended(shared)
 
-        monkeypatch.setattr(SharedCounts, "_read_ended", fold_before)
+        monkeypatch.setattr(WorkerMetricsDirectory, "_read_ended", fold_before)
         assert sample(first, "petstore_bans_total") == 1
         assert sample(first, "petstore_bans_total") == 1
 
@@ -190,14 +190,14 @@ def _taken(*_: object) -> None:
 def test_what_cannot_be_read_costs_no_scrape(tmp_path: Path) -> None:
     """A damaged file is left out, with a line in the log; the worker's own numbers are shown."""
     (tmp_path / "1-x.counts").write_bytes(b"\xff\x00")
-    metrics = Metrics(SharedCounts(tmp_path, os.getpid()))
+    metrics = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid()))
     metrics.committed(5, 0.002)
     assert sample(metrics, "petstore_store_writes_total") == 5
 
 
 def test_a_directory_that_is_gone_costs_no_request(tmp_path: Path) -> None:
     """Sharing fails with a line in the log; counting goes on."""
-    metrics = Metrics(SharedCounts(tmp_path / "absent", os.getpid()))
+    metrics = Metrics(WorkerMetricsDirectory(tmp_path / "absent", os.getpid()))
     metrics.share()
     metrics.committed(1, 0.002)
     metrics.limiter_outage(True)
@@ -207,7 +207,7 @@ def test_a_directory_that_is_gone_costs_no_request(tmp_path: Path) -> None:
 
 def test_a_scrape_is_quick(tmp_path: Path) -> None:
     """Less than 10 ms with four workers: it holds up every request meanwhile. The best of twenty."""
-    workers = [Metrics(SharedCounts(tmp_path, os.getpid())) for _ in range(4)]
+    workers = [Metrics(WorkerMetricsDirectory(tmp_path, os.getpid())) for _ in range(4)]
     for worker in workers:
         worker.share()
     spent = []

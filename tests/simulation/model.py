@@ -38,7 +38,7 @@ class Load(msgspec.Struct, frozen=True):
 class Need(msgspec.Struct, frozen=True):
     """Workers (a core each), how full Valkey's one core is, and cores of PostgreSQL at work.
 
-    `journal`: seconds that saving one second's counters takes. Batches that name the same accounts wait for
+    `flusher`: seconds that saving one second's counters takes. Batches that name the same accounts wait for
     each other, so it is not spread over cores.
     """
 
@@ -46,7 +46,7 @@ class Need(msgspec.Struct, frozen=True):
     workers: int
     valkey: float
     postgres: float
-    journal: float
+    flusher: float
 
 
 # How long a change is announced: two round trips to Valkey and a commit.
@@ -102,8 +102,8 @@ def need(load: Load, constants: Constants) -> Need:
         workers = max(workers + 1, (workers + enough) // 2)
     valkey = (load.lists + load.additions) * constants.decision + 2 * load.additions * constants.mark
     postgres = load.lists * (1 - kept) * constants.page + load.additions * constants.add
-    journal = saved * constants.account / 1e6
-    return Need(kept, workers, valkey / 1e6, postgres / 1e6 + journal, journal)
+    flusher = saved * constants.account / 1e6
+    return Need(kept, workers, valkey / 1e6, postgres / 1e6 + flusher, flusher)
 
 
 def _seen(accounts: float, requests: float) -> float:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from petstore.api.pipeline.cache import KeptPages
+from petstore.api.pipeline.cache import PageCache
 from petstore.api.pipeline.gate import Gate
 from petstore.api.pipeline.request import Request
-from petstore.api.pipeline.response import Reply
-from petstore.core.keys import Grant
+from petstore.api.pipeline.response import Response
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.quota import BanPolicy
 from petstore.core.versions import NoVersions, Version, Versions
 from petstore.limiter.memory import MemoryLimiter
 from petstore.limiter.valkey import limiter as limiter_module
-from petstore.limiter.valkey.fallback import LocalShare
+from petstore.limiter.valkey.fallback import FallbackLimiter
 from petstore.limiter.valkey.publisher import ValkeyPublisher
 from tests.simulation.process import Process
 from tests.simulation.store import SimulatedStore
@@ -30,25 +30,27 @@ class _Unmarked(ValkeyPublisher):
             await super()._tell(what, writer, keys)
 
 
-class _KeptLate(KeptPages):
+class _KeptLate(PageCache):
     """Keeps a page under the version that was seen last, not under the one from before the read."""
 
     def __init__(self, seen: Callable[[], Versions]) -> None:
         super().__init__()
         self._seen = seen
 
-    def keep(self, query: bytes, version: Version | None, reply: Reply) -> None:
+    def keep(self, query: bytes, version: Version | None, reply: Response) -> None:
         super().keep(query, self._seen().catalogue, reply)
 
 
 class _LateGate(Gate):
-    """Keeps a grant under the decision's version, without looking at the one from before the read."""
+    """Keeps a caller under the decision's version, without looking at the one from before the read."""
 
-    async def _take_afresh(self, request: Request, token: bytes, key_digest: bytes) -> tuple[Grant, Decision]:
-        grant, decision = await super()._take_afresh(request, token, key_digest)
+    async def _take_afresh(
+        self, request: Request, token: bytes, key_digest: bytes
+    ) -> tuple[Caller, Decision]:
+        caller, decision = await super()._take_afresh(request, token, key_digest)
         if decision.versions.keyring is not None:
-            self._keep(decision.versions.keyring, key_digest, grant)
-        return grant, decision
+            self._keep(decision.versions.keyring, key_digest, caller)
+        return caller, decision
 
 
 Fleet = list[Process]
@@ -76,7 +78,7 @@ def _late_pages(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, ___: BanPo
         process.operations._kept = _KeptLate(lambda limiter=limiter: limiter._versions)  # type: ignore[misc]
 
 
-def _late_grants(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, ___: BanPolicy) -> None:
+def _late_callers(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, ___: BanPolicy) -> None:
     for process in fleet:
         process.gate = process.gate_on(process.limiter, _LateGate)
 
@@ -100,7 +102,7 @@ def _no_epoch(_: Fleet, __: SimulatedStore, valkey: SimulatedValkey, ___: BanPol
 
 def _undivided(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, policy: BanPolicy) -> None:
     for process in fleet:
-        process.limiter._share = LocalShare(process.clock, policy, 1)
+        process.limiter._share = FallbackLimiter(process.clock, policy, 1)
 
 
 def _no_lease(_: Fleet, __: SimulatedStore, ___: SimulatedValkey, ____: BanPolicy) -> None:
@@ -112,7 +114,7 @@ OMISSIONS: dict[str, Omission] = {
     "bump": _no_bump,
     "mark, and answer after bump": _answers_first,
     "version before read (pages)": _late_pages,
-    "version before read (grants)": _late_grants,
+    "version before read (callers)": _late_callers,
     "lease": _no_lease,
     "shared counters": _own_counters,
     "one round trip": _torn,

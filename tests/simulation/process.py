@@ -1,4 +1,4 @@
-"""One process of the service in simulated time: gate, operations, limiter, publisher and journal are real.
+"""One process of the service in simulated time: gate, operations, limiter, publisher and flusher are real.
 
 Only what they talk to is simulated. HTTP and JSON around them are left out, and cost nothing here.
 """
@@ -14,19 +14,19 @@ from petstore.api.deprecation import Deprecation
 from petstore.api.pets import PetOperations
 from petstore.api.pipeline.gate import Gate
 from petstore.api.pipeline.request import Request
-from petstore.api.pipeline.response import Reply
+from petstore.api.pipeline.response import Response
 from petstore.core.errors import PetstoreError
 from petstore.core.limits.quota import BanPolicy, Limiter
 from petstore.core.limits.usage import UsageMeter
 from petstore.limiter.address_limiter import AddressLimiter
-from petstore.limiter.valkey.client import Link
-from petstore.limiter.valkey.fallback import LocalShare
+from petstore.limiter.valkey.client import ValkeyClient
+from petstore.limiter.valkey.fallback import FallbackLimiter
 from petstore.limiter.valkey.limiter import ValkeyLimiter
 from petstore.limiter.valkey.observer import NoObserver
 from petstore.limiter.valkey.publisher import ValkeyPublisher
 from petstore.limiter.valkey.scripts import Scripts
 from petstore.limiter.valkey.url import ValkeyUrl
-from petstore.ops.journal import Journal
+from petstore.ops.flusher import CounterFlusher
 from tests.simulation.audit import Admissions, Answer, Staleness
 from tests.simulation.network import Delays
 from tests.simulation.store import SimulatedStore
@@ -41,7 +41,7 @@ class Notes:
     def __init__(self) -> None:
         self.admissions = Admissions()
         self.pages = Staleness()
-        self.grants = Staleness()
+        self.callers = Staleness()
         self.requests = self.lists = self.failed = 0
         self.seconds = 0.0
 
@@ -67,7 +67,7 @@ class Process:
         self._store = store
         self.clock = VirtualClock(loop, random.Random(number).uniform(-0.02, 0.02))
         self._observer = _Observer()
-        self.link = Link(ValkeyUrl(host=self.host), Scripts(), self._observer)
+        self.link = ValkeyClient(ValkeyUrl(host=self.host), Scripts(), self._observer)
         self.publisher = ValkeyPublisher(self.link)
         self.limiter = ValkeyLimiter(
             link=self.link,
@@ -75,7 +75,7 @@ class Process:
             clock=self.clock,
             policy=policy,
             observer=self._observer,
-            share=LocalShare(self.clock, policy, processes),
+            share=FallbackLimiter(self.clock, policy, processes),
         )
         self.meter = UsageMeter()
         self.operations = PetOperations(
@@ -85,7 +85,7 @@ class Process:
             reference_base="/v1",
             body_timeout_seconds=10.0,
         )
-        self.journal = Journal(
+        self.flusher = CounterFlusher(
             limiter=self.limiter,
             meter=self.meter,
             save=store.merge,
@@ -99,7 +99,7 @@ class Process:
     def gate_on(self, limiter: Limiter, kind: type[Gate] = Gate) -> Gate:
         """A gate before this process's operations."""
         return kind(
-            keys=self._store,  # type: ignore[arg-type]  # grants only
+            keys=self._store,  # type: ignore[arg-type]  # callers only
             limiter=limiter,
             addresses=AddressLimiter(self.clock, 1_000_000),
             meter=self.meter,
@@ -112,7 +112,7 @@ class Process:
         self._loop.call_later(rng.random(), self._start_journal)
 
     def _start_journal(self) -> None:
-        self._saving = asyncio.get_running_loop().create_task(self.journal.run())
+        self._saving = asyncio.get_running_loop().create_task(self.flusher.run())
 
     async def answer(self, place: int, page: int, notes: Notes, delays: Delays) -> None:
         """One list by the key at `place`, from its arrival to its answer."""
@@ -125,17 +125,17 @@ class Process:
         try:
             await self.gate.admit(request, deprecated=False)
         except PetstoreError:
-            if request.grant is None or request.decision is None:
+            if request.caller is None or request.decision is None:
                 notes.failed += 1
                 return
         self._note(request, notes)
-        assert request.grant is not None
-        shown = store.change_of(request.grant)
-        notes.grants.note(shown, key_due, truth.age(shown, arrived))
+        assert request.caller is not None
+        shown = store.change_of(request.caller)
+        notes.callers.note(shown, key_due, truth.age(shown, arrived))
         truth.shown = max(truth.shown, shown)
         if request.decision is not None and request.decision.allowed:
             answer = self.operations.list_pets(request)
-            reply = answer if isinstance(answer, Reply) else await answer
+            reply = answer if isinstance(answer, Response) else await answer
             notes.lists += 1
             assert reply.body is not None
             seen = msgspec.json.decode(reply.body)[0]["id"] - 1
@@ -145,14 +145,14 @@ class Process:
         notes.seconds += self._loop.time() - arrived
 
     def _note(self, request: Request, notes: Notes) -> None:
-        decision, grant = request.decision, request.grant
+        decision, caller = request.decision, request.caller
         assert decision is not None
-        assert grant is not None
+        assert caller is not None
         local, self._observer.was_local = self._observer.was_local, False
-        limits = (grant.per_minute, grant.per_day)
+        limits = (caller.per_minute, caller.per_day)
         at_ms = EPOCH_MS + int(self._loop.time() * 1_000) if local else decision.now_ms
         answer = Answer(at_ms, allowed=decision.allowed, banned=decision.banned, local=local)
-        notes.admissions.note(grant.account_id, limits, answer)
+        notes.admissions.note(caller.account_id, limits, answer)
 
 
 def _shown(store: SimulatedStore, number: int) -> None:

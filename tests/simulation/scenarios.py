@@ -32,13 +32,13 @@ class Run(msgspec.Struct, frozen=True):
 
 def _exact(result: Result) -> bool:
     """Without an outage: not one over, not one under, nothing stale, nobody fails."""
-    faults = result.over + result.under + result.stale_pages + result.stale_grants + result.regressed
+    faults = result.over + result.under + result.stale_pages + result.stale_callers + result.regressed
     return faults == 0 and result.failed == 0 and result.local == 0
 
 
 def _bounded(result: Result) -> bool:
     """In an outage: nobody fails, a share for each process is the most, and nothing is stale."""
-    stale = result.stale_pages + result.stale_grants
+    stale = result.stale_pages + result.stale_callers
     return result.failed == 0 and result.minute_excess <= 1 and result.day_excess <= 1 and stale == 0
 
 
@@ -108,9 +108,9 @@ OMITTED = (
         "stale_pages",
     ),
     Omitted(
-        "version before read (grants)",
+        "version before read (callers)",
         msgspec.structs.replace(_SLOW, key_changes=10.0, accounts=10),
-        "stale_grants",
+        "stale_callers",
     ),
     Omitted("lease", _CUT, "oldest_seconds"),
     Omitted("shared counters", _LIMITED, "over"),

@@ -106,7 +106,7 @@ async def _measure(url: str, count: int) -> Measured:
         )
         costs = [
             await _cost(pid, "page of 20", count, page),
-            await _cost(pid, "grant", count, lambda _: store.keys.find_grant(key)),
+            await _cost(pid, "caller", count, lambda _: store.keys.find_caller(key)),
             await _cost(
                 pid, "counters recalled", count, lambda _: store.ledger.recall(1, 1, 1_798_761_600_000)
             ),

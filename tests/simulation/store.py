@@ -1,7 +1,7 @@
 """A PostgreSQL for the simulation: what is committed when, what a query saw, and how busy it was.
 
 A query's snapshot is of the moment at which it starts. The catalogue is one number, how many changes were
-committed; a page is one animal with that number. A grant's version is in its term, far in the future.
+committed; a page is one animal with that number. A caller's version is in its term, far in the future.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from bisect import bisect_left
 
 import msgspec
 
-from petstore.core.keys import Grant, digest, mint
+from petstore.core.keys import Caller, digest, mint
 from petstore.core.limits.plans import QUOTA_MAX, STANDARD_PLANS, Plan
-from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.quota import BanState, LimiterState
 from petstore.core.limits.usage import AccountWindows, UsageChanges
 from petstore.core.pets import Page, PageQuery, Pet, PetStatus
 from petstore.core.versions import Publisher
@@ -32,7 +32,7 @@ class Costs(msgspec.Struct, frozen=True):
     """Processor seconds of PostgreSQL, the time a commit's fsync takes, and how many cores there are."""
 
     page: float = 120e-6
-    grant: float = 60e-6
+    caller: float = 60e-6
     write: float = 100e-6
     batch_row: float = 10e-6
     fsync: float = 1.5e-3
@@ -61,7 +61,7 @@ class Truth:
 
 
 class SimulatedStore:
-    """Implements what the gate, the operations and the journal need of a store."""
+    """Implements what the gate, the operations and the flusher need of a store."""
 
     def __init__(self, loop: VirtualLoop, delays: Delays, costs: Costs, rng: random.Random) -> None:
         self._loop = loop
@@ -70,15 +70,15 @@ class SimulatedStore:
         self._rng = rng
         self._free_at = [0.0] * costs.cores
         self.tokens: list[bytes] = []
-        self._grants: dict[bytes, Grant] = {}
+        self._grants: dict[bytes, Caller] = {}
         self._place: dict[bytes, int] = {}
         self.catalogue = Truth()
         self.keys: list[Truth] = []
         self._windows: dict[int, AccountWindows] = {}
-        self._standings: dict[int, KeyStanding] = {}
+        self._standings: dict[int, BanState] = {}
         self.recalls = True
         self.late_answer = True
-        self.pages = self.grants = self.commits = self.batches = self.recalled = 0
+        self.pages = self.callers = self.commits = self.batches = self.recalled = 0
         self.busy_seconds = 0.0
         self.dead: list[object] = []  # writers that never came back: kept, so that nothing ends them
 
@@ -87,16 +87,16 @@ class SimulatedStore:
         for number in range(accounts):
             token = mint("test").encode("ascii")
             plan = self._rng.choice(_PLANS) if limited else _UNLIMITED
-            grant = Grant(number + 1, number + 1, plan.per_minute, plan.per_day, expires_at_ms=_FAR_MS)
+            caller = Caller(number + 1, number + 1, plan.per_minute, plan.per_day, expires_at_ms=_FAR_MS)
             self.tokens.append(token)
-            self._grants[digest(token)] = grant
+            self._grants[digest(token)] = caller
             self._place[digest(token)] = number
             self.keys.append(Truth())
 
-    def change_of(self, grant: Grant) -> int:
-        """Which change of its key a grant shows."""
-        assert grant.expires_at_ms is not None
-        return grant.expires_at_ms - _FAR_MS
+    def change_of(self, caller: Caller) -> int:
+        """Which change of its key a caller shows."""
+        assert caller.expires_at_ms is not None
+        return caller.expires_at_ms - _FAR_MS
 
     async def _run(self, seconds: float) -> None:
         """Until a core of the server has a result; a snapshot is taken at the start of this work."""
@@ -118,13 +118,13 @@ class SimulatedStore:
         await self._answer(self._costs.page)
         return Page([pet], False)
 
-    async def find_grant(self, key_digest: bytes) -> Grant | None:
+    async def find_caller(self, key_digest: bytes) -> Caller | None:
         """Implements keys.KeyRepository, as far as the gate goes."""
-        self.grants += 1
-        await self._run(self._costs.grant)
-        grant = self._grants.get(key_digest)
-        await self._answer(self._costs.grant)
-        return grant
+        self.callers += 1
+        await self._run(self._costs.caller)
+        caller = self._grants.get(key_digest)
+        await self._answer(self._costs.caller)
+        return caller
 
     async def _commit(self) -> None:
         """Until the change is visible: executed, and on the disk."""
@@ -143,7 +143,7 @@ class SimulatedStore:
             await self._commit()
             self.catalogue.committed += 1
         else:
-            await self._run(self._costs.grant)
+            await self._run(self._costs.caller)
         number = self.catalogue.committed
         if dies:
             self.dead.append(announced)
@@ -172,7 +172,7 @@ class SimulatedStore:
         truth.acknowledge(number, self._loop.time())
 
     async def merge(self, state: LimiterState, usage: UsageChanges) -> None:
-        """Implements quota.SharedLedger: of windows the later ones, of standings the later ban."""
+        """Implements quota.MergingCounterStore: of windows the later ones, of standings the later ban."""
         self.batches += 1
         rows = len(state.windows) + len(state.standings) + len(usage.daily) + len(usage.last_used_ms)
         await self._run(self._costs.write + rows * self._costs.batch_row)
@@ -187,10 +187,10 @@ class SimulatedStore:
 
     async def recall(
         self, account_id: int, key_id: int, now_ms: int
-    ) -> tuple[AccountWindows | None, KeyStanding | None]:
-        """Implements quota.SharedLedger."""
+    ) -> tuple[AccountWindows | None, BanState | None]:
+        """Implements quota.MergingCounterStore."""
         self.recalled += 1
-        await self._run(self._costs.grant)
+        await self._run(self._costs.caller)
         kept = (self._windows.get(account_id), self._standings.get(key_id)) if self.recalls else (None, None)
-        await self._answer(self._costs.grant)
+        await self._answer(self._costs.caller)
         return kept

@@ -28,7 +28,7 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
         "processes",
         "requests",
         "stale pages",
-        "stale grants",
+        "stale callers",
         "behind an earlier answer",
         "oldest, s",
         "as promised",
@@ -37,7 +37,7 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
         "processes, pages, writes",
         "pages kept",
         "by the formula",
-        "grants kept",
+        "callers kept",
         "Valkey calls",
         "PostgreSQL queries",
         "Valkey's core",
@@ -80,14 +80,14 @@ def _admission(_: Setup, result: Result) -> list[Any]:
 
 
 def _outage(_: Setup, result: Result) -> list[Any]:
-    stale = result.stale_pages + result.stale_grants
+    stale = result.stale_pages + result.stale_callers
     excess = [result.minute_excess, result.day_excess]
     decided = [result.requests, result.local, result.failed, result.under]
     return [*decided, result.greatest, *excess, stale]
 
 
 def _stale(_: Setup, result: Result) -> list[Any]:
-    stale = [result.stale_pages, result.stale_grants, result.regressed]
+    stale = [result.stale_pages, result.stale_callers, result.regressed]
     return [result.requests, *stale, result.oldest_seconds]
 
 
@@ -97,7 +97,7 @@ def _cache(setup: Setup, result: Result) -> list[Any]:
     shares = model.zipf(setup.pages, setup.skew)
     expected = model.hits(shares, setup.requests / setup.processes, setup.writes, marked)
     loads = [result.valkey_calls, result.postgres_queries, result.valkey_load, result.postgres_load]
-    return [result.page_hits, expected, result.grant_hits, *loads, result.milliseconds]
+    return [result.page_hits, expected, result.caller_hits, *loads, result.milliseconds]
 
 
 def of_omissions(rows: list[tuple[Omitted, Result, Result, bool]]) -> str:
@@ -132,7 +132,7 @@ def of_model() -> str:
     loads = [
         [
             *(load.lists, load.additions, load.accounts, need.kept),
-            *(need.workers, need.valkey, need.postgres, need.journal),
+            *(need.workers, need.valkey, need.postgres, need.flusher),
         ]
         for load, need in needs
     ]

@@ -49,7 +49,7 @@ def test_an_outage_fails_nobody_and_stays_within_its_bound(what: str) -> None:
 def test_no_answer_is_stale_while_writers_come_go_and_die() -> None:
     """What was acknowledged is in every later answer, and nobody falls behind what another client saw."""
     result = _run(_WRITTEN)
-    assert (result.stale_pages, result.stale_grants, result.regressed) == (0, 0, 0)
+    assert (result.stale_pages, result.stale_callers, result.regressed) == (0, 0, 0)
     assert result.page_hits > 0.05
 
 

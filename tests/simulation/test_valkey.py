@@ -7,7 +7,7 @@ import random
 import libvalkey
 import pytest
 
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.quota import BanPolicy
 from petstore.limiter.valkey.limiter import _Calls
 from petstore.limiter.valkey.scripts import (
@@ -43,12 +43,12 @@ def _parsed(reply: bytes) -> object:
     return reader.gets()
 
 
-def _grant(rng: random.Random, now_ms: int, pardons: dict[int, int]) -> Grant:
+def _caller(rng: random.Random, now_ms: int, pardons: dict[int, int]) -> Caller:
     """Of one of three accounts; a pardon stays."""
     number = rng.randrange(3)
     if rng.random() < 0.01:
         pardons[number] = now_ms
-    return Grant(number, number, 6, 40, pardoned_at_ms=pardons.get(number, 0))
+    return Caller(number, number, 6, 40, pardoned_at_ms=pardons.get(number, 0))
 
 
 def _seeds(rng: random.Random, now_ms: int) -> tuple[bytes, bytes]:
@@ -93,12 +93,12 @@ def test_the_simulated_valkey_answers_as_the_real_one(seed: int) -> None:
             epoch += 1
             client("SET", EPOCH, epoch)
             simulated._data.epoch = epoch
-        grant, kept_under = _grant(rng, clock.now_ms(), pardons), (int(rng.random() < 0.05), 0)
+        caller, cached_version = _caller(rng, clock.now_ms(), pardons), (int(rng.random() < 0.05), 0)
         carried = b"%d 2 %d 2" % (clock.now_ms() // 1_000 * 1_000 - 3_000, clock.now_ms() // 86_400_000)
         more: tuple[bytes, ...] = (b"", b"", b"", carried) if rng.random() < 0.03 else ()
-        reply = both(_words(calls.take(grant, kept_under, more)), scripts.take)
+        reply = both(_words(calls.take(caller, cached_version, more)), scripts.take)
         kinds.add(reply[0])
         if reply[0] == 1:
             more = (b"%d" % reply[1], *_seeds(rng, clock.now_ms()), *more[3:])
-            kinds.add(both(_words(calls.take(grant, kept_under, more)), scripts.take)[0])
+            kinds.add(both(_words(calls.take(caller, cached_version, more)), scripts.take)[0])
     assert kinds >= {0, 1, 2, 3, 4, 5}

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import libvalkey
 
-from petstore.core.keys import Grant
-from petstore.core.limits.quota import BanPolicy, KeyStanding, decide
+from petstore.core.keys import Caller
+from petstore.core.limits.quota import BanPolicy, BanState, decide
 from petstore.core.limits.usage import DAY_MS, MINUTE_MS, AccountWindows
 from petstore.limiter.valkey.recovery import later_windows
 from petstore.limiter.valkey.scripts import CATALOGUE, CATALOGUE_WRITERS, KEYRING, KEYRING_WRITERS, Scripts
@@ -32,15 +32,15 @@ class _Data:
 
     def __init__(self) -> None:
         self.accounts: dict[bytes, AccountWindows] = {}
-        self.keys: dict[bytes, KeyStanding] = {}
+        self.keys: dict[bytes, BanState] = {}
         self.epochs: dict[bytes, int] = {}
         self.versions: dict[bytes, int] = {}
         self.writers: dict[bytes, dict[bytes, float]] = {CATALOGUE_WRITERS: {}, KEYRING_WRITERS: {}}
         self.epoch = self.history = 0
 
 
-def _record(text: bytes) -> KeyStanding:
-    return KeyStanding() if text == b"-" else KeyStanding(*_integers(text))
+def _record(text: bytes) -> BanState:
+    return BanState() if text == b"-" else BanState(*_integers(text))
 
 
 class SimulatedValkey:
@@ -165,8 +165,8 @@ class SimulatedValkey:
     def _take(self, keys: list[bytes], arguments: list[bytes], now_us: int) -> list[int]:
         catalogue = self._current(CATALOGUE, CATALOGUE_WRITERS, now_us)
         keyring = self._current(KEYRING, KEYRING_WRITERS, now_us)
-        per_minute, per_day, pardoned, kept_under, kept_until_ms = _integers(arguments[0])
-        if kept_under and (kept_under != keyring or now_us // 1_000 >= kept_until_ms):
+        per_minute, per_day, pardoned, cached_version, kept_until_ms = _integers(arguments[0])
+        if cached_version and (cached_version != keyring or now_us // 1_000 >= kept_until_ms):
             return [0, catalogue, keyring, now_us // 1_000]
         asked_in, *seeds, carried = (*arguments[2:], b"", b"", b"", b"")[:4]
         data = self._data
@@ -179,7 +179,7 @@ class SimulatedValkey:
             if keys[0] in doubted:
                 used = _later(used, AccountWindows(*_integers(seeds[0])))
             if keys[1] in doubted:
-                standing = max(standing or KeyStanding(), _record(seeds[1]), key=_order)
+                standing = max(standing or BanState(), _record(seeds[1]), key=_order)
         assert used is not None
         assert standing is not None
         if self.torn:
@@ -190,8 +190,8 @@ class SimulatedValkey:
         now_ms = now_us // 1_000
         if carried:
             _carry(used, AccountWindows(*_integers(carried)), now_ms)
-        grant = Grant(0, 0, per_minute, per_day, pardoned_at_ms=pardoned)
-        decision = decide(used, standing, grant, self._policy, now_ms)
+        caller = Caller(0, 0, per_minute, per_day, pardoned_at_ms=pardoned)
+        decision = decide(used, standing, caller, self._policy, now_ms)
         outcome = 5 if decision.ban_began else _OUTCOMES[decision.allowed, decision.banned]
         if decision.banned:
             told = (standing.banned_from_ms, standing.banned_until_ms, standing.level, standing.pardoned_ms)
@@ -199,7 +199,7 @@ class SimulatedValkey:
             told = (used.minute_opened_ms, used.minute_used, used.day, used.day_used)
         return [outcome, catalogue, keyring, now_ms, *told]
 
-    def _write(self, keys: list[bytes], used: AccountWindows, standing: KeyStanding) -> None:
+    def _write(self, keys: list[bytes], used: AccountWindows, standing: BanState) -> None:
         data = self._data
         data.accounts[keys[0]], data.keys[keys[1]] = used, standing
         data.epochs[keys[0]] = data.epochs[keys[1]] = data.epoch
@@ -209,7 +209,7 @@ def _later(used: AccountWindows | None, seed: AccountWindows) -> AccountWindows:
     return seed if used is None else later_windows(used, seed)
 
 
-def _order(standing: KeyStanding) -> tuple[int, ...]:
+def _order(standing: BanState) -> tuple[int, ...]:
     return standing.pardoned_ms, standing.banned_from_ms, standing.strikes_opened_ms, standing.strikes
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from petstore.core.limits.quota import BanPolicy
-from petstore.limiter.valkey.client import Link
+from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.limiter import LEASE_SECONDS
 from petstore.limiter.valkey.observer import NoObserver
-from petstore.limiter.valkey.publisher import PatientPublisher
+from petstore.limiter.valkey.publisher import CommandPublisher
 from petstore.limiter.valkey.scripts import Scripts
 from petstore.limiter.valkey.url import ValkeyUrl
 from tests.simulation.model import zipf
@@ -73,11 +73,11 @@ class Result(msgspec.Struct):
     over: int
     under: int
     stale_pages: int
-    stale_grants: int
+    stale_callers: int
     regressed: int
     oldest_seconds: float
     page_hits: float
-    grant_hits: float
+    caller_hits: float
     valkey_calls: float
     postgres_queries: float
     valkey_load: float
@@ -208,8 +208,8 @@ class World:
 
     async def _command(self, place: int) -> None:
         """A process of its own, on the command line."""
-        link = Link(ValkeyUrl(host=_COMMAND_LINE), Scripts(), NoObserver())
-        publisher = PatientPublisher(link, lambda _reason: asyncio.sleep(LEASE_SECONDS))
+        link = ValkeyClient(ValkeyUrl(host=_COMMAND_LINE), Scripts(), NoObserver())
+        publisher = CommandPublisher(link, lambda _reason: asyncio.sleep(LEASE_SECONDS))
         await self._store.change_key(publisher, place)
         await publisher.close()
 
@@ -237,7 +237,7 @@ class World:
         over, under = admissions.over_and_under()
         outages = [(outage.begins, outage.lasts) for outage in self._setup.outages]
         minute, day = admissions.worst_excess(self._setup.processes, outages)
-        queries = store.pages + store.grants + store.recalled + store.commits + store.batches
+        queries = store.pages + store.callers + store.recalled + store.commits + store.batches
         return Result(
             requests=notes.requests,
             admitted=admissions.admitted,
@@ -247,11 +247,11 @@ class World:
             over=over,
             under=under,
             stale_pages=notes.pages.acknowledged,
-            stale_grants=notes.grants.acknowledged,
-            regressed=notes.pages.shown + notes.grants.shown,
-            oldest_seconds=max(notes.pages.worst, notes.grants.worst),
+            stale_callers=notes.callers.acknowledged,
+            regressed=notes.pages.shown + notes.callers.shown,
+            oldest_seconds=max(notes.pages.worst, notes.callers.worst),
             page_hits=1 - store.pages / max(notes.lists, 1),
-            grant_hits=1 - store.grants / requests,
+            caller_hits=1 - store.callers / requests,
             valkey_calls=valkey.calls / requests,
             postgres_queries=queries / requests,
             valkey_load=valkey.busy_seconds / seconds,

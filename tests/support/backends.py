@@ -15,9 +15,9 @@ from typing import Protocol
 import apsw
 import pytest
 
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import BanPolicy, Limiter, SharedLedger
+from petstore.core.limits.quota import BanPolicy, Limiter, MergingCounterStore
 from petstore.core.limits.usage import UsageChanges
 from petstore.limiter.memory import MemoryLimiter
 from petstore.limiter.valkey.shared import SharedCounters, open_shared
@@ -141,7 +141,7 @@ def store(backend: Backend) -> Store:
 class LimiterBackend(Protocol):
     """A kind of limiter, with its way through a restart."""
 
-    async def take(self, grant: Grant) -> Decision: ...
+    async def take(self, caller: Caller) -> Decision: ...
 
     async def restart(self) -> None:
         """A clean stop of the service and a start."""
@@ -161,8 +161,8 @@ class MemoryBackend:
         self._policy = policy
         self.limiter = MemoryLimiter(clock, policy, store.versions)
 
-    async def take(self, grant: Grant) -> Decision:
-        decision = await self.limiter.take(grant)
+    async def take(self, caller: Caller) -> Decision:
+        decision = await self.limiter.take(caller)
         assert decision is not None
         return decision
 
@@ -182,15 +182,15 @@ class ValkeyBackend:
         self._clock = clock
         self._policy = policy
         shares = isinstance(store, PostgresStore)
-        self.ledger: SharedLedger = store.ledger if shares else MemoryLedger()  # type: ignore[assignment]
+        self.ledger: MergingCounterStore = store.ledger if shares else MemoryLedger()  # type: ignore[assignment]
         self.url = emptied_url()
         self.time = SteeredTime(self.url, clock)
         self.limiter: Limiter | None = None
         self._opened: SharedCounters | None = None
         self._opening = asyncio.Lock()
 
-    async def take(self, grant: Grant) -> Decision:
-        decision = await (await self._limiter()).take(grant)
+    async def take(self, caller: Caller) -> Decision:
+        decision = await (await self._limiter()).take(caller)
         assert decision is not None
         return decision
 

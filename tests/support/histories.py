@@ -13,7 +13,7 @@ from math import ceil
 from hypothesis import example
 from hypothesis import strategies as st
 
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.quota import BanPolicy
 from tests.support.clock import ManualClock
@@ -159,10 +159,10 @@ class Model:
         self.accounts = {account: _Account() for account in set(ACCOUNT_OF_KEY.values())}
         self.keys = {key: _Key() for key in ACCOUNT_OF_KEY}
 
-    def grant(self, key: int) -> Grant:
-        """The grant that the store would hold for a key."""
+    def caller(self, key: int) -> Caller:
+        """The caller that the store would hold for a key."""
         account = self.accounts[ACCOUNT_OF_KEY[key]]
-        return Grant(
+        return Caller(
             key_id=key,
             account_id=ACCOUNT_OF_KEY[key],
             per_minute=account.per_minute,
@@ -266,7 +266,7 @@ def as_told(decision: Decision) -> dict[str, object]:
 async def compare(
     events: list[Event],
     clock: ManualClock,
-    take: Callable[[Grant], Awaitable[Decision]],
+    take: Callable[[Caller], Awaitable[Decision]],
     restart: Callable[[], Awaitable[None]],
 ) -> None:
     """Let a limiter and the model go through the same events; they must say the same each time."""
@@ -276,7 +276,7 @@ async def compare(
             case Take(key, times):
                 for _ in range(times):
                     expected = model.take(key, clock.now_ms())
-                    assert as_told(await take(model.grant(key))) == expected
+                    assert as_told(await take(model.caller(key))) == expected
             case Move(milliseconds):
                 clock.ms += milliseconds
             case SetPlan(account, per_minute, per_day):

@@ -1,15 +1,15 @@
-"""A ledger in memory that several limiters share: what SharedLedger promises, as simply as can be."""
+"""A ledger in memory that several limiters share: what MergingCounterStore promises, as simply as can be."""
 
 from __future__ import annotations
 
 import copy
 
-from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.quota import BanState, LimiterState
 from petstore.core.limits.usage import AccountWindows, UsageChanges
 
 
 class MemoryLedger:
-    """Implements petstore.core.limits.quota.SharedLedger."""
+    """Implements petstore.core.limits.quota.MergingCounterStore."""
 
     def __init__(self) -> None:
         self.state = LimiterState()
@@ -37,7 +37,7 @@ class MemoryLedger:
 
     async def recall(
         self, account_id: int, key_id: int, now_ms: int
-    ) -> tuple[AccountWindows | None, KeyStanding | None]:
+    ) -> tuple[AccountWindows | None, BanState | None]:
         self.recalls += 1
         windows, standing = self.state.windows.get(account_id), self.state.standings.get(key_id)
         return copy.copy(windows), copy.copy(standing)

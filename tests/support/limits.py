@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from petstore.core.errors import LimiterUnavailable
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.quota import BanPolicy
 from petstore.limiter.valkey.shared import open_shared
 from tests.support.clock import ManualClock
@@ -176,12 +176,12 @@ async def work(url: str, number: int) -> None:
     while order := await loop.run_in_executor(None, sys.stdin.readline):
         times, per_minute, per_day = map(int, order.split())
         left = iter(range(times))
-        grant = Grant(number, 1, per_minute, per_day)
+        caller = Caller(number, 1, per_minute, per_day)
 
-        async def ask(left: object = left, grant: Grant = grant) -> None:
+        async def ask(left: object = left, caller: Caller = caller) -> None:
             for _ in left:  # type: ignore[attr-defined]
                 try:
-                    decision = await limiter.take(grant)
+                    decision = await limiter.take(caller)
                 except LimiterUnavailable:
                     continue
                 assert decision is not None

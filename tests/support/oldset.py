@@ -10,7 +10,7 @@ import asyncio
 import random
 from dataclasses import dataclass, field
 
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.quota import BanPolicy
 from petstore.core.limits.usage import UsageChanges
 from tests.support.clock import ManualClock
@@ -56,7 +56,7 @@ class Round:
         self._replicas = Replicas(server.url, ManualClock(), steered=False)
         self._processes: list[Replica] = []
         self._limit = self._random.randint(40, 400)
-        self._grant = Grant(1, 1, _A_MINUTE, self._limit)
+        self._caller = Caller(1, 1, _A_MINUTE, self._limit)
         self._admitted = self._lost = 0
         self._counted = 0  # in Valkey, as the last answer told
         self._banned_until = 0
@@ -90,12 +90,12 @@ class Round:
         return int(self._server.client("TIME")[0]) * 1_000 // _DAY_MS
 
     async def _take(self, process: Replica, times: int) -> None:
-        for decision in await asyncio.gather(*(process.take(self._grant) for _ in range(times))):
+        for decision in await asyncio.gather(*(process.take(self._caller) for _ in range(times))):
             self._admitted += decision.allowed
             self._counted = self._limit - decision.windows[1].remaining
 
     async def _burst(self) -> None:
-        """Some requests; mostly the journal comes round before the next step."""
+        """Some requests; mostly the flusher comes round before the next step."""
         process = self._random.choice(self._processes)
         await self._take(process, self._random.randint(1, self._limit // 3))
         if self._random.random() < 0.8:
@@ -144,7 +144,7 @@ class Round:
     async def _ban(self) -> None:
         """The other account's key is banned, and the ledger hears of it."""
         process = self._random.choice(self._processes)
-        while not (decision := await process.take(Grant(2, 2, 1, 1_000))).banned:
+        while not (decision := await process.take(Caller(2, 2, 1, 1_000))).banned:
             pass
         self._banned_until = decision.binding.reset_at
         await self._flush(process)
@@ -153,7 +153,7 @@ class Round:
         """It ends when it was said to end, whoever is asked."""
         if not self._banned_until:
             return
-        decision = await self._random.choice(self._processes).take(Grant(2, 2, 1, 1_000))
+        decision = await self._random.choice(self._processes).take(Caller(2, 2, 1, 1_000))
         self._report.bans += 1
         is_over = decision.now_ms >= self._banned_until * 1_000
         if not is_over and not (decision.banned and decision.binding.reset_at == self._banned_until):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.quota import BanPolicy, Limiter
 from petstore.core.versions import Version
@@ -68,25 +68,25 @@ class Replica:
         self.publisher = shared.publisher
         self._time = time
 
-    async def ask(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
+    async def ask(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         """One request, as the gate makes it."""
         self.tell_time()
-        return await self.limiter.take(grant, kept_under)
+        return await self.limiter.take(caller, cached_version)
 
     def tell_time(self) -> None:
         """Let the server know where the clock stands, where that is steered."""
         if self._time is not None:
             self._time.tell()
 
-    async def take(self, grant: Grant) -> Decision:
-        """One request whose grant was just read."""
-        decision = await self.ask(grant)
+    async def take(self, caller: Caller) -> Decision:
+        """One request whose caller was just read."""
+        decision = await self.ask(caller)
         assert decision is not None
         return decision
 
-    async def use_up(self, grant: Grant, times: int) -> int:
+    async def use_up(self, caller: Caller, times: int) -> int:
         """How many of so many requests pass."""
-        return sum([(await self.take(grant)).allowed for _ in range(times)])
+        return sum([(await self.take(caller)).allowed for _ in range(times)])
 
 
 class Replicas:

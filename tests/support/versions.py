@@ -14,7 +14,7 @@ class SteeredVersions:
     async def current(self) -> Versions:
         return self.now
 
-    def fresh(self) -> Versions:
+    def try_current(self) -> Versions:
         return self.now
 
     def known(self) -> Versions:

@@ -13,7 +13,7 @@ from petstore.api.pets import PetOperations
 from petstore.api.pipeline.cors import Cors
 from petstore.api.pipeline.gate import Gate
 from petstore.api.pipeline.request import Receive, Request, Scope, Send, read_request
-from petstore.api.pipeline.response import Reply, complete, error_reply, make_reply
+from petstore.api.pipeline.response import Response, complete, error_response, make_response
 from petstore.api.pipeline.routing import Operation, Route, Router
 from petstore.core.clock import Clock
 from petstore.core.errors import InternalError, MethodNotAllowed, NotFound, PetstoreError, Unavailable
@@ -93,13 +93,13 @@ class ApiApp:
                     if operation is None:
                         raise _no_operation(route)
                     answer = operation.handler(request)
-                    reply = answer if isinstance(answer, Reply) else await answer
+                    reply = answer if isinstance(answer, Response) else await answer
             except Exception as error:
                 reply = self._failure(request, name, error)
             decision = request.decision or self._gate.describe(request)
             headers = complete(reply, decision, request.request_id)
-            if operation is not None and operation.standing_headers is not None:
-                headers += operation.standing_headers(request)
+            if operation is not None and operation.always_headers is not None:
+                headers += operation.always_headers(request)
             if self._cors.is_configured:
                 headers += self._cors.headers(request)
             await send({"type": "http.response.start", "status": reply.status, "headers": headers})
@@ -110,21 +110,21 @@ class ApiApp:
         finally:
             self.in_flight -= 1
 
-    def _failure(self, request: Request, operation: str, error: Exception) -> Reply:
+    def _failure(self, request: Request, operation: str, error: Exception) -> Response:
         if isinstance(error, PetstoreError):
             if isinstance(error, Unavailable):
                 self._observer.failed(request, operation, error, expected=True)
-            return error_reply(error, credential_sent=request.header(b"authorization") is not None)
+            return error_response(error, credential_sent=request.header(b"authorization") is not None)
         self._observer.failed(request, operation, error, expected=False)
-        return error_reply(
+        return error_response(
             InternalError("Something went wrong on our side; tell us the X-Request-Id of this answer.")
         )
 
-    def _describe(self, request: Request, route: Route) -> Reply:
+    def _describe(self, request: Request, route: Route) -> Response:
         """OPTIONS: what the path takes. Needs no key and costs nothing."""
         allow = route.allow
         headers = [(b"allow", allow.encode("ascii")), *self._cors.preflight_headers(request, allow)]
-        return make_reply(204, None, *headers)
+        return make_response(204, None, *headers)
 
 
 def _no_operation(route: Route | None) -> PetstoreError:

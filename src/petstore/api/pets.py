@@ -7,10 +7,10 @@ from collections.abc import Awaitable
 from petstore.api.deprecation import Deprecation
 from petstore.api.pipeline import cursor
 from petstore.api.pipeline.body import check_body_headers, read_body, read_new_pet
-from petstore.api.pipeline.cache import KeptPages
+from petstore.api.pipeline.cache import PageCache
 from petstore.api.pipeline.query import read_idempotency_key, read_page_query, read_pet_id
 from petstore.api.pipeline.request import Request
-from petstore.api.pipeline.response import Header, Reply, make_reply, pet_body, pets_body
+from petstore.api.pipeline.response import Header, Response, make_response, pet_body, pets_body
 from petstore.core.clock import Clock
 from petstore.core.errors import NotFound
 from petstore.core.pets import Idempotency, PageQuery, PetRepository
@@ -34,37 +34,37 @@ class PetOperations:
         self._deprecation = deprecation
         self._base = reference_base
         self._body_timeout_seconds = body_timeout_seconds
-        self.kept = KeptPages()
+        self.kept = PageCache()
 
-    def list_pets(self, request: Request) -> Reply | Awaitable[Reply]:
+    def list_pets(self, request: Request) -> Response | Awaitable[Response]:
         """GET /pets: a page in ascending order of id, its neighbours in `Link`."""
         assert request.decision is not None  # the gate was passed
         version = request.decision.versions.catalogue
         return self.kept.find(request.query, version) or self._read_page(request, version)
 
-    async def _read_page(self, request: Request, version: Version | None) -> Reply:
+    async def _read_page(self, request: Request, version: Version | None) -> Response:
         query = read_page_query(request.query)
         page = await self._pets.page(query)
         links = self._links(query, page.pets[-1].id if page.has_more else None)
-        reply = make_reply(200, pets_body(page.pets), (b"link", links))
+        reply = make_response(200, pets_body(page.pets), (b"link", links))
         self.kept.keep(request.query, version, reply)
         return reply
 
-    async def create_pet(self, request: Request) -> Reply:
+    async def create_pet(self, request: Request) -> Response:
         """POST /pets: 201 once the animal is durable."""
         check_body_headers(request)
         key = read_idempotency_key(request)
         body = await read_body(request.receive, self._body_timeout_seconds)
         new = read_new_pet(body)
-        assert request.grant is not None
-        idempotency = None if key is None else Idempotency(request.grant.account_id, key)
+        assert request.caller is not None
+        idempotency = None if key is None else Idempotency(request.caller.account_id, key)
         created = await self._pets.add(new, idempotency)
         headers: list[Header] = [(b"location", self._location(created.pet.id).encode("ascii"))]
         if created.replayed:
             headers.append((b"idempotency-replayed", b"true"))
-        return make_reply(201, pet_body(created.pet), *headers)
+        return make_response(201, pet_body(created.pet), *headers)
 
-    async def get_pet(self, request: Request) -> Reply:
+    async def get_pet(self, request: Request) -> Response:
         """GET /pets/{petId}, deprecated; its headers are set by the pipeline on every answer."""
         pet_id = pet_id_of(request)
         if self._deprecation.is_removed(self._clock.now_ms()):
@@ -72,7 +72,7 @@ class PetOperations:
         pet = None if pet_id is None else await self._pets.get(pet_id)
         if pet is None:
             raise NotFound("There is no such animal.")
-        return make_reply(200, pet_body(pet))
+        return make_response(200, pet_body(pet))
 
     def get_pet_headers(self, request: Request) -> list[Header]:
         """What every answer of getPet says about its deprecation."""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from petstore.cli.context import Session, with_store
-from petstore.cli.groups import Family, examples
+from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import iso_time, json_option, say, text_time, write_fields, write_json, write_table
 from petstore.cli.types import ACCOUNT, WholeNumber, checked
 from petstore.core.errors import Conflict
@@ -19,7 +19,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _QUOTA = WholeNumber(1, QUOTA_MAX)
 
 
-@click.group(cls=Family)
+@click.group(cls=LazyGroup)
 def accounts() -> None:
     """Customers, and the plan that each of them has.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from petstore.cli.context import Session
-from petstore.cli.groups import EXIT_REFUSED, Family, examples
+from petstore.cli.groups import EXIT_REFUSED, LazyGroup, examples
 from petstore.cli.output import (
     json_option,
     row_progress,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from petstore.wiring.administration import CheckReport
 
 
-@click.group(cls=Family)
+@click.group(cls=LazyGroup)
 def db() -> None:
     """The database: create, check, back up, restore and copy it.
 

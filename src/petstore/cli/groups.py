@@ -27,7 +27,7 @@ def examples(*lines: str) -> str:
     return "\n".join(["\b", title, *(f"  {line}" for line in lines)])
 
 
-class Family(click.Group):
+class LazyGroup(click.Group):
     """A group that shows its help when no command is given, and its commands in the order of their table."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -40,7 +40,7 @@ class Family(click.Group):
         return list(self.commands)
 
 
-class Root(Family):
+class PetstoreCli(LazyGroup):
     """The program: loads a family when it is asked for, and turns every error into one line and an exit code.
 
     `table` names, for each command, the module and the object, as in `petstore.cli.keys:keys`.

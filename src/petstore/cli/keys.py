@@ -6,7 +6,7 @@ import click
 
 from petstore.cli.check import check_key
 from petstore.cli.context import Session, with_store
-from petstore.cli.groups import Family, examples
+from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import (
     iso_time,
     json_option,
@@ -22,7 +22,7 @@ from petstore.core.errors import StoreFull
 from petstore.core.keys import ApiKey, IssuedKey, check_label
 
 
-@click.group(cls=Family)
+@click.group(cls=LazyGroup)
 def keys() -> None:
     """The keys of customers' programs.
 
@@ -124,7 +124,7 @@ def rotate_key(session: Session, key_id: int, overlap: int | None, as_json: bool
     output holds the new key alone. A key that has leaked should be revoked instead.
     """
     settings = session.settings
-    overlap_ms = settings.key_rotation_overlap if overlap is None else overlap
+    overlap_ms = settings.key_rotation_overlap_ms if overlap is None else overlap
     issued = with_store(session, lambda store: store.keys.rotate(key_id, settings.environment, overlap_ms))
     lasts = f"for {format_duration(overlap_ms)} at most" if overlap_ms else "no longer"
     ends = f" (expires {text_time(issued.record.expires_at_ms)})" if issued.record.expires_at_ms else ""

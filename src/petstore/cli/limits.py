@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from petstore.cli.context import Session
-from petstore.cli.groups import Family, examples
+from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import json_option, say, write_fields, write_json
 
 
-@click.group(cls=Family)
+@click.group(cls=LazyGroup)
 def limits() -> None:
     """The counters of limits that replicas share."""
 

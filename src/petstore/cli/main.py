@@ -8,7 +8,7 @@ from io import TextIOWrapper
 import click
 
 from petstore import __version__
-from petstore.cli.groups import Root, examples
+from petstore.cli.groups import PetstoreCli, examples
 
 COMMANDS = {
     "serve": "petstore.cli.serve:serve",
@@ -33,7 +33,7 @@ def _show_version(context: click.Context, _option: click.Parameter, asked: bool)
 
 
 @click.group(
-    cls=Root,
+    cls=PetstoreCli,
     table=COMMANDS,
     name="petstore",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

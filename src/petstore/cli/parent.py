@@ -76,8 +76,8 @@ class Serving:
     def patience(self) -> Patience:
         settings = self._settings
         return Patience(
-            stop_seconds=(settings.body_timeout + settings.drain) / 1_000 + _STOP_MARGIN_SECONDS,
-            silence_seconds=settings.worker_timeout / 1_000,
+            stop_seconds=(settings.body_timeout_ms + settings.drain_ms) / 1_000 + _STOP_MARGIN_SECONDS,
+            silence_seconds=settings.worker_timeout_ms / 1_000,
         )
 
     def renew(self) -> None:

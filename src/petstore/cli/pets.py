@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from petstore.cli.context import Session, with_store
-from petstore.cli.groups import Family, examples
+from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import (
     iso_time,
     json_option,
@@ -29,7 +29,7 @@ _LIST_MAX = 10_000
 _STATUS = click.Choice([status.value for status in PetStatus])
 
 
-@click.group(cls=Family)
+@click.group(cls=LazyGroup)
 def pets() -> None:
     """The animals of the store: list, add, sell."""
 

@@ -21,7 +21,7 @@ from petstore.cli.output import (
     write_table,
 )
 from petstore.cli.types import ACCOUNT
-from petstore.core.keys import Account, ApiKey, Grant
+from petstore.core.keys import Account, ApiKey, Caller
 from petstore.core.limits.decision import Window
 from petstore.core.limits.quota import SECOND_MS, view
 from petstore.core.limits.usage import KeyBan, UsageReport
@@ -44,8 +44,8 @@ class _Standing(msgspec.Struct, frozen=True):
     def windows(self) -> tuple[Window, Window]:
         """Both windows as the account's next request would find them."""
         plan = self.account.plan
-        grant = Grant(0, self.account.id, plan.per_minute, plan.per_day)
-        return view(self.report.windows, grant, self.now_ms)
+        caller = Caller(0, self.account.id, plan.per_minute, plan.per_day)
+        return view(self.report.windows, caller, self.now_ms)
 
     @property
     def bans(self) -> dict[int, KeyBan]:

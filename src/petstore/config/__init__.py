@@ -79,7 +79,7 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     for setting in TABLE:
         text = values[setting.name].text
         try:
-            parsed[setting.name] = setting.parse(text)
+            parsed[setting.field] = setting.parse(text)
         except ValueError as error:
             shown = setting.variable if setting.secret else f"{setting.variable}={text!r}"
             source = values[setting.name].source
@@ -98,11 +98,11 @@ def check(settings: Settings) -> None:
         )
     if any(network.prefixlen == 0 for network in settings.trusted_proxies):
         raise ConfigurationError("PETSTORE_TRUSTED_PROXIES: a network with /0 would trust everybody.")
-    if list(settings.ban_durations) != sorted(settings.ban_durations):
+    if list(settings.ban_durations_ms) != sorted(settings.ban_durations_ms):
         raise ConfigurationError(
             "PETSTORE_BAN_DURATIONS: each ban must last at least as long as the one before."
         )
-    if settings.ban_grace >= settings.ban_window:
+    if settings.ban_grace_ms >= settings.ban_window_ms:
         raise ConfigurationError("PETSTORE_BAN_GRACE must be shorter than PETSTORE_BAN_WINDOW.")
     _check_sharing(settings)
 

@@ -40,6 +40,12 @@ class Setting(msgspec.Struct, frozen=True):
     parse: Callable[[str], Any]
     summary: str
     secret: bool = False
+    unit: str = ""
+
+    @property
+    def field(self) -> str:
+        """The field of Settings: the name and its unit."""
+        return self.name + self.unit
 
     @property
     def variable(self) -> str:
@@ -72,31 +78,50 @@ TABLE = (
         "address_per_minute", "600", integer(1, QUOTA_MAX), "Failed authentications an address may make."
     ),
     Setting("ban_minimum_rejections", "60", integer(1, QUOTA_MAX), "Fewest counted 429s before a ban."),
-    Setting("ban_window", "5m", parse_duration, "Window in which 429s are counted."),
-    Setting("ban_grace", "2s", parse_duration, "After a window's first 429: not counted."),
-    Setting("ban_durations", "1m,5m,15m,60m", durations, "Length of a key's first, second, … ban."),
+    Setting("ban_window", "5m", parse_duration, "Window in which 429s are counted.", unit="_ms"),
+    Setting("ban_grace", "2s", parse_duration, "After a window's first 429: not counted.", unit="_ms"),
     Setting(
-        "ban_forgiven_after", "24h", parse_duration, "Without a ban for so long, the ladder starts anew."
+        "ban_durations", "1m,5m,15m,60m", durations, "Length of a key's first, second, … ban.", unit="_ms"
+    ),
+    Setting(
+        "ban_forgiven_after",
+        "24h",
+        parse_duration,
+        "Without a ban for so long, the ladder starts anew.",
+        unit="_ms",
     ),
     Setting(
         "removal_date", "2030-12-05", date, "End of GET /pets/{petId}; later than published, never earlier."
     ),
-    Setting("body_timeout", "10s", duration_to("60s"), "Deadline for a whole request body."),
+    Setting("body_timeout", "10s", duration_to("60s"), "Deadline for a whole request body.", unit="_ms"),
     Setting(
         "answer_timeout",
         "30s",
         duration_to("1h", shortest="500ms"),
         "A client that takes no byte of its answer for so long is cut off.",
+        unit="_ms",
     ),
     Setting(
         "workers", "1", integer(1, 256), "Processes that serve; more than one needs PETSTORE_VALKEY_URL."
     ),
-    Setting("worker_timeout", "30s", duration_to("1h", "2s"), "A worker that hangs for so long is replaced."),
     Setting(
-        "drain", "1s", pause_to("60s"), "At a stop: how long /readyz refuses before the listener closes."
+        "worker_timeout",
+        "30s",
+        duration_to("1h", "2s"),
+        "A worker that hangs for so long is replaced.",
+        unit="_ms",
+    ),
+    Setting(
+        "drain",
+        "1s",
+        pause_to("60s"),
+        "At a stop: how long /readyz refuses before the listener closes.",
+        unit="_ms",
     ),
     # Less than the ten seconds for which a writer is waited for (limiter/valkey/publisher.py).
-    Setting("database_timeout", "5s", duration_to("8s"), "PostgreSQL: how long a statement may take."),
+    Setting(
+        "database_timeout", "5s", duration_to("8s"), "PostgreSQL: how long a statement may take.", unit="_ms"
+    ),
     Setting("database_pool", "10", integer(1, 1_000), "PostgreSQL: connections of each process."),
     Setting("database_prepared", "on", switch, "PostgreSQL: off behind PgBouncer."),
     Setting("valkey_url", "", str, "Shared counters. Empty: this process counts for itself.", secret=True),
@@ -106,13 +131,17 @@ TABLE = (
     ),
     Setting("migrate", "auto", choice("auto", "on", "off"), "serve migrates; auto: a SQLite file only."),
     Setting("write_queue", "1024", integer(1, 1_000_000), "Writes that may wait; more are answered 503."),
-    Setting("busy_timeout", "5s", duration_to("1h"), "How long to wait for another process's write."),
-    Setting("key_rotation_overlap", "24h", parse_duration, "How long a rotated key goes on working."),
+    Setting(
+        "busy_timeout", "5s", duration_to("1h"), "How long to wait for another process's write.", unit="_ms"
+    ),
+    Setting(
+        "key_rotation_overlap", "24h", parse_duration, "How long a rotated key goes on working.", unit="_ms"
+    ),
 )
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The values in force, parsed; one field for each row of TABLE. Durations are in milliseconds."""
+    """The values in force, parsed; one field for each row of TABLE."""
 
     database_url: str
     migrate: str
@@ -131,20 +160,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cors_origins: tuple[str, ...]
     address_per_minute: int
     ban_minimum_rejections: int
-    ban_window: int
-    ban_grace: int
-    ban_durations: tuple[int, ...]
-    ban_forgiven_after: int
+    ban_window_ms: int
+    ban_grace_ms: int
+    ban_durations_ms: tuple[int, ...]
+    ban_forgiven_after_ms: int
     removal_date: datetime
-    body_timeout: int
-    answer_timeout: int
+    body_timeout_ms: int
+    answer_timeout_ms: int
     write_queue: int
-    busy_timeout: int
-    key_rotation_overlap: int
+    busy_timeout_ms: int
+    key_rotation_overlap_ms: int
     workers: int
-    worker_timeout: int
-    drain: int
-    database_timeout: int
+    worker_timeout_ms: int
+    drain_ms: int
+    database_timeout_ms: int
     database_pool: int
     database_prepared: bool
     valkey_url: str

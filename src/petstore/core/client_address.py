@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 Networks = tuple[IPv4Network | IPv6Network, ...]
 
-UNKNOWN = "unknown"
+UNKNOWN_CLIENT = "unknown"
 
 # As proxies write it: an address, IPv6 perhaps in brackets; after IPv4 and brackets perhaps a port.
 _HOP = re.compile(r"([0-9.]{7,15})(?::[0-9]{1,5})?|\[([^\]]{2,64})\](?::[0-9]{1,5})?|([^\[\]]{2,64})")
@@ -42,7 +42,7 @@ def client_address(peer: str, forwarded_for: str, trusted: Networks) -> str:
     """
     if not forwarded_for.strip() or not is_within(peer, trusted):
         return peer
-    address = UNKNOWN
+    address = UNKNOWN_CLIENT
     for hop in reversed([hop.strip() for hop in forwarded_for.split(",") if hop.strip()]):
         address = _read_hop(hop)
         if not is_within(address, trusted):
@@ -65,4 +65,4 @@ def is_host_of_ours(host: str, names: frozenset[str]) -> bool:
 def _read_hop(text: str) -> str:
     match = _HOP.fullmatch(text)
     address = match[match.lastindex or 0] if match is not None else ""
-    return address if parse_address(address) is not None else UNKNOWN
+    return address if parse_address(address) is not None else UNKNOWN_CLIENT

@@ -55,7 +55,7 @@ class ApiKey(msgspec.Struct, frozen=True):
         return "active"
 
 
-class Grant(msgspec.Struct, frozen=True, gc=False):
+class Caller(msgspec.Struct, frozen=True, gc=False):
     """What the gate needs to know about a key: one row of key and account joined.
 
     A ban that began at or before `pardoned_at_ms` was lifted by the operator.
@@ -166,8 +166,8 @@ class KeyRepository(Protocol):
     `reference` is an account's name or its id in digits. Methods that take one raise NotFound.
     """
 
-    async def find_grant(self, key_digest: bytes) -> Grant | None:
-        """The grant behind a key's digest, expired and revoked ones included."""
+    async def find_caller(self, key_digest: bytes) -> Caller | None:
+        """The caller behind a key's digest, expired and revoked ones included."""
         ...
 
     async def add_account(self, name: str, plan: Plan) -> Account:

@@ -23,7 +23,7 @@ class Versions(msgspec.Struct, frozen=True, gc=False):
     keyring: Version | None
 
 
-UNKNOWN = Versions(None, None)
+NO_VERSIONS = Versions(None, None)
 
 # Where counters are shared, nothing is kept for longer, whatever happens to the versions.
 LEASE_SECONDS = 5.0
@@ -38,7 +38,7 @@ class VersionSource(Protocol):
         """As of a moment after the call began. Raises StoreUnavailable."""
         ...
 
-    def fresh(self) -> Versions | None:
+    def try_current(self) -> Versions | None:
         """The same as `current` where nobody has to wait for it, else None. Raises StoreUnavailable."""
         ...
 
@@ -55,13 +55,13 @@ class NoVersions:
     """A VersionSource where nothing can be said: nothing that is kept is used."""
 
     async def current(self) -> Versions:
-        return UNKNOWN
+        return NO_VERSIONS
 
-    def fresh(self) -> Versions:
-        return UNKNOWN
+    def try_current(self) -> Versions:
+        return NO_VERSIONS
 
     def known(self) -> Versions:
-        return UNKNOWN
+        return NO_VERSIONS
 
 
 class Publisher(Protocol):
@@ -94,7 +94,7 @@ class NoPublisher:
         return nullcontext()
 
 
-class WaitingPublisher:
+class LeaseWaitPublisher:
     """For a command that can't tell anybody: it waits after each change, before it says that it is done."""
 
     def __init__(self, wait: Callable[[], Awaitable[None]]) -> None:

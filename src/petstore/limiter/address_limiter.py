@@ -10,7 +10,7 @@ from ipaddress import IPv6Address
 
 import msgspec
 
-from petstore.core.client_address import UNKNOWN, parse_address
+from petstore.core.client_address import UNKNOWN_CLIENT, parse_address
 from petstore.core.clock import Clock
 from petstore.core.limits.decision import AddressDecision, Window
 from petstore.core.limits.quota import SECOND_MS, ceil_seconds
@@ -25,7 +25,7 @@ def bucket_name(address: str) -> str:
     parsed = parse_address(address)
     if isinstance(parsed, IPv6Address):
         return f"{int(parsed) >> _IPV6_NETWORK_BITS:x}/64"
-    return str(parsed) if parsed is not None else UNKNOWN
+    return str(parsed) if parsed is not None else UNKNOWN_CLIENT
 
 
 class AddressBucket(msgspec.Struct):

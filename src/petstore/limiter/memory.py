@@ -1,7 +1,7 @@
 """The limiter of a single process: records in two dictionaries, decided by quota.py.
 
 No locks: every call is made on the event loop, and nothing suspends between reading a record and writing
-it. ops/journal.py saves them in the store, which also has the versions.
+it. ops/flusher.py saves them in the store, which also has the versions.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 
 from petstore.core.clock import Clock
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.quota import BanPolicy, LimiterState, decide, first_refusal
 from petstore.core.limits.usage import DAY_MS, MINUTE_MS, AccountWindows
@@ -31,27 +31,29 @@ class MemoryLimiter:
         self._changed_keys: set[int] = set()
         self._swept_day = clock.now_ms() // DAY_MS
 
-    async def take(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
-        return self._take(grant, kept_under, self._versions.fresh() or await self._versions.current())
+    async def take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
+        return self._take(
+            caller, cached_version, self._versions.try_current() or await self._versions.current()
+        )
 
-    def take_now(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
-        versions = self._versions.fresh()
-        return None if versions is None else self._take(grant, kept_under, versions)
+    def try_take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
+        versions = self._versions.try_current()
+        return None if versions is None else self._take(caller, cached_version, versions)
 
-    def _take(self, grant: Grant, kept_under: Version | None, versions: Versions) -> Decision | None:
-        if kept_under is not None and versions.keyring != kept_under:
+    def _take(self, caller: Caller, cached_version: Version | None, versions: Versions) -> Decision | None:
+        if cached_version is not None and versions.keyring != cached_version:
             return None
-        used = self._windows.get(grant.account_id)
+        used = self._windows.get(caller.account_id)
         if used is None:
-            used = self._windows[grant.account_id] = AccountWindows()
-        standing = self._standings.get(grant.key_id)
-        decision = decide(used, standing, grant, self._policy, self._now_ms(), versions)
+            used = self._windows[caller.account_id] = AccountWindows()
+        standing = self._standings.get(caller.key_id)
+        decision = decide(used, standing, caller, self._policy, self._now_ms(), versions)
         if decision.allowed:
-            self._changed_accounts.add(grant.account_id)
+            self._changed_accounts.add(caller.account_id)
         else:
             if standing is None:
-                self._standings[grant.key_id] = first_refusal(grant, decision)
-            self._changed_keys.add(grant.key_id)
+                self._standings[caller.key_id] = first_refusal(caller, decision)
+            self._changed_keys.add(caller.key_id)
         return decision
 
     def keyring_version(self) -> Version | None:

@@ -1,1 +1,1 @@
-"""What operators watch: health, metrics, logs, and the journal that keeps counters over a restart."""
+"""What operators watch: health, metrics, logs, and the flusher that keeps counters over a restart."""

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from petstore.core.client_address import UNKNOWN, Networks, client_address, parse_address
-from petstore.core.keys import Grant
+from petstore.core.client_address import UNKNOWN_CLIENT, Networks, client_address, parse_address
+from petstore.core.keys import Caller
 
 # Of X-Forwarded-For an entry keeps the end, where the proxies write; a request's head may be a hundred times
 # as long, and 100,000 entries may wait.
@@ -36,7 +36,7 @@ def known_method(method: str) -> str:
 class AccessEntry(msgspec.Struct, gc=False):
     """One answered request, as it is at hand; never the key.
 
-    `client` is the address and port of the peer, `grant` the key's also when it was refused, `cause` why.
+    `client` is the address and port of the peer, `caller` the key's also when it was refused, `cause` why.
     """
 
     at_ms: int
@@ -48,7 +48,7 @@ class AccessEntry(msgspec.Struct, gc=False):
     sent_bytes: int
     client: tuple[str, int] | None
     forwarded_for: bytes
-    grant: Grant | None
+    caller: Caller | None
     cause: str | None
     request_id: bytes | None
 
@@ -125,10 +125,10 @@ class AccessFormat:
         """The client behind trusted proxies, in one form for each address."""
         text = forwarded_for.decode("latin-1")
         if len(text) >= FORWARDED_MAX_BYTES:
-            text = UNKNOWN + "," + text.partition(",")[2]  # the first hop may have lost its beginning
+            text = UNKNOWN_CLIENT + "," + text.partition(",")[2]  # the first hop may have lost its beginning
         address = parse_address(client_address(peer, text, self._trusted))
         if address is None:
-            return UNKNOWN
+            return UNKNOWN_CLIENT
         if self._is_network:
             return str(ip_network((address.packed, 24 if address.version == 4 else 48), strict=False))
         return str(ip_address(address.packed))  # without the name of a zone, which is anybody's text
@@ -136,12 +136,12 @@ class AccessFormat:
 
 def _recurring(entry: AccessEntry) -> tuple[Any, ...]:
     """What many entries share, and what a line says of it is kept for."""
-    grant = entry.grant
+    caller = entry.caller
     return (
-        entry.client[0] if entry.client else UNKNOWN,
+        entry.client[0] if entry.client else UNKNOWN_CLIENT,
         entry.forwarded_for,
-        None if grant is None else grant.account_id,
-        None if grant is None else grant.key_id,
+        None if caller is None else caller.account_id,
+        None if caller is None else caller.key_id,
         entry.operation,
         entry.method,
         entry.path,

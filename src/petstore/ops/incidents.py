@@ -9,7 +9,7 @@ import msgspec
 import structlog
 
 from petstore.core.clock import Clock
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import AnyDecision
 
 _LINE_EVERY_SECONDS = 1.0
@@ -43,16 +43,16 @@ class Incidents:
         self._failures: dict[str, _Failures] = {}
         self.bans: dict[int, _Ban] = {}  # by key; asked for every answer whether there are any
 
-    def ban_began(self, grant: Grant, decision: AnyDecision) -> None:
+    def ban_began(self, caller: Caller, decision: AnyDecision) -> None:
         until_ms = decision.binding.reset_at * 1_000
-        self.bans[grant.key_id] = _Ban(grant.account_id, until_ms)
+        self.bans[caller.key_id] = _Ban(caller.account_id, until_ms)
         seconds = round((until_ms - decision.now_ms) / 1_000)
-        _log.warning("ban began", account=grant.account_id, key=grant.key_id, seconds=seconds)
+        _log.warning("ban began", account=caller.account_id, key=caller.key_id, seconds=seconds)
 
-    def answered(self, grant: Grant, decision: AnyDecision) -> None:
+    def answered(self, caller: Caller, decision: AnyDecision) -> None:
         """A key that is not banned any more before the time was pardoned."""
-        if not decision.banned and (ban := self.bans.get(grant.key_id)) is not None:
-            self._ban_ended(grant.key_id, ban, "time" if ban.until_ms <= decision.now_ms else "pardon")
+        if not decision.banned and (ban := self.bans.get(caller.key_id)) is not None:
+            self._ban_ended(caller.key_id, ban, "time" if ban.until_ms <= decision.now_ms else "pardon")
 
     def store_failed(self, reason: str, request_id: str, operation: str) -> None:
         """A request was answered 503: told at once, and then once a second with the number left out."""

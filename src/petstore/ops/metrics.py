@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from petstore.ops.counts import COMMIT_BOUNDS, LATENCY_BOUNDS, ROUND_TRIP_BOUNDS, Counts, Histogram, Levels
 from petstore.ops.exposition import families, program
-from petstore.ops.sharing import Numbers, SharedCounts
+from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory
 
 _log = structlog.get_logger("petstore.metrics")
 
@@ -26,7 +26,7 @@ class Metrics(Collector):
     `commit` is what this program was built from.
     """
 
-    def __init__(self, shared: SharedCounts | None = None, commit: str = "unknown") -> None:
+    def __init__(self, shared: WorkerMetricsDirectory | None = None, commit: str = "unknown") -> None:
         self._shared = shared
         self._commit = commit
         self._counts = Counts()
@@ -114,7 +114,7 @@ class Metrics(Collector):
             _log.warning("counts of other workers not read", reason=str(error))
             return own
 
-    def _leave(self, shared: SharedCounts, own: Numbers) -> None:
+    def _leave(self, shared: WorkerMetricsDirectory, own: Numbers) -> None:
         try:
             shared.write(own)
         except OSError as error:

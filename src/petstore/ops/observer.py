@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import structlog
 
 from petstore.core.clock import Clock
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import AnyDecision
 from petstore.ops.access_log import FORWARDED_MAX_BYTES, AccessEntry, known_method
 from petstore.ops.counts import LATENCY_BOUNDS, Histogram
@@ -30,7 +30,7 @@ class Answered(Protocol):
     method: str
     values: dict[bytes, bytes]
     request_id: bytes
-    grant: Grant | None
+    caller: Caller | None
     cause: str | None
 
 
@@ -70,8 +70,8 @@ class ApiObserver:
         latencies.total += seconds
         if status in {429, 401}:
             self._count_refusal(request, status, decision)
-        if self._incidents.bans and request.grant is not None and request.cause is None:
-            self._incidents.answered(request.grant, decision)
+        if self._incidents.bans and request.caller is not None and request.cause is None:
+            self._incidents.answered(request.caller, decision)
         if self._access_log is not None:
             client, forwarded_for = None, b""
             if self._logs_addresses:
@@ -88,7 +88,7 @@ class ApiObserver:
                     len(body),
                     client,
                     forwarded_for,
-                    request.grant,
+                    request.caller,
                     request.cause,
                     request.request_id,
                 )
@@ -100,8 +100,8 @@ class ApiObserver:
         else:
             window = "ban" if decision.banned else decision.binding.name
             self._metrics.refused(window, ban_began=decision.ban_began)
-            if decision.ban_began and request.grant is not None:
-                self._incidents.ban_began(request.grant, decision)
+            if decision.ban_began and request.caller is not None:
+                self._incidents.ban_began(request.caller, decision)
 
     def failed(self, request: Answered, operation: str, error: Exception, *, expected: bool) -> None:
         request_id = request.request_id.decode("ascii")

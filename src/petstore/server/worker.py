@@ -100,10 +100,10 @@ class _Worker:
     ) -> None:
         self._application = application
         self._server = server
-        self._pause_seconds = settings.drain / 1_000
-        self._finish_seconds = settings.body_timeout / 1_000 + _SETTLE_SECONDS
+        self._pause_seconds = settings.drain_ms / 1_000
+        self._finish_seconds = settings.body_timeout_ms / 1_000 + _SETTLE_SECONDS
         self._connections = Connections(
-            server.listener, settings.answer_timeout / 1_000, SystemClock().monotonic
+            server.listener, settings.answer_timeout_ms / 1_000, SystemClock().monotonic
         )
         self._report = report
         self._is_replaced = True

@@ -12,14 +12,14 @@ import msgspec
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError
 from petstore.core.keys import KeyRepository
-from petstore.core.limits.quota import Ledger, SharedLedger
+from petstore.core.limits.quota import CounterStore, MergingCounterStore
 from petstore.core.limits.usage import UsageRepository
 from petstore.core.pets import PetRepository
 from petstore.core.versions import Publisher, VersionSource
 from petstore.storage.observer import StoreLoad, StoreObserver
 
 if TYPE_CHECKING:
-    from petstore.storage.postgres.connection import Tuning
+    from petstore.storage.postgres.connection import PostgresOptions
 
 
 class StoreOptions(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class Store(Protocol):
     versions: VersionSource
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> CounterStore:
         """Where counters survive a restart."""
         ...
 
@@ -77,7 +77,7 @@ class SharedStore(Store, Protocol):
     """A store that several processes may serve from at once."""
 
     @property
-    def ledger(self) -> SharedLedger:
+    def ledger(self) -> MergingCounterStore:
         """Where counters survive a restart, whoever of them wrote."""
         ...
 
@@ -142,11 +142,11 @@ def open_shared_storage(
     return PostgresStore(url, clock, tuning(options), publisher, observer)
 
 
-def tuning(options: StoreOptions) -> Tuning:
+def tuning(options: StoreOptions) -> PostgresOptions:
     """The options as the store of a server takes them."""
-    from petstore.storage.postgres.connection import Tuning
+    from petstore.storage.postgres.connection import PostgresOptions
 
-    return Tuning(
+    return PostgresOptions(
         timeout_ms=options.database_timeout_ms,
         connections=options.database_pool,
         waiting=options.write_queue,

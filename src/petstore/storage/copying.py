@@ -10,7 +10,7 @@ import msgspec
 
 from petstore.core.errors import StoreUnavailable
 from petstore.storage.postgres import copying as postgres
-from petstore.storage.postgres.connection import Tuning
+from petstore.storage.postgres.connection import PostgresOptions
 from petstore.storage.sqlite import copying as sqlite
 
 _PROGRESS_EVERY = 1_000
@@ -118,7 +118,7 @@ def count_rows(source: sqlite.Source) -> int:
 
 
 async def copy(
-    source: sqlite.Source, url: str, tuning: Tuning, progress: Callable[[int], None]
+    source: sqlite.Source, url: str, tuning: PostgresOptions, progress: Callable[[int], None]
 ) -> list[CopiedTable]:
     """Copy everything and read it back, in one transaction of the target.
 

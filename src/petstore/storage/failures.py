@@ -5,7 +5,7 @@ from __future__ import annotations
 from petstore.core.errors import StoreUnavailable
 
 NOTHING_STORED = "; nothing was stored"
-UNKNOWN = (
+OUTCOME_UNKNOWN = (
     "; whether this write was kept is unknown."
     " Look before repeating it, or retry with the same Idempotency-Key"
 )
@@ -15,7 +15,7 @@ def failure(
     cause: str, outcome: str = "", kind: type[StoreUnavailable] = StoreUnavailable
 ) -> StoreUnavailable:
     """`outcome` goes on with the sentence: what became of the write, or nothing for a read."""
-    advice = "" if outcome == UNKNOWN else " Try again shortly."
+    advice = "" if outcome == OUTCOME_UNKNOWN else " Try again shortly."
     return kind(
         f"The store failed: {cause}{outcome}.",
         public=f"The service can't use its store at the moment{outcome}.{advice}",

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from petstore.config import Settings
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, Conflict, StoreUnavailable
-from petstore.core.versions import LEASE_SECONDS, Publisher, WaitingPublisher
+from petstore.core.versions import LEASE_SECONDS, LeaseWaitPublisher, Publisher
 from petstore.storage.backend import (
     SharedStore,
     Store,
@@ -32,7 +32,7 @@ from petstore.storage.sqlite.upkeep import Restored
 if TYPE_CHECKING:
     from petstore.limiter.valkey.inspection import CountersReport
     from petstore.storage.copying import CopiedTable
-    from petstore.storage.postgres.connection import Tuning
+    from petstore.storage.postgres.connection import PostgresOptions
 
 __all__ = ["CheckReport", "Restored", "SharedStore", "Store", "open_shared_store", "open_store"]
 
@@ -63,14 +63,14 @@ def open_shared_store(
 def _options(settings: Settings) -> StoreOptions:
     return StoreOptions(
         write_queue=settings.write_queue,
-        busy_timeout_ms=settings.busy_timeout,
-        database_timeout_ms=settings.database_timeout,
+        busy_timeout_ms=settings.busy_timeout_ms,
+        database_timeout_ms=settings.database_timeout_ms,
         database_pool=settings.database_pool,
         database_prepared=settings.database_prepared,
     )
 
 
-def server_tuning(settings: Settings) -> Tuning:
+def server_tuning(settings: Settings) -> PostgresOptions:
     """How to speak to the server of the settings."""
     return tuning(_options(settings))
 
@@ -137,7 +137,7 @@ def has_database(settings: Settings) -> bool:
         from petstore.storage.postgres import schema as postgres
 
         return postgres.read_database(settings.database_url, server_tuning(settings)).version > 0
-    return sqlite.read_file(str(database_path(settings)), settings.busy_timeout).version > 0
+    return sqlite.read_file(str(database_path(settings)), settings.busy_timeout_ms).version > 0
 
 
 def copy_database(
@@ -161,7 +161,7 @@ def copy_database(
     from petstore.storage import copying
     from petstore.storage.sqlite import copying as source_copying
 
-    with source_copying.opened(sqlite_path(source), settings.busy_timeout) as opened:
+    with source_copying.opened(sqlite_path(source), settings.busy_timeout_ms) as opened:
         expect(2 * copying.count_rows(opened))
         return asyncio.run(copying.copy(opened, target, server_tuning(settings), progress))
 
@@ -211,7 +211,7 @@ def _open_untold(settings: Settings, clock: Clock, wait: Callable[[str], Awaitab
         if needed:
             await wait("The replicas share a Valkey, and PETSTORE_VALKEY_URL is not set here")
 
-    store = open_shared_store(settings, clock, publisher=WaitingPublisher(wait_where_needed))
+    store = open_shared_store(settings, clock, publisher=LeaseWaitPublisher(wait_where_needed))
     return store
 
 
@@ -230,7 +230,7 @@ def check_database(settings: Settings) -> CheckReport:
         from petstore.storage.postgres.upkeep import check
 
         return check(settings.database_url, server_tuning(settings))
-    return upkeep.check(str(database_path(settings)), settings.busy_timeout)
+    return upkeep.check(str(database_path(settings)), settings.busy_timeout_ms)
 
 
 def keep_reserve(settings: Settings) -> None:
@@ -251,7 +251,7 @@ def give_up_reserve(settings: Settings) -> bool:
 
 def back_up_database(settings: Settings, target: Path) -> CheckReport:
     """Copy the database, in use or not, to a file that does not exist yet. Raises Conflict when it does."""
-    return upkeep.backup(str(database_path(settings)), str(target), settings.busy_timeout)
+    return upkeep.backup(str(database_path(settings)), str(target), settings.busy_timeout_ms)
 
 
 def backup_mark(settings: Settings) -> Path:
@@ -268,4 +268,4 @@ def note_backup(settings: Settings) -> None:
 
 def restore_database(settings: Settings, source: Path, clock: Clock) -> Restored:
     """Put a backup in the database's place. Raises Conflict while a server runs or when it is damaged."""
-    return upkeep.restore(str(database_path(settings)), str(source), clock, settings.busy_timeout)
+    return upkeep.restore(str(database_path(settings)), str(source), clock, settings.busy_timeout_ms)

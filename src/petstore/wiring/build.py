@@ -6,7 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-UNKNOWN = "unknown"
+UNKNOWN_COMMIT = "unknown"
 # `git archive` writes the commit into it (.gitattributes), and so does deploy/Dockerfile.
 _NOTE = Path(__file__).parents[1] / "commit.txt"
 _CHECKOUT = Path(__file__).parents[3]
@@ -19,7 +19,7 @@ def commit() -> str:
     try:
         return _hash(_NOTE.read_text(encoding="ascii")) or of_checkout(_CHECKOUT)
     except (OSError, ValueError):
-        return UNKNOWN
+        return UNKNOWN_COMMIT
 
 
 def of_checkout(root: Path) -> str:
@@ -31,19 +31,19 @@ def of_checkout(root: Path) -> str:
     if git.is_file():  # of a worktree or a submodule: it names the real one
         git = root / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
     if not git.is_dir():
-        return UNKNOWN
+        return UNKNOWN_COMMIT
     head = (git / "HEAD").read_text(encoding="utf-8")
     if not head.startswith("ref:"):
-        return _hash(head) or UNKNOWN
+        return _hash(head) or UNKNOWN_COMMIT
     reference = head.removeprefix("ref:").strip()
     common = git / (git / "commondir").read_text().strip() if (git / "commondir").exists() else git
     for place in (git, common):
         if (place / reference).is_file():
-            return _hash((place / reference).read_text(encoding="ascii")) or UNKNOWN
+            return _hash((place / reference).read_text(encoding="ascii")) or UNKNOWN_COMMIT
     for line in (common / "packed-refs").read_text(encoding="utf-8").splitlines():
         if line.endswith(f" {reference}"):
-            return _hash(line.partition(" ")[0]) or UNKNOWN
-    return UNKNOWN
+            return _hash(line.partition(" ")[0]) or UNKNOWN_COMMIT
+    return UNKNOWN_COMMIT
 
 
 def _hash(text: str) -> str:

@@ -21,10 +21,10 @@ def ban_policy(settings: Settings) -> BanPolicy:
     """The ban rule of the settings."""
     return BanPolicy(
         settings.ban_minimum_rejections,
-        settings.ban_window,
-        settings.ban_grace,
-        settings.ban_durations,
-        settings.ban_forgiven_after,
+        settings.ban_window_ms,
+        settings.ban_grace_ms,
+        settings.ban_durations_ms,
+        settings.ban_forgiven_after_ms,
     )
 
 

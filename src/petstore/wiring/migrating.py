@@ -42,7 +42,7 @@ def migrate(settings: Settings, clock: Clock, observer: MigrationObserver, *, se
         postgres.migrate(settings.database_url, server_tuning(settings), observer.applied)
         return
     path = str(database_path(settings))
-    sqlite_migrating.migrate(path, settings.busy_timeout, clock, observer, serving=serving)
+    sqlite_migrating.migrate(path, settings.busy_timeout_ms, clock, observer, serving=serving)
 
 
 def migrate_for_serving(settings: Settings, clock: Clock, observer: MigrationObserver) -> None:
@@ -59,5 +59,5 @@ def _read(settings: Settings) -> tuple[tuple[Migration, ...], Schema]:
 
         schema = postgres.read_database(settings.database_url, server_tuning(settings))
         return migrations.load(postgres.MIGRATIONS_PACKAGE), schema
-    schema = sqlite.read_file(str(database_path(settings)), settings.busy_timeout)
+    schema = sqlite.read_file(str(database_path(settings)), settings.busy_timeout_ms)
     return migrations.load(sqlite.MIGRATIONS_PACKAGE), schema

@@ -41,14 +41,14 @@ from petstore.ops.access_log import AccessFormat
 from petstore.ops.counts import Counts, Levels
 from petstore.ops.disk import database_metrics
 from petstore.ops.endpoints import Endpoints
+from petstore.ops.flusher import CounterFlusher
 from petstore.ops.incidents import Incidents
-from petstore.ops.journal import Journal
 from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
 from petstore.ops.observer import ApiObserver, LimiterWatch, Site, SiteWatch
 from petstore.ops.process import Connections, ProcessUse
-from petstore.ops.sharing import SharedCounts
 from petstore.ops.supervision import supervision_metrics
+from petstore.ops.worker_metrics import WorkerMetricsDirectory
 from petstore.site.pages import Pages
 from petstore.storage.backend import Store
 from petstore.wiring import build as build_info
@@ -67,18 +67,18 @@ class Service:
         counting: Counting,
         api: ApiApp,
         site: Site,
-        journal: Journal,
+        flusher: CounterFlusher,
         endpoints: Endpoints,
         log_writer: LogWriter,
     ) -> None:
         self.store = counting.store
         self.api = api
         self.site = site
-        self.journal = journal
+        self.flusher = flusher
         self._endpoints = endpoints
         self._counting = counting
         self._log_writer = log_writer
-        self._saving = asyncio.create_task(journal.run())
+        self._saving = asyncio.create_task(flusher.run())
 
     def begin_drain(self) -> None:
         """Say at /readyz that traffic should go elsewhere."""
@@ -87,10 +87,10 @@ class Service:
     async def stop(self) -> None:
         """Write what is counted, carry out what was accepted, close everything."""
         self.begin_drain()
-        self.journal.stop()
+        self.flusher.stop()
         await self._saving
         try:
-            await self.journal.save()
+            await self.flusher.save()
         except StoreUnavailable as error:
             _log.error("the last counters could not be saved", reason=error.message)
         await self._counting.close()
@@ -111,10 +111,12 @@ def openapi_document(settings: Settings) -> OpenApiDocument:
     return OpenApiDocument(servers)
 
 
-def _build_endpoints(settings: Settings, store: Store, journal: Journal, metrics: Metrics) -> Endpoints:
+def _build_endpoints(
+    settings: Settings, store: Store, flusher: CounterFlusher, metrics: Metrics
+) -> Endpoints:
     return Endpoints(
         probe=store.probe,
-        trouble=lambda: journal.trouble,
+        trouble=lambda: flusher.trouble,
         metrics=metrics,
         networks=settings.ops_networks,
         hosts=settings.own_hosts,
@@ -144,7 +146,7 @@ def _build_api(
         clock=clock,
         deprecation=Deprecation(int(settings.removal_date.timestamp()), base, documentation),
         reference_base=base,
-        body_timeout_seconds=settings.body_timeout / 1_000,
+        body_timeout_seconds=settings.body_timeout_ms / 1_000,
     )
     gate = Gate(
         keys=store.keys,
@@ -214,7 +216,7 @@ def _measure(
     clock: Clock,
     metrics: Metrics,
     store: Store,
-    journal: Journal,
+    flusher: CounterFlusher,
     log_writer: LogWriter,
 ) -> None:
     """Let metrics show what the parts know of themselves; before anybody is connected."""
@@ -225,7 +227,7 @@ def _measure(
         levels.writes_waiting = load.writes_waiting
         levels.pool_in_use, levels.pool_waiting = load.pool_in_use, load.pool_waiting
         levels.connections = connections.count()
-        levels.counters_saved_at = journal.saved_ms / 1_000
+        levels.counters_saved_at = flusher.saved_ms / 1_000
         counts.lines_dropped = log_writer.dropped
 
     metrics.read_from(read)
@@ -250,7 +252,7 @@ async def build(
         settings.log_level, settings.log_format, access=access, journal_stream=stream, worker=worker
     )
     try:
-        shared = SharedCounts(counts_directory, os.getpid()) if counts_directory else None
+        shared = WorkerMetricsDirectory(counts_directory, os.getpid()) if counts_directory else None
         metrics = Metrics(shared, build_info.commit())
         metrics.show(supervision_metrics(counts_directory))
         return await _join(settings, clock or SystemClock(), log_writer, metrics)
@@ -266,7 +268,7 @@ async def _join(settings: Settings, clock: Clock, log_writer: LogWriter, metrics
     access_log = log_writer if settings.access_log else None
     incidents = Incidents(clock)
     observer = ApiObserver(metrics, incidents, access_log, logs_addresses=settings.log_address != "off")
-    journal = Journal(
+    flusher = CounterFlusher(
         limiter=limiter,
         meter=meter,
         save=counting.save,
@@ -276,8 +278,8 @@ async def _join(settings: Settings, clock: Clock, log_writer: LogWriter, metrics
         clock=clock,
     )
     api = _build_api(settings, clock, store, limiter, meter, observer, metrics)
-    _measure(settings, clock, metrics, store, journal, log_writer)
-    endpoints = _build_endpoints(settings, store, journal, metrics)
+    _measure(settings, clock, metrics, store, flusher, log_writer)
+    endpoints = _build_endpoints(settings, store, flusher, metrics)
     return Service(
         counting=counting,
         api=api,
@@ -288,7 +290,7 @@ async def _join(settings: Settings, clock: Clock, log_writer: LogWriter, metrics
             access_log,
             unwatched={route.path for route in endpoints.routes()},
         ),
-        journal=journal,
+        flusher=flusher,
         endpoints=endpoints,
         log_writer=log_writer,
     )

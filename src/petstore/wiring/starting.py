@@ -73,7 +73,7 @@ def warnings_before_start(settings: Settings, clock: Clock) -> list[str]:
             f"{path} has {names} names, since there are hard links to it. Remove the others:"
             " SQLite's log goes by the name, and a command that uses another one damages the database."
         )
-    newest_ms = upkeep.newest_ms(path, settings.busy_timeout)
+    newest_ms = upkeep.newest_ms(path, settings.busy_timeout_ms)
     if clock.now_ms() < newest_ms - _CLOCK_TOLERANCE_MS:
         found.append(
             f"The clock says {_text(clock.now_ms())}, and {path} has a record of {_text(newest_ms)}."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from petstore.core.keys import Grant
-from petstore.core.limits.quota import BanPolicy, KeyStanding, LimiterState
+from petstore.core.keys import Caller
+from petstore.core.limits.quota import BanPolicy, BanState, LimiterState
 from petstore.core.limits.usage import AccountWindows
 from petstore.core.versions import Versions
 from petstore.limiter import address_limiter
@@ -14,7 +14,7 @@ from petstore.limiter.memory import MemoryLimiter
 from tests.support.clock import ManualClock
 from tests.support.versions import SteeredVersions
 
-FREE = Grant(1, 1, 60, 1_000)
+FREE = Caller(1, 1, 60, 1_000)
 
 
 class TestDrain:
@@ -47,7 +47,7 @@ class TestForgetting:
     async def test_records_are_forgotten_once_they_cannot_matter(self, clock: ManualClock) -> None:
         """A window after its day, a standing a day after it would have been forgiven; not before."""
         windows = {1: AccountWindows(clock.now_ms(), 5, clock.now_ms() // 86_400_000, 5)}
-        standings = {1: KeyStanding(level=1, banned_until_ms=clock.now_ms())}
+        standings = {1: BanState(level=1, banned_until_ms=clock.now_ms())}
         limiter = MemoryLimiter(clock, BanPolicy(), SteeredVersions(), LimiterState(windows, standings))
         limiter.drain()
         assert (list(windows), list(standings)) == ([1], [1])
@@ -125,9 +125,9 @@ class TestAddresses:
 
 
 class TestVersions:
-    """A decision brings the versions of its moment; a grant that was kept passes only while they stand."""
+    """A decision brings the versions of its moment; a caller that was kept passes only while they stand."""
 
-    async def test_a_grant_kept_under_another_keyring_takes_nothing(self, clock: ManualClock) -> None:
+    async def test_a_caller_kept_under_another_keyring_takes_nothing(self, clock: ManualClock) -> None:
         """None comes back, for a moved version and for an unknown one; the caller calls again."""
         versions = SteeredVersions()
         limiter = MemoryLimiter(clock, BanPolicy(), versions)
@@ -144,10 +144,10 @@ class TestVersions:
         """Admitted, refused, banned."""
         versions = SteeredVersions()
         limiter = MemoryLimiter(clock, BanPolicy(minimum_rejections=1, grace_ms=0), versions)
-        grant = Grant(1, 1, 1, 10)
+        caller = Caller(1, 1, 1, 10)
         for milliseconds in (0, 0, 1, 1, 1):
             clock.ms += milliseconds
-            decision = await limiter.take(grant)
+            decision = await limiter.take(caller)
             assert decision is not None
             assert decision.versions is versions.now
         assert decision.banned

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from petstore.core.errors import StoreUnavailable
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import BanPolicy, KeyStanding, LimiterState
+from petstore.core.limits.quota import BanPolicy, BanState, LimiterState
 from petstore.core.limits.usage import AccountWindows, UsageChanges, UsageMeter
 from petstore.limiter.valkey import recovery
 from petstore.limiter.valkey.scripts import EPOCH, HISTORY
-from petstore.ops.journal import Journal
+from petstore.ops.flusher import CounterFlusher
 from tests.support.clock import ManualClock
 from tests.support.oldset import Report, play
 from tests.support.proxy import Proxy, open_proxy
@@ -29,10 +29,10 @@ from tests.support.shared import Replica, Replicas
 from tests.support.valkey import Client, ValkeyServer
 from tests.support.waiting import until, wait_for
 
-GRANT = Grant(1, 1, 500, 500)
+CALLER = Caller(1, 1, 500, 500)
 BUSY = BanPolicy(minimum_rejections=2, grace_ms=0)
-ONE_A_MINUTE = Grant(1, 1, 1, 1_000)
-ANOTHER = Grant(9, 9, 100, 1_000)
+ONE_A_MINUTE = Caller(1, 1, 1, 1_000)
+ANOTHER = Caller(9, 9, 100, 1_000)
 DAY_MS = 86_400_000
 
 
@@ -52,12 +52,12 @@ async def replicas(server: ValkeyServer, clock: ManualClock) -> AsyncIterator[Re
 
 async def admitted(replica: Replica, times: int) -> int:
     """How many of so many simultaneous requests pass."""
-    decisions = await asyncio.gather(*(replica.take(GRANT) for _ in range(times)))
+    decisions = await asyncio.gather(*(replica.take(CALLER) for _ in range(times)))
     return sum(decision.allowed for decision in decisions)
 
 
 async def flush(replicas: Replicas, replica: Replica) -> None:
-    """What the journal does about once a second."""
+    """What the flusher does about once a second."""
     await replicas.ledger.merge(replica.limiter.drain(), UsageChanges())
 
 
@@ -108,7 +108,7 @@ class TestASnapshot:
     async def test_what_the_ledger_has_refused_so_far_is_known_too(
         self, server: ValkeyServer, replicas: Replicas, clock: ManualClock
     ) -> None:
-        """Its disk is full for many rounds of the journal; and once it takes all of them, that stands."""
+        """Its disk is full for many rounds of the flusher; and once it takes all of them, that stands."""
         replica = await replicas.open()
         full = True
 
@@ -120,7 +120,7 @@ class TestASnapshot:
         async def nothing(*_: object) -> None:
             pass
 
-        journal = Journal(
+        flusher = CounterFlusher(
             limiter=replica.limiter,
             meter=UsageMeter(),
             save=save,
@@ -132,11 +132,11 @@ class TestASnapshot:
         assert await admitted(replica, 400) == 400
         for _ in range(3):
             with pytest.raises(StoreUnavailable):
-                await journal.save()
+                await flusher.save()
         server.client("FLUSHALL")
         assert await admitted(replica, 500) == 100
         full = False
-        await journal.save()
+        await flusher.save()
         server.client("FLUSHALL")
         assert await admitted(await replicas.open(), 100) == 0
 
@@ -171,7 +171,7 @@ class TestASnapshot:
     ) -> None:
         """The snapshot has it and the ledger an older one: the later of both stands, whole."""
         replica = await replicas.open(policy=BUSY)
-        older = KeyStanding(level=1, banned_from_ms=1_000, banned_until_ms=61_000)
+        older = BanState(level=1, banned_from_ms=1_000, banned_until_ms=61_000)
         await replicas.ledger.merge(LimiterState({}, {1: older}), UsageChanges())
         banned = await ban(replica)
         server.client("SAVE")
@@ -187,13 +187,13 @@ class TestASnapshot:
         replica = await replicas.open()
         await admitted(replica, 20)
         server.client("SAVE")
-        day = (await replica.take(GRANT)).now_ms // DAY_MS
+        day = (await replica.take(CALLER)).now_ms // DAY_MS
         replica.limiter.drain()
         replica.limiter.saved()  # so that it forgets what it saw
         ledgers = AccountWindows(1_000, 400, day, 77)
         await replicas.ledger.merge(LimiterState({1: ledgers}), UsageChanges())
         await restart(server, replica)
-        decision = await replica.take(GRANT)
+        decision = await replica.take(CALLER)
         assert [window.remaining for window in decision.windows] == [500 - 21, 500 - 78]
 
 
@@ -217,7 +217,7 @@ class TestTheStart:
         replicas = Replicas(server.url, clock, steered=False)
         try:
             replica = await replicas.open()
-            assert (await replica.take(GRANT)).allowed
+            assert (await replica.take(CALLER)).allowed
             assert (replica.watch.snapshots_only, replica.watch.reasons) == (told, [])
         finally:
             await replicas.close()
@@ -238,7 +238,7 @@ class TestACompleteLog:
             assert await admitted(one, 300) == 300
             asked = replicas.ledger.recalls
             await restart(server, one, other)
-            left = [(await replica.take(GRANT)).windows[0].remaining for replica in (other, one, other)]
+            left = [(await replica.take(CALLER)).windows[0].remaining for replica in (other, one, other)]
             assert left == [199, 198, 197]
             assert replicas.ledger.recalls == asked + 1
         finally:
@@ -314,7 +314,7 @@ class TestManyAccounts:
         """So a restart of Valkey does not fill the database's pool, which other requests need."""
         ledger, asking, most = replicas.ledger.recall, 0, 0
 
-        async def slow(*arguments: int) -> tuple[AccountWindows | None, KeyStanding | None]:
+        async def slow(*arguments: int) -> tuple[AccountWindows | None, BanState | None]:
             nonlocal asking, most
             asking += 1
             most = max(most, asking)
@@ -326,8 +326,8 @@ class TestManyAccounts:
         replicas.ledger.recall = slow  # type: ignore[method-assign]
         replica = await replicas.open()
         for round_ in (1, 2):
-            grants = [Grant(number, number, 10, 10) for number in range(1, 301)]
-            decisions = await asyncio.gather(*(replica.take(grant) for grant in grants))
+            callers = [Caller(number, number, 10, 10) for number in range(1, 301)]
+            decisions = await asyncio.gather(*(replica.take(caller) for caller in callers))
             assert {decision.windows[0].remaining for decision in decisions} == {10 - round_}
             server.client("FLUSHALL")
         assert 1 < most <= 16
@@ -340,13 +340,13 @@ class TestManyAccounts:
         monkeypatch.setattr(recovery, "_WAIT_SECONDS", 0.2)
         never = asyncio.Event()
 
-        async def hang(*_: int) -> tuple[AccountWindows | None, KeyStanding | None]:
+        async def hang(*_: int) -> tuple[AccountWindows | None, BanState | None]:
             await never.wait()
             raise StoreUnavailable("no answer")
 
         replicas.ledger.recall = hang  # type: ignore[method-assign]
         replica = await replicas.open()
-        tasks = [asyncio.create_task(replica.take(Grant(n, n, 10, 10))) for n in range(1, 101)]
+        tasks = [asyncio.create_task(replica.take(Caller(n, n, 10, 10))) for n in range(1, 101)]
         await until(lambda: sum(task.done() for task in tasks) >= 84)
         never.set()
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
@@ -407,7 +407,7 @@ class TestTheEpoch:
         """However many processes come and go: nothing is asked twice, and nobody is alarmed."""
         for _ in range(3):
             replica = await replicas.open()
-            await replica.take(GRANT)
+            await replica.take(CALLER)
             assert replica.watch.data_sets == []
         assert replicas.ledger.recalls == 1
 
@@ -428,8 +428,8 @@ class TestTheEpoch:
         asked = replicas.ledger.recalls
         server.client("DEL", *lost)
         other = await replicas.open()
-        assert (await other.take(GRANT)).windows[0].remaining == 399
-        assert (await replica.take(GRANT)).windows[0].remaining == 398
+        assert (await other.take(CALLER)).windows[0].remaining == 399
+        assert (await replica.take(CALLER)).windows[0].remaining == 398
         assert replicas.ledger.recalls == asked + 1
 
     async def test_a_server_that_may_not_say_is_doubted_at_each_connection(
@@ -455,14 +455,14 @@ class TestTheEpoch:
         replica = await replicas.open()
         ledger, asked, go_on = replicas.ledger.recall, asyncio.Event(), asyncio.Event()
 
-        async def slow(*arguments: int) -> tuple[AccountWindows | None, KeyStanding | None]:
+        async def slow(*arguments: int) -> tuple[AccountWindows | None, BanState | None]:
             told = await ledger(*arguments)
             asked.set()
             await go_on.wait()
             return told
 
         replicas.ledger.recall = slow  # type: ignore[method-assign]
-        waiting = asyncio.create_task(replica.take(GRANT))
+        waiting = asyncio.create_task(replica.take(CALLER))
         await asked.wait()
         used = AccountWindows(0, 0, (await _now_ms(server)) // DAY_MS, 500)
         await replicas.ledger.merge(LimiterState({1: used}), UsageChanges())

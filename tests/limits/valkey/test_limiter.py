@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import BanPolicy, KeyStanding, LimiterState, decide
+from petstore.core.limits.quota import BanPolicy, BanState, LimiterState, decide
 from petstore.core.limits.usage import AccountWindows, UsageChanges
 from petstore.limiter.memory import MemoryLimiter
 from tests.support.clock import ManualClock
@@ -30,7 +30,7 @@ from tests.support.shared import Replica, Replicas
 from tests.support.valkey import Client, emptied_url
 from tests.support.versions import SteeredVersions
 
-FREE = Grant(1, 1, 60, 1_000)
+FREE = Caller(1, 1, 60, 1_000)
 BUSY = BanPolicy(minimum_rejections=2, grace_ms=0)
 
 
@@ -52,9 +52,9 @@ def left(decision: Decision) -> list[int]:
     return [window.remaining for window in decision.windows]
 
 
-async def ban(replica: Replica, clock: ManualClock, grant: Grant) -> Decision:
+async def ban(replica: Replica, clock: ManualClock, caller: Caller) -> Decision:
     """Go on after the last request until the ban."""
-    while not (decision := await replica.take(grant)).banned:
+    while not (decision := await replica.take(caller)).banned:
         clock.ms += 1
     return decision
 
@@ -69,7 +69,7 @@ def test_three_limiters_decide_alike(events: list[Event]) -> None:
     async def run() -> None:
         clock, model = ManualClock(), Model(POLICY)
         windows: dict[int, AccountWindows] = {}
-        standings: dict[int, KeyStanding] = {}
+        standings: dict[int, BanState] = {}
         memory = MemoryLimiter(clock, POLICY, SteeredVersions())
         replicas = Replicas(emptied_url(), clock, steered=True)
         valkey = await replicas.open(policy=POLICY)
@@ -77,16 +77,16 @@ def test_three_limiters_decide_alike(events: list[Event]) -> None:
             for event in events:
                 match event:
                     case Take(key, times):
-                        grant = model.grant(key)
+                        caller = model.caller(key)
                         for _ in range(times):
-                            used = windows.setdefault(grant.account_id, AccountWindows())
-                            standing = standings.setdefault(key, KeyStanding())
-                            pure = decide(used, standing, grant, POLICY, clock.now_ms())
-                            by_memory = await memory.take(grant)
+                            used = windows.setdefault(caller.account_id, AccountWindows())
+                            standing = standings.setdefault(key, BanState())
+                            pure = decide(used, standing, caller, POLICY, clock.now_ms())
+                            by_memory = await memory.take(caller)
                             assert by_memory is not None
                             told = as_told(pure)
                             assert as_told(by_memory) == told
-                            assert as_told(await valkey.take(grant)) == told
+                            assert as_told(await valkey.take(caller)) == told
                     case Move(milliseconds):
                         clock.ms += milliseconds
                     case SetPlan(account, per_minute, per_day):
@@ -112,14 +112,14 @@ class TestSharing:
     async def test_a_ban_holds_everywhere(self, replicas: Replicas, clock: ManualClock) -> None:
         """And a pardon lifts it everywhere."""
         one, other = await replicas.open(2, policy=BUSY), await replicas.open(2, policy=BUSY)
-        grant = Grant(1, 1, 1, 1_000)
-        banned = await ban(one, clock, grant)
+        caller = Caller(1, 1, 1, 1_000)
+        banned = await ban(one, clock, caller)
         assert banned.ban_began
-        assert (await other.take(grant)).banned
+        assert (await other.take(caller)).banned
         clock.advance(61)
-        assert (await other.take(grant)).allowed
-        await ban(other, clock, grant)
-        assert not (await one.take(Grant(1, 1, 2, 1_000, pardoned_at_ms=clock.now_ms()))).banned
+        assert (await other.take(caller)).allowed
+        await ban(other, clock, caller)
+        assert not (await one.take(Caller(1, 1, 2, 1_000, pardoned_at_ms=clock.now_ms()))).banned
 
 
 class TestSeeds:
@@ -157,24 +157,24 @@ class TestSeeds:
     async def test_a_batch_on_its_way_to_the_ledger_counts(
         self, replicas: Replicas, clock: ManualClock
     ) -> None:
-        """The journal has taken it, and the ledger does not have it yet: windows and bans."""
+        """The flusher has taken it, and the ledger does not have it yet: windows and bans."""
         replica = await replicas.open(policy=BUSY)
         await replica.use_up(FREE, 20)
-        banned = await ban(replica, clock, Grant(2, 2, 1, 1_000))
+        banned = await ban(replica, clock, Caller(2, 2, 1, 1_000))
         replica.limiter.drain()
         empty(replicas)
         assert left(await replica.take(FREE)) == [39, 979]
-        again = await replica.take(Grant(2, 2, 1, 1_000))
+        again = await replica.take(Caller(2, 2, 1, 1_000))
         assert again.banned
         assert again.binding.reset_at == banned.binding.reset_at
 
     async def test_a_batch_that_arrives_while_the_ledger_is_asked_counts(self, replicas: Replicas) -> None:
-        """The ledger read its rows before, and the journal came round twice before its answer was here."""
+        """The ledger read its rows before, and the flusher came round twice before its answer was here."""
         replica = await replicas.open()
         await replica.use_up(FREE, 20)
         ledger = replicas.ledger.recall
 
-        async def slow(*arguments: int) -> tuple[AccountWindows | None, KeyStanding | None]:
+        async def slow(*arguments: int) -> tuple[AccountWindows | None, BanState | None]:
             told = await ledger(*arguments)
             for _ in range(2):
                 await replicas.ledger.merge(replica.limiter.drain(), UsageChanges())
@@ -196,16 +196,16 @@ class TestSeeds:
     async def test_a_ban_survives_an_emptied_server(self, replicas: Replicas, clock: ManualClock) -> None:
         """Through the ledger, and before it is there through the process that saw it; the ladder goes on."""
         replica = await replicas.open(policy=BUSY)
-        grant = Grant(1, 1, 1, 1_000)
-        first = await ban(replica, clock, grant)
+        caller = Caller(1, 1, 1, 1_000)
+        first = await ban(replica, clock, caller)
         empty(replicas)
-        assert (await replica.take(grant)).binding.reset_at == first.binding.reset_at
+        assert (await replica.take(caller)).binding.reset_at == first.binding.reset_at
         await replicas.ledger.merge(replica.limiter.drain(), UsageChanges())
         empty(replicas)
         other = await replicas.open(policy=BUSY)
-        assert (await other.take(grant)).banned
+        assert (await other.take(caller)).banned
         clock.advance(61)
-        second = await ban(other, clock, grant)
+        second = await ban(other, clock, caller)
         assert 300 <= second.retry_after_seconds <= 301
 
     async def test_a_seed_does_not_overwrite_what_came_first(self, replicas: Replicas) -> None:
@@ -224,19 +224,17 @@ class TestDrain:
     ) -> None:
         """A refusal changes no window; strikes are not worth a row."""
         replica = await replicas.open(policy=BUSY)
-        grant = Grant(1, 1, 1, 1_000, pardoned_at_ms=77)
-        await replica.take(grant)
+        caller = Caller(1, 1, 1, 1_000, pardoned_at_ms=77)
+        await replica.take(caller)
         opened, day = clock.now_ms(), clock.now_ms() // 86_400_000
         assert replica.limiter.drain() == LimiterState({1: AccountWindows(opened, 1, day, 1)})
         assert replica.limiter.drain() == LimiterState()
-        await replica.take(grant)
+        await replica.take(caller)
         assert replica.limiter.drain() == LimiterState()
-        banned = await ban(replica, clock, grant)
+        banned = await ban(replica, clock, caller)
         drained = replica.limiter.drain()
         until_ms = banned.binding.reset_at * 1_000
-        standing = KeyStanding(
-            level=1, banned_from_ms=banned.now_ms, banned_until_ms=until_ms, pardoned_ms=77
-        )
+        standing = BanState(level=1, banned_from_ms=banned.now_ms, banned_until_ms=until_ms, pardoned_ms=77)
         assert drained == LimiterState({}, {1: standing})
 
 
@@ -247,7 +245,7 @@ class TestMemory:
         """An account two days after its last request; a key, after its forgiveness and a day."""
         replica = await replicas.open(policy=BUSY)
         await replica.take(FREE)
-        await ban(replica, clock, Grant(2, 2, 1, 1_000))
+        await ban(replica, clock, Caller(2, 2, 1, 1_000))
         client = Client(replicas.url)
         day_ms = 86_400_000
         ends = {

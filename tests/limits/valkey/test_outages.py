@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from petstore.core.errors import LimiterUnavailable
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.quota import BanPolicy
 from petstore.core.limits.usage import AccountWindows, UsageChanges
-from petstore.core.versions import UNKNOWN
+from petstore.core.versions import NO_VERSIONS
 from petstore.limiter.valkey import connection
-from petstore.limiter.valkey.fallback import LocalShare
+from petstore.limiter.valkey.fallback import FallbackLimiter
 from petstore.limiter.valkey.shared import open_shared
 from tests.support.clock import ManualClock
 from tests.support.ledger import MemoryLedger
@@ -31,7 +31,7 @@ from tests.support.valkey import ValkeyServer
 from tests.support.waiting import pause, until
 
 PROCESSES = 4
-GRANT = Grant(1, 1, 100, 1_000)
+CALLER = Caller(1, 1, 100, 1_000)
 SHARE = 25
 NO_BANS = BanPolicy(minimum_rejections=10**9)
 
@@ -117,15 +117,15 @@ def limits(decision: Decision) -> list[int]:
     return [window.limit for window in decision.windows]
 
 
-async def admitted(replica: Replica, grant: Grant, times: int) -> int:
+async def admitted(replica: Replica, caller: Caller, times: int) -> int:
     """How many of so many simultaneous requests pass; each of them is answered."""
-    decisions = await asyncio.gather(*(replica.take(grant) for _ in range(times)))
+    decisions = await asyncio.gather(*(replica.take(caller) for _ in range(times)))
     return sum(decision.allowed for decision in decisions)
 
 
 async def lost(replica: Replica) -> None:
     """Until a request has met the fault."""
-    await replica.take(Grant(9, 9, 100, 1_000))
+    await replica.take(Caller(9, 9, 100, 1_000))
     await until(lambda: bool(replica.watch.reasons))
 
 
@@ -138,15 +138,15 @@ class TestFaults:
     ) -> None:
         """Those that were on their way too; versions are unknown, so nothing that is kept is used."""
         replica = await replicas.open(PROCESSES, policy=NO_BANS)
-        before = await replica.take(GRANT)
+        before = await replica.take(CALLER)
         assert limits(before) == [100, 1_000]
         FAULTS[name].begin(server)
         try:
-            decisions = await asyncio.gather(*(replica.take(GRANT) for _ in range(40)))
+            decisions = await asyncio.gather(*(replica.take(CALLER) for _ in range(40)))
             assert {tuple(limits(decision)) for decision in decisions} == {(SHARE, 250)}
-            assert {decision.versions for decision in decisions} == {UNKNOWN}
+            assert {decision.versions for decision in decisions} == {NO_VERSIONS}
             assert sum(decision.allowed for decision in decisions) == SHARE
-            assert await replica.ask(GRANT, before.versions.keyring) is None
+            assert await replica.ask(CALLER, before.versions.keyring) is None
             assert replica.limiter.keyring_version() is None
             assert len(replica.watch.reasons) == 1
             assert replica.watch.local == 40
@@ -159,18 +159,18 @@ class TestFaults:
     ) -> None:
         """The account's first request afterwards brings the local count along, the ledger what was before."""
         replica = await replicas.open(PROCESSES, policy=NO_BANS)
-        await admitted(replica, GRANT, 10)
+        await admitted(replica, CALLER, 10)
         await replicas.ledger.merge(replica.limiter.drain(), UsageChanges())
         FAULTS[name].begin(server)
         await lost(replica)
-        assert await admitted(replica, GRANT, 15) == 15
+        assert await admitted(replica, CALLER, 15) == 15
         FAULTS[name].end(server)
         await replica.watch.back()
-        after = await replica.take(GRANT)
+        after = await replica.take(CALLER)
         assert limits(after) == [100, 1_000]
         assert [window.remaining for window in after.windows] == [100 - 26, 1_000 - 26]
-        assert after.versions != UNKNOWN
-        again = await replica.take(GRANT)
+        assert after.versions != NO_VERSIONS
+        again = await replica.take(CALLER)
         assert [window.remaining for window in again.windows] == [100 - 27, 1_000 - 27]
 
 
@@ -182,21 +182,21 @@ class TestTheBound:
         self, server: ValkeyServer, replicas: Replicas, per_minute: int, share: int
     ) -> None:
         """All that was left is used up, then all four processes lose Valkey: each admits its share."""
-        grant = Grant(1, 1, per_minute, 1_000)
+        caller = Caller(1, 1, per_minute, 1_000)
         opened = [await replicas.open(PROCESSES, policy=NO_BANS) for _ in range(PROCESSES)]
-        together = sum([await admitted(replica, grant, per_minute) for replica in opened])
+        together = sum([await admitted(replica, caller, per_minute) for replica in opened])
         assert together == per_minute
         server.client("REPLICAOF", "127.0.0.1", 1)
         try:
             for replica in opened:
                 await lost(replica)
-            beyond = [await admitted(replica, grant, 2 * per_minute) for replica in opened]
+            beyond = [await admitted(replica, caller, 2 * per_minute) for replica in opened]
         finally:
             server.client("REPLICAOF", "NO", "ONE")
         assert beyond == [share] * PROCESSES
         for replica in opened:
             await replica.watch.back()
-        assert [await admitted(replica, grant, per_minute) for replica in opened] == [0] * PROCESSES
+        assert [await admitted(replica, caller, per_minute) for replica in opened] == [0] * PROCESSES
 
     async def test_a_second_outage_gives_nothing_more(self, server: ValkeyServer, replicas: Replicas) -> None:
         """A server that comes and goes does not hand out a share each time."""
@@ -205,10 +205,10 @@ class TestTheBound:
         for _ in range(3):
             server.client("CONFIG", "SET", "min-replicas-to-write", 1)
             await lost(replica)
-            passed.append(await admitted(replica, GRANT, 50))
+            passed.append(await admitted(replica, CALLER, 50))
             server.client("CONFIG", "SET", "min-replicas-to-write", 0)
             await replica.watch.back()
-            await replica.take(Grant(9, 9, 100, 1_000))
+            await replica.take(Caller(9, 9, 100, 1_000))
             replica.watch.reasons.clear()
             replica.watch.ended = 0
         assert passed == [SHARE, 0, 0]
@@ -218,7 +218,7 @@ class TestTheBound:
         self, server: ValkeyServer, clock: NowClock, processes: int
     ) -> None:
         """Also where the first one began before that window did: at most twice the limit in all."""
-        free, last = Grant(1, 1, 60, 1_000), 0.0
+        free, last = Caller(1, 1, 60, 1_000), 0.0
 
         def move_to(seconds: float) -> None:
             nonlocal last
@@ -269,7 +269,7 @@ class TestTheBound:
 
         async def run() -> None:
             clock = ManualClock()
-            share = LocalShare(clock, NO_BANS, processes)
+            share = FallbackLimiter(clock, NO_BANS, processes)
             limit = max(1, 9 // processes)
             passed: list[int] = []
             for number, wait in enumerate(waits):
@@ -277,10 +277,10 @@ class TestTheBound:
                 if number == 40:
                     clock.ms -= back_ms
                     passed = []
-                decision = await share.take(Grant(1, 1, 9, 1_000_000))
+                decision = await share.take(Caller(1, 1, 9, 1_000_000))
                 if not decision.allowed:
                     clock.ms += decision.retry_after_seconds * 1_000
-                    decision = await share.take(Grant(1, 1, 9, 1_000_000))
+                    decision = await share.take(Caller(1, 1, 9, 1_000_000))
                 assert decision.allowed
                 passed.append(clock.ms // 1_000)
                 assert sum(second > passed[-1] - 60 for second in passed) <= limit
@@ -290,17 +290,17 @@ class TestTheBound:
 
     async def test_what_comes_back_is_added_to_what_was_noted_meanwhile(self, clock: NowClock) -> None:
         """A request took the counts along and failed, while others were admitted some seconds later."""
-        share = LocalShare(clock, NO_BANS, PROCESSES)
+        share = FallbackLimiter(clock, NO_BANS, PROCESSES)
         first_ms = clock.ms - clock.ms % 1_000
         for _ in range(3):
-            await share.take(GRANT)
-        carried = share.carry(1)
+            await share.take(CALLER)
+        carried = share.take_pending(1)
         assert carried is not None
         clock.advance(5)
-        await share.take(GRANT)
-        share.put_back(1, carried)
-        assert share.carry(1) == AccountWindows(first_ms, 4, clock.ms // 86_400_000, 4)
-        assert share.is_carried
+        await share.take(CALLER)
+        share.restore_pending(1, carried)
+        assert share.take_pending(1) == AccountWindows(first_ms, 4, clock.ms // 86_400_000, 4)
+        assert not share.has_pending
 
     async def test_what_is_carried_opens_its_window_where_it_was_admitted(
         self, server: ValkeyServer, clock: NowClock
@@ -309,20 +309,20 @@ class TestTheBound:
         replicas = Replicas(server.url, clock, steered=True)
         try:
             replica = await replicas.open(PROCESSES, policy=NO_BANS)
-            await replica.take(GRANT)
+            await replica.take(CALLER)
             clock.advance(60)  # that window is over
             first = clock.ms // 1_000
             server.client("CONFIG", "SET", "min-replicas-to-write", 1)
             for _ in range(3):
-                assert (await replica.limiter.take(GRANT)) is not None
+                assert (await replica.limiter.take(CALLER)) is not None
                 clock.advance(5)
             server.client("CONFIG", "SET", "min-replicas-to-write", 0)
             await replica.watch.back()
             clock.advance(20)
-            minute = (await replica.take(GRANT)).windows[0]
+            minute = (await replica.take(CALLER)).windows[0]
             assert (minute.remaining, minute.reset_at) == (100 - 3 - 1, first + 60)
             clock.advance(first + 60 - clock.ms / 1_000)
-            assert (await replica.take(GRANT)).windows[0].remaining == 99
+            assert (await replica.take(CALLER)).windows[0].remaining == 99
         finally:
             await replicas.close()
 
@@ -334,15 +334,15 @@ class TestTheBound:
         replica = await replicas.open(PROCESSES, policy=NO_BANS)
         for burst in (5, 7):
             server.client("CONFIG", "SET", "min-replicas-to-write", 1)
-            assert await admitted(replica, GRANT, burst) == burst
+            assert await admitted(replica, CALLER, burst) == burst
             server.client("CONFIG", "SET", "min-replicas-to-write", 0)
             await replica.watch.back()
         clock.advance(-120)  # in another minute of this process's clock, and on the same day
         server.client("CONFIG", "SET", "min-replicas-to-write", 1)
-        assert (await replica.take(GRANT)).allowed
+        assert (await replica.take(CALLER)).allowed
         server.client("CONFIG", "SET", "min-replicas-to-write", 0)
         await replica.watch.back()
-        after = await replica.take(GRANT)
+        after = await replica.take(CALLER)
         assert after.windows[1].remaining == 1_000 - 5 - 7 - 1 - 1
 
 
@@ -352,22 +352,22 @@ class TestNoOutage:
     async def test_a_forgotten_script(self, server: ValkeyServer, replicas: Replicas) -> None:
         """SCRIPT FLUSH under load: it is sent along once more."""
         replica = await replicas.open()
-        await admitted(replica, GRANT, 10)
+        await admitted(replica, CALLER, 10)
         server.client("SCRIPT", "FLUSH")
-        decisions = await asyncio.gather(*(replica.take(GRANT) for _ in range(10)))
+        decisions = await asyncio.gather(*(replica.take(CALLER) for _ in range(10)))
         assert sorted(decision.windows[0].remaining for decision in decisions) == list(range(80, 90))
         server.client("SCRIPT", "FLUSH")
         async with replica.publisher.changing(catalogue=True):
-            assert (await replica.take(GRANT)).versions.catalogue is None
+            assert (await replica.take(CALLER)).versions.catalogue is None
         assert (replica.watch.reasons, replica.watch.local) == ([], 0)
 
     async def test_an_emptied_server(self, server: ValkeyServer, replicas: Replicas) -> None:
         """FLUSHALL under load: never one over the limit, whatever is in the ledger yet."""
         replica = await replicas.open()
-        tasks = [asyncio.create_task(replica.take(GRANT)) for _ in range(60)]
+        tasks = [asyncio.create_task(replica.take(CALLER)) for _ in range(60)]
         await until(lambda: replica.watch.round_trips > 20)
         server.client("FLUSHALL")
-        tasks += [asyncio.create_task(replica.take(GRANT)) for _ in range(140)]
+        tasks += [asyncio.create_task(replica.take(CALLER)) for _ in range(140)]
         assert sum(decision.allowed for decision in await asyncio.gather(*tasks)) == 100
         assert (replica.watch.reasons, replica.watch.local) == ([], 0)
 
@@ -386,9 +386,9 @@ class TestPatience:
         watch = Watch()
         shared = await open_shared(server.url, watch)
         limiter = shared.limiter(MemoryLedger(), ManualClock(), NO_BANS, PROCESSES, refuse=True)
-        await limiter.take(GRANT)
+        await limiter.take(CALLER)
         for _ in range(8):
-            asked = [asyncio.create_task(limiter.take(GRANT)) for _ in range(4)]
+            asked = [asyncio.create_task(limiter.take(CALLER)) for _ in range(4)]
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             pause(0.06)
@@ -407,16 +407,16 @@ class TestRefusing:
     ) -> None:
         """With a time to come back, and counted."""
         replica = await replicas.open(PROCESSES, refuse=True)
-        await replica.take(GRANT)
+        await replica.take(CALLER)
         server.client("CONFIG", "SET", "min-replicas-to-write", 1)
         for _ in range(3):
             with pytest.raises(LimiterUnavailable) as refused:
-                await replica.take(GRANT)
+                await replica.take(CALLER)
             assert (refused.value.status, refused.value.retry_after_seconds) == (503, 1)
         assert replica.watch.local == 3
         server.client("CONFIG", "SET", "min-replicas-to-write", 0)
         await replica.watch.back()
-        assert limits(await replica.take(GRANT)) == [100, 1_000]
+        assert limits(await replica.take(CALLER)) == [100, 1_000]
 
 
 class TestTheStart:
@@ -427,11 +427,11 @@ class TestTheStart:
         absent = ValkeyServer()
         replicas = Replicas(absent.url, clock, steered=False)
         replica = await replicas.open(PROCESSES)
-        assert limits(await replica.take(GRANT)) == [SHARE, 250]
+        assert limits(await replica.take(CALLER)) == [SHARE, 250]
         absent.start()
         try:
             await replica.watch.back()
-            assert limits(await replica.take(GRANT)) == [100, 1_000]
+            assert limits(await replica.take(CALLER)) == [100, 1_000]
         finally:
             await replicas.close()
             absent.drop()
@@ -447,7 +447,7 @@ class TestTheStart:
         port = other.sockets[0].getsockname()[1]
         replicas = Replicas(f"valkey://127.0.0.1:{port}", clock, steered=False)
         replica = await replicas.open(PROCESSES)
-        assert limits(await replica.take(GRANT)) == [SHARE, 250]
+        assert limits(await replica.take(CALLER)) == [SHARE, 250]
         assert "protocol" in replica.watch.reasons[0]
         await replicas.close()
         other.close()

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from petstore.core.keys import Grant
-from petstore.core.versions import UNKNOWN, Version, Versions
+from petstore.core.keys import Caller
+from petstore.core.versions import NO_VERSIONS, Version, Versions
 from petstore.limiter.valkey.scripts import Script
 from petstore.limiter.valkey.shared import LEASE_SECONDS, open_publisher
 from tests.support.clock import ManualClock
@@ -17,7 +17,7 @@ from tests.support.shared import Replica, Replicas
 from tests.support.valkey import Client, ValkeyServer, emptied_url
 from tests.support.waiting import until
 
-GRANT = Grant(1, 1, 100_000, 1_000_000)
+CALLER = Caller(1, 1, 100_000, 1_000_000)
 WRITER_SECONDS = 10
 
 
@@ -40,7 +40,7 @@ async def reader(replicas: Replicas) -> Replica:
 
 async def seen(replica: Replica) -> Versions:
     """The versions that the next decision brings."""
-    return (await replica.take(GRANT)).versions
+    return (await replica.take(CALLER)).versions
 
 
 def numbers(replicas: Replicas) -> list[int]:
@@ -50,9 +50,9 @@ def numbers(replicas: Replicas) -> list[int]:
 
 
 async def stands(replica: Replica, keyring: Version | None) -> bool:
-    """Whether a grant that was kept under this version may be used."""
+    """Whether a caller that was kept under this version may be used."""
     assert keyring is not None
-    return await replica.ask(GRANT, keyring) is not None
+    return await replica.ask(CALLER, keyring) is not None
 
 
 class TestChanging:
@@ -90,7 +90,7 @@ class TestChanging:
             assert (await seen(reader)).catalogue is None
         assert (await seen(reader)).catalogue is not None
 
-    async def test_a_kept_grant_does_not_stand_during_or_after_a_change(
+    async def test_a_kept_caller_does_not_stand_during_or_after_a_change(
         self, writer: Replica, reader: Replica
     ) -> None:
         """Nothing is taken for it; before the change it stood."""
@@ -100,7 +100,7 @@ class TestChanging:
             assert not await stands(reader, kept)
         assert not await stands(reader, kept)
         assert await stands(reader, (await seen(reader)).keyring)
-        assert (await reader.take(GRANT)).windows[0].remaining == 100_000 - 5
+        assert (await reader.take(CALLER)).windows[0].remaining == 100_000 - 5
 
     async def test_many_changes_at_a_time_never_repeat_a_version(
         self, writer: Replica, reader: Replica
@@ -195,18 +195,18 @@ class TestLease:
         before = await seen(reader)
         assert await stands(reader, before.keyring)
         for seconds in (LEASE_SECONDS, -2 * LEASE_SECONDS):  # one that was set back is not trusted either
-            kept = (await reader.limiter.take(GRANT)).versions  # type: ignore[union-attr]
+            kept = (await reader.limiter.take(CALLER)).versions  # type: ignore[union-attr]
             clock.advance(seconds)
             reader.tell_time()
             clock.advance(-seconds)
             if seconds > 0:
-                assert await reader.limiter.take(GRANT, kept.keyring) is None
-            after = (await reader.limiter.take(GRANT)).versions  # type: ignore[union-attr]
+                assert await reader.limiter.take(CALLER, kept.keyring) is None
+            after = (await reader.limiter.take(CALLER)).versions  # type: ignore[union-attr]
             assert after.catalogue not in (None, kept.catalogue)
             assert after.keyring not in (None, kept.keyring)
 
     async def test_before_the_first_decision_no_version_is_known(self, reader: Replica) -> None:
-        """So the first grant is not kept; the second one is."""
+        """So the first caller is not kept; the second one is."""
         assert reader.limiter.keyring_version() is None
         assert (await seen(reader)).keyring == reader.limiter.keyring_version()
 
@@ -223,7 +223,7 @@ class TestOutage:
             before = await seen(reader)
             server.client("CLIENT", "KILL", "TYPE", "normal")
             await until(lambda: bool(reader.watch.reasons))
-            assert await seen(reader) == UNKNOWN
+            assert await seen(reader) == NO_VERSIONS
             await reader.watch.back()
             after = await seen(reader)
             assert after.keyring != before.keyring
@@ -258,7 +258,7 @@ class TestOutage:
         try:
             writer, reader = await replicas.open(2), await replicas.open(2)
             before = await seen(reader)
-            assert await seen(writer) != UNKNOWN
+            assert await seen(writer) != NO_VERSIONS
             writers = re.findall(rb"id=(\d+) .* name=petstore ", server.client("CLIENT", "LIST"))
             server.client("CLIENT", "KILL", "ID", min(map(int, writers)))
             await until(lambda: bool(writer.watch.reasons))
@@ -319,6 +319,6 @@ class TestClocks:
             clock.advance(20 * LEASE_SECONDS)
             reader.tell_time()
             clock.advance(-seconds_behind)
-            assert (await reader.limiter.take(GRANT)) is not None
+            assert (await reader.limiter.take(CALLER)) is not None
             clock.advance(seconds_behind)
         assert reader.watch.ahead == [3, -4]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision
 from tests.support.clock import ManualClock
 from tests.support.postgres import absent
@@ -20,7 +20,7 @@ from tests.support.shared import Replicas, Watch
 from tests.support.valkey import ValkeyServer
 from tests.support.waiting import until
 
-GRANT = Grant(1, 1, 100, 1_000)
+CALLER = Caller(1, 1, 100, 1_000)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ async def ask(url: str) -> tuple[Decision, Watch]:
     replicas = Replicas(url, ManualClock(), steered=False)
     replica = await replicas.open(4)
     try:
-        decision = await replica.take(GRANT)
+        decision = await replica.take(CALLER)
         async with replica.publisher.changing(catalogue=True, keyring=True):
             pass
         return decision, replica.watch

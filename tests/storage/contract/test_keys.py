@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from petstore.core.errors import Conflict, NotFound
-from petstore.core.keys import Account, ApiKey, Grant, digest, is_wellformed
+from petstore.core.keys import Account, ApiKey, Caller, digest, is_wellformed
 from petstore.core.limits.plans import FREE, PRO, Plan
-from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.quota import BanState, LimiterState
 from petstore.core.limits.usage import UsageChanges
 from petstore.storage.backend import Store
 from tests.support.backends import Backend
@@ -18,8 +18,8 @@ from tests.support.clock import ManualClock
 DAY_MS = 86_400_000
 
 
-def grant_of(store: Store, secret: str) -> asyncio.Task[Grant | None]:
-    return asyncio.ensure_future(store.keys.find_grant(digest(secret.encode())))
+def grant_of(store: Store, secret: str) -> asyncio.Task[Caller | None]:
+    return asyncio.ensure_future(store.keys.find_caller(digest(secret.encode())))
 
 
 class TestAccounts:
@@ -71,15 +71,15 @@ class TestAccounts:
             with pytest.raises(NotFound, match="petstore accounts list"):
                 await attempt
 
-    async def test_a_plan_change_is_on_the_next_grant(self, store: Store) -> None:
+    async def test_a_plan_change_is_on_the_next_caller(self, store: Store) -> None:
         """Every key of the account has it."""
         await store.keys.add_account("shop", FREE)
         secret = (await store.keys.issue("shop", "live")).secret
         plan = Plan("enterprise", 7, 70)
         assert (await store.keys.set_plan("shop", plan)).plan == plan
-        grant = await grant_of(store, secret)
-        assert grant is not None
-        assert (grant.per_minute, grant.per_day) == (7, 70)
+        caller = await grant_of(store, secret)
+        assert caller is not None
+        assert (caller.per_minute, caller.per_day) == (7, 70)
         assert (await store.keys.account("1")).plan == plan
 
 
@@ -90,7 +90,7 @@ class TestIssue:
     async def test_an_issued_key_opens_its_account(
         self, store: Store, clock: ManualClock, environment: str
     ) -> None:
-        """Record, display and grant belong together."""
+        """Record, display and caller belong together."""
         await store.keys.add_account("shop", FREE)
         issued = await store.keys.issue("shop", environment, label="till", expires_at_ms=clock.now_ms() + 5)
         assert is_wellformed(issued.secret)
@@ -98,14 +98,14 @@ class TestIssue:
         assert issued.record == ApiKey(
             1, 1, "till", f"pets_{environment}_…{issued.secret[-4:]}", clock.now_ms(), clock.now_ms() + 5
         )
-        assert await grant_of(store, issued.secret) == Grant(1, 1, 60, 1_000, clock.now_ms() + 5)
+        assert await grant_of(store, issued.secret) == Caller(1, 1, 60, 1_000, clock.now_ms() + 5)
         found = await store.keys.find_key(digest(issued.secret.encode()))
         assert found == await store.keys.key(1) == issued.record
 
     async def test_an_unknown_digest_opens_nothing(self, store: Store) -> None:
-        """Neither a grant nor a record."""
+        """Neither a caller nor a record."""
         unknown = digest(b"pets_live_unknown")
-        assert await store.keys.find_grant(unknown) is None
+        assert await store.keys.find_caller(unknown) is None
         assert await store.keys.find_key(unknown) is None
 
     async def test_a_bad_label_is_refused(self, store: Store) -> None:
@@ -185,7 +185,7 @@ class TestRotate:
 class TestRevokeAndPardon:
     """Marks on a key's record."""
 
-    async def test_a_revocation_is_on_the_next_grant_and_keeps_its_time(
+    async def test_a_revocation_is_on_the_next_caller_and_keeps_its_time(
         self, store: Store, clock: ManualClock
     ) -> None:
         """A second one changes nothing."""
@@ -195,23 +195,23 @@ class TestRevokeAndPardon:
         assert (await store.keys.revoke(1)).revoked_at_ms == first_ms
         clock.advance(10)
         assert (await store.keys.revoke(1)).revoked_at_ms == first_ms
-        grant = await grant_of(store, secret)
-        assert grant is not None
-        assert grant.revoked_at_ms == first_ms
+        caller = await grant_of(store, secret)
+        assert caller is not None
+        assert caller.revoked_at_ms == first_ms
 
-    async def test_a_pardon_is_on_the_next_grant_and_clears_the_ledger(
+    async def test_a_pardon_is_on_the_next_caller_and_clears_the_ledger(
         self, store: Store, clock: ManualClock
     ) -> None:
         """The standing that was written is gone, those of other keys stay."""
         await store.keys.add_account("shop", FREE)
         secret = (await store.keys.issue("shop", "live")).secret
         await store.keys.issue("shop", "live")
-        banned = KeyStanding(level=2, banned_from_ms=clock.now_ms(), banned_until_ms=clock.now_ms() + 9_000)
+        banned = BanState(level=2, banned_from_ms=clock.now_ms(), banned_until_ms=clock.now_ms() + 9_000)
         await store.ledger.save(LimiterState({}, {1: banned, 2: banned}), UsageChanges())
         await store.keys.pardon(1)
-        grant = await grant_of(store, secret)
-        assert grant is not None
-        assert grant.pardoned_at_ms == clock.now_ms()
+        caller = await grant_of(store, secret)
+        assert caller is not None
+        assert caller.pardoned_at_ms == clock.now_ms()
         assert (await store.ledger.load(clock.now_ms())).standings == {2: banned}
         assert [ban.key_id for ban in (await store.usage.report(1, clock.now_ms())).bans] == [2]
 
@@ -223,16 +223,16 @@ class TestRevokeAndPardon:
         for step in (0, -86_400, 0):
             clock.advance(step)
             await store.keys.pardon(1)
-            grant = await grant_of(store, secret)
-            assert grant is not None
-            pardons.append(grant.pardoned_at_ms)
+            caller = await grant_of(store, secret)
+            assert caller is not None
+            pardons.append(caller.pardoned_at_ms)
         assert pardons == sorted(set(pardons))
 
     async def test_a_ban_that_was_lifted_is_not_reported(self, store: Store, clock: ManualClock) -> None:
         """A server writes its counters a moment after the pardon, the lifted ban among them."""
         await store.keys.add_account("shop", FREE)
         await store.keys.issue("shop", "live")
-        banned = KeyStanding(level=1, banned_from_ms=clock.now_ms(), banned_until_ms=clock.now_ms() + 60_000)
+        banned = BanState(level=1, banned_from_ms=clock.now_ms(), banned_until_ms=clock.now_ms() + 60_000)
         clock.advance(1)
         await store.keys.pardon(1)
         await store.ledger.save(LimiterState({}, {1: banned}), UsageChanges())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from petstore.core.limits.plans import FREE
-from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.quota import BanState, LimiterState
 from petstore.core.limits.usage import AccountWindows, DailyUsage, KeyBan, UsageChanges
 from petstore.storage.backend import Store
 from tests.support.backends import Backend
@@ -39,7 +39,7 @@ class TestLedger:
         now_ms, day = clock.now_ms(), clock.now_ms() // DAY_MS
         state = LimiterState(
             {1: AccountWindows(now_ms, 3, day, 30), 2: AccountWindows(now_ms - 5, 60, day, 1_000)},
-            {1: KeyStanding(1, 2, 3, 4, 5, 6, 7, 8), 4: KeyStanding(banned_until_ms=now_ms + 1)},
+            {1: BanState(1, 2, 3, 4, 5, 6, 7, 8), 4: BanState(banned_until_ms=now_ms + 1)},
         )
         await store.ledger.save(state, UsageChanges())
         await store.ledger.save(LimiterState({1: AccountWindows(now_ms, 4, day, 31)}, {}), UsageChanges())
@@ -88,9 +88,9 @@ class TestReport:
         """Only those that last: not one that is over, not another account's."""
         now_ms = clock.now_ms()
         bans = {
-            1: KeyStanding(level=2, banned_from_ms=now_ms, banned_until_ms=now_ms + 1),
-            2: KeyStanding(level=1, banned_from_ms=now_ms - 9, banned_until_ms=now_ms),
-            3: KeyStanding(level=1, banned_from_ms=now_ms, banned_until_ms=now_ms + 1),
+            1: BanState(level=2, banned_from_ms=now_ms, banned_until_ms=now_ms + 1),
+            2: BanState(level=1, banned_from_ms=now_ms - 9, banned_until_ms=now_ms),
+            3: BanState(level=1, banned_from_ms=now_ms, banned_until_ms=now_ms + 1),
         }
         await store.ledger.save(LimiterState({}, bans), UsageChanges())
         shown = (await store.keys.key(1)).display

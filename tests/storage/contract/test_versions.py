@@ -12,13 +12,13 @@ import pytest
 
 from petstore.core.keys import digest
 from petstore.core.limits.plans import FREE, PRO
-from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.quota import BanState, LimiterState
 from petstore.core.limits.usage import AccountWindows, DailyUsage, UsageChanges
 from petstore.core.pets import NewPet, PetStatus
 from petstore.core.versions import Versions
 from petstore.storage.backend import Store
 from petstore.storage.sqlite.connection import open_reader
-from petstore.storage.sqlite.loop_reader import TurnReader
+from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.schema import migrate
 from tests.support.backends import Backend
 from tests.support.service import Shop
@@ -92,7 +92,7 @@ class TestWhatMoves:
         """A batch is written every second: what is kept survives it where versions are exact."""
         store = watched.store
         await watched.begin()
-        state = LimiterState({1: AccountWindows(1, 1, 1, 1)}, {1: KeyStanding(strikes=1)})
+        state = LimiterState({1: AccountWindows(1, 1, 1, 1)}, {1: BanState(strikes=1)})
         await store.ledger.save(state, UsageChanges({(1, 7): DailyUsage(7, 1)}, {1: 5}))
         await store.purge(10**15)
         await watched.check()
@@ -106,7 +106,7 @@ class TestWhatMoves:
             await turn()
             before = await store.versions.current()
             await store.pets.get(1)
-            await store.keys.find_grant(digest(b"x"))
+            await store.keys.find_caller(digest(b"x"))
             with pytest.raises(Exception, match="no animal 9"):
                 await store.pets.set_status(9, PetStatus.SOLD, "staff")
             await turn()
@@ -188,15 +188,15 @@ class TestTurn:
         return Spy(open_reader(database, 1_000))
 
     @pytest.fixture
-    def versions(self, spy: Spy) -> TurnReader:
-        return TurnReader(spy)  # type: ignore[arg-type]
+    def versions(self, spy: Spy) -> LoopReader:
+        return LoopReader(spy)  # type: ignore[arg-type]
 
     def write(self, database: str) -> None:
         connection = apsw.Connection(database)
         connection.execute("INSERT INTO pets (name, category_id, status) VALUES ('x', 1, 'sold')")
         connection.close()
 
-    async def test_one_look_serves_all_requests_of_a_turn(self, spy: Spy, versions: TurnReader) -> None:
+    async def test_one_look_serves_all_requests_of_a_turn(self, spy: Spy, versions: LoopReader) -> None:
         """A hundred requests that were received together; the next turn looks again."""
         loop = asyncio.get_running_loop()
         for _ in range(100):
@@ -208,7 +208,7 @@ class TestTurn:
         assert spy.looks == 2
 
     async def test_a_request_of_the_next_turn_sees_a_commit_of_this_one(
-        self, database: str, versions: TurnReader
+        self, database: str, versions: LoopReader
     ) -> None:
         """Checked, then committed outside, then received: it is seen."""
         loop = asyncio.get_running_loop()
@@ -220,7 +220,7 @@ class TestTurn:
         assert seen[0].catalogue == first.catalogue + 1
 
     async def test_a_request_received_during_the_check_does_not_use_it(
-        self, database: str, spy: Spy, versions: TurnReader
+        self, database: str, spy: Spy, versions: LoopReader
     ) -> None:
         """Queued after the look at the file and before the check is noted, with a commit in between: it
         was received after that commit, so it must see it. This is why the end of a check's validity is
@@ -241,7 +241,7 @@ class TestTurn:
         assert seen[0].catalogue == first.catalogue + 1
 
     async def test_a_request_that_waited_does_not_renew_an_old_state(
-        self, database: str, spy: Spy, versions: TurnReader
+        self, database: str, spy: Spy, versions: LoopReader
     ) -> None:
         """One request arrives during the check, then the turn reads a page, then another program commits and
         is answered, then a second request arrives: it must see the commit, whatever the first one found in
@@ -259,7 +259,7 @@ class TestTurn:
         await turn()
         assert seen[0].catalogue == first.catalogue + 1
 
-    async def test_queries_of_a_turn_see_one_state(self, database: str, versions: TurnReader) -> None:
+    async def test_queries_of_a_turn_see_one_state(self, database: str, versions: LoopReader) -> None:
         """What another program commits meanwhile is seen from the next turn on."""
         count = "SELECT count(*) FROM pets"
         assert versions.execute(count).get == 0
@@ -268,7 +268,7 @@ class TestTurn:
         await turn()
         assert versions.execute(count).get == 1
 
-    async def test_a_failed_check_is_not_used(self, spy: Spy, versions: TurnReader) -> None:
+    async def test_a_failed_check_is_not_used(self, spy: Spy, versions: LoopReader) -> None:
         """The next request of the same turn looks for itself."""
 
         def fail() -> None:

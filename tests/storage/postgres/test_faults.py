@@ -22,7 +22,7 @@ from tests.support.waiting import until
 REX = NewPet("Rex", 1)
 LOST = NewPet("a needle on the wire", 2)
 KEY = Idempotency(1, "order-1")
-UNKNOWN = (
+OUTCOME_UNKNOWN = (
     "; whether this write was kept is unknown."
     " Look before repeating it, or retry with the same Idempotency-Key."
 )
@@ -67,7 +67,7 @@ class TestCutAtTheCommit:
         proxy.cut_before_the_answer(LOST.name.encode())
         with pytest.raises(StoreUnavailable) as failure:
             await store.pets.add(LOST)
-        assert failure.value.message == f"The store failed: the connection to it broke{UNKNOWN}"
+        assert failure.value.message == f"The store failed: the connection to it broke{OUTCOME_UNKNOWN}"
         assert proxy.cuts == 1
         assert await names(store) == ["Rex", LOST.name]
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from petstore.core.limits.plans import FREE
-from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.quota import BanState, LimiterState
 from petstore.core.limits.usage import DAY_MS, AccountWindows, DailyUsage, UsageChanges
 from petstore.storage.backend import SharedStore, StoreOptions, open_shared_storage
 from tests.support.clock import ManualClock
@@ -37,7 +37,7 @@ async def merge_windows(store: SharedStore, *seen: AccountWindows) -> AccountWin
     return (await store.ledger.recall(1, 1, NOW_MS))[0]
 
 
-async def merge_standings(store: SharedStore, *seen: KeyStanding) -> KeyStanding | None:
+async def merge_standings(store: SharedStore, *seen: BanState) -> BanState | None:
     """The same of key 1."""
     for standing in seen:
         await store.ledger.merge(LimiterState({}, {1: standing}), UsageChanges())
@@ -105,19 +105,19 @@ class TestStandings:
     """The later pardon, then the later ban, then the later strikes."""
 
     ORDER = (
-        KeyStanding(strikes=1, strikes_opened_ms=10, refused_reset_at=5),
-        KeyStanding(strikes=9, strikes_opened_ms=10, refused_reset_at=5),
-        KeyStanding(strikes=2, strikes_opened_ms=20, refused_reset_at=9),
-        KeyStanding(level=1, banned_from_ms=30, banned_until_ms=90),
-        KeyStanding(level=1, banned_from_ms=30, banned_until_ms=90, strikes=1, strikes_opened_ms=100),
-        KeyStanding(level=2, banned_from_ms=110, banned_until_ms=500),
-        KeyStanding(pardoned_ms=120),
-        KeyStanding(pardoned_ms=120, strikes=3, strikes_opened_ms=130),
+        BanState(strikes=1, strikes_opened_ms=10, refused_reset_at=5),
+        BanState(strikes=9, strikes_opened_ms=10, refused_reset_at=5),
+        BanState(strikes=2, strikes_opened_ms=20, refused_reset_at=9),
+        BanState(level=1, banned_from_ms=30, banned_until_ms=90),
+        BanState(level=1, banned_from_ms=30, banned_until_ms=90, strikes=1, strikes_opened_ms=100),
+        BanState(level=2, banned_from_ms=110, banned_until_ms=500),
+        BanState(pardoned_ms=120),
+        BanState(pardoned_ms=120, strikes=3, strikes_opened_ms=130),
     )
 
     @pytest.mark.parametrize(("earlier", "later"), list(itertools.combinations(ORDER, 2)))
     async def test_the_later_stands_in_either_order(
-        self, store: SharedStore, earlier: KeyStanding, later: KeyStanding
+        self, store: SharedStore, earlier: BanState, later: BanState
     ) -> None:
         """Whole: no member is taken from another one."""
         assert await merge_standings(store, earlier, later) == later
@@ -142,9 +142,9 @@ class TestAClockThatWasAhead:
     async def test_a_ban_of_the_future_gives_way(self, store: SharedStore) -> None:
         """To the same ban with its corrected times, and not to one from before a pardon."""
         from_ms = NOW_MS + self.AHEAD_MS
-        ahead = KeyStanding(level=1, banned_from_ms=from_ms, banned_until_ms=from_ms + 9, pardoned_ms=7)
-        right = KeyStanding(level=1, banned_from_ms=NOW_MS, banned_until_ms=NOW_MS + 9, pardoned_ms=7)
-        older = KeyStanding(level=1, banned_from_ms=NOW_MS, banned_until_ms=NOW_MS + 9)
+        ahead = BanState(level=1, banned_from_ms=from_ms, banned_until_ms=from_ms + 9, pardoned_ms=7)
+        right = BanState(level=1, banned_from_ms=NOW_MS, banned_until_ms=NOW_MS + 9, pardoned_ms=7)
+        older = BanState(level=1, banned_from_ms=NOW_MS, banned_until_ms=NOW_MS + 9)
         assert await merge_standings(store, ahead, older) == ahead
         assert await merge_standings(store, right) == right
 
@@ -173,7 +173,7 @@ class TestRecall:
         self, store: SharedStore, age_days: int, kept: bool
     ) -> None:
         """As at a start; the key's standing is told all the same."""
-        used, standing = AccountWindows(1, 2, DAY - age_days, 3), KeyStanding(level=1, banned_until_ms=9)
+        used, standing = AccountWindows(1, 2, DAY - age_days, 3), BanState(level=1, banned_until_ms=9)
         await store.ledger.merge(LimiterState({1: used}, {1: standing}), UsageChanges())
         assert await store.ledger.recall(1, 1, NOW_MS) == (used if kept else None, standing)
 

@@ -52,9 +52,9 @@ def server() -> Server:
 
 
 def open_pool(
-    server: Server, clock: ManualClock, *, size: int = 2, seconds: float = 5, crowd: int = 9
+    server: Server, clock: ManualClock, *, size: int = 2, seconds: float = 5, max_waiters: int = 9
 ) -> Pool:
-    return Pool(server.connect, clock, size, seconds, crowd)
+    return Pool(server.connect, clock, size, seconds, max_waiters)
 
 
 async def test_the_one_that_was_used_last_is_used_next(server: Server, clock: ManualClock) -> None:
@@ -148,7 +148,7 @@ async def test_waiting_ends_in_time(server: Server, clock: ManualClock) -> None:
 
 async def test_a_crowd_is_told_at_once(server: Server, clock: ManualClock) -> None:
     """Nobody waits behind more than the bound."""
-    pool = open_pool(server, clock, size=1, crowd=1)
+    pool = open_pool(server, clock, size=1, max_waiters=1)
     held = await pool.acquire()
     waiting = asyncio.create_task(pool.acquire())
     await asyncio.sleep(0)

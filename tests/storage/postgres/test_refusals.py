@@ -11,7 +11,7 @@ import pytest
 
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.limits.plans import FREE
-from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.quota import BanState, LimiterState
 from petstore.core.limits.usage import AccountWindows, DailyUsage, UsageChanges
 from petstore.core.pets import Idempotency, NewPet, PageQuery, PetStatus
 from petstore.storage.backend import Store, StoreOptions, open_storage
@@ -54,7 +54,7 @@ class TestCollisions:
         """Somebody locks in the other order: we are the one that the server stops, and we try again."""
         configure(database, "deadlock_timeout = '20ms'")
         store = open_store()
-        await store.ledger.save(LimiterState({}, {1: KeyStanding(strikes=1)}), UsageChanges())
+        await store.ledger.save(LimiterState({}, {1: BanState(strikes=1)}), UsageChanges())
         other = await asyncpg.connect(database)
         await other.execute("SET deadlock_timeout = '20s'; BEGIN; DELETE FROM key_standings WHERE key_id = 1")
         pardoning = asyncio.create_task(store.keys.pardon(1))
@@ -86,7 +86,7 @@ class TestCollisions:
             ids = list(range(1, 60))[:: 1 if turn % 2 else -1]
             windows = {n: AccountWindows(turn, turn, 7, turn) for n in ids}
             usage = UsageChanges({(n, 7): DailyUsage(7, 1) for n in ids}, dict.fromkeys(ids, turn))
-            return LimiterState(windows, {n: KeyStanding(strikes=turn) for n in ids}), usage
+            return LimiterState(windows, {n: BanState(strikes=turn) for n in ids}), usage
 
         await asyncio.gather(
             *(store.ledger.merge(*batch(turn)) for turn in range(20) for store in stores)  # type: ignore[attr-defined]

@@ -11,10 +11,10 @@ import pytest
 
 from petstore.core.errors import StoreUnavailable
 from petstore.core.pets import NewPet
-from petstore.core.versions import UNKNOWN, Versions
+from petstore.core.versions import NO_VERSIONS, Versions
 from petstore.storage.backend import Store, StoreOptions, open_storage
 from petstore.storage.postgres.sharing import Shared
-from petstore.storage.postgres.snapshots import SnapshotSource
+from petstore.storage.postgres.snapshots import SnapshotVersions
 from tests.support.clock import ManualClock
 from tests.support.postgres import fresh_database, run
 from tests.support.waiting import until
@@ -42,8 +42,8 @@ def database() -> Database:
 
 
 @pytest.fixture
-def source(database: Database) -> SnapshotSource:
-    return SnapshotSource(database)  # type: ignore[arg-type]
+def source(database: Database) -> SnapshotVersions:
+    return SnapshotVersions(database)  # type: ignore[arg-type]
 
 
 def of(text: str) -> Versions:
@@ -54,7 +54,7 @@ class TestSharing:
     """Who waits at the same time shares a question."""
 
     async def test_one_question_for_all_who_come_while_another_is_on_its_way(
-        self, database: Database, source: SnapshotSource
+        self, database: Database, source: SnapshotVersions
     ) -> None:
         """A hundred requests: none gets the answer to the question from before it came."""
         first = asyncio.create_task(source.current())
@@ -71,7 +71,7 @@ class TestSharing:
         assert database.asked == 2
 
     async def test_a_failure_is_for_those_who_shared_it(
-        self, database: Database, source: SnapshotSource
+        self, database: Database, source: SnapshotVersions
     ) -> None:
         """The next ones ask anew."""
         first = asyncio.create_task(source.current())
@@ -91,7 +91,7 @@ class TestSharing:
         assert await good == of("3:3:")
 
     async def test_a_request_that_goes_away_takes_no_answer_with_it(
-        self, database: Database, source: SnapshotSource
+        self, database: Database, source: SnapshotVersions
     ) -> None:
         """Neither the one that asked for itself, nor the first of those who share the next question."""
         first = asyncio.create_task(source.current())
@@ -123,10 +123,10 @@ class TestSharing:
         silent.cancel()
 
     async def test_nothing_is_known_before_the_first_answer(
-        self, database: Database, source: SnapshotSource
+        self, database: Database, source: SnapshotVersions
     ) -> None:
         """Then what was said last."""
-        assert source.known() == UNKNOWN
+        assert source.known() == NO_VERSIONS
         asking = asyncio.create_task(source.current())
         await until(lambda: database.asked == 1)
         database.answer("1:1:")
@@ -185,7 +185,7 @@ class TestRealSnapshots:
         )
         plain = open_storage(url.replace("petstore@", f"{role}@", 1), ManualClock(), StoreOptions())
         try:
-            assert await plain.versions.current() == plain.versions.known() == UNKNOWN
+            assert await plain.versions.current() == plain.versions.known() == NO_VERSIONS
             await plain.probe()
         finally:
             await plain.close()

@@ -16,11 +16,11 @@ import pytest
 from petstore.core.errors import ConfigurationError, StoreDamaged, StoreUnavailable
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import INT64_MAX, Idempotency, NewPet, PageQuery
-from petstore.ops import journal
+from petstore.ops import flusher
 from petstore.storage.backend import Store, StoreOptions, open_storage
 from petstore.storage.sqlite import reserve
 from petstore.storage.sqlite.connection import open_reader, open_writer, translate
-from petstore.storage.sqlite.loop_reader import TurnReader
+from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.pets import SqlitePets
 from petstore.storage.sqlite.schema import migrate
 from petstore.storage.sqlite.writer import Writer
@@ -30,7 +30,7 @@ from tests.support.service import Shop, open_shop
 from tests.support.waiting import until
 
 REX = NewPet("Rex", 1)
-UNKNOWN = (
+OUTCOME_UNKNOWN = (
     "The store failed: reading or writing the disk failed; whether this write was kept is unknown."
     " Look before repeating it, or retry with the same Idempotency-Key."
 )
@@ -66,7 +66,7 @@ class TestCommit:
         """The failed write is not shown; later writes work, and so does a retry with the same key."""
         key = Idempotency(1, "order-1")
         disk.fail(operation, suffix="-wal")  # type: ignore[arg-type]
-        with pytest.raises(StoreUnavailable, match=UNKNOWN):
+        with pytest.raises(StoreUnavailable, match=OUTCOME_UNKNOWN):
             await store.pets.add(NewPet("lost", 2), key)
         assert await names(store) == ["Rex"]
         disk.heal()
@@ -152,7 +152,7 @@ class Limited:
         self.connection = open_writer(self.path, 1_000)
         self.reader = open_reader(self.path, 1_000)
         self.writer = Writer(self.connection, clock, 100)
-        self.pets = SqlitePets(self.reader, TurnReader(self.reader), self.writer, clock)
+        self.pets = SqlitePets(self.reader, LoopReader(self.reader), self.writer, clock)
 
     async def close(self) -> None:
         await self.writer.drain()
@@ -391,9 +391,9 @@ async def test_readiness_follows_the_saving_of_counters(
     tmp_path: Path, clock: ManualClock, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reads go on while the disk is full, but who can't save for 10 s is not ready, until it can again."""
-    monkeypatch.setattr(journal, "INTERVAL_SECONDS", 0.001)
+    monkeypatch.setattr(flusher, "INTERVAL_SECONDS", 0.001)
     async with open_shop(tmp_path, clock) as shop:
-        running = shop.application.service.journal
+        running = shop.application.service.flusher
 
         async def ready() -> bool:
             answer = await shop.call("GET", "/readyz")
@@ -419,7 +419,7 @@ async def test_a_disk_that_hangs_is_noticed_as_well(
     tmp_path: Path, clock: ManualClock, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It gives no reason, only no answer."""
-    monkeypatch.setattr(journal, "INTERVAL_SECONDS", 0.001)
+    monkeypatch.setattr(flusher, "INTERVAL_SECONDS", 0.001)
     at_the_disk, go_on = threading.Event(), threading.Event()
 
     def hang(*_: object) -> None:
@@ -427,7 +427,7 @@ async def test_a_disk_that_hangs_is_noticed_as_well(
         go_on.wait(20)
 
     async with open_shop(tmp_path, clock) as shop:
-        await until(lambda: shop.application.service.journal._saved_at is not None)
+        await until(lambda: shop.application.service.flusher._saved_at is not None)
         disk.before = hang
         await shop.ask("GET", "/v1/pets")
         await until(at_the_disk.is_set)
@@ -445,11 +445,11 @@ async def test_a_service_that_starts_without_room_is_not_ready(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the first round on, also when there is nothing to save yet."""
-    monkeypatch.setattr(journal, "INTERVAL_SECONDS", 0.001)
+    monkeypatch.setattr(flusher, "INTERVAL_SECONDS", 0.001)
     async with open_shop(tmp_path) as shop:
         disk.fail("write", apsw.FullError, suffix="-wal", times=10**9)
         await shop.restart()
-        running = shop.application.service.journal
+        running = shop.application.service.flusher
         await until(lambda: bool(running._reason))
         answer = await shop.call("GET", "/readyz")
         assert answer.status == 503

@@ -242,7 +242,7 @@ class TestLocks:
         outside = apsw.Connection(str(path))
         outside.execute("BEGIN IMMEDIATE")
         assert len((await store.pets.page(PageQuery())).pets) == 1
-        assert await store.keys.find_grant(b"x" * 32) is None
+        assert await store.keys.find_caller(b"x" * 32) is None
         await store.versions.current()
         await store.probe()
         outside.close()

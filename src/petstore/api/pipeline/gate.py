@@ -12,13 +12,13 @@ from petstore.api.pipeline.request import Request
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
 from petstore.core.errors import KeyBanned, RateLimited, Unauthorized
-from petstore.core.keys import Grant, KeyRepository, digest, is_wellformed
+from petstore.core.keys import Caller, KeyRepository, digest, is_wellformed
 from petstore.core.limits.decision import AddressDecision, Decision
 from petstore.core.limits.quota import Limiter
 from petstore.core.limits.usage import UsageMeter
 from petstore.core.versions import Version
 
-_KEPT_GRANTS_MAX = 100_000
+_CACHED_CALLERS_MAX = 100_000
 
 _ONE_MESSAGE = "The API key is missing or invalid; send it as 'Authorization: Bearer <API_KEY>'."
 # Of keys that somebody has had: whoever sends one knows it.
@@ -37,7 +37,7 @@ class AddressQuota(Protocol):
 
 
 class Gate:
-    """Decides whether a request may pass; keeps grants for as long as the keyring's version stands."""
+    """Decides whether a request may pass; keeps callers for as long as the keyring's version stands."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Gate:
         self._meter = meter
         self._clock = clock
         self._trusted = trusted_proxies
-        self._kept: dict[bytes, Grant] = {}
+        self._kept: dict[bytes, Caller] = {}
         self._kept_version: Version | None = None
         self.key_reads = 0
 
@@ -74,19 +74,21 @@ class Gate:
             raise self._failed(request, cause)
         # The digest first, whatever the token: the work says nothing about how close a guess was.
         key_digest = digest(token)
-        grant, decision = self._kept.get(key_digest), None
+        caller, decision = self._kept.get(key_digest), None
         # A key whose end has come is read afresh: its refusal is never an old one.
-        if grant is not None and (grant.expires_at_ms is None or grant.expires_at_ms > self._clock.now_ms()):
+        if caller is not None and (
+            caller.expires_at_ms is None or caller.expires_at_ms > self._clock.now_ms()
+        ):
             version = self._kept_version
             limiter = self._limiter
-            decision = limiter.take_now(grant, version) or await limiter.take(grant, version)
+            decision = limiter.try_take(caller, version) or await limiter.take(caller, version)
             if decision is None and version == self._kept_version:
                 self._kept.clear()
-        if grant is None or decision is None:
-            grant, decision = await self._take_afresh(request, token, key_digest)
-        request.grant = grant
+        if caller is None or decision is None:
+            caller, decision = await self._take_afresh(request, token, key_digest)
+        request.caller = caller
         request.decision = decision
-        self._meter.count(grant.account_id, grant.key_id, decision.now_ms, decision.allowed, deprecated)
+        self._meter.count(caller.account_id, caller.key_id, decision.now_ms, decision.allowed, deprecated)
         if not decision.allowed:
             raise _refusal(decision)
 
@@ -94,35 +96,37 @@ class Gate:
         """The address's window, for an answer that was given before authentication."""
         return self._addresses.peek(request.client_address(self._trusted))
 
-    async def _take_afresh(self, request: Request, token: bytes, key_digest: bytes) -> tuple[Grant, Decision]:
-        """Read the grant from the store, take by it, and keep it when nothing has changed meanwhile."""
+    async def _take_afresh(
+        self, request: Request, token: bytes, key_digest: bytes
+    ) -> tuple[Caller, Decision]:
+        """Read the caller from the store, take by it, and keep it when nothing has changed meanwhile."""
         version = self._limiter.keyring_version()
         if not (token.isascii() and is_wellformed(token.decode("ascii"))):
             raise self._failed(request, "malformed")
         self.key_reads += 1
-        grant = await self._keys.find_grant(key_digest)
-        if grant is None:
+        caller = await self._keys.find_caller(key_digest)
+        if caller is None:
             raise self._failed(request, "unknown")
-        self._check_term(request, grant)
-        decision = await self._limiter.take(grant)
+        self._check_term(request, caller)
+        decision = await self._limiter.take(caller)
         assert decision is not None  # nothing was said about a version
         if version is not None and version == decision.versions.keyring:
-            self._keep(version, key_digest, grant)
-        return grant, decision
+            self._keep(version, key_digest, caller)
+        return caller, decision
 
-    def _keep(self, version: Version, key_digest: bytes, grant: Grant) -> None:
+    def _keep(self, version: Version, key_digest: bytes, caller: Caller) -> None:
         """Everything kept is of one version of the keyring."""
-        if version != self._kept_version or len(self._kept) >= _KEPT_GRANTS_MAX:
+        if version != self._kept_version or len(self._kept) >= _CACHED_CALLERS_MAX:
             self._kept.clear()
             self._kept_version = version
-        self._kept[key_digest] = grant
+        self._kept[key_digest] = caller
 
-    def _check_term(self, request: Request, grant: Grant) -> None:
+    def _check_term(self, request: Request, caller: Caller) -> None:
         """Revoked and expired keys are told apart only here, after the digest matched."""
-        request.grant = grant
-        if grant.revoked_at_ms is not None:
+        request.caller = caller
+        if caller.revoked_at_ms is not None:
             raise self._failed(request, "revoked")
-        if grant.expires_at_ms is not None and grant.expires_at_ms <= self._clock.now_ms():
+        if caller.expires_at_ms is not None and caller.expires_at_ms <= self._clock.now_ms():
             raise self._failed(request, "expired")
 
     def _failed(self, request: Request, cause: str) -> Exception:

@@ -15,7 +15,7 @@ import msgspec
 
 from petstore.core.client_address import Networks, client_address
 from petstore.core.errors import HeadersTooLarge, InvalidHeader, UriTooLong
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import AnyDecision
 
 Scope = MutableMapping[str, Any]
@@ -41,12 +41,12 @@ def _is_host(value: bytes) -> bool:
 
 
 class Request(msgspec.Struct, gc=False):
-    """One request on its way through the pipeline; the gate fills `grant`, `decision` and `cause`.
+    """One request on its way through the pipeline; the gate fills `caller`, `decision` and `cause`.
 
     `values` has the header lines by their name, `repeated` the names that stand more than once, `size` counts
     the bytes of the target and of the lines, four more for each line: the colon, the space and its end.
-    `grant` is that of a refused key too, and `cause` why it was refused: missing, malformed, unknown, expired
-    or revoked. `request_id` is the client's own, if it is a sane one, until the pipeline gives it another.
+    `caller` is set for a refused key too; `cause` says why it was refused: missing, malformed, unknown,
+    expired or revoked. `request_id` is the client's own if it is valid, until the pipeline gives it another.
     """
 
     scope: Scope
@@ -58,7 +58,7 @@ class Request(msgspec.Struct, gc=False):
     repeated: frozenset[bytes]
     size: int
     request_id: bytes = b""
-    grant: Grant | None = None
+    caller: Caller | None = None
     decision: AnyDecision | None = None
     cause: str | None = None
 

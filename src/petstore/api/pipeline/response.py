@@ -28,7 +28,7 @@ _CHALLENGE: Header = (b"www-authenticate", b'Bearer realm="petstore"')
 _CHALLENGE_INVALID: Header = (b"www-authenticate", b'Bearer realm="petstore", error="invalid_token"')
 
 
-class Reply(msgspec.Struct, frozen=True, gc=False):
+class Response(msgspec.Struct, frozen=True, gc=False):
     """A status, a body (None: the response has none at all) and every header that is not the request's own.
 
     The same object may answer any number of requests.
@@ -39,11 +39,11 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
     headers: tuple[Header, ...]
 
 
-def make_reply(status: int, body: bytes | None, *headers: Header) -> Reply:
+def make_response(status: int, body: bytes | None, *headers: Header) -> Response:
     """A reply with the headers of this answer alone, and those that follow from its body."""
     if body is None:
-        return Reply(status, None, (*headers, *_ALWAYS))
-    return Reply(status, body, (*headers, *_WITH_BODY, (b"content-length", b"%d" % len(body))))
+        return Response(status, None, (*headers, *_ALWAYS))
+    return Response(status, body, (*headers, *_WITH_BODY, (b"content-length", b"%d" % len(body))))
 
 
 def pet_body(pet: Pet) -> bytes:
@@ -56,7 +56,7 @@ def pets_body(pets: list[Pet]) -> bytes:
     return _encode(pets)
 
 
-def error_reply(error: PetstoreError, *, credential_sent: bool = False) -> Reply:
+def error_response(error: PetstoreError, *, credential_sent: bool = False) -> Response:
     """An error as the client gets it, with the headers that its kind asks for."""
     headers: list[Header] = []
     if error.status == 401:
@@ -65,7 +65,7 @@ def error_reply(error: PetstoreError, *, credential_sent: bool = False) -> Reply
         headers.append((b"allow", error.allow.encode("ascii")))
     if error.retry_after_seconds is not None:
         headers.append((b"retry-after", b"%d" % error.retry_after_seconds))
-    return make_reply(error.status, error_body(error), *headers)
+    return make_response(error.status, error_body(error), *headers)
 
 
 @lru_cache(maxsize=1_024)
@@ -85,7 +85,7 @@ def _limits(limit: int, reset_at: int, policy: bytes) -> tuple[Header, Header, H
     )
 
 
-def complete(reply: Reply, decision: AnyDecision, request_id: bytes) -> list[Header]:
+def complete(reply: Response, decision: AnyDecision, request_id: bytes) -> list[Header]:
     """All headers of a response under /v1.
 
     The limits in both dialects: `X-RateLimit-*` for the window that binds, the IETF pair for every window

@@ -7,21 +7,21 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from petstore.api.pipeline.request import Request
-from petstore.api.pipeline.response import Header, Reply
+from petstore.api.pipeline.response import Header, Response
 
-# A Reply, or something to await for one; api/app.py tells them apart. What can be answered at once should be:
-# a coroutine would cost as much as the look for a kept page.
-Handler = Callable[[Request], Reply | Awaitable[Reply]]
+# A Response, or an awaitable of one. A handler that need not wait answers at once: a coroutine costs as
+# much as a look-up in the page cache.
+Handler = Callable[[Request], Response | Awaitable[Response]]
 HeaderMaker = Callable[[Request], list[Header]]
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """One operation; `standing_headers` are on every answer of it, whatever the status."""
+    """One operation; `always_headers` are on every answer of it, whatever the status."""
 
     name: str
     handler: Handler
     deprecated: bool = False
-    standing_headers: HeaderMaker | None = None
+    always_headers: HeaderMaker | None = None
 
 
 class Route(msgspec.Struct, frozen=True):

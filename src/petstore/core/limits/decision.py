@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import msgspec
 
-from petstore.core.versions import UNKNOWN, Versions
+from petstore.core.versions import NO_VERSIONS, Versions
 
 DAY_SECONDS = 86_400
 
@@ -75,7 +75,7 @@ class AddressDecision(msgspec.Struct, frozen=True, gc=False):
     retry_after_seconds: int = 0
     banned: ClassVar[bool] = False
     ban_began: ClassVar[bool] = False
-    versions: ClassVar[Versions] = UNKNOWN
+    versions: ClassVar[Versions] = NO_VERSIONS
 
 
 AnyDecision = Decision | AddressDecision

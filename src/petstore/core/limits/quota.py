@@ -10,15 +10,15 @@ from typing import Protocol
 
 import msgspec
 
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import DAY_SECONDS, Decision, Window
 from petstore.core.limits.usage import DAY_MS, MINUTE_MS, AccountWindows, UsageChanges
-from petstore.core.versions import UNKNOWN, Version, Versions
+from petstore.core.versions import NO_VERSIONS, Version, Versions
 
 SECOND_MS = 1_000
 
 
-class KeyStanding(msgspec.Struct, gc=False):
+class BanState(msgspec.Struct, gc=False):
     """How a key has behaved: its refusals on the way to a ban, its last ban, its step on the ladder.
 
     `refused_reset_at` names the window whose first 429 was at `first_refused_ms`. `pardoned_ms` is the
@@ -59,7 +59,7 @@ def _follow_clock(used: AccountWindows, now_ms: int) -> None:
         used.day = now_ms // DAY_MS
 
 
-def _follow_clock_in_a_ban(standing: KeyStanding, now_ms: int) -> None:
+def _follow_clock_in_a_ban(standing: BanState, now_ms: int) -> None:
     """The same for a ban that began ahead of the clock."""
     length_ms = standing.banned_until_ms - standing.banned_from_ms
     standing.banned_from_ms = now_ms
@@ -77,8 +77,8 @@ def _roll(used: AccountWindows, now_ms: int) -> None:
         used.day_used = 0
 
 
-def banned(
-    grant: Grant, standing: KeyStanding, now_ms: int, versions: Versions, *, began: bool = False
+def ban_decision(
+    caller: Caller, standing: BanState, now_ms: int, versions: Versions, *, began: bool = False
 ) -> Decision:
     """A ban closes both windows until its end."""
     reset_at = standing.banned_until_ms // SECOND_MS
@@ -87,10 +87,10 @@ def banned(
         allowed=False,
         now_ms=now_ms,
         versions=versions,
-        per_minute=grant.per_minute,
+        per_minute=caller.per_minute,
         minute_remaining=0,
         minute_reset_at=reset_at,
-        per_day=grant.per_day,
+        per_day=caller.per_day,
         day_remaining=0,
         day_reset_at=reset_at,
         minute_binds=True,
@@ -100,13 +100,15 @@ def banned(
     )
 
 
-def counted(used: AccountWindows, grant: Grant, now_ms: int, versions: Versions, allowed: bool) -> Decision:
+def decision_for(
+    used: AccountWindows, caller: Caller, now_ms: int, versions: Versions, allowed: bool
+) -> Decision:
     """The Decision about a request that is in `used` already, or that found it used up.
 
     A limit that was lowered leaves nothing, never less. Every request comes here, and arguments by name would
     make it a sixth slower.
     """
-    per_minute, per_day = grant.per_minute, grant.per_day
+    per_minute, per_day = caller.per_minute, caller.per_day
     left = per_minute - used.minute_used if used.minute_used < per_minute else 0
     day_left = per_day - used.day_used if used.day_used < per_day else 0
     reset_at, day_reset_at = used.minute_opened_ms // SECOND_MS + 60, (used.day + 1) * DAY_SECONDS
@@ -130,9 +132,7 @@ def counted(used: AccountWindows, grant: Grant, now_ms: int, versions: Versions,
     )
 
 
-def _count_refusal(
-    standing: KeyStanding, grant: Grant, policy: BanPolicy, reset_at: int, now_ms: int
-) -> bool:
+def _count_refusal(standing: BanState, caller: Caller, policy: BanPolicy, reset_at: int, now_ms: int) -> bool:
     """Count a refusal towards a ban; True when it begins one.
 
     The first 429 of a window, and those within the grace after it, were in flight: they do not count.
@@ -147,7 +147,7 @@ def _count_refusal(
         standing.strikes_opened_ms = now_ms
         standing.strikes = 0
     standing.strikes += 1
-    if standing.strikes <= max(policy.minimum_rejections, grant.per_minute):
+    if standing.strikes <= max(policy.minimum_rejections, caller.per_minute):
         return False
     if now_ms - standing.banned_until_ms >= policy.forgiven_after_ms:
         standing.level = 0
@@ -160,30 +160,30 @@ def _count_refusal(
     return True
 
 
-def _apply_pardon(standing: KeyStanding, grant: Grant) -> None:
+def _apply_pardon(standing: BanState, caller: Caller) -> None:
     """Forget everything that led to bans before the operator's pardon."""
     standing.refused_reset_at = standing.first_refused_ms = 0
     standing.strikes = standing.strikes_opened_ms = standing.level = 0
     standing.banned_from_ms = standing.banned_until_ms = 0
-    standing.pardoned_ms = grant.pardoned_at_ms
+    standing.pardoned_ms = caller.pardoned_at_ms
 
 
-def view(used: AccountWindows, grant: Grant, now_ms: int) -> tuple[Window, Window]:
+def view(used: AccountWindows, caller: Caller, now_ms: int) -> tuple[Window, Window]:
     """Both windows as the account's next request would find them; takes nothing."""
     rolled = AccountWindows(used.minute_opened_ms, used.minute_used, used.day, used.day_used)
     _follow_clock(rolled, now_ms)
     _roll(rolled, now_ms)
     # As if a request had just been counted: what it found is what the next one finds.
-    return counted(rolled, grant, now_ms, UNKNOWN, allowed=True).windows
+    return decision_for(rolled, caller, now_ms, NO_VERSIONS, allowed=True).windows
 
 
 def decide(
     used: AccountWindows,
-    standing: KeyStanding | None,
-    grant: Grant,
+    standing: BanState | None,
+    caller: Caller,
     policy: BanPolicy,
     now_ms: int,
-    versions: Versions = UNKNOWN,
+    versions: Versions = NO_VERSIONS,
 ) -> Decision:
     """Take one request from both windows, or from neither, and count a refusal towards a ban.
 
@@ -196,34 +196,34 @@ def decide(
     if age_ms < 0 or day_age_ms < 0:
         _follow_clock(used, now_ms)
     if standing is not None:
-        if grant.pardoned_at_ms > standing.pardoned_ms:
-            _apply_pardon(standing, grant)
+        if caller.pardoned_at_ms > standing.pardoned_ms:
+            _apply_pardon(standing, caller)
         if now_ms < standing.banned_from_ms:
             _follow_clock_in_a_ban(standing, now_ms)
         if now_ms < standing.banned_until_ms:
-            return banned(grant, standing, now_ms, versions)
+            return ban_decision(caller, standing, now_ms, versions)
     if age_ms >= MINUTE_MS or day_age_ms >= DAY_MS:  # what was moved to the clock is not old
         _roll(used, now_ms)
-    if used.minute_used < grant.per_minute and used.day_used < grant.per_day:
+    if used.minute_used < caller.per_minute and used.day_used < caller.per_day:
         used.minute_used += 1
         used.day_used += 1
-        return counted(used, grant, now_ms, versions, True)
-    refused = counted(used, grant, now_ms, versions, False)
-    if standing is not None and _count_refusal(standing, grant, policy, refused.binding.reset_at, now_ms):
-        return banned(grant, standing, now_ms, versions, began=True)
+        return decision_for(used, caller, now_ms, versions, True)
+    refused = decision_for(used, caller, now_ms, versions, False)
+    if standing is not None and _count_refusal(standing, caller, policy, refused.binding.reset_at, now_ms):
+        return ban_decision(caller, standing, now_ms, versions, began=True)
     return refused
 
 
-def first_refusal(grant: Grant, refused: Decision) -> KeyStanding:
+def first_refusal(caller: Caller, refused: Decision) -> BanState:
     """The standing of a key that was just refused for the first time."""
-    return KeyStanding(refused.binding.reset_at, refused.now_ms, pardoned_ms=grant.pardoned_at_ms)
+    return BanState(refused.binding.reset_at, refused.now_ms, pardoned_ms=caller.pardoned_at_ms)
 
 
 class LimiterState(msgspec.Struct):
     """Windows by account and standings by key: what has to survive a restart, absolute values."""
 
     windows: dict[int, AccountWindows] = msgspec.field(default_factory=dict)
-    standings: dict[int, KeyStanding] = msgspec.field(default_factory=dict)
+    standings: dict[int, BanState] = msgspec.field(default_factory=dict)
 
     def update(self, later: LimiterState) -> None:
         """Take over what changed later."""
@@ -234,21 +234,21 @@ class LimiterState(msgspec.Struct):
 class Limiter(Protocol):
     """Counters shared by everything that serves an account."""
 
-    async def take(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
+    async def take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         """One request of this key: both windows or neither, and the versions as of after the call began.
 
-        `kept_under` is the keyring's version under which the caller kept this grant. When the keyring has
-        another one now, or an unknown one, nothing is taken and None comes back: the caller reads the grant
-        afresh and calls again without it. Raises Unavailable where there is no way to decide.
+        `cached_version` is the keyring's version under which this Caller was cached. When the keyring has
+        another one now, or an unknown one, nothing is taken and the result is None: read the Caller from the
+        store and call again without it. Raises Unavailable where there is no way to decide.
         """
         ...
 
-    def take_now(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
+    def try_take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         """The same where nobody has to wait for it. None says nothing: call `take`."""
         ...
 
     def keyring_version(self) -> Version | None:
-        """The one to note before a grant is read, and to keep it under once a decision brings the same."""
+        """Note it before a Caller is read; cache the Caller under it once a decision brings the same."""
         ...
 
     def drain(self) -> LimiterState:
@@ -260,7 +260,7 @@ class Limiter(Protocol):
         ...
 
 
-class Ledger(Protocol):
+class CounterStore(Protocol):
     """Where counters survive a restart: written in batches, read at the start. May raise StoreUnavailable."""
 
     async def load(self, now_ms: int) -> LimiterState:
@@ -272,7 +272,7 @@ class Ledger(Protocol):
         ...
 
 
-class SharedLedger(Ledger, Protocol):
+class MergingCounterStore(CounterStore, Protocol):
     """A ledger that several processes write, each what it has seen of counters that they share."""
 
     async def merge(self, state: LimiterState, usage: UsageChanges) -> None:
@@ -285,6 +285,6 @@ class SharedLedger(Ledger, Protocol):
 
     async def recall(
         self, account_id: int, key_id: int, now_ms: int
-    ) -> tuple[AccountWindows | None, KeyStanding | None]:
+    ) -> tuple[AccountWindows | None, BanState | None]:
         """What was kept of an account and of one of its keys, and can still matter at `now_ms`."""
         ...

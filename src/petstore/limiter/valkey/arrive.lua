@@ -5,7 +5,7 @@
 -- A server draws a new name for its history when it starts and when it becomes a primary.
 --
 -- KEYS  epoch, name of the history, versions of catalogue and keyring
--- Reply 0 the same data set, 1 another one, 2 unknown since INFO is not allowed, taken for another one
+-- Response 0 the same data set, 1 another one, 2 unknown since INFO is not allowed, taken for another one
 local time = redis.call('TIME')
 local told = redis.pcall('INFO', 'replication')
 local history = type(told) == 'string' and string.match(told, 'master_replid:(%x+)') or ''

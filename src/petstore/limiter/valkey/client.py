@@ -23,7 +23,7 @@ PROBE_SECONDS = 0.5
 _ANOTHER = 1
 
 
-class Link:
+class ValkeyClient:
     """`outages` counts them: what was true before one need not be true after it."""
 
     def __init__(

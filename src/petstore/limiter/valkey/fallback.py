@@ -12,7 +12,7 @@ from collections import deque
 import msgspec
 
 from petstore.core.clock import Clock
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import DAY_SECONDS, Decision
 from petstore.core.limits.quota import SECOND_MS, BanPolicy, LimiterState
 from petstore.core.limits.usage import MINUTE_MS, AccountWindows
@@ -20,7 +20,7 @@ from petstore.core.versions import NoVersions
 from petstore.limiter.memory import MemoryLimiter
 
 # More accounts than this are not carried: they have less than a request each to give back, on average.
-_CARRIED_MAX = 100_000
+_PENDING_MAX = 100_000
 _NOTHING_USED = AccountWindows()
 
 
@@ -68,7 +68,7 @@ class _LastMinute:
         return seconds[0][0], self._used
 
 
-class LocalShare:
+class FallbackLimiter:
     """Counters that outlive an outage, so that a second one does not begin anew."""
 
     def __init__(self, clock: Clock, policy: BanPolicy, processes: int) -> None:
@@ -79,38 +79,38 @@ class LocalShare:
         self._limiter = MemoryLimiter(self._moment, policy, NoVersions(), state)
         self._minutes: dict[int, _LastMinute] = {}
         self._swept_ms = self._moment.ms
-        self._uncarried: dict[int, AccountWindows] = {}
+        self._pending: dict[int, AccountWindows] = {}
 
-    async def take(self, grant: Grant) -> Decision:
+    async def take(self, caller: Caller) -> Decision:
         """One request, by this process's share. Versions are unknown.
 
         Its minute resets when the oldest of the requests that it counts is 60 seconds old.
         """
         share = msgspec.structs.replace(
-            grant,
-            per_minute=max(1, grant.per_minute // self._processes),
-            per_day=max(1, grant.per_day // self._processes),
+            caller,
+            per_minute=max(1, caller.per_minute // self._processes),
+            per_day=max(1, caller.per_day // self._processes),
         )
         now_ms = self._moment.go_on()
-        minute = self._minutes.get(grant.account_id)
+        minute = self._minutes.get(caller.account_id)
         if minute is None:
-            minute = self._minutes[grant.account_id] = _LastMinute()
-        used = self._windows.setdefault(grant.account_id, AccountWindows())
+            minute = self._minutes[caller.account_id] = _LastMinute()
+        used = self._windows.setdefault(caller.account_id, AccountWindows())
         used.minute_opened_ms, used.minute_used = minute.window(now_ms)
-        decision = self._limiter.take_now(share)
+        decision = self._limiter.try_take(share)
         assert decision is not None
         if decision.allowed:
             minute.add(now_ms)
-            self._note(grant.account_id, now_ms, decision)
+            self._note(caller.account_id, now_ms, decision)
         return decision
 
     def _note(self, account_id: int, now_ms: int, decision: Decision) -> None:
         """Count what is to be carried: in a minute and on the day in which it was admitted."""
-        noted = self._uncarried.get(account_id)
+        noted = self._pending.get(account_id)
         if noted is None:
-            if len(self._uncarried) >= _CARRIED_MAX:
+            if len(self._pending) >= _PENDING_MAX:
                 return
-            noted = self._uncarried[account_id] = AccountWindows()
+            noted = self._pending[account_id] = AccountWindows()
         if not 0 <= now_ms - noted.minute_opened_ms < MINUTE_MS:
             noted.minute_opened_ms, noted.minute_used = now_ms - now_ms % SECOND_MS, 0
         number = decision.day_reset_at // DAY_SECONDS - 1
@@ -120,24 +120,24 @@ class LocalShare:
         noted.day_used += 1
 
     @property
-    def is_carried(self) -> bool:
-        """No counts wait to be carried to Valkey, as is usual."""
-        return not self._uncarried
+    def has_pending(self) -> bool:
+        """Admissions of an outage that Valkey has not counted yet; usually there are none."""
+        return bool(self._pending)
 
-    def carry(self, account_id: int) -> AccountWindows | None:
-        """What this account has left here; it is the caller's now."""
-        return self._uncarried.pop(account_id, None)
+    def take_pending(self, account_id: int) -> AccountWindows | None:
+        """Remove and return the pending admissions of an account."""
+        return self._pending.pop(account_id, None)
 
-    def put_back(self, account_id: int, uncarried: AccountWindows) -> None:
-        """It was not carried after all."""
-        noted = self._uncarried.setdefault(account_id, uncarried)
-        if noted is uncarried:
+    def restore_pending(self, account_id: int, pending: AccountWindows) -> None:
+        """Put back what `take_pending` gave: Valkey did not count it."""
+        noted = self._pending.setdefault(account_id, pending)
+        if noted is pending:
             return
-        if abs(noted.minute_opened_ms - uncarried.minute_opened_ms) < MINUTE_MS:
-            noted.minute_opened_ms = min(noted.minute_opened_ms, uncarried.minute_opened_ms)
-            noted.minute_used += uncarried.minute_used
-        if noted.day == uncarried.day:
-            noted.day_used += uncarried.day_used
+        if abs(noted.minute_opened_ms - pending.minute_opened_ms) < MINUTE_MS:
+            noted.minute_opened_ms = min(noted.minute_opened_ms, pending.minute_opened_ms)
+            noted.minute_used += pending.minute_used
+        if noted.day == pending.day:
+            noted.day_used += pending.day_used
 
     def forget(self) -> None:
         """Let go of what can't matter any more; to be called now and then."""

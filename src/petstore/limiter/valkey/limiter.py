@@ -9,17 +9,24 @@ import msgspec
 
 from petstore.core.clock import Clock
 from petstore.core.errors import LimiterUnavailable
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import BanPolicy, KeyStanding, LimiterState, SharedLedger, banned, counted
+from petstore.core.limits.quota import (
+    BanPolicy,
+    BanState,
+    LimiterState,
+    MergingCounterStore,
+    ban_decision,
+    decision_for,
+)
 from petstore.core.limits.usage import AccountWindows
-from petstore.core.versions import LEASE_SECONDS, UNKNOWN, Version, Versions
-from petstore.limiter.valkey.client import Link
+from petstore.core.versions import LEASE_SECONDS, NO_VERSIONS, Version, Versions
+from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.connection import Unreachable
-from petstore.limiter.valkey.fallback import LocalShare
+from petstore.limiter.valkey.fallback import FallbackLimiter
 from petstore.limiter.valkey.inspection import AGREE_MS
 from petstore.limiter.valkey.observer import LimiterObserver
-from petstore.limiter.valkey.recovery import Seedbed, as_text
+from petstore.limiter.valkey.recovery import RecoveryCache, as_text
 from petstore.limiter.valkey.scripts import (
     CATALOGUE,
     CATALOGUE_WRITERS,
@@ -35,10 +42,10 @@ __all__ = ["LEASE_SECONDS", "ValkeyLimiter"]
 # So many new epochs one request waits for; then it is decided by the share.
 _EPOCHS = 3
 
-_MOVED, _UNKNOWN, _ADMITTED, _REFUSED, _BANNED, _BAN_BEGAN = range(6)
+_MOVED, _NEEDS_SEED, _ADMITTED, _REFUSED, _BANNED, _BAN_BEGAN = range(6)
 
 
-# The version under which a grant was kept, and when by the server's clock it may be used no longer.
+# The version under which a caller was kept, and when by the server's clock it may be used no longer.
 _Kept = tuple[int, int]
 _NOT_KEPT = (0, 0)
 
@@ -72,11 +79,11 @@ class _Calls:
         self._keys = b"".join(b"$%d\r\n%b\r\n" % (len(key), key) for key in keys)
         self._rule = b"$%d\r\n%b\r\n" % (len(rule), rule)
 
-    def take(self, grant: Grant, kept: _Kept, more: tuple[bytes, ...] = ()) -> bytes:
+    def take(self, caller: Caller, kept: _Kept, more: tuple[bytes, ...] = ()) -> bytes:
         """`more`: an epoch, seeds of account and key, and what is carried; empty where there is none."""
-        account = TAG + b"windows:%d" % grant.account_id
-        key = TAG + b"standing:%d" % grant.key_id
-        numbers = b"%d %d %d %d %d" % (grant.per_minute, grant.per_day, grant.pardoned_at_ms, *kept)
+        account = TAG + b"windows:%d" % caller.account_id
+        key = TAG + b"standing:%d" % caller.key_id
+        numbers = b"%d %d %d %d %d" % (caller.per_minute, caller.per_day, caller.pardoned_at_ms, *kept)
         return b"*%d\r\n%b$%d\r\n%b\r\n$%d\r\n%b\r\n%b$%d\r\n%b\r\n%b%b" % (
             12 + len(more),
             self._head,
@@ -98,41 +105,41 @@ class ValkeyLimiter:
     def __init__(
         self,
         *,
-        link: Link,
-        ledger: SharedLedger,
+        link: ValkeyClient,
+        ledger: MergingCounterStore,
         clock: Clock,
         policy: BanPolicy,
         observer: LimiterObserver,
-        share: LocalShare | None,
+        share: FallbackLimiter | None,
     ) -> None:
         """Without a `share` every request of an outage is refused."""
         self._link = link
         self._calls = _Calls(link.scripts.take, policy)
-        self._seedbed = Seedbed(clock, ledger)
+        self._recovery = RecoveryCache(clock, ledger)
         self._share = share
         self._clock = clock
         self._observer = observer
         self._lease = _Lease(link.outages, 0.0)
         self._seen: tuple[int, int, _Lease] = (0, 0, self._lease)
-        self._versions = UNKNOWN
+        self._versions = NO_VERSIONS
         self._clocks_differ = False
 
-    async def take(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
+    async def take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         # As of now, when the call is sent: its answer may be looked at after an outage has begun.
         lease, kept = self._lease_of_now(), _NOT_KEPT
-        if kept_under is not None:
-            if not isinstance(kept_under, _Token) or kept_under.lease is not lease:
+        if cached_version is not None:
+            if not isinstance(cached_version, _Token) or cached_version.lease is not lease:
                 return None
-            kept = (kept_under.number, lease.ends_ms)
+            kept = (cached_version.number, lease.ends_ms)
         if not self._link.is_up:
-            return await self._decide_locally(grant, kept_under)
+            return await self._decide_locally(caller, cached_version)
         try:
-            reply = await self._ask(grant, kept)
+            reply = await self._ask(caller, kept)
         except Unreachable:
-            return await self._decide_locally(grant, kept_under)
-        return self._read(grant, reply, lease)
+            return await self._decide_locally(caller, cached_version)
+        return self._read(caller, reply, lease)
 
-    def take_now(self, grant: Grant, kept_under: Version | None = None) -> Decision | None:
+    def try_take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         return None
 
     def keyring_version(self) -> Version | None:
@@ -141,10 +148,10 @@ class ValkeyLimiter:
     def drain(self) -> LimiterState:
         if self._share is not None:
             self._share.forget()
-        return self._seedbed.drain()
+        return self._recovery.drain()
 
     def saved(self) -> None:
-        self._seedbed.saved()
+        self._recovery.saved()
 
     def _lease_of_now(self) -> _Lease:
         lease, seconds, outages = self._lease, self._clock.monotonic(), self._link.outages
@@ -152,42 +159,42 @@ class ValkeyLimiter:
             lease = self._lease = _Lease(outages, seconds + LEASE_SECONDS)
         return lease
 
-    async def _ask(self, grant: Grant, kept: _Kept) -> list[int]:
+    async def _ask(self, caller: Caller, kept: _Kept) -> list[int]:
         """The script's reply. Raises Unreachable, and StoreUnavailable where the ledger has to be asked."""
         share = self._share
-        if share is not None and not share.is_carried:
-            carried = share.carry(grant.account_id)
+        if share is not None and share.has_pending:
+            carried = share.take_pending(caller.account_id)
             if carried is not None:
-                return await self._ask_and_carry(share, grant, kept, carried)
-        reply = await self._call(self._calls.take(grant, kept))
-        return reply if reply[0] != _UNKNOWN else await self._ask_with_seeds(grant, kept, reply[1])
+                return await self._ask_and_carry(share, caller, kept, carried)
+        reply = await self._call(self._calls.take(caller, kept))
+        return reply if reply[0] != _NEEDS_SEED else await self._ask_with_seeds(caller, kept, reply[1])
 
-    async def _ask_with_seeds(self, grant: Grant, kept: _Kept, epoch: int, *carried: bytes) -> list[int]:
+    async def _ask_with_seeds(self, caller: Caller, kept: _Kept, epoch: int, *carried: bytes) -> list[int]:
         """After the ledger was asked; once more where another epoch has begun meanwhile."""
         for _ in range(_EPOCHS):
-            seeds = await self._seedbed.recall(grant, epoch)
+            seeds = await self._recovery.recall(caller, epoch)
             more = (b"%d" % epoch, *seeds, *carried)
-            reply = await self._call(self._calls.take(grant, kept, more))
-            if reply[0] != _UNKNOWN:
+            reply = await self._call(self._calls.take(caller, kept, more))
+            if reply[0] != _NEEDS_SEED:
                 return reply
             epoch = reply[1]
         raise Unreachable("its data set changes again and again")
 
     async def _ask_and_carry(
-        self, share: LocalShare, grant: Grant, kept: _Kept, carried: AccountWindows
+        self, share: FallbackLimiter, caller: Caller, kept: _Kept, carried: AccountWindows
     ) -> list[int]:
         """What it carries comes back where nobody knows whether it arrived: rather too much than too little
         is counted then."""
         arrived = False
         text = as_text(carried)
         try:
-            reply = await self._call(self._calls.take(grant, kept, (b"", b"", b"", text)))
-            if reply[0] == _UNKNOWN:
-                reply = await self._ask_with_seeds(grant, kept, reply[1], text)
+            reply = await self._call(self._calls.take(caller, kept, (b"", b"", b"", text)))
+            if reply[0] == _NEEDS_SEED:
+                reply = await self._ask_with_seeds(caller, kept, reply[1], text)
             arrived = reply[0] != _MOVED
         finally:
             if not arrived:
-                share.put_back(grant.account_id, carried)
+                share.restore_pending(caller.account_id, carried)
         return reply
 
     async def _call(self, sent: bytes) -> list[int]:
@@ -196,22 +203,22 @@ class ValkeyLimiter:
         self._observer.asked(self._clock.monotonic() - began)
         return reply
 
-    def _read(self, grant: Grant, reply: list[int], lease: _Lease) -> Decision | None:
+    def _read(self, caller: Caller, reply: list[int], lease: _Lease) -> Decision | None:
         kind = reply[0]
         versions = self._current(reply, lease)
         if kind in (_ADMITTED, _REFUSED):
             windows = AccountWindows(*reply[4:])
             if kind == _ADMITTED:
-                self._seedbed.note_windows(grant.account_id, windows)
-            return counted(windows, grant, reply[3], versions, kind == _ADMITTED)
+                self._recovery.note_windows(caller.account_id, windows)
+            return decision_for(windows, caller, reply[3], versions, kind == _ADMITTED)
         if kind == _MOVED:
             return None
         from_ms, until_ms, level, pardoned_ms = reply[4:]
-        standing = KeyStanding(
+        standing = BanState(
             level=level, banned_from_ms=from_ms, banned_until_ms=until_ms, pardoned_ms=pardoned_ms
         )
-        self._seedbed.note_ban(grant.key_id, standing)
-        return banned(grant, standing, reply[3], versions, began=kind == _BAN_BEGAN)
+        self._recovery.note_ban(caller.key_id, standing)
+        return ban_decision(caller, standing, reply[3], versions, began=kind == _BAN_BEGAN)
 
     def _current(self, reply: list[int], lease: _Lease) -> Versions:
         """The reply's versions as tokens; the same objects for as long as they are the same."""
@@ -244,10 +251,10 @@ class ValkeyLimiter:
             self._observer.clocks_differ(ahead_ms / 1_000)
         self._clocks_differ = differ
 
-    async def _decide_locally(self, grant: Grant, kept_under: Version | None) -> Decision | None:
-        if kept_under is not None:
+    async def _decide_locally(self, caller: Caller, cached_version: Version | None) -> Decision | None:
+        if cached_version is not None:
             return None
         self._observer.decided_locally()
         if self._share is None:
             raise LimiterUnavailable("The limits can't be counted at the moment; try again soon.")
-        return await self._share.take(grant)
+        return await self._share.take(caller)

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from itertools import count
 
 from petstore.core.versions import WRITER_SECONDS
-from petstore.limiter.valkey.client import Link
+from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.connection import Unreachable
 from petstore.limiter.valkey.scripts import CATALOGUE, CATALOGUE_WRITERS, KEYRING, KEYRING_WRITERS, command
 
@@ -25,7 +25,7 @@ class ValkeyPublisher:
     A change that could not be told is told when the link is back; until then the lease bounds its age.
     """
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: ValkeyClient) -> None:
         self._link = link
         self._name = secrets.token_hex(8).encode("ascii")
         self._numbers = count(1)
@@ -79,13 +79,13 @@ class ValkeyPublisher:
             self._owed |= owed
 
 
-class PatientPublisher(ValkeyPublisher):
+class CommandPublisher(ValkeyPublisher):
     """For a command: who is told that a key is revoked may rely on it, so it waits where it can't tell.
 
     It connects when there is something to tell.
     """
 
-    def __init__(self, link: Link, wait: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(self, link: ValkeyClient, wait: Callable[[str], Awaitable[None]]) -> None:
         """`wait` is told why."""
         super().__init__(link)
         self._wait = wait

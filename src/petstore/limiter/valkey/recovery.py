@@ -12,8 +12,8 @@ from msgspec.structs import astuple
 
 from petstore.core.clock import Clock
 from petstore.core.errors import StoreUnavailable
-from petstore.core.keys import Grant
-from petstore.core.limits.quota import KeyStanding, LimiterState, SharedLedger
+from petstore.core.keys import Caller
+from petstore.core.limits.quota import BanState, LimiterState, MergingCounterStore
 from petstore.core.limits.usage import AccountWindows
 
 Seeds = tuple[bytes, bytes]
@@ -31,15 +31,15 @@ def later_windows(one: AccountWindows, other: AccountWindows) -> AccountWindows:
     return AccountWindows(*minute, *day)
 
 
-def as_text(record: AccountWindows | KeyStanding) -> bytes:
+def as_text(record: AccountWindows | BanState) -> bytes:
     """As the script reads it: its numbers, in their order."""
     return " ".join(map(str, astuple(record))).encode("ascii")
 
 
-class Seedbed:
-    """Notes what replies say, hands it to the journal in batches, and knows what the ledger does not have."""
+class RecoveryCache:
+    """Notes what replies say, hands it to the flusher in batches, and knows what the ledger does not have."""
 
-    def __init__(self, clock: Clock, ledger: SharedLedger) -> None:
+    def __init__(self, clock: Clock, ledger: MergingCounterStore) -> None:
         self._clock = clock
         self._ledger = ledger
         self._now, self._unsaved = LimiterState(), LimiterState()
@@ -50,7 +50,7 @@ class Seedbed:
         """An account's counts, as they are now."""
         self._now.windows[account_id] = windows
 
-    def note_ban(self, key_id: int, standing: KeyStanding) -> None:
+    def note_ban(self, key_id: int, standing: BanState) -> None:
         """A key's ban; of a key's standing nothing else is worth a row in the ledger."""
         self._now.standings[key_id] = standing
 
@@ -64,15 +64,15 @@ class Seedbed:
         """The ledger has every batch."""
         self._unsaved = LimiterState()
 
-    async def recall(self, grant: Grant, epoch: int) -> Seeds:
+    async def recall(self, caller: Caller, epoch: int) -> Seeds:
         """What to give the script for this account and this key. Raises StoreUnavailable.
 
         Requests of one epoch that ask at the same time share one answer: the question came after it began.
         """
-        place = (grant.account_id, grant.key_id, epoch)
+        place = (caller.account_id, caller.key_id, epoch)
         task = self._recalling.get(place)
         if task is None:
-            task = asyncio.get_running_loop().create_task(self._ask(grant.account_id, grant.key_id))
+            task = asyncio.get_running_loop().create_task(self._ask(caller.account_id, caller.key_id))
             self._recalling[place] = task
             task.add_done_callback(lambda _: self._recalling.pop(place, None))
         return await asyncio.shield(task)

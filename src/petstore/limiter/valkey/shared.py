@@ -7,7 +7,7 @@ from ssl import SSLError
 
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError
-from petstore.core.limits.quota import BanPolicy, Limiter, SharedLedger
+from petstore.core.limits.quota import BanPolicy, Limiter, MergingCounterStore
 from petstore.core.versions import LEASE_SECONDS, Publisher
 from petstore.limiter.valkey.observer import LimiterObserver, NoObserver
 from petstore.limiter.valkey.scripts import Scripts
@@ -15,12 +15,12 @@ from petstore.limiter.valkey.url import ValkeyUrl, parse_url
 
 try:
     from petstore.limiter.valkey import inspection
-    from petstore.limiter.valkey.client import Link
+    from petstore.limiter.valkey.client import ValkeyClient
     from petstore.limiter.valkey.connection import PATIENCE_SECONDS
-    from petstore.limiter.valkey.fallback import LocalShare
+    from petstore.limiter.valkey.fallback import FallbackLimiter
     from petstore.limiter.valkey.inspection import CountersReport
     from petstore.limiter.valkey.limiter import ValkeyLimiter
-    from petstore.limiter.valkey.publisher import PatientPublisher, ValkeyPublisher
+    from petstore.limiter.valkey.publisher import CommandPublisher, ValkeyPublisher
 except ModuleNotFoundError as error:
     if error.name != "libvalkey":
         raise
@@ -35,13 +35,13 @@ __all__ = ["LEASE_SECONDS", "SharedCounters", "inspect", "open_publisher", "open
 class SharedCounters:
     """A link to Valkey, with what works over it."""
 
-    def __init__(self, link: Link, observer: LimiterObserver) -> None:
+    def __init__(self, link: ValkeyClient, observer: LimiterObserver) -> None:
         self._link = link
         self._observer = observer
         self.publisher: Publisher = ValkeyPublisher(link)
 
     def limiter(
-        self, ledger: SharedLedger, clock: Clock, policy: BanPolicy, processes: int, *, refuse: bool
+        self, ledger: MergingCounterStore, clock: Clock, policy: BanPolicy, processes: int, *, refuse: bool
     ) -> Limiter:
         """The limiter; in an outage it decides by one share in `processes`, or refuses."""
         return ValkeyLimiter(
@@ -50,7 +50,7 @@ class SharedCounters:
             clock=clock,
             policy=policy,
             observer=self._observer,
-            share=None if refuse else LocalShare(clock, policy, processes),
+            share=None if refuse else FallbackLimiter(clock, policy, processes),
         )
 
     async def close(self) -> None:
@@ -71,19 +71,19 @@ async def open_shared(
     Raises ConfigurationError for a URL that is not understood.
     """
     observer = observer or NoObserver()
-    link = Link(_usable(url), scripts or Scripts(), observer, patience_seconds)
+    link = ValkeyClient(_usable(url), scripts or Scripts(), observer, patience_seconds)
     await link.open()
     await link.look_at_persistence()
     return SharedCounters(link, observer)
 
 
-def open_publisher(url: str, wait: Callable[[str], Awaitable[None]]) -> PatientPublisher:
+def open_publisher(url: str, wait: Callable[[str], Awaitable[None]]) -> CommandPublisher:
     """For a command. `wait` is called, with the reason, where replicas could not be told: it has to take
     LEASE_SECONDS.
 
     Raises ConfigurationError for a URL that is not understood.
     """
-    return PatientPublisher(Link(_usable(url), Scripts(), NoObserver()), wait)
+    return CommandPublisher(ValkeyClient(_usable(url), Scripts(), NoObserver()), wait)
 
 
 async def inspect(url: str, clock: Clock) -> CountersReport:

@@ -6,12 +6,12 @@
 --
 -- KEYS  windows of the account, standing of the key, versions of catalogue and keyring, sets of their writers,
 --       epoch; all in one slot
--- ARGV  1  "per_minute per_day pardoned_ms kept_under kept_until_ms", the last two 0 when nothing was kept
+-- ARGV  1  "per_minute per_day pardoned_ms cached_version kept_until_ms", the last two 0 when nothing was kept
 --       2  "minimum_rejections window grace forgiven_after duration ..."
 --       3  the epoch in which the ledger was asked, "" when it was not; what it has of 4 the account, 5 the key
 --       6  "minute_opened minute_used day day_used" that were counted elsewhere during an outage
--- Reply one of
---       {0, catalogue, keyring, now}   the grant was kept under another keyring, or for too long
+-- Response one of
+--       {0, catalogue, keyring, now}   the caller was kept under another keyring, or for too long
 --       {1, epoch}                     account or key are not known in this epoch: ask the ledger, call again
 --       {2 admitted or 3 refused, catalogue, keyring, now, minute_opened, minute_used, day, day_used}
 --       {4 banned or 5 began now, catalogue, keyring, now, from, until, level, pardoned}
@@ -42,9 +42,9 @@ if not catalogue or not keyring or redis.call('EXISTS', KEYS[5], KEYS[6]) > 0 th
   keyring = settled(keyring, KEYS[4], KEYS[6])
 end
 
-local per_minute, per_day, pardoned_now, kept_under, kept_until =
+local per_minute, per_day, pardoned_now, cached_version, kept_until =
   match(ARGV[1], '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
-if kept_under ~= '0' and (tonumber(kept_under) ~= keyring or now >= tonumber(kept_until)) then
+if cached_version ~= '0' and (tonumber(cached_version) ~= keyring or now >= tonumber(kept_until)) then
   return {0, catalogue, keyring, now}
 end
 local opened, used, day, day_used, epoch_then = match(held[1] or '', '^(-?%d+) (%d+) (%d+) (%d+) (%d+)$')

@@ -8,7 +8,7 @@ from petstore.core.clock import Clock
 from petstore.core.keys import (
     Account,
     ApiKey,
-    Grant,
+    Caller,
     IssuedKey,
     check_account_name,
     check_label,
@@ -26,13 +26,13 @@ from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.pool import Connection
 from petstore.storage.postgres.sharing import Shared
 
-_GRANTS = (
+_CALLERS = (
     "SELECT k.digest, k.id, k.account_id, a.per_minute, a.per_day, k.expires_at_ms, k.revoked_at_ms,"
     " k.pardoned_at_ms FROM api_keys k JOIN accounts a ON a.id = k.account_id"
 )
 # PostgreSQL plans a query with an array anew each time, which takes longer than a look-up.
-_GRANT_OF_ONE = f"{_GRANTS} WHERE k.digest = $1"
-_GRANTS_OF_MANY = f"{_GRANTS} WHERE k.digest = ANY($1::bytea[])"
+_CALLER_OF_ONE = f"{_CALLERS} WHERE k.digest = $1"
+_CALLERS_OF_MANY = f"{_CALLERS} WHERE k.digest = ANY($1::bytea[])"
 _ACCOUNT_COLUMNS = "id, name, plan, per_minute, per_day, created_at_ms"
 _ACCOUNT = f"SELECT {_ACCOUNT_COLUMNS} FROM accounts"
 _KEY = (
@@ -65,17 +65,17 @@ class PostgresKeys:
         self._database = database
         self._clock = clock
         # Anybody can send keys that nobody was given: they take one connection, however many they are.
-        self._finding: Shared[bytes, dict[bytes, Grant]] = Shared(self._find_grants)
+        self._finding: Shared[bytes, dict[bytes, Caller]] = Shared(self._find_callers)
 
-    async def find_grant(self, key_digest: bytes) -> Grant | None:
+    async def find_caller(self, key_digest: bytes) -> Caller | None:
         return (await self._finding.answer(key_digest)).get(key_digest)
 
-    async def _find_grants(self, digests: set[bytes]) -> dict[bytes, Grant]:
+    async def _find_callers(self, digests: set[bytes]) -> dict[bytes, Caller]:
         if len(digests) == 1:
-            rows = await self._database.fetch(_GRANT_OF_ONE, *digests)
+            rows = await self._database.fetch(_CALLER_OF_ONE, *digests)
         else:
-            rows = await self._database.fetch(_GRANTS_OF_MANY, list(digests))
-        return {row[0]: Grant(*row[1:]) for row in rows}
+            rows = await self._database.fetch(_CALLERS_OF_MANY, list(digests))
+        return {row[0]: Caller(*row[1:]) for row in rows}
 
     async def add_account(self, name: str, plan: Plan) -> Account:
         check_account_name(name)

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import asyncpg
 
 from petstore.core.errors import ConfigurationError, StoreUnavailable
-from petstore.storage.postgres.connection import Tuning, connect_first
+from petstore.storage.postgres.connection import PostgresOptions, connect_first
 from petstore.storage.postgres.faults import is_the_drivers, translate_at_start
 from petstore.storage.postgres.pool import Connection
 
@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 def on_connection(
-    url: str, tuning: Tuning, work: Callable[[Connection], Awaitable[_T]], *, bounded: bool = True
+    url: str, tuning: PostgresOptions, work: Callable[[Connection], Awaitable[_T]], *, bounded: bool = True
 ) -> _T:
     """What `work` returns. It runs in a thread with its own event loop, since the caller may be in one.
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.keys import KeyRepository
-from petstore.core.limits.quota import SharedLedger
+from petstore.core.limits.quota import MergingCounterStore
 from petstore.core.limits.usage import UsageRepository
 from petstore.core.pets import IDEMPOTENCY_KEPT_MS, PetRepository
 from petstore.core.versions import NoPublisher, Publisher, VersionSource
 from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.postgres.accounts import PostgresKeys
 from petstore.storage.postgres.clocks import moment_ms, steered_ms
-from petstore.storage.postgres.connection import Tuning
+from petstore.storage.postgres.connection import PostgresOptions
 from petstore.storage.postgres.counters import PostgresLedger, PostgresUsage
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import is_refused
 from petstore.storage.postgres.pets import PostgresPets
 from petstore.storage.postgres.schema import prepare
 from petstore.storage.postgres.sharing import Shared
-from petstore.storage.postgres.snapshots import SnapshotSource
+from petstore.storage.postgres.snapshots import SnapshotVersions
 
 _PURGE_AT_A_TIME = 1_000
 # Several processes may do this at once: each takes what no other one holds.
@@ -42,7 +42,7 @@ class PostgresStore:
         self,
         url: str,
         clock: Clock,
-        tuning: Tuning,
+        tuning: PostgresOptions,
         publisher: Publisher | None = None,
         observer: StoreObserver | None = None,
     ) -> None:
@@ -51,8 +51,8 @@ class PostgresStore:
         self.pets: PetRepository = PostgresPets(database, clock)
         self.keys: KeyRepository = PostgresKeys(database, clock)
         self.usage: UsageRepository = PostgresUsage(database)
-        self.ledger: SharedLedger = PostgresLedger(database, clock)
-        self.versions: VersionSource = SnapshotSource(database)
+        self.ledger: MergingCounterStore = PostgresLedger(database, clock)
+        self.versions: VersionSource = SnapshotVersions(database)
         self._shares_counters = False
         self._asks_server = steered_ms(clock) is None
         self._probing: Shared[None, None] = Shared(self._probe)

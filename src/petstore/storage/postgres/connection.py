@@ -22,7 +22,7 @@ _SESSION = "SELECT pg_backend_pid()"
 _LOST_STATEMENT = (asyncpg.DuplicatePreparedStatementError, asyncpg.InvalidSQLStatementNameError)
 
 
-class Tuning(msgspec.Struct, frozen=True):
+class PostgresOptions(msgspec.Struct, frozen=True):
     """The bounds of the settings: time for a statement, connections, who may wait, prepared statements."""
 
     timeout_ms: int
@@ -31,7 +31,7 @@ class Tuning(msgspec.Struct, frozen=True):
     prepared: bool
 
 
-async def connect(url: str, tuning: Tuning, *, bounded: bool = True) -> Connection:
+async def connect(url: str, tuning: PostgresOptions, *, bounded: bool = True) -> Connection:
     """A new connection; the server ends its statements in time when they are `bounded`.
 
     Raises ConfigurationError for an address that can't be understood, and the driver's errors.
@@ -58,7 +58,7 @@ async def connect(url: str, tuning: Tuning, *, bounded: bool = True) -> Connecti
         raise ConfigurationError(f"PETSTORE_DATABASE_URL{reason}") from error
 
 
-async def connect_first(url: str, tuning: Tuning, *, bounded: bool = True) -> Connection:
+async def connect_first(url: str, tuning: PostgresOptions, *, bounded: bool = True) -> Connection:
     """The first connection of a service or a command, which refuses what can't work later.
 
     PgBouncer in transaction mode gives one session to several connections. Whoever has no session of its own
@@ -77,7 +77,7 @@ async def connect_first(url: str, tuning: Tuning, *, bounded: bool = True) -> Co
     return connection
 
 
-async def _shares_session(connection: Connection, url: str, tuning: Tuning) -> bool:
+async def _shares_session(connection: Connection, url: str, tuning: PostgresOptions) -> bool:
     """Whether its next query may go to another session, or another connection has the same one.
 
     Without a pooler none is opened.

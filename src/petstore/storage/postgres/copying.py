@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
 from petstore.core.errors import Conflict
-from petstore.storage.postgres.connection import Tuning, connect
+from petstore.storage.postgres.connection import PostgresOptions, connect
 from petstore.storage.postgres.faults import is_the_drivers, translate
 from petstore.storage.postgres.pool import Connection
 from petstore.storage.postgres.schema import prepare
@@ -54,7 +54,7 @@ class Target:
 
 
 @contextlib.asynccontextmanager
-async def opened(url: str, tuning: Tuning) -> AsyncIterator[Target]:
+async def opened(url: str, tuning: PostgresOptions) -> AsyncIterator[Target]:
     """The target, with a schema; what is written is kept when the block ends without an error.
 
     Raises StoreUnavailable and ConfigurationError.

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import astuple
 
 from petstore.core.clock import Clock
-from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.quota import BanState, LimiterState
 from petstore.core.limits.usage import (
     DAY_MS,
     AccountWindows,
@@ -108,7 +108,7 @@ def _arguments(state: LimiterState, usage: UsageChanges) -> list[list[int]]:
 
 
 class PostgresLedger:
-    """Implements quota.SharedLedger."""
+    """Implements quota.MergingCounterStore."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -124,7 +124,7 @@ class PostgresLedger:
         )
         return LimiterState(
             {row[0]: AccountWindows(*row[1:]) for row in windows},
-            {row[0]: KeyStanding(*row[1:]) for row in standings},
+            {row[0]: BanState(*row[1:]) for row in standings},
         )
 
     async def save(self, state: LimiterState, usage: UsageChanges) -> None:
@@ -135,7 +135,7 @@ class PostgresLedger:
 
     async def recall(
         self, account_id: int, key_id: int, now_ms: int
-    ) -> tuple[AccountWindows | None, KeyStanding | None]:
+    ) -> tuple[AccountWindows | None, BanState | None]:
         row = await self._database.fetch_row(
             f"SELECT {_WINDOW_COLUMNS}, {_STANDING_COLUMNS} FROM (VALUES ($1::bigint, $2::bigint))"
             " AS asked (account_id, key_id)"
@@ -146,7 +146,7 @@ class PostgresLedger:
             oldest_day(now_ms),
         )
         windows = AccountWindows(*row[:4]) if row[0] is not None else None
-        standing = KeyStanding(*row[4:]) if row[4] is not None else None
+        standing = BanState(*row[4:]) if row[4] is not None else None
         return windows, standing
 
 

@@ -18,9 +18,9 @@ import asyncpg
 from petstore.core.clock import Clock
 from petstore.core.errors import StoreUnavailable
 from petstore.core.versions import WRITER_SECONDS, Publisher
-from petstore.storage.failures import NOTHING_STORED, UNKNOWN
+from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
 from petstore.storage.observer import StoreLoad, StoreObserver
-from petstore.storage.postgres.connection import Tuning, connect
+from petstore.storage.postgres.connection import PostgresOptions, connect
 from petstore.storage.postgres.faults import (
     Repeatable,
     is_answer,
@@ -46,7 +46,12 @@ class Database:
     """What the repositories speak to."""
 
     def __init__(
-        self, url: str, clock: Clock, tuning: Tuning, publisher: Publisher, observer: StoreObserver | None
+        self,
+        url: str,
+        clock: Clock,
+        tuning: PostgresOptions,
+        publisher: Publisher,
+        observer: StoreObserver | None,
     ) -> None:
         self._clock = clock
         self._publisher = publisher
@@ -86,16 +91,16 @@ class Database:
         return await asyncio.shield(self.start(work, catalogue=catalogue, keyring=keyring))
 
     def start(
-        self, work: Work[_T], *, catalogue: bool = False, keyring: bool = False, alone: bool = False
+        self, work: Work[_T], *, catalogue: bool = False, keyring: bool = False, autocommit: bool = False
     ) -> asyncio.Task[_T]:
-        """A write on its way: `alone` when it is one statement, which is a transaction of its own.
+        """A write on its way: `autocommit` when it is one statement, which is a transaction of its own.
 
         Wait for it through a shield: a client that goes away must not leave a write behind whose outcome
         nobody looked at.
         """
         if self._closing.is_set():
             raise StoreUnavailable("The service is shutting down; nothing was stored.")
-        task = asyncio.get_running_loop().create_task(self._write(work, catalogue, keyring, alone))
+        task = asyncio.get_running_loop().create_task(self._write(work, catalogue, keyring, autocommit))
         self._writing.add(task)
         task.add_done_callback(self._written)
         return task
@@ -109,7 +114,7 @@ class Database:
             rows: list[Any] = await connection.fetch(sql, *arguments)
             return rows
 
-        return await asyncio.shield(self.start(one, catalogue=catalogue, keyring=keyring, alone=True))
+        return await asyncio.shield(self.start(one, catalogue=catalogue, keyring=keyring, autocommit=True))
 
     async def write_row(
         self, sql: str, *arguments: object, catalogue: bool = False, keyring: bool = False
@@ -173,17 +178,17 @@ class Database:
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    async def _write(self, work: Work[_T], catalogue: bool, keyring: bool, alone: bool) -> _T:
+    async def _write(self, work: Work[_T], catalogue: bool, keyring: bool, autocommit: bool) -> _T:
         for pause in _PAUSES_SECONDS:
             try:
-                return await self._attempt(work, catalogue, keyring, alone)
+                return await self._attempt(work, catalogue, keyring, autocommit)
             except Repeatable:
                 await asyncio.sleep(pause * random.uniform(0.5, 1))
-        return await self._attempt(work, catalogue, keyring, alone)
+        return await self._attempt(work, catalogue, keyring, autocommit)
 
-    async def _attempt(self, work: Work[_T], catalogue: bool, keyring: bool, alone: bool) -> _T:
+    async def _attempt(self, work: Work[_T], catalogue: bool, keyring: bool, autocommit: bool) -> _T:
         connection = await self._acquire(NOTHING_STORED)
-        unit = _Unit(connection, alone)
+        unit = _Transaction(connection, autocommit)
         announced: AbstractAsyncContextManager[None] | None = None
         try:
             if catalogue or keyring:
@@ -191,7 +196,7 @@ class Database:
                 await change.__aenter__()
                 announced = change
             began = self._clock.monotonic()
-            result = await unit.carry_out(work) if alone else await _in_time(unit.carry_out(work))
+            result = await unit.carry_out(work) if autocommit else await _in_time(unit.carry_out(work))
             if self._observer is not None:
                 self._observer.committed(1, self._clock.monotonic() - began)
             return result
@@ -199,7 +204,7 @@ class Database:
             connection = self._look_at(connection, error)
             if not isinstance(error, Exception):
                 raise
-            outcome = UNKNOWN if unit.unknown else NOTHING_STORED
+            outcome = OUTCOME_UNKNOWN if unit.unknown else NOTHING_STORED
             repeatable = may_repeat(error) and not unit.unknown
             raise translate(error, outcome, repeatable=repeatable) from error
         finally:
@@ -237,12 +242,12 @@ async def _leave(connection: Connection) -> None:
         connection.terminate()
 
 
-class _Unit:
+class _Transaction:
     """One attempt at a write, and whether its outcome is known."""
 
-    def __init__(self, connection: Connection, alone: bool) -> None:
+    def __init__(self, connection: Connection, autocommit: bool) -> None:
         self._connection = connection
-        self._alone = alone
+        self._autocommit = autocommit
         self.unknown = False
 
     async def carry_out(self, work: Work[_T]) -> _T:
@@ -250,7 +255,7 @@ class _Unit:
         if connection.is_closed():  # while the publisher was asked; nothing was sent yet
             raise asyncpg.ConnectionDoesNotExistError("the connection was closed before its use")
         try:
-            if self._alone:
+            if self._autocommit:
                 self.unknown = True
                 result = await work(connection)
             else:
@@ -270,7 +275,7 @@ class _Unit:
             raise
 
     async def _roll_back(self) -> None:
-        if not self._alone:
+        if not self._autocommit:
             try:
                 await self._connection.execute("ROLLBACK")
             except Exception:

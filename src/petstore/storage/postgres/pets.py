@@ -136,7 +136,9 @@ class PostgresPets:
     async def _add_once(self, new: NewPet, idempotency: Idempotency) -> Created:
         now = steered_ms(self._clock)
         task = self._database.start(
-            lambda connection: _insert_once(connection, new, idempotency, now), catalogue=True, alone=True
+            lambda connection: _insert_once(connection, new, idempotency, now),
+            catalogue=True,
+            autocommit=True,
         )
         try:
             return await asyncio.shield(task)

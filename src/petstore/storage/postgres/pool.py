@@ -24,12 +24,14 @@ Connect = Callable[[], Awaitable[Connection]]
 class Pool:
     """Hands out connections, the most recently used one first; opens them only when they are needed."""
 
-    def __init__(self, connect: Connect, clock: Clock, size: int, timeout_seconds: float, crowd: int) -> None:
+    def __init__(
+        self, connect: Connect, clock: Clock, size: int, timeout_seconds: float, max_waiters: int
+    ) -> None:
         self._connect = connect
         self._clock = clock
         self._size = self._free = size
         self._timeout = timeout_seconds
-        self._crowd = crowd
+        self._max_waiters = max_waiters
         self._idle: list[tuple[Connection, float]] = []
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._closed = False
@@ -58,7 +60,7 @@ class Pool:
         if self._free:
             self._free -= 1
         else:
-            await self._turn()
+            await self._wait_for_slot()
         idle = self._idle
         while idle:
             connection, since = idle.pop()
@@ -103,9 +105,9 @@ class Pool:
             except Exception:
                 connection.terminate()
 
-    async def _turn(self) -> None:
+    async def _wait_for_slot(self) -> None:
         """Wait until somebody passes a connection's place on."""
-        if len(self._waiting) >= self._crowd:
+        if len(self._waiting) >= self._max_waiters:
             raise StoreUnavailable(
                 "Too many requests wait for the store; nothing was stored, try again shortly."
             )

@@ -11,7 +11,7 @@ from petstore.core.errors import ConfigurationError
 from petstore.storage import migrations
 from petstore.storage.migrations import Migration, Schema
 from petstore.storage.postgres.apart import on_connection
-from petstore.storage.postgres.connection import Tuning
+from petstore.storage.postgres.connection import PostgresOptions
 from petstore.storage.postgres.pool import Connection
 
 MIGRATIONS_PACKAGE = "petstore.storage.postgres.migrations"
@@ -53,12 +53,12 @@ async def read(connection: Connection) -> Schema:
     return Schema(max(oldest, last), oldest)
 
 
-def read_database(url: str, tuning: Tuning) -> Schema:
+def read_database(url: str, tuning: PostgresOptions) -> Schema:
     """The same of the database behind a URL; nothing is changed."""
     return on_connection(url, tuning, read)
 
 
-def prepare(url: str, tuning: Tuning) -> None:
+def prepare(url: str, tuning: PostgresOptions) -> None:
     """Create the schema where there is none. Raises ConfigurationError for one that has to be migrated first,
     for one that has left this program behind, and for a server that can't be used.
     """
@@ -69,7 +69,7 @@ def prepare(url: str, tuning: Tuning) -> None:
         migrate(url, tuning)
 
 
-def migrate(url: str, tuning: Tuning, applied: Callable[[str], None] | None = None) -> list[str]:
+def migrate(url: str, tuning: PostgresOptions, applied: Callable[[str], None] | None = None) -> list[str]:
     """Bring the schema up to date, one transaction for each step; the names of the steps that ran.
 
     An empty database gets all of them in one, so that nobody meets it half made. `applied` is called after

@@ -7,7 +7,7 @@ counters too: what is kept is forgotten more often than it had to be, and never 
 from __future__ import annotations
 
 from petstore.core.errors import StoreUnavailable
-from petstore.core.versions import UNKNOWN, Versions
+from petstore.core.versions import NO_VERSIONS, Versions
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import is_refused
 from petstore.storage.postgres.sharing import Shared
@@ -25,18 +25,18 @@ _SNAPSHOT = (
 )
 
 
-class SnapshotSource:
+class SnapshotVersions:
     """Implements versions.VersionSource."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._known = UNKNOWN
+        self._known = NO_VERSIONS
         self._asking: Shared[None, Versions] = Shared(self._ask)
 
     async def current(self) -> Versions:
         return await self._asking.answer(None)
 
-    def fresh(self) -> None:
+    def try_current(self) -> None:
         """The server has to be asked."""
 
     def known(self) -> Versions:
@@ -49,7 +49,7 @@ class SnapshotSource:
             if not is_refused(error.__cause__):
                 raise
             # Somebody took PUBLIC's right to the function away: then nothing can be kept.
-            self._known = UNKNOWN
+            self._known = NO_VERSIONS
         else:
             self._known = Versions(token, token)
         return self._known

@@ -13,7 +13,7 @@ from petstore.core.errors import Conflict
 from petstore.storage import reports
 from petstore.storage.postgres import schema as schemas
 from petstore.storage.postgres.apart import check_files, close, on_connection
-from petstore.storage.postgres.connection import Tuning, connect_first
+from petstore.storage.postgres.connection import PostgresOptions, connect_first
 from petstore.storage.postgres.faults import is_the_drivers, translate_at_start
 from petstore.storage.postgres.pool import Connection
 from petstore.storage.reports import CheckReport
@@ -31,13 +31,13 @@ _HOLDER_SETTINGS = {
 _SET_IF_KNOWN = "SELECT set_config(name, $2, false) FROM pg_settings WHERE name = $1"
 
 
-def check(url: str, tuning: Tuning) -> CheckReport:
+def check(url: str, tuning: PostgresOptions) -> CheckReport:
     """Count what is there, and say what is wrong with it or with how the server keeps it."""
     return on_connection(url, tuning, _check, bounded=False)
 
 
 @contextmanager
-def held_for_serving(url: str, tuning: Tuning) -> Iterator[None]:
+def held_for_serving(url: str, tuning: PostgresOptions) -> Iterator[None]:
     """Hold the database for one service whose counters are its own, on an idle connection.
 
     Raises Conflict when another one holds it. PostgreSQL forgets the holder when it restarts.
@@ -56,7 +56,7 @@ def held_for_serving(url: str, tuning: Tuning) -> Iterator[None]:
             runner.run(close(connection))
 
 
-async def _hold(url: str, tuning: Tuning) -> Connection:
+async def _hold(url: str, tuning: PostgresOptions) -> Connection:
     connection = await connect_first(url, tuning)
     try:
         for name, text in _HOLDER_SETTINGS.items():

@@ -11,7 +11,7 @@ from petstore.core.clock import Clock
 from petstore.core.keys import (
     Account,
     ApiKey,
-    Grant,
+    Caller,
     IssuedKey,
     check_account_name,
     check_label,
@@ -28,7 +28,7 @@ from petstore.core.limits.plans import Plan
 from petstore.storage.sqlite.connection import translated
 from petstore.storage.sqlite.writer import Writer
 
-_GRANT = (
+_CALLER = (
     "SELECT k.id, k.account_id, a.per_minute, a.per_day, k.expires_at_ms, k.revoked_at_ms, k.pardoned_at_ms"
     " FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.digest = ?"
 )
@@ -68,10 +68,10 @@ class SqliteKeys:
         self._writer = writer
         self._clock = clock
 
-    async def find_grant(self, key_digest: bytes) -> Grant | None:
+    async def find_caller(self, key_digest: bytes) -> Caller | None:
         with translated():
-            row = self._reader.execute(_GRANT, (key_digest,)).fetchone()
-        return Grant(*row) if row else None
+            row = self._reader.execute(_CALLER, (key_digest,)).fetchone()
+        return Caller(*row) if row else None
 
     async def add_account(self, name: str, plan: Plan) -> Account:
         check_account_name(name)

@@ -9,7 +9,7 @@ import apsw
 
 from petstore.core.clock import Clock
 from petstore.core.keys import KeyRepository
-from petstore.core.limits.quota import Ledger
+from petstore.core.limits.quota import CounterStore
 from petstore.core.limits.usage import UsageRepository
 from petstore.core.pets import IDEMPOTENCY_KEPT_MS, PetRepository
 from petstore.core.versions import VersionSource
@@ -18,7 +18,7 @@ from petstore.storage.sqlite import reserve
 from petstore.storage.sqlite.accounts import SqliteKeys
 from petstore.storage.sqlite.connection import open_reader, open_writer, translated
 from petstore.storage.sqlite.counters import SqliteLedger, SqliteUsage
-from petstore.storage.sqlite.loop_reader import TurnReader
+from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.pets import SqlitePets
 from petstore.storage.sqlite.schema import prepare
 from petstore.storage.sqlite.writer import Writer
@@ -42,11 +42,11 @@ class SqliteStore:
         self._writer = Writer(
             open_writer(path, busy_timeout_ms), clock, write_queue, observer, partial(reserve.give_up, path)
         )
-        turn = TurnReader(self._reader)
+        turn = LoopReader(self._reader)
         self.pets: PetRepository = SqlitePets(self._reader, turn, self._writer, clock)
         self.keys: KeyRepository = SqliteKeys(self._reader, self._writer, clock)
         self.usage: UsageRepository = SqliteUsage(self._reader)
-        self.ledger: Ledger = SqliteLedger(self._reader, self._writer)
+        self.ledger: CounterStore = SqliteLedger(self._reader, self._writer)
         self.versions: VersionSource = turn
 
     def load(self) -> StoreLoad:

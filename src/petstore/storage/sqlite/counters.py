@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from petstore.core.limits.quota import KeyStanding, LimiterState
+from petstore.core.limits.quota import BanState, LimiterState
 from petstore.core.limits.usage import (
     DAY_MS,
     AccountWindows,
@@ -22,7 +22,7 @@ from petstore.storage.sqlite.writer import Writer
 
 
 class SqliteLedger:
-    """Implements quota.Ledger."""
+    """Implements quota.CounterStore."""
 
     def __init__(self, reader: apsw.Connection, writer: Writer) -> None:
         self._reader = reader
@@ -41,7 +41,7 @@ class SqliteLedger:
             )
             return LimiterState(
                 {row[0]: AccountWindows(*row[1:]) for row in windows},
-                {row[0]: KeyStanding(*row[1:]) for row in standings},
+                {row[0]: BanState(*row[1:]) for row in standings},
             )
 
     async def save(self, state: LimiterState, usage: UsageChanges) -> None:

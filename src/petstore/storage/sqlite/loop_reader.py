@@ -16,7 +16,7 @@ from petstore.core.versions import Versions
 from petstore.storage.sqlite.connection import translate
 
 
-class TurnReader:
+class LoopReader:
     """Implements versions.VersionSource, and runs queries; all of a turn share one state of the database.
 
     A callback that runs in a turn was queued before the turn began, so its request was received before
@@ -51,7 +51,7 @@ class TurnReader:
         self._checked = True
         return self._versions
 
-    fresh = known
+    try_current = known
 
     def execute(self, sql: str, bindings: tuple[Any, ...] = ()) -> apsw.Cursor:
         """Run a query in the turn's read transaction: taking SQLite's lock costs as much as a small query.

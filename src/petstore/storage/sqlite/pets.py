@@ -27,7 +27,7 @@ from petstore.core.pets import (
     replayed,
 )
 from petstore.storage.sqlite.connection import translate, translated
-from petstore.storage.sqlite.loop_reader import TurnReader
+from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.writer import Writer
 
 _COLUMNS = "id, name, category_id, status"
@@ -46,7 +46,7 @@ def _pets(rows: Iterable[tuple[Any, ...]]) -> list[Pet]:
 class SqlitePets:
     """Implements pets.PetRepository."""
 
-    def __init__(self, reader: apsw.Connection, turn: TurnReader, writer: Writer, clock: Clock) -> None:
+    def __init__(self, reader: apsw.Connection, turn: LoopReader, writer: Writer, clock: Clock) -> None:
         self._reader = reader
         self._turn = turn
         self._writer = writer

@@ -17,7 +17,7 @@ import apsw
 
 from petstore.core.clock import Clock
 from petstore.core.errors import StoreUnavailable
-from petstore.storage.failures import NOTHING_STORED, UNKNOWN
+from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
 from petstore.storage.observer import StoreObserver
 from petstore.storage.sqlite.connection import translate
 
@@ -141,7 +141,7 @@ class Writer:
             if full and certain and make_room is None and any(ticket.ends_access for ticket in group):
                 self._carry_out(group, self._make_room)
                 return
-            failure = translate(error, NOTHING_STORED if certain else UNKNOWN)
+            failure = translate(error, NOTHING_STORED if certain else OUTCOME_UNKNOWN)
             if failure is not error:
                 failure.__cause__ = error
             for ticket in group:

@@ -38,7 +38,7 @@ class _Ended(msgspec.Struct):
     files: list[str]
 
 
-class SharedCounts:
+class WorkerMetricsDirectory:
     """One worker's access to the directory. Process numbers are used again, so a name has a random part."""
 
     def __init__(self, directory: Path, process: int) -> None:

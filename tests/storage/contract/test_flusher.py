@@ -1,4 +1,4 @@
-"""The journal: counters reach the ledger about once a second, and exactly at a clean stop."""
+"""The flusher: counters reach the ledger about once a second, and exactly at a clean stop."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from petstore.core.errors import StoreUnavailable
-from petstore.core.keys import Grant
+from petstore.core.keys import Caller
 from petstore.core.limits.quota import BanPolicy, LimiterState
 from petstore.core.limits.usage import UsageChanges, UsageMeter
 from petstore.limiter.memory import MemoryLimiter
-from petstore.ops import journal
-from petstore.ops.journal import Journal
+from petstore.ops import flusher
+from petstore.ops.flusher import CounterFlusher
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
 from tests.support.service import open_shop
@@ -24,7 +24,7 @@ from tests.support.versions import SteeredVersions
 from tests.support.waiting import until
 
 
-class Ledger:
+class CounterStore:
     """Remembers what it was given; fails when told to."""
 
     def __init__(self) -> None:
@@ -52,15 +52,15 @@ class Ledger:
 
 
 class Counting:
-    """A journal with the limiter and the meter that it collects from."""
+    """A flusher with the limiter and the meter that it collects from."""
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
         self.steps: list[Callable[[], None]] = []
-        self.ledger = Ledger()
+        self.ledger = CounterStore()
         self.meter = UsageMeter()
         self.limiter = MemoryLimiter(clock, BanPolicy(), SteeredVersions())
-        self.journal = Journal(
+        self.flusher = CounterFlusher(
             limiter=self.limiter,
             meter=self.meter,
             save=self.ledger.save,
@@ -72,7 +72,7 @@ class Counting:
 
     async def request(self) -> None:
         """One request of key 1, account 1."""
-        decision = await self.limiter.take(Grant(1, 1, 60, 1_000))
+        decision = await self.limiter.take(Caller(1, 1, 60, 1_000))
         assert decision is not None
         self.meter.count(1, 1, decision.now_ms, allowed=decision.allowed, deprecated=False)
 
@@ -91,16 +91,16 @@ class TestSave:
 
     async def test_without_changes_nothing_is_written(self, counting: Counting) -> None:
         """An idle service does not touch the disk."""
-        await counting.journal.save()
+        await counting.flusher.save()
         assert counting.ledger.saved == []
 
     async def test_windows_are_absolute_and_usage_is_added(self, counting: Counting) -> None:
         """Two batches: the windows' values, the counts since the batch before."""
         await counting.request()
-        await counting.journal.save()
+        await counting.flusher.save()
         await counting.request()
         await counting.request()
-        await counting.journal.save()
+        await counting.flusher.save()
         assert [state.windows[1].day_used for state, _ in counting.ledger.saved] == [1, 3]
         assert counting.sums() == 3
 
@@ -110,10 +110,10 @@ class TestSave:
         for _ in range(2):
             await counting.request()
             with pytest.raises(StoreUnavailable):
-                await counting.journal.save()
+                await counting.flusher.save()
         counting.ledger.fails = None
         await counting.request()
-        await counting.journal.save()
+        await counting.flusher.save()
         assert len(counting.ledger.saved) == 1
         assert (counting.sums(), counting.ledger.saved[0][0].windows[1].day_used) == (3, 3)
 
@@ -123,18 +123,18 @@ class TestRun:
 
     @pytest.fixture(autouse=True)
     def _quickly(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(journal, "INTERVAL_SECONDS", 0.001)
+        monkeypatch.setattr(flusher, "INTERVAL_SECONDS", 0.001)
 
     @pytest.mark.parametrize("error", [StoreUnavailable("busy"), ValueError("unexpected")])
     async def test_it_goes_on_after_a_failure(self, counting: Counting, error: Exception) -> None:
         """Foreseen or not, a failure is only the end of a round."""
         counting.ledger.fails = error
         await counting.request()
-        running = asyncio.create_task(counting.journal.run())
+        running = asyncio.create_task(counting.flusher.run())
         await until(lambda: counting.ledger.failures >= 2)
         counting.ledger.fails = None
         await until(lambda: bool(counting.ledger.saved))
-        counting.journal.stop()
+        counting.flusher.stop()
         await running
         assert counting.sums() == 1
 
@@ -146,20 +146,20 @@ class TestRun:
             raise OSError("read-only")
 
         counting.steps[:] = [fail, lambda: done.append(1)]
-        running = asyncio.create_task(counting.journal.run())
+        running = asyncio.create_task(counting.flusher.run())
         await counting.request()
         await until(lambda: bool(counting.ledger.saved) and len(done) >= 2)
-        counting.journal.stop()
+        counting.flusher.stop()
         await running
         assert counting.sums() == 1
 
     async def test_it_purges_once_a_minute(self, counting: Counting) -> None:
         """By the service's clock, also when that steps back."""
-        running = asyncio.create_task(counting.journal.run())
+        running = asyncio.create_task(counting.flusher.run())
         for number, step in enumerate((60, -3_600), 1):
             counting.clock.advance(step)
             await until(lambda number=number: len(counting.ledger.purges) == number)
-        counting.journal.stop()
+        counting.flusher.stop()
         await running
         assert len(counting.ledger.purges) == 2
 
@@ -168,7 +168,7 @@ async def test_a_stop_in_the_middle_of_a_save_counts_nothing_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The disk is slow, a batch is on its way, and the service is told to stop: three requests are three."""
-    monkeypatch.setattr(journal, "INTERVAL_SECONDS", 0.001)
+    monkeypatch.setattr(flusher, "INTERVAL_SECONDS", 0.001)
     at_the_disk, go_on = threading.Event(), threading.Event()
 
     def slow(*_: object) -> None:
@@ -177,7 +177,7 @@ async def test_a_stop_in_the_middle_of_a_save_counts_nothing_twice(
 
     with mounted_disk() as disk:
         async with open_shop(tmp_path) as shop:
-            before = shop.application.service.journal
+            before = shop.application.service.flusher
             for _ in range(3):
                 await shop.ask("GET", "/v1/pets")
             disk.before = slow
@@ -189,7 +189,7 @@ async def test_a_stop_in_the_middle_of_a_save_counts_nothing_twice(
             await stopping
             disk.heal()
             await shop.application.start()
-            assert shop.application.service.journal is not before
+            assert shop.application.service.flusher is not before
             report = await shop.store.usage.report(1, shop.clock.now_ms())
             assert [(day.requests, day.refused) for day in report.days] == [(3, 0)]
             assert report.windows.day_used == 3

@@ -20,10 +20,10 @@ INTERVAL_SECONDS = 1.0
 _PURGE_EVERY_MS = 60_000
 _PATIENCE_SECONDS = 10
 
-_log = structlog.get_logger("petstore.journal")
+_log = structlog.get_logger("petstore.flusher")
 
 
-class Journal:
+class CounterFlusher:
     """Collects what changed and saves it; what could not be saved is kept for the next time.
 
     `saved_ms` is the time up to which all is saved.
