@@ -290,7 +290,7 @@ class TestAnOutage:
     async def test_readiness_says_whether_requests_are_served(
         self, pair: Pair, outage: str, status: int
     ) -> None:
-        """A replica that refuses requests wants no traffic, one that callers a share does. Both say so."""
+        """A replica that refuses requests wants no traffic, one that grants a share does. Both say so."""
         settings = msgspec.structs.replace(pair.settings, limiter_outage=outage)
         application = Application(settings, SystemClock())
         await application.start()

@@ -70,7 +70,7 @@ class SimulatedStore:
         self._rng = rng
         self._free_at = [0.0] * costs.cores
         self.tokens: list[bytes] = []
-        self._grants: dict[bytes, Caller] = {}
+        self._callers: dict[bytes, Caller] = {}
         self._place: dict[bytes, int] = {}
         self.catalogue = Truth()
         self.keys: list[Truth] = []
@@ -89,7 +89,7 @@ class SimulatedStore:
             plan = self._rng.choice(_PLANS) if limited else _UNLIMITED
             caller = Caller(number + 1, number + 1, plan.per_minute, plan.per_day, expires_at_ms=_FAR_MS)
             self.tokens.append(token)
-            self._grants[digest(token)] = caller
+            self._callers[digest(token)] = caller
             self._place[digest(token)] = number
             self.keys.append(Truth())
 
@@ -122,7 +122,7 @@ class SimulatedStore:
         """Implements keys.KeyRepository, as far as the gate goes."""
         self.callers += 1
         await self._run(self._costs.caller)
-        caller = self._grants.get(key_digest)
+        caller = self._callers.get(key_digest)
         await self._answer(self._costs.caller)
         return caller
 
@@ -161,7 +161,7 @@ class SimulatedStore:
         await self._commit()
         truth.committed += 1
         number = truth.committed
-        self._grants[token] = msgspec.structs.replace(self._grants[token], expires_at_ms=_FAR_MS + number)
+        self._callers[token] = msgspec.structs.replace(self._grants[token], expires_at_ms=_FAR_MS + number)
         await self._answer(0.0)
         await self._settle(announced, truth, number)
 

@@ -18,7 +18,7 @@ from tests.support.clock import ManualClock
 DAY_MS = 86_400_000
 
 
-def grant_of(store: Store, secret: str) -> asyncio.Task[Caller | None]:
+def caller_of(store: Store, secret: str) -> asyncio.Task[Caller | None]:
     return asyncio.ensure_future(store.keys.find_caller(digest(secret.encode())))
 
 
@@ -77,7 +77,7 @@ class TestAccounts:
         secret = (await store.keys.issue("shop", "live")).secret
         plan = Plan("enterprise", 7, 70)
         assert (await store.keys.set_plan("shop", plan)).plan == plan
-        caller = await grant_of(store, secret)
+        caller = await caller_of(store, secret)
         assert caller is not None
         assert (caller.per_minute, caller.per_day) == (7, 70)
         assert (await store.keys.account("1")).plan == plan
@@ -98,7 +98,7 @@ class TestIssue:
         assert issued.record == ApiKey(
             1, 1, "till", f"pets_{environment}_…{issued.secret[-4:]}", clock.now_ms(), clock.now_ms() + 5
         )
-        assert await grant_of(store, issued.secret) == Caller(1, 1, 60, 1_000, clock.now_ms() + 5)
+        assert await caller_of(store, issued.secret) == Caller(1, 1, 60, 1_000, clock.now_ms() + 5)
         found = await store.keys.find_key(digest(issued.secret.encode()))
         assert found == await store.keys.key(1) == issued.record
 
@@ -195,7 +195,7 @@ class TestRevokeAndPardon:
         assert (await store.keys.revoke(1)).revoked_at_ms == first_ms
         clock.advance(10)
         assert (await store.keys.revoke(1)).revoked_at_ms == first_ms
-        caller = await grant_of(store, secret)
+        caller = await caller_of(store, secret)
         assert caller is not None
         assert caller.revoked_at_ms == first_ms
 
@@ -209,7 +209,7 @@ class TestRevokeAndPardon:
         banned = BanState(level=2, banned_from_ms=clock.now_ms(), banned_until_ms=clock.now_ms() + 9_000)
         await store.ledger.save(LimiterState({}, {1: banned, 2: banned}), UsageChanges())
         await store.keys.pardon(1)
-        caller = await grant_of(store, secret)
+        caller = await caller_of(store, secret)
         assert caller is not None
         assert caller.pardoned_at_ms == clock.now_ms()
         assert (await store.ledger.load(clock.now_ms())).standings == {2: banned}
@@ -223,7 +223,7 @@ class TestRevokeAndPardon:
         for step in (0, -86_400, 0):
             clock.advance(step)
             await store.keys.pardon(1)
-            caller = await grant_of(store, secret)
+            caller = await caller_of(store, secret)
             assert caller is not None
             pardons.append(caller.pardoned_at_ms)
         assert pardons == sorted(set(pardons))
