@@ -111,6 +111,18 @@ def test_sql_stands_under_storage_alone() -> None:
     assert faults == []
 
 
+def test_the_core_names_no_command() -> None:
+    """The core serves every edge; cli/ adds to an error which command helps."""
+    faults = [
+        f"{module}:{line} names a command; say what is wrong, and let cli/ say which command helps."
+        for module in modules()
+        if module.name.startswith("petstore.core")
+        for text, line in texts(module)
+        if re.search(r"petstore [a-z]", text)
+    ]
+    assert faults == []
+
+
 def test_no_source_file_is_longer_than_300_lines() -> None:
     """Split it by what it speaks of; the two parts get a docstring each."""
     faults = []

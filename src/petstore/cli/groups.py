@@ -8,10 +8,13 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.exceptions import NoSuchCommand
+
+if TYPE_CHECKING:
+    from petstore.core.errors import PetstoreError
 
 EXIT_REFUSED = 1
 EXIT_USAGE = 2
@@ -105,13 +108,24 @@ def explain(error: Exception) -> int:
         _complain(f"{error.message} Check PETSTORE_DATABASE_URL, or stop the server and restore a backup.")
         return EXIT_CONFIGURATION
     if isinstance(error, PetstoreError):
-        _complain(error.message)
+        _complain(_with_listing(error))
         return EXIT_UNAVAILABLE if isinstance(error, Unavailable) else EXIT_REFUSED
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         _complain(f"{where}{error.strerror or error}.")
         return EXIT_REFUSED
     raise error
+
+
+def _with_listing(error: PetstoreError) -> str:
+    """The error's message; where something was not found, with the command that lists what there is."""
+    from petstore.core.errors import AccountNotFound, KeyNotFound, PetNotFound
+
+    listings = {PetNotFound: "pets list", AccountNotFound: "accounts list", KeyNotFound: "keys list ACCOUNT"}
+    for unknown, listing in listings.items():
+        if isinstance(error, unknown):
+            return f"{error.message.rstrip('.')}; `petstore {listing}` shows them."
+    return error.message
 
 
 def _hint(error: click.UsageError) -> str:

@@ -20,7 +20,8 @@ from petstore.cli.output import (
     write_table,
 )
 from petstore.cli.types import ID, INT64, WholeNumber, checked_pet_name
-from petstore.core.pets import PAGE_LIMIT_DEFAULT, NewPet, PageQuery, Pet, PetStatus, StatusChange, no_pet
+from petstore.core.errors import PetNotFound
+from petstore.core.pets import PAGE_LIMIT_DEFAULT, NewPet, PageQuery, Pet, PetStatus, StatusChange
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
@@ -133,7 +134,7 @@ def show_history(session: Session, pet_id: int, as_json: bool) -> None:
 
     async def read(store: Store) -> list[StatusChange]:
         if await store.pets.get(pet_id) is None:
-            raise no_pet(pet_id)
+            raise PetNotFound(pet_id)
         return await store.pets.history(pet_id)
 
     changes = with_store(session, read)

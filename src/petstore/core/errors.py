@@ -67,6 +67,27 @@ class NotFound(PetstoreError):
     code, status = "not_found", 404
 
 
+class PetNotFound(NotFound):
+    """No animal has this id."""
+
+    def __init__(self, pet_id: int) -> None:
+        super().__init__(f"There is no animal {pet_id}.")
+
+
+class AccountNotFound(NotFound):
+    """No account has this name or, in digits, this id."""
+
+    def __init__(self, reference: str) -> None:
+        super().__init__(f"There is no account {reference!r}.")
+
+
+class KeyNotFound(NotFound):
+    """No key has this id."""
+
+    def __init__(self, key_id: int) -> None:
+        super().__init__(f"There is no key {key_id}.")
+
+
 class MethodNotAllowed(PetstoreError):
     """The path exists, the method is not one of its `allow`."""
 
@@ -89,11 +110,23 @@ class Conflict(PetstoreError):
     code, status = "conflict", 409
 
 
+class AccountExists(Conflict):
+    """Another account has this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is an account {name!r} already; choose another name.")
+
+
 class IdempotencyKeyInUse(PetstoreError):
     """A request with the same Idempotency-Key is still being carried out."""
 
     code, status = "idempotency_key_in_use", 409
     retry_after_seconds = 1
+
+    def __init__(
+        self, message: str = "A request with this Idempotency-Key is still being carried out."
+    ) -> None:
+        super().__init__(message)
 
 
 class Gone(PetstoreError):

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from petstore.core.errors import Conflict, NotFound
+from petstore.core.errors import Conflict
 from petstore.core.limits.plans import Plan
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -132,21 +132,6 @@ def read_account_id(reference: str) -> int | None:
     """The id that a reference to an account gives in digits; None when it gives a name."""
     by_id = reference.isascii() and reference.isdigit() and len(reference) < 19
     return int(reference) if by_id else None
-
-
-def no_account(reference: str) -> NotFound:
-    """The error for an unknown account."""
-    return NotFound(f"There is no account {reference!r}; `petstore accounts list` shows them.")
-
-
-def no_key(key_id: int) -> NotFound:
-    """There never was a key of this number."""
-    return NotFound(f"There is no key {key_id}; `petstore keys list ACCOUNT` shows them.")
-
-
-def name_taken(name: str) -> Conflict:
-    """Names of accounts are unique."""
-    return Conflict(f"There is an account {name!r} already; choose another name.")
 
 
 def rotated_until(old: ApiKey, now_ms: int, overlap_ms: int) -> int:

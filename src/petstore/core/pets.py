@@ -12,7 +12,7 @@ from typing import Annotated, Protocol
 
 import msgspec
 
-from petstore.core.errors import Conflict, IdempotencyKeyInUse, IdempotencyKeyReused, NotFound
+from petstore.core.errors import Conflict, IdempotencyKeyReused
 
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
@@ -135,16 +135,6 @@ def replayed(pet_id: int, known: bytes, new: NewPet) -> Created:
             " use a new key for a new request."
         )
     return Created(Pet(pet_id, new.name, new.category_id, new.status), True)
-
-
-def key_in_use() -> IdempotencyKeyInUse:
-    """Another request with the same Idempotency-Key has not come to its end."""
-    return IdempotencyKeyInUse("A request with this Idempotency-Key is still being carried out.")
-
-
-def no_pet(pet_id: int) -> NotFound:
-    """The error for an unknown animal on the command line."""
-    return NotFound(f"There is no animal {pet_id}; `petstore pets list` shows them.")
 
 
 class PetRepository(Protocol):

@@ -68,7 +68,7 @@ class TestAccounts:
             store.keys.issue(reference, "test"),
             store.keys.keys(reference),
         ):
-            with pytest.raises(NotFound, match="petstore accounts list"):
+            with pytest.raises(NotFound, match="There is no account"):
                 await attempt
 
     async def test_a_plan_change_is_on_the_next_caller(self, store: Store) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from petstore.core.clock import Clock
+from petstore.core.errors import AccountExists, AccountNotFound, KeyNotFound
 from petstore.core.keys import (
     Account,
     ApiKey,
@@ -15,9 +16,6 @@ from petstore.core.keys import (
     digest,
     display,
     mint,
-    name_taken,
-    no_account,
-    no_key,
     read_account_id,
     rotated_until,
 )
@@ -91,14 +89,14 @@ class PostgresKeys:
             keyring=True,
         )
         if row is None:
-            raise name_taken(name)
+            raise AccountExists(name)
         return Account(row[0], name, plan, now_ms)
 
     async def account(self, reference: str) -> Account:
         condition, value = _which(reference)
         row = await self._database.fetch_row(f"{_ACCOUNT} WHERE {condition}", value)
         if row is None:
-            raise no_account(reference)
+            raise AccountNotFound(reference)
         return _account(row)
 
     async def accounts(self) -> list[Account]:
@@ -116,7 +114,7 @@ class PostgresKeys:
             keyring=True,
         )
         if row is None:
-            raise no_account(reference)
+            raise AccountNotFound(reference)
         return _account(row)
 
     async def issue(
@@ -139,7 +137,7 @@ class PostgresKeys:
     async def key(self, key_id: int) -> ApiKey:
         row = await self._database.fetch_row(f"{_KEY} WHERE k.id = $1", key_id)
         if row is None:
-            raise no_key(key_id)
+            raise KeyNotFound(key_id)
         return ApiKey(*row)
 
     async def find_key(self, key_digest: bytes) -> ApiKey | None:
@@ -192,7 +190,7 @@ async def _lock_key(connection: Connection, key_id: int) -> ApiKey:
     """A key as it is until the transaction's end."""
     row = await connection.fetchrow(f"{_KEY} WHERE k.id = $1 FOR UPDATE OF k", key_id)
     if row is None:
-        raise no_key(key_id)
+        raise KeyNotFound(key_id)
     return ApiKey(*row)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from petstore.core.clock import Clock
+from petstore.core.errors import IdempotencyKeyInUse, PetNotFound
 from petstore.core.pets import (
     IDEMPOTENCY_KEPT_MS,
     STATUSES,
@@ -22,8 +23,6 @@ from petstore.core.pets import (
     StatusChange,
     check_transition,
     fingerprint,
-    key_in_use,
-    no_pet,
     replayed,
 )
 from petstore.storage.postgres.clocks import moment_ms, steered_ms
@@ -123,7 +122,7 @@ class PostgresPets:
     async def _add_once_here(self, new: NewPet, idempotency: Idempotency) -> Created:
         """Tells the requests of this process apart; the key's lock does so for all."""
         if idempotency in self._in_flight:
-            raise key_in_use()
+            raise IdempotencyKeyInUse
         self._in_flight.add(idempotency)
         try:
             abandoned = self._abandoned.get(idempotency)
@@ -154,7 +153,7 @@ class PostgresPets:
         async def change(connection: Connection) -> Pet:
             row = await connection.fetchrow(f"{_ONE} FOR UPDATE", pet_id)
             if row is None:
-                raise no_pet(pet_id)
+                raise PetNotFound(pet_id)
             pet = _pet(row)
             check_transition(pet_id, pet.status, status)
             if pet.status is not status:
@@ -200,7 +199,7 @@ async def _insert_once(
     if known_id is not None:
         return replayed(known_id, known_fingerprint, new)
     if not held:
-        raise key_in_use()
+        raise IdempotencyKeyInUse
     if added_id is None:
         raise Repeatable("The store is busy with the same Idempotency-Key; nothing was stored.")
     return Created(Pet(added_id, new.name, new.category_id, new.status), False)

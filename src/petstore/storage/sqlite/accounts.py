@@ -8,6 +8,7 @@ from typing import Any
 import apsw
 
 from petstore.core.clock import Clock
+from petstore.core.errors import AccountExists, AccountNotFound, KeyNotFound
 from petstore.core.keys import (
     Account,
     ApiKey,
@@ -18,9 +19,6 @@ from petstore.core.keys import (
     digest,
     display,
     mint,
-    name_taken,
-    no_account,
-    no_key,
     read_account_id,
     rotated_until,
 )
@@ -49,14 +47,14 @@ def _find_account(connection: apsw.Connection, reference: str) -> Account:
     column, value = ("name", reference) if number is None else ("id", number)
     row = connection.execute(f"{_ACCOUNT} WHERE {column} = ?", (value,)).fetchone()
     if row is None:
-        raise no_account(reference)
+        raise AccountNotFound(reference)
     return _account(row)
 
 
 def _find_key(connection: apsw.Connection, key_id: int) -> ApiKey:
     row = connection.execute(f"{_KEY} WHERE k.id = ?", (key_id,)).fetchone()
     if row is None:
-        raise no_key(key_id)
+        raise KeyNotFound(key_id)
     return ApiKey(*row)
 
 
@@ -85,7 +83,7 @@ class SqliteKeys:
                     (name, plan.name, plan.per_minute, plan.per_day, now_ms),
                 )
             except apsw.ConstraintError as error:
-                raise name_taken(name) from error
+                raise AccountExists(name) from error
             return Account(connection.last_insert_rowid(), name, plan, now_ms)
 
         return await self._writer.submit(add)

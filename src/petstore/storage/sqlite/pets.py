@@ -9,6 +9,7 @@ import apsw
 import msgspec
 
 from petstore.core.clock import Clock
+from petstore.core.errors import IdempotencyKeyInUse, PetNotFound
 from petstore.core.pets import (
     IDEMPOTENCY_KEPT_MS,
     STATUSES,
@@ -22,8 +23,6 @@ from petstore.core.pets import (
     StatusChange,
     check_transition,
     fingerprint,
-    key_in_use,
-    no_pet,
     replayed,
 )
 from petstore.storage.sqlite.connection import translate, translated
@@ -91,7 +90,7 @@ class SqlitePets:
         if idempotency is None:
             return await self._writer.submit(lambda connection: Created(_insert(connection, new), False))
         if idempotency in self._in_flight:
-            raise key_in_use()
+            raise IdempotencyKeyInUse
         self._in_flight.add(idempotency)
         try:
             now_ms = self._clock.now_ms()
@@ -107,7 +106,7 @@ class SqlitePets:
         def change(connection: apsw.Connection) -> Pet:
             row = connection.execute(_ONE, (pet_id,)).fetchone()
             if row is None:
-                raise no_pet(pet_id)
+                raise PetNotFound(pet_id)
             pet = _pets([row])[0]
             check_transition(pet_id, pet.status, status)
             if pet.status is not status:
