@@ -18,6 +18,7 @@ _STEERED_TIME = f"import time\ntime.time_ns = lambda: {_START_MS}_000_000\n"
 _MASKS = (
     (r"pets_(live|test)_[0-9A-Za-z]{38}\b", r"pets_\1_<secret>"),
     (r"pets_(live|test)_…[0-9A-Za-z]{4}", r"pets_\1_…<end>"),
+    (r"petstore_test_\d+_\d+", "<database>"),
     (r"commit [0-9a-f]{7,64}|commit unknown", "commit <commit>"),
 )
 # Where the database's server gives the time.

@@ -1,0 +1,85 @@
+"""The modules that one request enters, in their order: python -m tests.architecture.road"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from types import CodeType, FrameType
+
+from tests.architecture.sources import SOURCE
+from tests.support.service import Shop, open_shop
+
+
+class Road:
+    """Notes each module of `petstore` when one of its functions is first called or resumed."""
+
+    def __init__(self) -> None:
+        self.modules: list[str] = []
+        self.is_open = False
+        self._names: dict[CodeType, str] = {}
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> None:
+        if not self.is_open or event != "call":
+            return
+        code = frame.f_code
+        if code not in self._names:
+            path = Path(code.co_filename)
+            inside = path.is_relative_to(SOURCE)
+            self._names[code] = ".".join(path.relative_to(SOURCE).with_suffix("").parts[1:]) if inside else ""
+        name = self._names[code]
+        if name and name not in self.modules:
+            self.modules.append(name)
+
+
+def rooms(modules: list[str]) -> set[str]:
+    """The top-level packages among the modules."""
+    return {module.partition(".")[0] for module in modules}
+
+
+def told(modules: list[str]) -> str:
+    """The road in one line."""
+    return f"{len(modules)} modules in {len(rooms(modules))} rooms: {' > '.join(modules)}"
+
+
+async def _walk(folder: Path, road: Road) -> dict[str, list[str]]:
+    roads = {}
+    async with open_shop(folder, access_log="on") as shop:
+        await shop.post({"name": "Rex", "categoryId": 1})
+        await shop.ask("GET", "/v1/pets?limit=5")
+        for name in ("cached page", "uncached page", "creation"):
+            await asyncio.sleep(0)  # the turn of the event loop before it is over
+            road.modules = []
+            road.is_open = True
+            status = await _ask(shop, name)
+            road.is_open = False
+            assert status == (201 if name == "creation" else 200)
+            roads[name] = road.modules
+    return roads
+
+
+async def _ask(shop: Shop, name: str) -> int:
+    if name == "creation":
+        return (await shop.post({"name": "Tom", "categoryId": 2})).status
+    return (await shop.ask("GET", f"/v1/pets?limit={5 if name == 'cached page' else 6}")).status
+
+
+def walk() -> dict[str, list[str]]:
+    """The roads of a GET of a cached page, of one that is read, and of a POST, on SQLite with a known key."""
+    road = Road()
+    before, before_threads = sys.getprofile(), threading.getprofile()
+    with tempfile.TemporaryDirectory() as folder:
+        threading.setprofile(road)  # the writer has a thread of its own
+        sys.setprofile(road)
+        try:
+            return asyncio.run(_walk(Path(folder), road))
+        finally:
+            sys.setprofile(before)
+            threading.setprofile(before_threads)
+
+
+if __name__ == "__main__":
+    for title, found in walk().items():
+        sys.stdout.write(f"{title}: {told(found)}\n")

@@ -1,0 +1,89 @@
+"""One term, one meaning: names that the source had and has no more, as identifiers and as modules."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from functools import cache
+
+from tests.architecture.sources import functions, is_in, modules
+
+# Former identifiers, by the area in which each is no name any more; "" is the whole program. Some named
+# three to five things at once, others were words that no other project uses for the same thing.
+FORMER: dict[str, set[str]] = {
+    "": {
+        *("Grant", "KeyStanding", "Counting", "SharedCounters", "SharedCounts", "shared_counters"),
+        *("KeptPages", "kept_under", "make_reply", "TurnReader", "SnapshotSource", "standing_headers"),
+        *("Journal", "Ledger", "SharedLedger", "Seedbed", "LocalShare", "carry", "put_back", "is_carried"),
+        *("Link", "PatientPublisher", "WaitingPublisher", "take_now", "fresh", "Tuning", "StoreOptions"),
+        *("crowd", "_turn", "_Unit", "Family", "Root", "_spoke", "_mend", "_rested", "UNKNOWN"),
+    },
+    "api": {"kept", "complete"},
+    "limiter": {"ledger", "link", "seeds"},
+    "server": {"_Worker", "_tell"},
+    "storage.postgres": {"alone"},
+}
+FORMER_FUNCTIONS = {"banned", "counted"}
+FORMER_MODULES = {
+    "api": {"head", "replies", "requests", "routes"},
+    "cli": {"running", "values"},
+    "limiter": {"seeds", "share"},
+    "ops": {"journal"},
+    "storage.postgres": {"versions"},
+    "storage.sqlite": {"snapshot"},
+    "wiring": {"counting"},
+}
+# Those that are still there: (area, name). Take a row out when its last use is renamed, and add none.
+ALLOWED = {
+    ("", "Counting"),
+    ("", "SharedCounters"),
+    ("", "StoreOptions"),
+    ("", "_turn"),
+    ("api", "complete"),
+    ("api", "kept"),
+    ("limiter", "ledger"),
+    ("limiter", "link"),
+    ("limiter", "seeds"),
+    ("server", "_Worker"),
+    ("wiring", "counting"),
+}
+
+
+@cache
+def identifiers() -> dict[str, dict[str, int]]:
+    """The identifiers of each module, with the line of the first."""
+    found: dict[str, dict[str, int]] = {}
+    for module in modules():
+        names = found.setdefault(module.name, {})
+        for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
+            if token.type == tokenize.NAME:
+                names.setdefault(token.string, token.start[0])
+    return found
+
+
+@cache
+def uses() -> dict[tuple[str, str], str]:
+    """Where each former name is first used, by its area and name."""
+    found: dict[tuple[str, str], str] = {}
+    for module in modules():
+        here = identifiers()[module.name]
+        for area, names in FORMER.items():
+            for name in names & set(here) if is_in(module.name, area) else ():
+                found.setdefault((area, name), f"{module}:{here[name]}")
+        for function in functions(module.tree):
+            if function.name in FORMER_FUNCTIONS:
+                found[("", function.name)] = f"{module}:{function.lineno}"
+        for area, names in FORMER_MODULES.items():
+            if is_in(module.name, area) and module.path.stem in names:
+                found[(area, module.path.stem)] = str(module)
+    return found
+
+
+def test_no_former_name_is_used() -> None:
+    """A reader who knows a term from one place knows it everywhere: take the name that the source uses."""
+    assert {key: place for key, place in uses().items() if key not in ALLOWED} == {}
+
+
+def test_what_is_allowed_is_still_there() -> None:
+    """The list of exceptions only shrinks: take out what is gone."""
+    assert ALLOWED - set(uses()) == set()
