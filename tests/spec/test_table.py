@@ -59,7 +59,7 @@ class TestTable:
         ][2:]
         assert [row[:2] for row in rows] == [gap.documented for gap in GAPS]
         for row in rows:
-            assert len(row) == 4
+            assert len(row) == 3
             assert row[2]
 
     def test_what_is_open_says_so(self) -> None:
