@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from petstore.core.errors import Conflict
+from petstore.core.errors import Invalid
 from petstore.core.keys import (
     KEY_PATTERN,
     LABEL_MAX_CHARACTERS,
@@ -139,7 +139,7 @@ class TestNames:
     )
     def test_a_bad_name_is_refused_with_what_to_write(self, name: str) -> None:
         """Empty, digits alone, too long, other characters, a trailing line end."""
-        with pytest.raises(Conflict, match="use 1 to 64 letters"):
+        with pytest.raises(Invalid, match="use 1 to 64 letters"):
             check_account_name(name)
 
     @pytest.mark.parametrize("label", ["", "x", "CI für die Kasse", "x" * LABEL_MAX_CHARACTERS])
@@ -150,5 +150,5 @@ class TestNames:
     @pytest.mark.parametrize("label", ["x" * (LABEL_MAX_CHARACTERS + 1), "a\nb", "\x1b[31m", "\u202e"])
     def test_a_bad_label_is_refused(self, label: str) -> None:
         """Too long, or able to play tricks on a terminal."""
-        with pytest.raises(Conflict, match="100 printable"):
+        with pytest.raises(Invalid, match="100 printable"):
             check_label(label)

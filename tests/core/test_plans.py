@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from petstore.core.errors import Conflict
+from petstore.core.errors import Invalid
 from petstore.core.limits.plans import PLAN_NAMES, QUOTA_MAX, Plan, resolve_plan
 
 
@@ -29,29 +29,36 @@ def test_there_are_four_plans() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "per_minute", "per_day", "message"),
+    ("name", "per_minute", "per_day", "field", "message"),
     [
-        ("gold", None, None, "There is no plan 'gold'; the plans are free, pro, business, enterprise"),
-        ("Free", None, None, "no plan 'Free'"),
-        ("", None, None, "no plan ''"),
-        ("gold", 1, 1, "no plan"),
-        ("free", 60, None, "fixed limits"),
-        ("free", None, 1_000, "fixed limits"),
-        ("pro", 300, 10_000, "fixed limits"),
-        ("business", 0, 0, "fixed limits"),
-        ("enterprise", None, None, "needs both agreed numbers"),
-        ("enterprise", 5, None, "needs both"),
-        ("enterprise", None, 5, "needs both"),
-        ("enterprise", 0, 5, "per minute must be from 1 to 1,000,000,000, not 0"),
-        ("enterprise", 5, 0, "per day must be from 1"),
-        ("enterprise", -1, 5, "not -1"),
-        ("enterprise", QUOTA_MAX + 1, 5, "per minute must be"),
-        ("enterprise", 5, QUOTA_MAX + 1, "per day must be"),
+        (
+            "gold",
+            None,
+            None,
+            "plan",
+            "There is no plan 'gold'; the plans are free, pro, business, enterprise",
+        ),
+        ("Free", None, None, "plan", "no plan 'Free'"),
+        ("", None, None, "plan", "no plan ''"),
+        ("gold", 1, 1, "plan", "no plan"),
+        ("free", 60, None, "plan", "fixed limits"),
+        ("free", None, 1_000, "plan", "fixed limits"),
+        ("pro", 300, 10_000, "plan", "fixed limits"),
+        ("business", 0, 0, "plan", "fixed limits"),
+        ("enterprise", None, None, "per_minute", "needs both agreed numbers"),
+        ("enterprise", 5, None, "per_day", "needs both"),
+        ("enterprise", None, 5, "per_minute", "needs both"),
+        ("enterprise", 0, 5, "per_minute", "per minute must be from 1 to 1,000,000,000, not 0"),
+        ("enterprise", 5, 0, "per_day", "per day must be from 1"),
+        ("enterprise", -1, 5, "per_minute", "not -1"),
+        ("enterprise", QUOTA_MAX + 1, 5, "per_minute", "per minute must be"),
+        ("enterprise", 5, QUOTA_MAX + 1, "per_day", "per day must be"),
     ],
 )
 def test_a_refusal_says_what_to_do(
-    name: str, per_minute: int | None, per_day: int | None, message: str
+    name: str, per_minute: int | None, per_day: int | None, field: str, message: str
 ) -> None:
-    """Unknown plans, numbers that do not belong, are missing or out of bounds."""
-    with pytest.raises(Conflict, match=message):
+    """Unknown plans, numbers that do not belong, are missing or out of bounds; it names the field."""
+    with pytest.raises(Invalid, match=message) as refused:
         resolve_plan(name, per_minute, per_day)
+    assert refused.value.field == field

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from petstore.core.errors import Conflict
+from petstore.core.errors import Invalid
 from petstore.core.limits.plans import PRO, resolve_plan
 from tests.api.checks import LIMIT_HEADERS, CheckedShop
 
@@ -143,7 +143,7 @@ class TestRules:
         """Both numbers are given with the account, and only there."""
         assert resolve_plan("enterprise", 7, 8).per_day == 8
         for numbers in ((None, None), (7, None), (None, 8)):
-            with pytest.raises(Conflict):
+            with pytest.raises(Invalid):
                 resolve_plan("enterprise", *numbers)
-        with pytest.raises(Conflict):
+        with pytest.raises(Invalid):
             resolve_plan("pro", 7, 8)

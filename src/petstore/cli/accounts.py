@@ -11,7 +11,7 @@ from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import iso_time, json_option, say, text_time, write_fields, write_json, write_table
 from petstore.cli.types import ACCOUNT, WholeNumber, checked
-from petstore.core.errors import Conflict
+from petstore.core.errors import Invalid
 from petstore.core.keys import Account, check_account_name
 from petstore.core.limits.plans import PLAN_NAMES, QUOTA_MAX, Plan, resolve_plan
 
@@ -40,7 +40,7 @@ def _plan_options(command: _Command) -> _Command:
 def _read_plan(name: str, per_minute: int | None, per_day: int | None) -> Plan:
     try:
         return resolve_plan(name, per_minute, per_day)
-    except Conflict as error:
+    except Invalid as error:
         raise click.UsageError(error.message, click.get_current_context()) from None
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from petstore.core.clock import Clock, SystemClock
-from petstore.core.errors import NotFound
+from petstore.core.errors import OperatorError
 
 if TYPE_CHECKING:
     from petstore.config import Settings
@@ -43,7 +43,7 @@ def with_store(
 ) -> _T:
     """Open the store, do the work, close the store; safe beside a running server. `say` takes remarks.
 
-    Raises NotFound when there is no database, unless the command may `create` one, which it then says.
+    Raises OperatorError when there is no database, unless the command may `create` one, which it then says.
     """
     from petstore.wiring import administration
 
@@ -51,7 +51,7 @@ def with_store(
     if not administration.has_database(settings):
         name = administration.database_name(settings)
         if not create:
-            raise NotFound(
+            raise OperatorError(
                 f"There is no database {name}; `petstore db migrate` makes one, and so does `petstore serve`."
                 " If there should be one, check PETSTORE_DATABASE_URL and the working directory."
             )

@@ -91,7 +91,13 @@ class PetstoreCli(LazyGroup):
 
 def explain(error: Exception) -> int:
     """Print an error as one line on standard error, and give the exit code. Raises what nobody foresaw."""
-    from petstore.core.errors import ConfigurationError, PetstoreError, StoreDamaged, Unavailable
+    from petstore.core.errors import (
+        ConfigurationError,
+        OperatorError,
+        PetstoreError,
+        StoreDamaged,
+        Unavailable,
+    )
 
     if isinstance(error, click.Abort):
         return EXIT_INTERRUPTED
@@ -101,9 +107,9 @@ def explain(error: Exception) -> int:
     if isinstance(error, click.ClickException):
         _complain(error.format_message())
         return EXIT_REFUSED
-    if isinstance(error, ConfigurationError):
+    if isinstance(error, OperatorError):
         _complain(str(error))
-        return EXIT_CONFIGURATION
+        return EXIT_CONFIGURATION if isinstance(error, ConfigurationError) else EXIT_REFUSED
     if isinstance(error, StoreDamaged):
         _complain(f"{error.message} Check PETSTORE_DATABASE_URL, or stop the server and restore a backup.")
         return EXIT_CONFIGURATION

@@ -22,7 +22,7 @@ from petstore.cli.groups import EXIT_CUT_SHORT, EXIT_REFUSED
 from petstore.config import Settings
 from petstore.config.surroundings import read_surroundings
 from petstore.core.clock import SystemClock
-from petstore.core.errors import ConfigurationError, PetstoreError
+from petstore.core.errors import ConfigurationError, OperatorError, PetstoreError
 from petstore.ops.supervision import Supervision, leave
 from petstore.server import program
 from petstore.server.job import Facts, WorkerFailed
@@ -107,7 +107,7 @@ class Serving:
 
     def explain(self, error: Exception) -> str:
         """What nobody foresaw may quote a secret: only its kind and its place are told."""
-        if isinstance(error, ConfigurationError):
+        if isinstance(error, OperatorError):
             return " ".join(str(error).split())
         if isinstance(error, PetstoreError):
             return error.message

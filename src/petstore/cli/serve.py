@@ -19,7 +19,7 @@ from petstore import __version__
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import EXIT_REFUSED, examples
 from petstore.cli.types import WholeNumber
-from petstore.core.errors import ConfigurationError, Conflict, PetstoreError, StoreUnavailable
+from petstore.core.errors import AccountExists, OperatorError, PetstoreError, StoreUnavailable
 from petstore.core.limits.plans import FREE
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _faults_as_events() -> Iterator[None]:
     """What nobody foresaw is a line of the log too."""
     try:
         yield
-    except (click.ClickException, click.exceptions.Exit, ConfigurationError, PetstoreError, OSError):
+    except (click.ClickException, click.exceptions.Exit, OperatorError, PetstoreError, OSError):
         raise
     except Exception as error:
         _log.critical("parent failed", exc_info=error)
@@ -157,7 +157,7 @@ async def _welcome(settings: Settings, store: Store, *, may_show_key: bool) -> N
         return
     try:
         await store.keys.add_account("local", FREE)
-    except Conflict:  # another replica starts at the same moment, and prints the key
+    except AccountExists:  # another replica starts at the same moment, and prints the key
         return
     issued = await store.keys.issue("local", settings.environment, label="first start")
     _show_key(issued.secret, here)
@@ -241,7 +241,7 @@ def _listen(listener: socket.socket, settings: Settings) -> None:
         raise _cannot_listen(settings, error) from error
 
 
-def _cannot_listen(settings: Settings, error: OSError) -> Conflict:
+def _cannot_listen(settings: Settings, error: OSError) -> OperatorError:
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
         remedy = "Set PETSTORE_HOST to an address of this machine."
     elif error.errno in (errno.EACCES, errno.EPERM):
@@ -249,4 +249,4 @@ def _cannot_listen(settings: Settings, error: OSError) -> Conflict:
     else:
         remedy = "Stop what uses it, or set PETSTORE_HOST and PETSTORE_PORT."
     reason = error.strerror or str(error)
-    return Conflict(f"Can't listen on {settings.host}:{settings.port}: {reason}. {remedy}")
+    return OperatorError(f"Can't listen on {settings.host}:{settings.port}: {reason}. {remedy}")

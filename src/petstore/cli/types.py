@@ -11,7 +11,7 @@ from collections.abc import Callable
 import click
 
 from petstore.core.durations import format_duration, parse_duration
-from petstore.core.errors import Conflict
+from petstore.core.errors import Invalid
 from petstore.core.pets import INT64_MAX, INT64_MIN, name_fault
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
@@ -78,12 +78,12 @@ ACCOUNT = AccountReference()
 
 
 def checked(check: Callable[[str], None]) -> Callback:
-    """A check of the core, which raises Conflict, as the check of an argument."""
+    """A check of the core, which raises Invalid, as the check of an argument."""
 
     def callback(ctx: click.Context, param: click.Parameter, value: str) -> str:
         try:
             check(value)
-        except Conflict as error:
+        except Invalid as error:
             raise click.BadParameter(error.message, ctx, param) from None
         return value
 

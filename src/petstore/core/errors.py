@@ -43,6 +43,14 @@ class InvalidBody(PetstoreError):
     code, status = "invalid_body", 400
 
 
+class Invalid(InvalidBody):
+    """A value that a rule of the core refuses. `field` is the core's name of it, such as `per_minute`."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
 class InvalidParameter(PetstoreError):
     """A query parameter has a value that it does not take; the message names the parameter."""
 
@@ -218,7 +226,14 @@ class LimiterUnavailable(Unavailable):
     """The shared counters can't be reached, and the operator prefers a refusal to a local share."""
 
 
-class ConfigurationError(Exception):
+class OperatorError(Exception):
+    """Why a command or a start failed, for the operator; never an HTTP answer (exit 1).
+
+    A port in use, a damaged file, a database that another service holds: trying again does not help.
+    """
+
+
+class ConfigurationError(OperatorError):
     """Settings that are unknown, malformed, contradictory or unsafe: the process must not start (exit 78)."""
 
 

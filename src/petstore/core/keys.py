@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from petstore.core.errors import Conflict
+from petstore.core.errors import Conflict, Invalid
 from petstore.core.limits.plans import Plan
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -114,18 +114,19 @@ def display(secret: str) -> str:
 
 
 def check_account_name(name: str) -> None:
-    """Raise Conflict unless `name` can name an account: never digits alone, which would look like an id."""
+    """Raise Invalid unless `name` can name an account: never digits alone, which would look like an id."""
     if _ACCOUNT_NAME.match(name) is None:
-        raise Conflict(
+        raise Invalid(
+            "name",
             f"{name!r} can't name an account: use 1 to 64 letters, digits, dots, dashes or underscores,"
-            " and not digits alone."
+            " and not digits alone.",
         )
 
 
 def check_label(label: str) -> None:
-    """Raise Conflict unless `label` is printable and at most 100 characters."""
+    """Raise Invalid unless `label` is printable and at most 100 characters."""
     if len(label) > LABEL_MAX_CHARACTERS or not (label.isprintable() or label == ""):
-        raise Conflict(f"A label is at most {LABEL_MAX_CHARACTERS} printable characters.")
+        raise Invalid("label", f"A label is at most {LABEL_MAX_CHARACTERS} printable characters.")
 
 
 def read_account_id(reference: str) -> int | None:

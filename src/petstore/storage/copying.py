@@ -122,8 +122,9 @@ async def copy(
 ) -> list[CopiedTable]:
     """Copy everything and read it back, in one transaction of the target.
 
-    `progress` is told of rows as they are done: each counts twice, written and read back. Raises Conflict
-    when the target is not empty, StoreUnavailable when it fails or holds something else than was sent.
+    `progress` is told of rows as they are done: each counts twice, written and read back. Raises
+    OperatorError when the target is not empty, StoreUnavailable when it fails or holds something else than
+    was sent.
     """
     async with postgres.opened(url, tuning) as target:
         await target.refuse_unless_empty(_NAMES)

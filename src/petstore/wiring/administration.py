@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from petstore.config import Settings
 from petstore.core.clock import Clock
-from petstore.core.errors import ConfigurationError, Conflict, StoreUnavailable
+from petstore.core.errors import ConfigurationError, OperatorError, StoreUnavailable
 from petstore.core.versions import LEASE_SECONDS, LeaseWaitPublisher, Publisher
 from petstore.storage.backend import (
     SharedStore,
@@ -105,10 +105,10 @@ def database_path(settings: Settings) -> Path:
     """The database's file, which need not exist.
 
     Raises ConfigurationError when its directory does not or can't be entered, when it is a directory, and
-    when this user may not read it; Conflict when the database is not a file.
+    when this user may not read it; OperatorError when the database is not a file.
     """
     if uses_server(settings):
-        raise Conflict(
+        raise OperatorError(
             "The database is on a PostgreSQL server and is no file:"
             " copy it with pg_dump, and put a copy back with pg_restore."
         )
@@ -150,8 +150,8 @@ def copy_database(
     """Move the store in a SQLite file to an empty PostgreSQL database; the source stays as it is.
 
     `expect` is told how many rows there are to write and read back, `progress` of each that is done. Raises
-    ConfigurationError for any other pair of databases, Conflict while a server uses the source or when the
-    target is not empty.
+    ConfigurationError for any other pair of databases, OperatorError while a server uses the source or when
+    the target is not empty.
     """
     if is_server(source) or not is_server(target):
         raise ConfigurationError(
@@ -225,7 +225,7 @@ def check_counters(settings: Settings, clock: Clock) -> CountersReport | None:
 
 
 def check_database(settings: Settings) -> CheckReport:
-    """Read all of the database and say what is wrong. Raises NotFound when there is none."""
+    """Read all of the database and say what is wrong. Raises OperatorError when there is none."""
     if uses_server(settings):
         from petstore.storage.postgres.upkeep import check
 
@@ -250,7 +250,7 @@ def give_up_reserve(settings: Settings) -> bool:
 
 
 def back_up_database(settings: Settings, target: Path) -> CheckReport:
-    """Copy the database, in use or not, to a file that does not exist yet. Raises Conflict when it does."""
+    """Copy the database, in use or not, to a new file. Raises OperatorError when `target` exists."""
     return upkeep.backup(str(database_path(settings)), str(target), settings.busy_timeout_ms)
 
 
@@ -267,5 +267,5 @@ def note_backup(settings: Settings) -> None:
 
 
 def restore_database(settings: Settings, source: Path, clock: Clock) -> Restored:
-    """Put a backup in the database's place. Raises Conflict while a server runs or when it is damaged."""
+    """Put a backup in the database's place. Raises OperatorError while a server runs or if it is damaged."""
     return upkeep.restore(str(database_path(settings)), str(source), clock, settings.busy_timeout_ms)

@@ -12,7 +12,7 @@ import structlog
 from petstore.api.pipeline.request import Receive, Scope, Send
 from petstore.config import Settings
 from petstore.core.clock import Clock
-from petstore.core.errors import ConfigurationError, PetstoreError
+from petstore.core.errors import OperatorError, PetstoreError
 from petstore.wiring.service import Service, build
 
 _log = structlog.get_logger("petstore")
@@ -50,7 +50,7 @@ class Application:
         try:
             await self.start()
         except Exception as error:
-            foreseen = isinstance(error, ConfigurationError | PetstoreError)
+            foreseen = isinstance(error, OperatorError | PetstoreError)
             _log.error("start failed", reason=str(error), exc_info=None if foreseen else error)
             return False
         return True

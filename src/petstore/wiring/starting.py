@@ -25,7 +25,7 @@ _CLOCK_TOLERANCE_MS = 300_000
 def lock_for_serving(settings: Settings) -> AbstractContextManager[object]:
     """Hold the database for one service where the counters of the limits live in its process.
 
-    Raises Conflict when another service holds it. PgBouncer, which knows no sessions, can't hold anything.
+    Raises OperatorError when another service holds it. PgBouncer knows no sessions and can't hold anything.
     """
     if settings.valkey_url or (uses_server(settings) and not settings.database_prepared):
         return nullcontext()

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from petstore.core.errors import Conflict, NotFound
+from petstore.core.errors import Conflict, Invalid, NotFound
 from petstore.core.keys import Account, ApiKey, Caller, digest, is_wellformed
 from petstore.core.limits.plans import FREE, PRO, Plan
 from petstore.core.limits.quota import BanState, LimiterState
@@ -51,8 +51,8 @@ class TestAccounts:
         await store.keys.add_account("Shop", FREE)
 
     async def test_a_bad_name_never_reaches_the_store(self, store: Store) -> None:
-        """A Conflict, and nothing is added."""
-        with pytest.raises(Conflict):
+        """Invalid, and nothing is added."""
+        with pytest.raises(Invalid):
             await store.keys.add_account("17", FREE)
         assert await store.is_empty()
 
@@ -111,7 +111,7 @@ class TestIssue:
     async def test_a_bad_label_is_refused(self, store: Store) -> None:
         """Before anything is written."""
         await store.keys.add_account("shop", FREE)
-        with pytest.raises(Conflict):
+        with pytest.raises(Invalid):
             await store.keys.issue("shop", "test", label="a\nb")
         assert await store.keys.keys("shop") == []
 

@@ -16,7 +16,7 @@ import asyncpg
 import pytest
 
 from petstore import config
-from petstore.core.errors import ConfigurationError, Conflict, StoreUnavailable
+from petstore.core.errors import ConfigurationError, OperatorError, StoreUnavailable
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet
 from petstore.storage import migrations
@@ -333,7 +333,7 @@ class TestOpening:
             lambda: administration.restore_database(settings, tmp_path / "copy", ManualClock()),
             lambda: administration.database_path(settings),
         ):
-            with pytest.raises(Conflict, match=r"pg_dump.*pg_restore"):
+            with pytest.raises(OperatorError, match=r"pg_dump.*pg_restore"):
                 attempt()
         assert list(tmp_path.iterdir()) == []
 

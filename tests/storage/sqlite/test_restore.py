@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from petstore.core.errors import Conflict, StoreUnavailable
+from petstore.core.errors import OperatorError, StoreUnavailable
 from petstore.storage.sqlite import upkeep
 from petstore.storage.sqlite.connection import open_writer
 from petstore.storage.sqlite.schema import migrate
@@ -94,7 +94,7 @@ class TestKept:
         other_name.symlink_to(place.path)
         before = place.files()
         for source in (place.path, other_name):
-            with pytest.raises(Conflict, match="is the database itself"):
+            with pytest.raises(OperatorError, match="is the database itself"):
                 place.restore(source)
         assert place.names() == LATER
         assert place.files() == before
@@ -103,7 +103,7 @@ class TestKept:
         """Refused, and the file is still there."""
         source = place.path.with_name("shop.db.partial")
         place.backup.rename(source)
-        with pytest.raises(Conflict, match="give it another"):
+        with pytest.raises(OperatorError, match="give it another"):
             place.restore(source)
         assert place.names(source) == BACKED_UP
         assert place.names() == LATER

@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from petstore.core.errors import ConfigurationError, Conflict, NotFound
+from petstore.core.errors import ConfigurationError, OperatorError
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet, Pet
 from petstore.storage.sqlite import staging, upkeep
@@ -98,8 +98,8 @@ class TestCheck:
         assert upkeep.check(str(file), 1_000).problems == ["the schema was never created"]
 
     def test_no_file(self, tmp_path: Path) -> None:
-        """NotFound, and none is made."""
-        with pytest.raises(NotFound, match="petstore db migrate"):
+        """OperatorError, and none is made."""
+        with pytest.raises(OperatorError, match="petstore db migrate"):
             upkeep.check(str(tmp_path / "absent.db"), 1_000)
         assert list(tmp_path.iterdir()) == []
 
@@ -118,19 +118,19 @@ class TestBackup:
         """Whatever the file is."""
         target = path.with_name("precious.txt")
         target.write_text("precious")
-        with pytest.raises(Conflict, match="never overwrites"):
+        with pytest.raises(OperatorError, match="never overwrites"):
             upkeep.backup(str(path), str(target), 1_000)
         assert target.read_text() == "precious"
 
     def test_there_is_nothing_to_back_up(self, tmp_path: Path) -> None:
-        """NotFound, and no empty backup that looks like one."""
-        with pytest.raises(NotFound, match="nothing was backed up"):
+        """OperatorError, and no empty backup that looks like one."""
+        with pytest.raises(OperatorError, match="nothing was backed up"):
             upkeep.backup(str(tmp_path / "absent.db"), str(tmp_path / "backup.db"), 1_000)
         assert list(tmp_path.iterdir()) == []
 
     async def test_a_target_that_cannot_be_written(self, store: SqliteStore, path: Path) -> None:
         """Told as what it is, and no half of a backup."""
-        with pytest.raises(Conflict, match=r"can't be written to .*: No such file or directory"):
+        with pytest.raises(OperatorError, match=r"can't be written to .*: No such file or directory"):
             upkeep.backup(str(path), str(path.parent / "absent" / "backup.db"), 1_000)
 
     async def test_no_room_for_it(self, store: SqliteStore, path: Path) -> None:
@@ -138,7 +138,7 @@ class TestBackup:
         target = path.with_name("backup.db")
         with mounted_disk() as disk:
             disk.fail("write", apsw.FullError, suffix="backup.db.partial", times=1_000)
-            with pytest.raises(Conflict, match=r"written to .*: No space left on device\. Make room"):
+            with pytest.raises(OperatorError, match=r"written to .*: No space left on device\. Make room"):
                 upkeep.backup(str(path), str(target), 1_000)
         assert beside(target) == []
 
@@ -153,13 +153,13 @@ class TestBackup:
         def beside_another(*arguments: str) -> Iterator[str]:
             monkeypatch.setattr(upkeep, "staged", original)
             with original(*arguments) as copy:  # type: ignore[arg-type]
-                with pytest.raises(Conflict, match="Another process is writing"):
+                with pytest.raises(OperatorError, match="Another process is writing"):
                     upkeep.backup(str(path), str(target), 1_000)
                 target.write_text("of a program that knows no such rules")
                 yield copy
 
         monkeypatch.setattr(upkeep, "staged", beside_another)
-        with pytest.raises(Conflict, match="exists already"):
+        with pytest.raises(OperatorError, match="exists already"):
             upkeep.backup(str(path), str(target), 1_000)
         assert beside(target) == ["backup.db"]
         assert target.read_text().startswith("of a program")
@@ -169,7 +169,7 @@ class TestBackup:
         target = path.with_name("backup.db")
         victim = path.with_name("victim")
         beside_it(target, ".partial").symlink_to(victim)
-        with pytest.raises(Conflict, match="can't be written to"):
+        with pytest.raises(OperatorError, match="can't be written to"):
             upkeep.backup(str(path), str(target), 1_000)
         assert not victim.exists()
 
@@ -263,7 +263,7 @@ class TestRestore:
         upkeep.backup(str(path), str(backup), 1_000)
         lock = lock_for_serving(str(path))
         await store.pets.add(NewPet("later", 1))
-        with pytest.raises(Conflict, match="Another server"):
+        with pytest.raises(OperatorError, match="Another server"):
             upkeep.restore(str(path), str(backup), ManualClock(), 1_000)
         lock.close()
         assert len(pets_in(path)) == 2
@@ -272,7 +272,7 @@ class TestRestore:
         """The database stays as it is."""
         bad = path.with_name("bad.db")
         bad.write_bytes(b"SQLite format 3\x00" + b"\xff" * 8_192)
-        with pytest.raises(Conflict, match="damaged and was not restored"):
+        with pytest.raises(OperatorError, match="damaged and was not restored"):
             upkeep.restore(str(path), str(bad), ManualClock(), 1_000)
         assert len(pets_in(path)) == 1
 
@@ -318,7 +318,7 @@ class TestLock:
     def test_a_second_server_is_told_who_is_there(self, path: Path) -> None:
         """With the process id; when the first one is gone the second may."""
         lock = lock_for_serving(str(path))
-        with pytest.raises(Conflict, match=rf"Another server \(process {os.getpid()}\) is using"):
+        with pytest.raises(OperatorError, match=rf"Another server \(process {os.getpid()}\) is using"):
             lock_for_serving(str(path))
         lock.close()
         lock_for_serving(str(path)).close()

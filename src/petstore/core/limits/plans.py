@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from petstore.core.errors import Conflict
+from petstore.core.errors import Invalid
 
 # Of requests in one window; the bound keeps headers and counters far inside int64.
 QUOTA_MAX = 1_000_000_000
@@ -30,17 +30,24 @@ PLAN_NAMES = (*STANDARD_PLANS, ENTERPRISE)
 def resolve_plan(name: str, per_minute: int | None = None, per_day: int | None = None) -> Plan:
     """The plan of that name; Enterprise takes the two numbers agreed with the customer.
 
-    Raises Conflict, with what to do, for numbers that do not belong, are missing or out of bounds.
+    Raises Invalid, with what to do, for numbers that do not belong, are missing or out of bounds.
     """
     if name in STANDARD_PLANS:
         if per_minute is not None or per_day is not None:
-            raise Conflict(f"The {name} plan has fixed limits; give numbers only with the enterprise plan.")
+            raise Invalid(
+                "plan", f"The {name} plan has fixed limits; give numbers only with the enterprise plan."
+            )
         return STANDARD_PLANS[name]
     if name != ENTERPRISE:
-        raise Conflict(f"There is no plan {name!r}; the plans are {', '.join(PLAN_NAMES)}.")
+        raise Invalid("plan", f"There is no plan {name!r}; the plans are {', '.join(PLAN_NAMES)}.")
     if per_minute is None or per_day is None:
-        raise Conflict("The enterprise plan needs both agreed numbers: requests per minute and per day.")
-    for label, value in (("per minute", per_minute), ("per day", per_day)):
+        raise Invalid(
+            "per_minute" if per_minute is None else "per_day",
+            "The enterprise plan needs both agreed numbers: requests per minute and per day.",
+        )
+    for field, value in (("per_minute", per_minute), ("per_day", per_day)):
         if not 1 <= value <= QUOTA_MAX:
-            raise Conflict(f"Requests {label} must be from 1 to {QUOTA_MAX:,}, not {value}.")
+            raise Invalid(
+                field, f"Requests {field.replace('_', ' ')} must be from 1 to {QUOTA_MAX:,}, not {value}."
+            )
     return Plan(ENTERPRISE, per_minute, per_day)

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
-from petstore.core.errors import Conflict
+from petstore.core.errors import OperatorError
 from petstore.storage.postgres.connection import PostgresOptions, connect
 from petstore.storage.postgres.faults import is_the_drivers, translate
 from petstore.storage.postgres.pool import Connection
@@ -22,11 +22,11 @@ class Target:
         self._connection = connection
 
     async def refuse_unless_empty(self, tables: Sequence[str]) -> None:
-        """Hold the tables, and raise Conflict when something is in them already."""
+        """Hold the tables, and raise OperatorError when something is in them already."""
         await self._connection.execute(f"LOCK TABLE {', '.join(tables)} IN EXCLUSIVE MODE")
         for table in tables:
             if await self._connection.fetchval(f"SELECT EXISTS (SELECT 1 FROM {table})"):
-                raise Conflict(
+                raise OperatorError(
                     f"The target is not empty: there are rows in {table}. Copy into a database of its own."
                 )
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import asyncpg
 import msgspec
 
-from petstore.core.errors import Conflict
+from petstore.core.errors import OperatorError
 from petstore.storage import reports
 from petstore.storage.postgres import schema as schemas
 from petstore.storage.postgres.apart import check_files, close, on_connection
@@ -40,7 +40,7 @@ def check(url: str, tuning: PostgresOptions) -> CheckReport:
 def held_for_serving(url: str, tuning: PostgresOptions) -> Iterator[None]:
     """Hold the database for one service whose counters are its own, on an idle connection.
 
-    Raises Conflict when another one holds it. PostgreSQL forgets the holder when it restarts.
+    Raises OperatorError when another one holds it. PostgreSQL forgets the holder when it restarts.
     """
     check_files(url)
     with asyncio.Runner() as runner:
@@ -65,7 +65,7 @@ async def _hold(url: str, tuning: PostgresOptions) -> Connection:
         await connection.execute(f"SELECT pg_advisory_lock({_SERVING_LOCK})")
     except asyncpg.LockNotAvailableError:
         await close(connection)
-        raise Conflict(
+        raise OperatorError(
             "Another service is using the database, and has its counters for itself: stop it first, or give"
             " every service the same PETSTORE_VALKEY_URL."
         ) from None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from petstore.core.errors import ConfigurationError, Conflict, NotFound
+from petstore.core.errors import ConfigurationError, OperatorError
 from petstore.storage.sqlite import connection as database
 from petstore.storage.sqlite import upkeep
 from petstore.storage.sqlite.lock import lock_for_serving
@@ -46,16 +46,16 @@ class Source:
 def opened(path: str, busy_timeout_ms: int) -> Iterator[Source]:
     """The source, held, so that no server writes to it meanwhile.
 
-    Raises NotFound where there is no database, Conflict while a server uses it and when it is damaged,
-    ConfigurationError when its schema is another one than this program's.
+    Raises OperatorError when there is no database, a server uses it or it is damaged, ConfigurationError when
+    its schema is another one than this program's.
     """
     if not Path(path).exists():
-        raise NotFound(f"There is no database {path}; nothing was copied.")
+        raise OperatorError(f"There is no database {path}; nothing was copied.")
     lock = lock_for_serving(path)
     try:
         report = upkeep.check(path, busy_timeout_ms)
         if report.problems:
-            raise Conflict(f"{path} is damaged and was not copied: {report.problems[0]}.")
+            raise OperatorError(f"{path} is damaged and was not copied: {report.problems[0]}.")
         if report.remark:  # an older one lacks tables, a newer one has some that would stay behind
             raise ConfigurationError(f"{path} was not copied: {report.remark}.")
         source = Source(path, busy_timeout_ms)

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from petstore.core.errors import Conflict
+from petstore.core.errors import OperatorError
 from petstore.storage.sqlite import files
 
 # A byte far behind those that SQLite locks, which are at 1 GiB.
@@ -22,7 +22,7 @@ def lock_for_serving(path: str, *, create: bool = False) -> contextlib.ExitStack
     """Hold the database for one server until the returned stack is closed.
 
     With `create` a file that is not there yet is made, empty: without one there is nothing to hold. Raises
-    Conflict when another server holds it: the counters of the limits live in the one process.
+    OperatorError when another server holds it: the counters of the limits live in the one process.
     """
     real = Path(path).resolve()
     # Programs before this one know of the lock file alone, under the name that they were given.
@@ -49,7 +49,7 @@ def _held_beside(path: str, name: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             holder = lock.read().strip() or "unknown"
-            raise Conflict(f"Another server (process {holder}) is using {path}; {_REMEDY}") from error
+            raise OperatorError(f"Another server (process {holder}) is using {path}; {_REMEDY}") from error
         with contextlib.suppress(OSError):  # on a full disk nobody is told who holds it
             os.ftruncate(lock.fileno(), 0)
             os.pwrite(lock.fileno(), str(os.getpid()).encode(), 0)
@@ -72,7 +72,7 @@ def _lock(database: int, path: str) -> None:
     try:
         fcntl.fcntl(database, fcntl.F_OFD_SETLK, wanted)
     except BlockingIOError as error:
-        raise Conflict(f"Another server is using {path} under another name; {_REMEDY}") from error
+        raise OperatorError(f"Another server is using {path} under another name; {_REMEDY}") from error
     except OSError as error:
         if error.errno != errno.EINVAL:  # a system that knows no such locks: the lock files have to do
             raise

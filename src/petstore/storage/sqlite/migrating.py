@@ -6,7 +6,7 @@ import contextlib
 from pathlib import Path
 
 from petstore.core.clock import Clock
-from petstore.core.errors import Conflict
+from petstore.core.errors import OperatorError
 from petstore.storage import migrations
 from petstore.storage.migrations import Schema
 from petstore.storage.observer import MigrationObserver
@@ -21,8 +21,8 @@ def migrate(
     """Bring the schema up to date; a file that is not new is copied first, and the copy checked.
 
     Older programs may use the file meanwhile, unless a step shuts them out: then the lock of the one server
-    is taken, which a caller who is `serving` holds already. Raises Conflict when another one holds it, and
-    when the copy is not sound.
+    is taken, which a caller who is `serving` holds already. Raises OperatorError when another one
+    holds it, and when the copy is not sound.
     """
     copies: list[str] = []
 
@@ -34,7 +34,7 @@ def migrate(
         copies.append(copy)
         report = upkeep.backup(path, copy, busy_timeout_ms, like=path)
         if report.problems:
-            raise Conflict(f"{path} is damaged and was not migrated: {report.problems[0]}.")
+            raise OperatorError(f"{path} is damaged and was not migrated: {report.problems[0]}.")
 
     def applied(step: str) -> None:
         while copies:

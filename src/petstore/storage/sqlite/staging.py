@@ -11,7 +11,7 @@ from pathlib import Path
 
 import apsw
 
-from petstore.core.errors import Conflict
+from petstore.core.errors import OperatorError
 from petstore.storage.sqlite import connection as database
 from petstore.storage.sqlite import files
 
@@ -24,12 +24,12 @@ SIDE_FILES = ("-wal", "-shm", "-journal")
 def staged(source: str, target: str, busy_timeout_ms: int, like: str | None = None) -> Iterator[str]:
     """A synced copy beside `target`, whose name is yielded; what still has that name in the end is removed.
 
-    Where root makes it, it belongs to the owner of `like`. Raises OSError when it can't be written, Conflict
-    when another process writes to the same name, StoreUnavailable when the source can't be read.
+    Where root makes it, it belongs to the owner of `like`. Raises OSError when it can't be written,
+    OperatorError when another process writes it, StoreUnavailable when the source can't be read.
     """
     partial = Path(f"{target}.partial")
     if partial.exists() and partial.samefile(source):
-        raise Conflict(f"{source} has the name of an unfinished copy; give it another one.")
+        raise OperatorError(f"{source} has the name of an unfinished copy; give it another one.")
     reader = database.open_reader(source, busy_timeout_ms)
     with contextlib.closing(reader), _held(partial, target, like) as file:
         with database.translated():
@@ -62,7 +62,7 @@ def _hold(partial: Path, target: str, like: str | None) -> int:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(file)
-            raise Conflict(f"Another process is writing {target}; nothing was written.") from error
+            raise OperatorError(f"Another process is writing {target}; nothing was written.") from error
         if _is_named(file, partial):
             return file
         os.close(file)  # whoever held it has just put it in place

@@ -13,7 +13,7 @@ import apsw
 import msgspec
 
 from petstore.core.clock import Clock
-from petstore.core.errors import Conflict, NotFound, StoreDamaged, StoreUnavailable
+from petstore.core.errors import OperatorError, StoreDamaged, StoreUnavailable
 from petstore.storage import migrations, reports
 from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite import connection as database
@@ -39,7 +39,7 @@ class Restored(msgspec.Struct, frozen=True):
 def check(path: str, busy_timeout_ms: int) -> CheckReport:
     """Read every page and index of the file and say what is wrong. Safe beside a running server."""
     if not Path(path).exists():
-        raise NotFound(f"There is no database {path}; `petstore db migrate` creates it.")
+        raise OperatorError(f"There is no database {path}; `petstore db migrate` creates it.")
     try:
         return _check(path, busy_timeout_ms)
     except StoreDamaged as error:
@@ -87,7 +87,7 @@ def backup(path: str, target: str, busy_timeout_ms: int, like: str | None = None
     Where root makes it, it belongs to the owner of `like`, or else of its directory.
     """
     if not Path(path).exists():
-        raise NotFound(f"There is no database {path}; nothing was backed up.")
+        raise OperatorError(f"There is no database {path}; nothing was backed up.")
     _refuse_to_overwrite(target)
     try:
         with staged(path, target, busy_timeout_ms, like) as copy:
@@ -96,7 +96,7 @@ def backup(path: str, target: str, busy_timeout_ms: int, like: str | None = None
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         remedy = "Make room there" if full else "Let this user write there"
-        raise Conflict(
+        raise OperatorError(
             f"The backup can't be written to {target}: {error.strerror}. {remedy}, or name another place."
         ) from error
     return check(target, busy_timeout_ms)
@@ -104,7 +104,7 @@ def backup(path: str, target: str, busy_timeout_ms: int, like: str | None = None
 
 def _refuse_to_overwrite(target: str) -> None:
     if Path(target).exists():
-        raise Conflict(f"{target} exists already; a backup never overwrites a file.")
+        raise OperatorError(f"{target} exists already; a backup never overwrites a file.")
 
 
 def restore(path: str, source: str, clock: Clock, busy_timeout_ms: int) -> Restored:
@@ -117,12 +117,12 @@ def restore(path: str, source: str, clock: Clock, busy_timeout_ms: int) -> Resto
         path = str(Path(path).resolve())
     found = check(source, busy_timeout_ms)
     if found.problems:
-        raise Conflict(f"{source} is damaged and was not restored: {found.problems[0]}.")
+        raise OperatorError(f"{source} is damaged and was not restored: {found.problems[0]}.")
     migrations.check_allowed(
         migrations.load(schemas.MIGRATIONS_PACKAGE), schemas.read_file(source, busy_timeout_ms)
     )
     if Path(path).exists() and Path(path).samefile(source):
-        raise Conflict(f"{source} is the database itself; nothing was restored.")
+        raise OperatorError(f"{source} is the database itself; nothing was restored.")
     lock = lock_for_serving(path)
     try:
         if not Path(path).exists():
