@@ -26,7 +26,6 @@ _SETTINGS = {
     "PETSTORE_TRUSTED_PROXIES": "10.0.0.0/26",
     "PETSTORE_LOG_LEVEL": "error",
 }
-_RANDOM_ID = re.compile(r"[0-9a-f-]{16,}")
 
 
 def provision(environment: dict[str, str]) -> dict[str, str]:
@@ -59,6 +58,7 @@ class Recording:
         """Send `count` requests, with a restart of the service half way."""
         self._tell_time()
         await self._application.start()
+        probes = await self._probe()
         with (self._folder / f"answers-{self._name}.txt").open("w", encoding="utf-8") as lines:
             for number in range(count):
                 if number == count // 2:
@@ -70,8 +70,18 @@ class Recording:
                     requests.learn(link)
                 lines.write(line(number, request, answer))
         metrics = await adapter.call(self._application, "GET", "/metrics")
-        (self._folder / f"metrics-{self._name}.txt").write_text(families(metrics.body.decode()))
+        (self._folder / f"metrics-{self._name}.txt").write_text(probes + families(metrics.body.decode()))
         await self._application.stop()
+
+    async def _probe(self) -> str:
+        """Ask before the load: under a clock that jumps, /readyz depends on when counters were saved."""
+        text = ""
+        for path in ("/livez", "/readyz", "/metrics"):
+            for client in ("127.0.0.1", "10.0.0.1"):
+                answer = await adapter.call(self._application, "GET", path, client=client)
+                body = answer.body.decode() if path != "/metrics" or answer.status != 200 else ""
+                text += f"{path} for {client}: {answer.status} {body}\n"
+        return text
 
     async def _send(self, request: Request, number: int) -> adapter.Answer:
         if request.pause_ms:

@@ -27,7 +27,7 @@ _TARGETS = (
     *("/v1//pets", "/V1/pets", "/v1/pets/", "/v1/PETS", "/v1", "/v1/", "/v1/../v1/pets", "/v1/nothing"),
     *("/", "/docs", "/docs/", "/docs/deprecation", "/openapi.yaml", "/openapi.json", "/static/pages.css"),
     *("/static/../pages.css", "/static/nothing", "/favicon.ico", "/robots.txt", "/nothing", "/é"),
-    *("/livez", "/readyz", "/healthz", "/%68ealthz", "/status", "/metrics/"),
+    *("/livez", "/readyz/", "/healthz", "/%68ealthz", "/status", "/metrics/"),
 )
 _HEADERS: tuple[tuple[str, str | None], ...] = (
     *(("origin", "https://a.example"), ("origin", "https://b.example"), ("origin", "null"), ("host", None)),
