@@ -20,18 +20,28 @@ class Road:
         self.modules: list[str] = []
         self.is_open = False
         self._names: dict[CodeType, str] = {}
+        self._home = threading.get_ident()
+        self._thread = threading.local()
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> None:
-        if not self.is_open or event != "call":
-            return
-        code = frame.f_code
+        if event == "call" and (name := self._module(frame.f_code)) and self._counts(name):
+            self.modules.append(name)
+
+    def _counts(self, name: str) -> bool:
+        """Of other threads only the store's work for this request; the log's writes those before it."""
+        if threading.get_ident() != self._home:
+            if not hasattr(self._thread, "root"):
+                self._thread.root = name
+            if not self._thread.root.startswith("storage."):
+                return False
+        return self.is_open and name not in self.modules
+
+    def _module(self, code: CodeType) -> str:
         if code not in self._names:
             path = Path(code.co_filename)
             inside = path.is_relative_to(SOURCE)
             self._names[code] = ".".join(path.relative_to(SOURCE).with_suffix("").parts[1:]) if inside else ""
-        name = self._names[code]
-        if name and name not in self.modules:
-            self.modules.append(name)
+        return self._names[code]
 
 
 def rooms(modules: list[str]) -> set[str]:
@@ -71,7 +81,7 @@ def walk() -> dict[str, list[str]]:
     road = Road()
     before, before_threads = sys.getprofile(), threading.getprofile()
     with tempfile.TemporaryDirectory() as folder:
-        threading.setprofile(road)  # the writer has a thread of its own
+        threading.setprofile(road)  # the store's writer has a thread
         sys.setprofile(road)
         try:
             return asyncio.run(_walk(Path(folder), road))
