@@ -26,7 +26,7 @@ from petstore.limiter.valkey.scripts import (
 )
 from petstore.limiter.valkey.shared import open_shared
 from petstore.limiter.valkey.url import parse_url
-from tests.support.ledger import MemoryLedger
+from tests.support.counter_store import MemoryCounterStore
 from tests.support.valkey import PATIENT, emptied_url
 
 pytestmark = pytest.mark.benchmark(timer=time.process_time)
@@ -68,7 +68,7 @@ def calls(clients: int, call: Callable[[], Awaitable[Any]]) -> Callable[[], Awai
 def test_640_decisions(benchmark: BenchmarkFixture, loop: Loop, url: str, clients: int) -> None:
     """From the caller to the Decision, by the limiter of the service."""
     shared = loop.run(open_shared(url, patience_seconds=PATIENT))
-    limiter = shared.limiter(MemoryLedger(), SystemClock(), BanPolicy(), 1, refuse=True)
+    limiter = shared.limiter(MemoryCounterStore(), SystemClock(), BanPolicy(), 1, refuse=True)
     every = calls(clients, lambda: limiter.take(CALLER))
     benchmark(lambda: loop.run(every()))
     loop.run(shared.close())

@@ -41,9 +41,6 @@ ALLOWED = {
     ("", "_turn"),
     ("api", "complete"),
     ("api", "kept"),
-    ("limiter", "ledger"),
-    ("limiter", "link"),
-    ("limiter", "seeds"),
     ("server", "_Worker"),
     ("wiring", "counting"),
 }

@@ -69,7 +69,7 @@ class Shell:
         )
         days = {(1, day): DailyUsage(day, 52_118, 1_204, 0), (1, day - 1): DailyUsage(day - 1, 61_530, 0, 77)}
         used = UsageChanges(days, {2: now_ms})
-        with_store(Session(self.clock), lambda store: store.ledger.save(state, used))
+        with_store(Session(self.clock), lambda store: store.counters.save(state, used))
 
 
 def play(text: str) -> str:

@@ -32,7 +32,7 @@ async def fill(store: Store) -> None:
     """Something in every table, and animals with every kind of name and number."""
     for number, name in enumerate(("Rex", "  Ω \u2028 ", "'; DROP TABLE pets; --", "\\N", "🐈" * 255)):
         await store.pets.add(NewPet(name, (-1) ** number * (2**63 - 1)), Idempotency(1, f"key-{number}"))
-    await store.ledger.save(
+    await store.counters.save(
         LimiterState(
             {1: AccountWindows(60_000, 7, 20_000, 11)},
             {1: BanState(1, 2, 3, 4, 5, 6, 7, 8)},

@@ -81,7 +81,7 @@ class TestList:
         shop.issue("shop")
         shop.ok("keys", "revoke", "3")
         used = UsageChanges({(1, 20_468): DailyUsage(20_468, 1)}, {1: shop.clock.now_ms() + 1_500})
-        shop.with_store(lambda store: store.ledger.save(LimiterState(), used))
+        shop.with_store(lambda store: store.counters.save(LimiterState(), used))
         shop.clock.advance(3_600)
         listed = shop.json("keys", "list", "shop")
         assert [key["state"] for key in listed] == ["active", "expired", "revoked"]
@@ -222,6 +222,6 @@ def test_key_given_for_its_id_is_not_repeated(shop: Cli) -> None:
 def ban(cli: Cli, key_id: int) -> None:
     """A ban of a minute from now on, as a server writes it."""
     now_ms = cli.clock.now_ms()
-    standing = BanState(level=1, banned_from_ms=now_ms, banned_until_ms=now_ms + 60_000)
-    state = LimiterState({}, {key_id: standing})
-    cli.with_store(lambda store: store.ledger.save(state, UsageChanges()))
+    ban = BanState(level=1, banned_from_ms=now_ms, banned_until_ms=now_ms + 60_000)
+    state = LimiterState({}, {key_id: ban})
+    cli.with_store(lambda store: store.counters.save(state, UsageChanges()))

@@ -13,7 +13,7 @@ def serve(cli: Cli, *, minute: int, day: int, days: dict[int, DailyUsage] | None
     now_ms = cli.clock.now_ms()
     windows = AccountWindows(now_ms, minute, now_ms // DAY_MS, day)
     usage = UsageChanges({(1, number): counts for number, counts in (days or {}).items()})
-    cli.with_store(lambda store: store.ledger.save(LimiterState({1: windows}), usage))
+    cli.with_store(lambda store: store.counters.save(LimiterState({1: windows}), usage))
 
 
 class TestReport:

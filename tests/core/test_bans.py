@@ -21,13 +21,13 @@ class Client:
     def __init__(self, per_minute: int = 60, policy: BanPolicy = POLICY) -> None:
         self.caller = Caller(key_id=1, account_id=1, per_minute=per_minute, per_day=10**9)
         self.used = AccountWindows()
-        self.standing = BanState()
+        self.ban = BanState()
         self.policy = policy
 
     def knock(self, at: float, times: int = 1) -> Decision:
         """The last of some requests at a moment."""
         for _ in range(times):
-            decision = decide(self.used, self.standing, self.caller, self.policy, START + round(at * 1_000))
+            decision = decide(self.used, self.ban, self.caller, self.policy, START + round(at * 1_000))
         return decision
 
     def earn_a_ban(self, at: float) -> Decision:
@@ -76,7 +76,7 @@ class TestBeginning:
         client.knock(0, 60)
         assert not client.knock(1, 1_000).banned
         assert not client.knock(3, 1_000).banned  # 3 = 1 + 2: still within the grace
-        assert client.standing.strikes == 0
+        assert client.ban.strikes == 0
         assert not client.knock(3.001, 60).banned
         assert client.knock(3.001).ban_began
 
@@ -87,7 +87,7 @@ class TestBeginning:
         client.knock(10, 30)
         client.knock(60, 61)
         assert not client.knock(61, 500).banned
-        assert client.standing.strikes == 30
+        assert client.ban.strikes == 30
 
     def test_rejections_of_several_windows_within_5_minutes_add_up(self) -> None:
         """Four windows of 15 counted rejections are 60; the 61st, in the fifth, begins the ban."""
@@ -104,7 +104,7 @@ class TestBeginning:
         client.knock(0, 61)
         client.knock(3, 60)
         client.knock(298, 61)
-        assert client.standing.strikes == 60
+        assert client.ban.strikes == 60
         assert not client.knock(303, 60).banned
         assert client.knock(303).ban_began
 
@@ -141,7 +141,7 @@ class TestLength:
         client = Client()
         client.earn_a_ban(0)
         client.knock(62.999, 10_000)
-        assert client.standing.strikes == 0
+        assert client.ban.strikes == 0
         assert client.knock(63).allowed
 
     def test_requests_during_a_ban_take_nothing(self) -> None:
@@ -195,7 +195,7 @@ class TestForgiveness:
         assert client.knock(210).banned
         client.pardon(211)
         lifted = client.knock(211)
-        assert (lifted.banned, client.standing.level) == (False, 0)
+        assert (lifted.banned, client.ban.level) == (False, 0)
         assert client.earn_a_ban(300).retry_after_seconds == 60
 
     def test_a_pardon_is_applied_once(self) -> None:
@@ -244,14 +244,14 @@ class TestObedience:
         """
         used = AccountWindows()
         callers = {key: Caller(key, 1, *limits) for key in (1, 2)}
-        standings = {1: BanState(), 2: BanState()}
+        bans = {1: BanState(), 2: BanState()}
         waits_until = {1: 0, 2: 0}
         now_ms = START
         for key, pause, arrivals in bursts:
             now_ms = max(now_ms + pause, waits_until[key])
             for arrival in sorted(arrivals):
                 moment = now_ms + arrival
-                decision = decide(used, standings[key], callers[key], _STRICT, moment)
+                decision = decide(used, bans[key], callers[key], _STRICT, moment)
                 assert not decision.banned
                 if not decision.allowed:
                     waits_until[key] = moment + decision.retry_after_seconds * 1_000
@@ -267,10 +267,10 @@ class TestObedience:
     def test_polling_by_the_day_is_no_ban_when_retry_after_is_obeyed(self) -> None:
         """The day is used up: one 429, then silence until midnight."""
         caller = Caller(1, 1, 60, 3)
-        used, standing = AccountWindows(), BanState()
+        used, ban = AccountWindows(), BanState()
         moment = START
         for _ in range(30):
-            decision = decide(used, standing, caller, _STRICT, moment)
+            decision = decide(used, ban, caller, _STRICT, moment)
             assert not decision.banned
             moment += max(1, decision.retry_after_seconds) * 1_000
         assert moment - START > 5 * DAY_MS

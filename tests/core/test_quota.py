@@ -33,14 +33,14 @@ class Key:
     def __init__(self, per_minute: int = 60, per_day: int = 1_000, policy: BanPolicy | None = None) -> None:
         self.caller = Caller(key_id=1, account_id=1, per_minute=per_minute, per_day=per_day)
         self.used = AccountWindows()
-        self.standing = BanState()
+        self.ban = BanState()
         self.policy = policy or BanPolicy()
 
     def take(self, seconds: float = 0, times: int = 1) -> Decision:
         """The last of some requests at `seconds` after NOON."""
         now_ms = NOON + round(seconds * 1_000)
         for _ in range(times):
-            decision = decide(self.used, self.standing, self.caller, self.policy, now_ms)
+            decision = decide(self.used, self.ban, self.caller, self.policy, now_ms)
         return decision
 
     def with_plan(self, per_minute: int, per_day: int) -> None:
@@ -296,7 +296,7 @@ class TestProperties:
         last: dict[str, Window] = {}
         for gap in gaps:
             now_ms += gap
-            decision = decide(key.used, key.standing, key.caller, key.policy, now_ms)
+            decision = decide(key.used, key.ban, key.caller, key.policy, now_ms)
             for window in decision.windows:
                 assert 0 < window.reset_at * 1_000 - now_ms <= window.seconds * 1_000
                 before = last.get(window.name)
@@ -315,14 +315,14 @@ class TestProperties:
         now_ms = NOON
         for gap in gaps:
             now_ms += gap
-            decision = decide(key.used, key.standing, key.caller, key.policy, now_ms)
+            decision = decide(key.used, key.ban, key.caller, key.policy, now_ms)
             if decision.allowed:
                 assert decision.retry_after_seconds == 0
                 continue
             until_ms = decision.binding.reset_at * 1_000 - now_ms
             assert decision.retry_after_seconds == ceil(until_ms / 1_000) >= 1
             for wait_ms, passes in ((until_ms, True), (until_ms - 1, False)):
-                records = copy.copy(key.used), copy.copy(key.standing)
+                records = copy.copy(key.used), copy.copy(key.ban)
                 again = decide(*records, key.caller, key.policy, now_ms + wait_ms)
                 assert again.allowed is passes
 
@@ -344,7 +344,7 @@ class TestProperties:
             if plan is not None:
                 key.with_plan(*plan)
             for _ in range(times):
-                decision = decide(key.used, key.standing, key.caller, key.policy, now_ms)
+                decision = decide(key.used, key.ban, key.caller, key.policy, now_ms)
                 for window in decision.windows:
                     if now_ms >= told.get(window.name, 0):
                         admitted[window.name] = 0
@@ -394,4 +394,4 @@ def test_a_state_takes_over_what_changed_later() -> None:
     state = LimiterState({1: first, 2: first}, {1: BanState(strikes=1)})
     state.update(LimiterState({2: later}, {3: BanState(strikes=3)}))
     assert state.windows == {1: first, 2: later}
-    assert {key: standing.strikes for key, standing in state.standings.items()} == {1: 1, 3: 3}
+    assert {key: ban.strikes for key, ban in state.bans.items()} == {1: 1, 3: 3}

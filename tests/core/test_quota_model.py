@@ -20,12 +20,12 @@ class PureLimiter:
     def __init__(self, clock: ManualClock) -> None:
         self._clock = clock
         self._windows: dict[int, AccountWindows] = {}
-        self._standings: dict[int, BanState] = {}
+        self._bans: dict[int, BanState] = {}
 
     async def take(self, caller: Caller) -> Decision:
         used = self._windows.setdefault(caller.account_id, AccountWindows())
-        standing = self._standings.setdefault(caller.key_id, BanState())
-        return decide(used, standing, caller, POLICY, self._clock.now_ms())
+        ban = self._bans.setdefault(caller.key_id, BanState())
+        return decide(used, ban, caller, POLICY, self._clock.now_ms())
 
     async def restart(self) -> None:
         """Nothing: that is the point."""

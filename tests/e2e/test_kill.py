@@ -150,7 +150,7 @@ def test_a_kill_costs_at_most_a_second_of_counts(tmp_path: Path) -> None:
     try:
         for _ in range(30):
             server.request("GET", "/v1/pets", key=key)
-        wait_for(lambda: written() == 30, "the ledger")
+        wait_for(lambda: written() == 30, "the counter store")
         for _ in range(5):
             server.request("GET", "/v1/pets", key=key)
         server.kill()

@@ -59,7 +59,7 @@ Omission = Callable[[Fleet, SimulatedStore, SimulatedValkey, BanPolicy], None]
 
 def _no_mark(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, ___: BanPolicy) -> None:
     for process in fleet:
-        process.publisher = _Unmarked(process.link)
+        process.publisher = _Unmarked(process.client)
 
 
 def _no_bump(_: Fleet, __: SimulatedStore, valkey: SimulatedValkey, ___: BanPolicy) -> None:
@@ -93,7 +93,7 @@ def _torn(_: Fleet, __: SimulatedStore, valkey: SimulatedValkey, ___: BanPolicy)
 
 
 def _no_seeds(_: Fleet, store: SimulatedStore, __: SimulatedValkey, ___: BanPolicy) -> None:
-    store.recalls = False
+    store.loads = False
 
 
 def _no_epoch(_: Fleet, __: SimulatedStore, valkey: SimulatedValkey, ___: BanPolicy) -> None:
@@ -102,7 +102,7 @@ def _no_epoch(_: Fleet, __: SimulatedStore, valkey: SimulatedValkey, ___: BanPol
 
 def _undivided(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, policy: BanPolicy) -> None:
     for process in fleet:
-        process.limiter._share = FallbackLimiter(process.clock, policy, 1)
+        process.limiter._fallback = FallbackLimiter(process.clock, policy, 1)
 
 
 def _no_lease(_: Fleet, __: SimulatedStore, ___: SimulatedValkey, ____: BanPolicy) -> None:
@@ -118,7 +118,7 @@ OMISSIONS: dict[str, Omission] = {
     "lease": _no_lease,
     "shared counters": _own_counters,
     "one round trip": _torn,
-    "ledger's seeds": _no_seeds,
+    "recovery records": _no_seeds,
     "epoch": _no_epoch,
     "divided share": _undivided,
 }

@@ -67,15 +67,15 @@ class Process:
         self._store = store
         self.clock = VirtualClock(loop, random.Random(number).uniform(-0.02, 0.02))
         self._observer = _Observer()
-        self.link = ValkeyClient(ValkeyUrl(host=self.host), Scripts(), self._observer)
-        self.publisher = ValkeyPublisher(self.link)
+        self.client = ValkeyClient(ValkeyUrl(host=self.host), Scripts(), self._observer)
+        self.publisher = ValkeyPublisher(self.client)
         self.limiter = ValkeyLimiter(
-            link=self.link,
-            ledger=store,  # type: ignore[arg-type]  # the service never loads or saves where counters are shared
+            client=self.client,
+            counters=store,  # type: ignore[arg-type]  # the service never loads or saves where counters are shared
             clock=self.clock,
             policy=policy,
             observer=self._observer,
-            share=FallbackLimiter(self.clock, policy, processes),
+            fallback=FallbackLimiter(self.clock, policy, processes),
         )
         self.meter = UsageMeter()
         self.operations = PetOperations(
@@ -108,7 +108,7 @@ class Process:
 
     async def start(self, rng: random.Random) -> None:
         """Connect, and save counters once a second, each process at its own moment."""
-        await self.link.open()
+        await self.client.open()
         self._loop.call_later(rng.random(), self._start_journal)
 
     def _start_journal(self) -> None:

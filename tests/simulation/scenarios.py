@@ -116,7 +116,7 @@ OMITTED = (
     Omitted("shared counters", _LIMITED, "over"),
     Omitted("one round trip", msgspec.structs.replace(_LIMITED, accounts=20), "over"),
     Omitted(
-        "ledger's seeds", msgspec.structs.replace(_LIMITED, outages=(Outage("empty", 30.0, 0.05),)), "over"
+        "recovery records", msgspec.structs.replace(_LIMITED, outages=(Outage("empty", 30.0, 0.05),)), "over"
     ),
     Omitted(
         "epoch", msgspec.structs.replace(_LIMITED, accounts=60, outages=(Outage("old", 15.0, 0.05),)), "over"
@@ -136,6 +136,6 @@ def seen(omitted: Omitted, with_it: Result, without: Result) -> bool:
         return bool(kept <= LEASE_SECONDS < lost)
     if omitted.step == "divided share":
         return bool(kept <= 1 < lost)
-    if omitted.step in ("ledger's seeds", "epoch"):
+    if omitted.step in ("recovery records", "epoch"):
         return bool(lost > 2 * kept)
     return bool(kept == 0 < lost)

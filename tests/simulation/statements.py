@@ -102,13 +102,13 @@ async def _measure(url: str, count: int) -> Measured:
             pid,
             f"batch of {_BATCH:,} accounts",
             count // 200,
-            lambda number: store.ledger.merge(*_batch(number)),
+            lambda number: store.counters.merge(*_batch(number)),
         )
         costs = [
             await _cost(pid, "page of 20", count, page),
             await _cost(pid, "caller", count, lambda _: store.keys.find_caller(key)),
             await _cost(
-                pid, "counters recalled", count, lambda _: store.ledger.recall(1, 1, 1_798_761_600_000)
+                pid, "counters recalled", count, lambda _: store.counters.load_for(1, 1, 1_798_761_600_000)
             ),
             await _cost(pid, "addition", count, lambda _: store.pets.add(new)),
             batches,

@@ -75,8 +75,8 @@ class SimulatedStore:
         self.catalogue = Truth()
         self.keys: list[Truth] = []
         self._windows: dict[int, AccountWindows] = {}
-        self._standings: dict[int, BanState] = {}
-        self.recalls = True
+        self._bans: dict[int, BanState] = {}
+        self.loads = True
         self.late_answer = True
         self.pages = self.callers = self.commits = self.batches = self.recalled = 0
         self.busy_seconds = 0.0
@@ -149,7 +149,7 @@ class SimulatedStore:
             self.dead.append(announced)
             return number
         await self._answer(0.0)
-        await self._settle(announced, self.catalogue, number)
+        await self._complete(announced, self.catalogue, number)
         return number
 
     async def change_key(self, publisher: Publisher, place: int) -> None:
@@ -161,36 +161,36 @@ class SimulatedStore:
         await self._commit()
         truth.committed += 1
         number = truth.committed
-        self._callers[token] = msgspec.structs.replace(self._grants[token], expires_at_ms=_FAR_MS + number)
+        self._callers[token] = msgspec.structs.replace(self._callers[token], expires_at_ms=_FAR_MS + number)
         await self._answer(0.0)
-        await self._settle(announced, truth, number)
+        await self._complete(announced, truth, number)
 
-    async def _settle(self, announced: object, truth: Truth, number: int) -> None:
+    async def _complete(self, announced: object, truth: Truth, number: int) -> None:
         if not self.late_answer:  # a step left out: the caller is answered before the version moves
             truth.acknowledge(number, self._loop.time())
         await announced.__aexit__(None, None, None)  # type: ignore[attr-defined]
         truth.acknowledge(number, self._loop.time())
 
     async def merge(self, state: LimiterState, usage: UsageChanges) -> None:
-        """Implements quota.MergingCounterStore: of windows the later ones, of standings the later ban."""
+        """Implements quota.MergingCounterStore: of windows the later ones, of bans the later ban."""
         self.batches += 1
-        rows = len(state.windows) + len(state.standings) + len(usage.daily) + len(usage.last_used_ms)
+        rows = len(state.windows) + len(state.bans) + len(usage.daily) + len(usage.last_used_ms)
         await self._run(self._costs.write + rows * self._costs.batch_row)
         await self._loop.at(self._loop.time() + self._costs.fsync)
         for account, used in state.windows.items():
             self._windows[account] = later_windows(used, self._windows.get(account, used))
-        for key, standing in state.standings.items():
-            known = self._standings.get(key)
-            if known is None or standing.banned_from_ms >= known.banned_from_ms:
-                self._standings[key] = standing
+        for key, ban in state.bans.items():
+            known = self._bans.get(key)
+            if known is None or ban.banned_from_ms >= known.banned_from_ms:
+                self._bans[key] = ban
         await self._answer(0.0)
 
-    async def recall(
+    async def load_for(
         self, account_id: int, key_id: int, now_ms: int
     ) -> tuple[AccountWindows | None, BanState | None]:
         """Implements quota.MergingCounterStore."""
         self.recalled += 1
         await self._run(self._costs.caller)
-        kept = (self._windows.get(account_id), self._standings.get(key_id)) if self.recalls else (None, None)
+        kept = (self._windows.get(account_id), self._bans.get(key_id)) if self.loads else (None, None)
         await self._answer(self._costs.caller)
         return kept

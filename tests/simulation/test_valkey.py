@@ -52,7 +52,7 @@ def _caller(rng: random.Random, now_ms: int, pardons: dict[int, int]) -> Caller:
 
 
 def _seeds(rng: random.Random, now_ms: int) -> tuple[bytes, bytes]:
-    """What a ledger may have: behind what was counted, equal to it or ahead of it."""
+    """What a counter store may have: behind what was counted, equal to it or ahead of it."""
     opened_ms = now_ms // 1_000 * 1_000 - rng.choice((0, 3_000, 70_000))
     windows = b"%d %d %d %d" % (opened_ms, rng.randrange(7), now_ms // 86_400_000, rng.randrange(40))
     banned = b"0 0 0 0 1 %d %d 0" % (now_ms - 1_000, opened_ms + 2_000)

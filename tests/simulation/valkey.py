@@ -171,37 +171,37 @@ class SimulatedValkey:
         asked_in, *seeds, carried = (*arguments[2:], b"", b"", b"", b"")[:4]
         data = self._data
         data.epoch = data.epoch or now_us
-        used, standing = data.accounts.get(keys[0]), data.keys.get(keys[1])
+        used, ban = data.accounts.get(keys[0]), data.keys.get(keys[1])
         doubted = [key for key in keys[:2] if data.epochs.get(key) != data.epoch]
-        if used is None or standing is None or (doubted and self.doubts):
+        if used is None or ban is None or (doubted and self.doubts):
             if asked_in != b"%d" % data.epoch:
                 return [1, data.epoch]
             if keys[0] in doubted:
                 used = _later(used, AccountWindows(*_integers(seeds[0])))
             if keys[1] in doubted:
-                standing = max(standing or BanState(), _record(seeds[1]), key=_order)
+                ban = max(ban or BanState(), _record(seeds[1]), key=_order)
         assert used is not None
-        assert standing is not None
+        assert ban is not None
         if self.torn:
-            used, standing = copy.copy(used), copy.copy(standing)
-            self._loop.call_later(2 * self._delays.one_way(), self._write, keys, used, standing)
+            used, ban = copy.copy(used), copy.copy(ban)
+            self._loop.call_later(2 * self._delays.one_way(), self._write, keys, used, ban)
         else:
-            self._write(keys, used, standing)
+            self._write(keys, used, ban)
         now_ms = now_us // 1_000
         if carried:
             _carry(used, AccountWindows(*_integers(carried)), now_ms)
         caller = Caller(0, 0, per_minute, per_day, pardoned_at_ms=pardoned)
-        decision = decide(used, standing, caller, self._policy, now_ms)
+        decision = decide(used, ban, caller, self._policy, now_ms)
         outcome = 5 if decision.ban_began else _OUTCOMES[decision.allowed, decision.banned]
         if decision.banned:
-            told = (standing.banned_from_ms, standing.banned_until_ms, standing.level, standing.pardoned_ms)
+            told = (ban.banned_from_ms, ban.banned_until_ms, ban.level, ban.pardoned_ms)
         else:
             told = (used.minute_opened_ms, used.minute_used, used.day, used.day_used)
         return [outcome, catalogue, keyring, now_ms, *told]
 
-    def _write(self, keys: list[bytes], used: AccountWindows, standing: BanState) -> None:
+    def _write(self, keys: list[bytes], used: AccountWindows, ban: BanState) -> None:
         data = self._data
-        data.accounts[keys[0]], data.keys[keys[1]] = used, standing
+        data.accounts[keys[0]], data.keys[keys[1]] = used, ban
         data.epochs[keys[0]] = data.epochs[keys[1]] = data.epoch
 
 
@@ -209,8 +209,8 @@ def _later(used: AccountWindows | None, seed: AccountWindows) -> AccountWindows:
     return seed if used is None else later_windows(used, seed)
 
 
-def _order(standing: BanState) -> tuple[int, ...]:
-    return standing.pardoned_ms, standing.banned_from_ms, standing.strikes_opened_ms, standing.strikes
+def _order(ban: BanState) -> tuple[int, ...]:
+    return ban.pardoned_ms, ban.banned_from_ms, ban.strikes_opened_ms, ban.strikes
 
 
 def _carry(used: AccountWindows, carried: AccountWindows, now_ms: int) -> None:

@@ -208,8 +208,8 @@ class World:
 
     async def _command(self, place: int) -> None:
         """A process of its own, on the command line."""
-        link = ValkeyClient(ValkeyUrl(host=_COMMAND_LINE), Scripts(), NoObserver())
-        publisher = CommandPublisher(link, lambda _reason: asyncio.sleep(LEASE_SECONDS))
+        client = ValkeyClient(ValkeyUrl(host=_COMMAND_LINE), Scripts(), NoObserver())
+        publisher = CommandPublisher(client, lambda _reason: asyncio.sleep(LEASE_SECONDS))
         await self._store.change_key(publisher, place)
         await publisher.close()
 

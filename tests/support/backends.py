@@ -25,7 +25,7 @@ from petstore.storage.backend import Store, StoreOptions, open_storage
 from petstore.storage.postgres.backend import PostgresStore
 from tests.support import pgbouncer
 from tests.support.clock import ManualClock
-from tests.support.ledger import MemoryLedger
+from tests.support.counter_store import MemoryCounterStore
 from tests.support.postgres import fresh_database, run
 from tests.support.valkey import PATIENT, FailOnOutage, SteeredTime, emptied_url, steered_scripts
 
@@ -153,7 +153,7 @@ class LimiterBackend(Protocol):
 
 
 class MemoryBackend:
-    """Memory, and a store's ledger that it survives by."""
+    """Memory, and a store's counters that it survives by."""
 
     def __init__(self, store: Store, clock: ManualClock, policy: BanPolicy) -> None:
         self._store = store
@@ -167,8 +167,8 @@ class MemoryBackend:
         return decision
 
     async def restart(self) -> None:
-        await self._store.ledger.save(self.limiter.drain(), UsageChanges())
-        state = await self._store.ledger.load(self._clock.now_ms())
+        await self._store.counters.save(self.limiter.drain(), UsageChanges())
+        state = await self._store.counters.load(self._clock.now_ms())
         self.limiter = MemoryLimiter(self._clock, self._policy, self._store.versions, state)
 
     async def close(self) -> None:
@@ -176,13 +176,13 @@ class MemoryBackend:
 
 
 class ValkeyBackend:
-    """Valkey by a steered clock, with the store's ledger behind it where several processes may share that."""
+    """Valkey by a steered clock, with the store's counters behind it where processes share those."""
 
     def __init__(self, store: Store, clock: ManualClock, policy: BanPolicy) -> None:
         self._clock = clock
         self._policy = policy
         shares = isinstance(store, PostgresStore)
-        self.ledger: MergingCounterStore = store.ledger if shares else MemoryLedger()  # type: ignore[assignment]
+        self.counters: MergingCounterStore = store.counters if shares else MemoryCounterStore()  # type: ignore[assignment]
         self.url = emptied_url()
         self.time = SteeredTime(self.url, clock)
         self.limiter: Limiter | None = None
@@ -199,13 +199,13 @@ class ValkeyBackend:
         async with self._opening:
             if self.limiter is None:
                 self._opened = await open_shared(self.url, FailOnOutage(), steered_scripts(), PATIENT)
-                self.limiter = self._opened.limiter(self.ledger, self._clock, self._policy, 1, refuse=True)
+                self.limiter = self._opened.limiter(self.counters, self._clock, self._policy, 1, refuse=True)
         return self.limiter
 
     async def restart(self) -> None:
         """The last process stops and another one starts; Valkey goes on."""
         if self.limiter is not None:
-            await self.ledger.merge(self.limiter.drain(), UsageChanges())
+            await self.counters.merge(self.limiter.drain(), UsageChanges())
         await self.close()
 
     async def close(self) -> None:

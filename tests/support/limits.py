@@ -22,7 +22,7 @@ from petstore.core.keys import Caller
 from petstore.core.limits.quota import BanPolicy
 from petstore.limiter.valkey.shared import open_shared
 from tests.support.clock import ManualClock
-from tests.support.ledger import MemoryLedger
+from tests.support.counter_store import MemoryCounterStore
 from tests.support.valkey import PATIENT, Client, FailOnOutage, SteeredTime, steered_scripts
 
 CONCURRENCY = 16
@@ -172,7 +172,7 @@ async def work(url: str, number: int) -> None:
     """A worker: for every line of standard input so many requests at a time, one line for each answer."""
     loop = asyncio.get_running_loop()
     shared = await open_shared(url, FailOnOutage(), steered_scripts(), PATIENT)
-    limiter = shared.limiter(MemoryLedger(), ManualClock(), _NO_BANS, 1, refuse=True)
+    limiter = shared.limiter(MemoryCounterStore(), ManualClock(), _NO_BANS, 1, refuse=True)
     while order := await loop.run_in_executor(None, sys.stdin.readline):
         times, per_minute, per_day = map(int, order.split())
         left = iter(range(times))

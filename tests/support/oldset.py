@@ -1,7 +1,7 @@
 """Limiters on a Valkey that is saved, killed, put back and emptied at random moments.
 
 A round is one account's day. It counts what was admitted; each time that data is lost, no more may be handed
-out again than the ledger had not heard of.
+out again than the counter store had not heard of.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Report:
     def __str__(self) -> str:
         return (
             f"{self.rounds} rounds, {self.admitted} admitted, {self.restarts} restarts with older data,"
-            f" {self.emptied} times emptied, {self.twice} admitted twice that no ledger knew,"
+            f" {self.emptied} times emptied, {self.twice} admitted twice that no counter store knew,"
             f" {self.bans} bans looked up again, {len(self.faults)} faults"
         )
 
@@ -107,13 +107,13 @@ class Round:
             await self._take(process, self._limit + 1)
 
     async def _flush(self, process: Replica) -> None:
-        await self._replicas.ledger.merge(process.limiter.drain(), UsageChanges())
+        await self._replicas.counters.merge(process.limiter.drain(), UsageChanges())
 
     async def _save(self) -> None:
         self._server.client("SAVE")
 
     def _note_loss(self) -> None:
-        known = self._replicas.ledger.state.windows.get(1)
+        known = self._replicas.counters.state.windows.get(1)
         self._lost += max(0, self._counted - (0 if known is None else known.day_used))
 
     async def _put_back(self) -> None:
@@ -142,7 +142,7 @@ class Round:
         self._processes[place] = await self._replicas.open(policy=_POLICY)
 
     async def _ban(self) -> None:
-        """The other account's key is banned, and the ledger hears of it."""
+        """The other account's key is banned, and the counter store hears of it."""
         process = self._random.choice(self._processes)
         while not (decision := await process.take(Caller(2, 2, 1, 1_000))).banned:
             pass
@@ -167,7 +167,7 @@ class Round:
         if not self._limit <= self._admitted <= self._limit + self._lost:
             report.faults.append(
                 f"seed {self._seed}: {self._admitted} admitted of {self._limit},"
-                f" and the ledger did not know of {self._lost}"
+                f" and the counter store did not know of {self._lost}"
             )
 
 

@@ -11,7 +11,7 @@ from petstore.core.versions import Version
 from petstore.limiter.valkey.scripts import Scripts
 from petstore.limiter.valkey.shared import SharedCounters, open_shared
 from tests.support.clock import ManualClock
-from tests.support.ledger import MemoryLedger
+from tests.support.counter_store import MemoryCounterStore
 from tests.support.valkey import PATIENT, SteeredTime, steered_scripts
 from tests.support.waiting import until
 
@@ -90,7 +90,7 @@ class Replica:
 
 
 class Replicas:
-    """Opens them on one Valkey and one ledger; `steered` gives them the clock's time as the server's.
+    """Opens them on one Valkey and one counter store; `steered` gives them the clock's time as the server's.
 
     They wait longer for an answer than in service, since the machine of a test may be busy.
     """
@@ -98,7 +98,7 @@ class Replicas:
     def __init__(self, url: str, clock: ManualClock, *, steered: bool) -> None:
         self.url = url
         self.clock = clock
-        self.ledger = MemoryLedger()
+        self.counters = MemoryCounterStore()
         self.time = SteeredTime(url, clock) if steered else None
         self._opened: list[Replica] = []
 
@@ -112,7 +112,7 @@ class Replicas:
         scripts = steered_scripts() if self.time is not None else Scripts()
         patience = PATIENT if self.time is not None else _WITH_OUTAGES_SECONDS
         shared = await open_shared(self.url, watch, scripts, patience)
-        limiter = shared.limiter(self.ledger, self.clock, policy or BanPolicy(), processes, refuse=refuse)
+        limiter = shared.limiter(self.counters, self.clock, policy or BanPolicy(), processes, refuse=refuse)
         replica = Replica(shared, limiter, watch, self.time)
         self._opened.append(replica)
         return replica

@@ -1,6 +1,6 @@
 """The long campaign of older data sets: python -m tests.torture.oldset --seed N --seconds S
 
-A round in which more was handed out again than the ledger could not know, or a ban was forgotten, is printed
+A round in which more was handed out again than the store could not know, or a ban was forgotten, is printed
 with the seed that repeats it, and the exit code is 1.
 """
 

@@ -26,7 +26,7 @@ class MemoryLimiter:
         self._policy = policy
         self._versions = versions
         self._windows = state.windows if state else {}
-        self._standings = state.standings if state else {}
+        self._bans = state.bans if state else {}
         self._changed_accounts: set[int] = set()
         self._changed_keys: set[int] = set()
         self._swept_day = clock.now_ms() // DAY_MS
@@ -46,13 +46,13 @@ class MemoryLimiter:
         used = self._windows.get(caller.account_id)
         if used is None:
             used = self._windows[caller.account_id] = AccountWindows()
-        standing = self._standings.get(caller.key_id)
-        decision = decide(used, standing, caller, self._policy, self._now_ms(), versions)
+        ban = self._bans.get(caller.key_id)
+        decision = decide(used, ban, caller, self._policy, self._now_ms(), versions)
         if decision.allowed:
             self._changed_accounts.add(caller.account_id)
         else:
-            if standing is None:
-                self._standings[caller.key_id] = first_refusal(caller, decision)
+            if ban is None:
+                self._bans[caller.key_id] = first_refusal(caller, decision)
             self._changed_keys.add(caller.key_id)
         return decision
 
@@ -62,7 +62,7 @@ class MemoryLimiter:
     def drain(self) -> LimiterState:
         changed = LimiterState(
             {account: copy.copy(self._windows[account]) for account in self._changed_accounts},
-            {key: copy.copy(self._standings[key]) for key in self._changed_keys},
+            {key: copy.copy(self._bans[key]) for key in self._changed_keys},
         )
         self._changed_accounts.clear()
         self._changed_keys.clear()
@@ -81,7 +81,7 @@ class MemoryLimiter:
         for account, used in list(self._windows.items()):
             if used.day < day and now_ms - used.minute_opened_ms >= MINUTE_MS:
                 del self._windows[account]
-        for key, standing in list(self._standings.items()):
-            quiet_ms = now_ms - max(standing.first_refused_ms, standing.banned_until_ms)
+        for key, ban in list(self._bans.items()):
+            quiet_ms = now_ms - max(ban.first_refused_ms, ban.banned_until_ms)
             if quiet_ms >= self._policy.forgiven_after_ms + DAY_MS:
-                del self._standings[key]
+                del self._bans[key]

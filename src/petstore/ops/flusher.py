@@ -1,4 +1,4 @@
-"""Writes counters and usage to the ledger about once a second, and exactly at a clean stop.
+"""Writes counters and usage to the counter store about once a second, and exactly at a clean stop.
 
 After a kill at most about one second of counts is lost. Its rhythm also drives the store's purge, the
 sharing of metrics between workers, and what is told of incidents.
@@ -68,12 +68,12 @@ class CounterFlusher:
         return f"not for {seconds:.0f} s: {self._reason or 'the disk or the server does not answer.'}"
 
     async def save(self) -> None:
-        """Write everything that is not yet in the ledger. Raises StoreUnavailable and keeps it then."""
+        """Write everything that is not yet in the store. Raises StoreUnavailable and keeps it then."""
         self._state.update(self._limiter.drain())
         self._usage.add(self._meter.drain())
         state, usage = self._state, self._usage
         now_ms = self._clock.now_ms()
-        if state.windows or state.standings or usage.daily:
+        if state.windows or state.bans or usage.daily:
             await self._save(state, usage)
             self._state, self._usage = LimiterState(), UsageChanges()
             self._limiter.saved()
@@ -82,7 +82,7 @@ class CounterFlusher:
         self.saved_ms = now_ms
 
     async def run(self) -> None:
-        """Until `stop`. Not to be cancelled: what is on its way to the ledger would be counted twice."""
+        """Until `stop`. Not to be cancelled: what is on its way to the store would be counted twice."""
         while await self._pause():
             self._begin_round()
             self._began_at = self._clock.monotonic()

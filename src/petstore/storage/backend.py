@@ -41,7 +41,7 @@ class Store(Protocol):
     versions: VersionSource
 
     @property
-    def ledger(self) -> CounterStore:
+    def counters(self) -> CounterStore:
         """Where counters survive a restart."""
         ...
 
@@ -77,7 +77,7 @@ class SharedStore(Store, Protocol):
     """A store that several processes may serve from at once."""
 
     @property
-    def ledger(self) -> MergingCounterStore:
+    def counters(self) -> MergingCounterStore:
         """Where counters survive a restart, whoever of them wrote."""
         ...
 

@@ -61,8 +61,8 @@ async def open_counting(
     policy = ban_policy(settings)
     if not settings.valkey_url:
         store = await _open_store(settings, clock, observer)
-        state = await store.ledger.load(clock.now_ms())
-        return Counting(store, MemoryLimiter(clock, policy, store.versions, state), store.ledger.save)
+        state = await store.counters.load(clock.now_ms())
+        return Counting(store, MemoryLimiter(clock, policy, store.versions, state), store.counters.save)
     from petstore.limiter.valkey.shared import open_shared  # needs a driver that not everybody has
 
     shared = await open_shared(settings.valkey_url, watch)
@@ -73,8 +73,8 @@ async def open_counting(
         await shared.close()
         raise
     refuse = settings.limiter_outage == "refuse"
-    limiter = shared.limiter(shared_store.ledger, clock, policy, processes(settings), refuse=refuse)
-    return Counting(shared_store, limiter, shared_store.ledger.merge, shared.close)
+    limiter = shared.limiter(shared_store.counters, clock, policy, processes(settings), refuse=refuse)
+    return Counting(shared_store, limiter, shared_store.counters.merge, shared.close)
 
 
 async def _open_store(settings: Settings, clock: Clock, observer: StoreObserver) -> Store:

@@ -43,7 +43,7 @@ async def limiter(limiter_kind: str, store: Store, clock: ManualClock) -> AsyncI
 @given(events=histories())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_it_decides_as_the_rules_say(limiter_kind: str, tmp_path: Path, events: list[Event]) -> None:
-    """I8: the same Decisions as the model's, with restarts through the ledger in between."""
+    """I8: the same Decisions as the model's, with restarts through the counter store in between."""
 
     path = tmp_path / f"{len(list(tmp_path.iterdir()))}.db"
 

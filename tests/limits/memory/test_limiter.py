@@ -26,11 +26,11 @@ class TestDrain:
         assert limiter.drain() == LimiterState()
         await limiter.take(FREE)
         changed = limiter.drain()
-        assert (list(changed.windows), list(changed.standings)) == ([1], [])
+        assert (list(changed.windows), list(changed.bans)) == ([1], [])
         assert limiter.drain() == LimiterState()
         for _ in range(60):
             await limiter.take(FREE)
-        assert list(limiter.drain().standings) == [1]
+        assert list(limiter.drain().bans) == [1]
 
     async def test_a_batch_does_not_change_after_it_was_taken(self, clock: ManualClock) -> None:
         """It is on its way to the disk while the counting goes on."""
@@ -47,16 +47,16 @@ class TestForgetting:
     async def test_records_are_forgotten_once_they_cannot_matter(self, clock: ManualClock) -> None:
         """A window after its day, a standing a day after it would have been forgiven; not before."""
         windows = {1: AccountWindows(clock.now_ms(), 5, clock.now_ms() // 86_400_000, 5)}
-        standings = {1: BanState(level=1, banned_until_ms=clock.now_ms())}
-        limiter = MemoryLimiter(clock, BanPolicy(), SteeredVersions(), LimiterState(windows, standings))
+        bans = {1: BanState(level=1, banned_until_ms=clock.now_ms())}
+        limiter = MemoryLimiter(clock, BanPolicy(), SteeredVersions(), LimiterState(windows, bans))
         limiter.drain()
-        assert (list(windows), list(standings)) == ([1], [1])
+        assert (list(windows), list(bans)) == ([1], [1])
         clock.advance(86_400)
         limiter.drain()
-        assert (list(windows), list(standings)) == ([], [1])
+        assert (list(windows), list(bans)) == ([], [1])
         clock.advance(86_400)
         limiter.drain()
-        assert list(standings) == []
+        assert list(bans) == []
 
     async def test_a_window_that_reaches_over_midnight_is_kept(self, clock: ManualClock) -> None:
         """The minute that began before midnight still counts after it."""

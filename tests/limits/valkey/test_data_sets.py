@@ -1,6 +1,6 @@
 """A Valkey that comes back with an older data set: limits and bans never go backwards by more than a flush.
 
-What the ledger has is about a second old. So a process that dies with counts that it has not written costs
+What the store has is about a second old. So a process that dies with counts that it has not written costs
 these, and nothing else does, whichever copy of the data comes back.
 """
 
@@ -58,7 +58,7 @@ async def admitted(replica: Replica, times: int) -> int:
 
 async def flush(replicas: Replicas, replica: Replica) -> None:
     """What the flusher does about once a second."""
-    await replicas.ledger.merge(replica.limiter.drain(), UsageChanges())
+    await replicas.counters.merge(replica.limiter.drain(), UsageChanges())
 
 
 async def restart(server: ValkeyServer, *replicas: Replica) -> None:
@@ -81,7 +81,7 @@ async def ban(replica: Replica) -> Decision:
 class TestASnapshot:
     """`save` without `appendonly`: a restart brings back the last snapshot."""
 
-    async def test_nothing_that_was_written_to_the_ledger_is_handed_out_again(
+    async def test_nothing_that_was_written_to_the_counter_store_is_handed_out_again(
         self, server: ValkeyServer, replicas: Replicas
     ) -> None:
         """50 requests, a snapshot, 450 more: the day's 500 are used up, and stay so."""
@@ -105,7 +105,7 @@ class TestASnapshot:
         await restart(server, replica)
         assert await admitted(replica, 100) == 0
 
-    async def test_what_the_ledger_has_refused_so_far_is_known_too(
+    async def test_what_the_counter_store_has_refused_so_far_is_known_too(
         self, server: ValkeyServer, replicas: Replicas, clock: ManualClock
     ) -> None:
         """Its disk is full for many rounds of the flusher; and once it takes all of them, that stands."""
@@ -115,7 +115,7 @@ class TestASnapshot:
         async def save(state: LimiterState, usage: UsageChanges) -> None:
             if full:
                 raise StoreUnavailable("its disk is full")
-            await replicas.ledger.merge(state, usage)
+            await replicas.counters.merge(state, usage)
 
         async def nothing(*_: object) -> None:
             pass
@@ -166,13 +166,13 @@ class TestASnapshot:
             assert again.banned
             assert again.binding.reset_at == banned.binding.reset_at
 
-    async def test_a_ban_that_the_ledger_does_not_know_holds_too(
+    async def test_a_ban_that_the_counter_store_does_not_know_holds_too(
         self, server: ValkeyServer, replicas: Replicas
     ) -> None:
-        """The snapshot has it and the ledger an older one: the later of both stands, whole."""
+        """The snapshot has it and the counter store an older one: the later of both stands, whole."""
         replica = await replicas.open(policy=BUSY)
         older = BanState(level=1, banned_from_ms=1_000, banned_until_ms=61_000)
-        await replicas.ledger.merge(LimiterState({}, {1: older}), UsageChanges())
+        await replicas.counters.merge(LimiterState({}, {1: older}), UsageChanges())
         banned = await ban(replica)
         server.client("SAVE")
         await restart(server, replica)
@@ -180,18 +180,18 @@ class TestASnapshot:
         assert again.banned
         assert again.binding.reset_at == banned.binding.reset_at
 
-    async def test_windows_of_the_record_and_of_the_ledger_are_merged_each_by_itself(
+    async def test_windows_of_the_record_and_of_the_counter_store_are_merged_each_by_itself(
         self, server: ValkeyServer, replicas: Replicas
     ) -> None:
-        """The record has the later minute, the ledger the greater count of the same day."""
+        """The record has the later minute, the counter store the greater count of the same day."""
         replica = await replicas.open()
         await admitted(replica, 20)
         server.client("SAVE")
         day = (await replica.take(CALLER)).now_ms // DAY_MS
         replica.limiter.drain()
         replica.limiter.saved()  # so that it forgets what it saw
-        ledgers = AccountWindows(1_000, 400, day, 77)
-        await replicas.ledger.merge(LimiterState({1: ledgers}), UsageChanges())
+        stored = AccountWindows(1_000, 400, day, 77)
+        await replicas.counters.merge(LimiterState({1: stored}), UsageChanges())
         await restart(server, replica)
         decision = await replica.take(CALLER)
         assert [window.remaining for window in decision.windows] == [500 - 21, 500 - 78]
@@ -227,20 +227,20 @@ class TestTheStart:
 class TestACompleteLog:
     """`appendonly yes`: nothing was lost, and a restart costs one question for each account."""
 
-    async def test_counts_stand_and_the_ledger_is_asked_once(
+    async def test_counts_stand_and_the_counter_store_is_asked_once(
         self, replicas: Replicas, clock: ManualClock
     ) -> None:
-        """Even what no ledger has heard of yet."""
+        """Even what no counter store has heard of yet."""
         server = ValkeyServer("--appendonly", "yes", "--appendfsync", "always").start()
         replicas = Replicas(server.url, clock, steered=False)
         try:
             one, other = await replicas.open(), await replicas.open()
             assert await admitted(one, 300) == 300
-            asked = replicas.ledger.recalls
+            asked = replicas.counters.loads
             await restart(server, one, other)
             left = [(await replica.take(CALLER)).windows[0].remaining for replica in (other, one, other)]
             assert left == [199, 198, 197]
-            assert replicas.ledger.recalls == asked + 1
+            assert replicas.counters.loads == asked + 1
         finally:
             await replicas.close()
             server.drop()
@@ -312,7 +312,7 @@ class TestManyAccounts:
         self, server: ValkeyServer, replicas: Replicas
     ) -> None:
         """So a restart of Valkey does not fill the database's pool, which other requests need."""
-        ledger, asking, most = replicas.ledger.recall, 0, 0
+        load_for, asking, most = replicas.counters.load_for, 0, 0
 
         async def slow(*arguments: int) -> tuple[AccountWindows | None, BanState | None]:
             nonlocal asking, most
@@ -321,9 +321,9 @@ class TestManyAccounts:
             for _ in range(5):
                 await asyncio.sleep(0)
             asking -= 1
-            return await ledger(*arguments)
+            return await load_for(*arguments)
 
-        replicas.ledger.recall = slow  # type: ignore[method-assign]
+        replicas.counters.load_for = slow  # type: ignore[method-assign]
         replica = await replicas.open()
         for round_ in (1, 2):
             callers = [Caller(number, number, 10, 10) for number in range(1, 301)]
@@ -331,9 +331,9 @@ class TestManyAccounts:
             assert {decision.windows[0].remaining for decision in decisions} == {10 - round_}
             server.client("FLUSHALL")
         assert 1 < most <= 16
-        assert replicas.ledger.recalls == 600
+        assert replicas.counters.loads == 600
 
-    async def test_a_ledger_that_does_not_answer_is_not_waited_for_in_turns(
+    async def test_a_counter_store_that_does_not_answer_is_not_waited_for_in_turns(
         self, server: ValkeyServer, replicas: Replicas, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Who has waited for as long as a statement may take is told so."""
@@ -344,7 +344,7 @@ class TestManyAccounts:
             await never.wait()
             raise StoreUnavailable("no answer")
 
-        replicas.ledger.recall = hang  # type: ignore[method-assign]
+        replicas.counters.load_for = hang  # type: ignore[method-assign]
         replica = await replicas.open()
         tasks = [asyncio.create_task(replica.take(Caller(n, n, 10, 10))) for n in range(1, 101)]
         await until(lambda: sum(task.done() for task in tasks) >= 84)
@@ -358,7 +358,7 @@ class TestAReplica:
     """It was behind when it became the primary, or it gave its older data to a primary."""
 
     async def test_one_that_lagged_and_was_promoted(self, pair: Pair, clock: ManualClock) -> None:
-        """The same address leads to it; what the ledger has was not lost."""
+        """The same address leads to it; what the counter store has was not lost."""
         async with serving(pair, clock) as replicas, open_proxy(("127.0.0.1", pair.ports[0])) as proxy:
             replica = await replicas.open()
             await admitted(replica, 50)
@@ -409,7 +409,7 @@ class TestTheEpoch:
             replica = await replicas.open()
             await replica.take(CALLER)
             assert replica.watch.data_sets == []
-        assert replicas.ledger.recalls == 1
+        assert replicas.counters.loads == 1
 
     async def test_another_data_set_is_told_once(self, server: ValkeyServer, replicas: Replicas) -> None:
         """By the first process that comes back."""
@@ -425,12 +425,12 @@ class TestTheEpoch:
         """The records are still right; no request fails, and none is handed out twice."""
         replica = await replicas.open()
         assert await admitted(replica, 100) == 100
-        asked = replicas.ledger.recalls
+        asked = replicas.counters.loads
         server.client("DEL", *lost)
         other = await replicas.open()
         assert (await other.take(CALLER)).windows[0].remaining == 399
         assert (await replica.take(CALLER)).windows[0].remaining == 398
-        assert replicas.ledger.recalls == asked + 1
+        assert replicas.counters.loads == asked + 1
 
     async def test_a_server_that_may_not_say_is_doubted_at_each_connection(
         self, server: ValkeyServer, replicas: Replicas
@@ -451,21 +451,21 @@ class TestTheEpoch:
         assert replica.watch.data_sets[0] is False
 
     async def test_seeds_from_before_it_are_not_taken(self, server: ValkeyServer, replicas: Replicas) -> None:
-        """The ledger is asked; before it has answered, others count more, and the data set is lost."""
+        """The counter store is asked; before it has answered, others count more, and the data set is lost."""
         replica = await replicas.open()
-        ledger, asked, go_on = replicas.ledger.recall, asyncio.Event(), asyncio.Event()
+        load_for, asked, go_on = replicas.counters.load_for, asyncio.Event(), asyncio.Event()
 
         async def slow(*arguments: int) -> tuple[AccountWindows | None, BanState | None]:
-            told = await ledger(*arguments)
+            told = await load_for(*arguments)
             asked.set()
             await go_on.wait()
             return told
 
-        replicas.ledger.recall = slow  # type: ignore[method-assign]
+        replicas.counters.load_for = slow  # type: ignore[method-assign]
         waiting = asyncio.create_task(replica.take(CALLER))
         await asked.wait()
         used = AccountWindows(0, 0, (await _now_ms(server)) // DAY_MS, 500)
-        await replicas.ledger.merge(LimiterState({1: used}), UsageChanges())
+        await replicas.counters.merge(LimiterState({1: used}), UsageChanges())
         server.client("FLUSHALL")
         go_on.set()
         assert not (await waiting).allowed

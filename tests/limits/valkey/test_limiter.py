@@ -1,4 +1,4 @@
-"""What only the limiter in Valkey has: seeds from the ledger, batches of what it saw, records that end."""
+"""What only the limiter in Valkey has: seeds from the store, batches of what it saw, records that end."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_three_limiters_decide_alike(events: list[Event]) -> None:
     async def run() -> None:
         clock, model = ManualClock(), Model(POLICY)
         windows: dict[int, AccountWindows] = {}
-        standings: dict[int, BanState] = {}
+        bans: dict[int, BanState] = {}
         memory = MemoryLimiter(clock, POLICY, SteeredVersions())
         replicas = Replicas(emptied_url(), clock, steered=True)
         valkey = await replicas.open(policy=POLICY)
@@ -80,8 +80,8 @@ def test_three_limiters_decide_alike(events: list[Event]) -> None:
                         caller = model.caller(key)
                         for _ in range(times):
                             used = windows.setdefault(caller.account_id, AccountWindows())
-                            standing = standings.setdefault(key, BanState())
-                            pure = decide(used, standing, caller, POLICY, clock.now_ms())
+                            ban = bans.setdefault(key, BanState())
+                            pure = decide(used, ban, caller, POLICY, clock.now_ms())
                             by_memory = await memory.take(caller)
                             assert by_memory is not None
                             told = as_told(pure)
@@ -123,7 +123,7 @@ class TestSharing:
 
 
 class TestSeeds:
-    """What is missing in Valkey comes from the ledger; nothing is handed out twice."""
+    """What is missing in Valkey comes from the counter store; nothing is handed out twice."""
 
     async def test_an_unknown_account_is_asked_for_once(self, replicas: Replicas) -> None:
         """Fifty first requests at once share a question, or a few when their replies come in pieces,
@@ -131,33 +131,33 @@ class TestSeeds:
         replica = await replicas.open()
         decisions = await asyncio.gather(*(replica.take(FREE) for _ in range(50)))
         assert sorted(left(decision)[0] for decision in decisions) == list(range(10, 60))
-        asked = replicas.ledger.recalls
+        asked = replicas.counters.loads
         assert 1 <= asked < 10
         await replica.take(FREE)
-        assert replicas.ledger.recalls == asked
+        assert replicas.counters.loads == asked
 
-    async def test_the_ledgers_counts_are_taken_up(self, replicas: Replicas, clock: ManualClock) -> None:
+    async def test_the_stored_counts_are_taken_up(self, replicas: Replicas, clock: ManualClock) -> None:
         """The day's, and the minute's when it is still open."""
         day = clock.now_ms() // 86_400_000
         used = AccountWindows(clock.now_ms() - 10_000, 7, day, 400)
-        await replicas.ledger.merge(LimiterState({1: used}), UsageChanges())
+        await replicas.counters.merge(LimiterState({1: used}), UsageChanges())
         decision = await (await replicas.open()).take(FREE)
         assert left(decision) == [52, 599]
         assert decision.windows[0].reset_at == (clock.now_ms() - 10_000) // 1_000 + 60
 
     async def test_an_emptied_server_hands_out_nothing_afresh(self, replicas: Replicas) -> None:
-        """What was seen and is not in the ledger yet is known to the process that saw it."""
+        """What was seen and is not in the counter store yet is known to the process that saw it."""
         replica = await replicas.open()
         await replica.use_up(FREE, 20)
-        await replicas.ledger.merge(replica.limiter.drain(), UsageChanges())
+        await replicas.counters.merge(replica.limiter.drain(), UsageChanges())
         await replica.use_up(FREE, 20)
         empty(replicas)
         assert left(await replica.take(FREE)) == [19, 959]
 
-    async def test_a_batch_on_its_way_to_the_ledger_counts(
+    async def test_a_batch_on_its_way_to_the_counter_store_counts(
         self, replicas: Replicas, clock: ManualClock
     ) -> None:
-        """The flusher has taken it, and the ledger does not have it yet: windows and bans."""
+        """The flusher has taken it, and the counter store does not have it yet: windows and bans."""
         replica = await replicas.open(policy=BUSY)
         await replica.use_up(FREE, 20)
         banned = await ban(replica, clock, Caller(2, 2, 1, 1_000))
@@ -168,39 +168,41 @@ class TestSeeds:
         assert again.banned
         assert again.binding.reset_at == banned.binding.reset_at
 
-    async def test_a_batch_that_arrives_while_the_ledger_is_asked_counts(self, replicas: Replicas) -> None:
-        """The ledger read its rows before, and the flusher came round twice before its answer was here."""
+    async def test_a_batch_that_arrives_while_the_counter_store_is_asked_counts(
+        self, replicas: Replicas
+    ) -> None:
+        """The store read its rows before, and the flusher came round twice before its answer was here."""
         replica = await replicas.open()
         await replica.use_up(FREE, 20)
-        ledger = replicas.ledger.recall
+        load_for = replicas.counters.load_for
 
         async def slow(*arguments: int) -> tuple[AccountWindows | None, BanState | None]:
-            told = await ledger(*arguments)
+            told = await load_for(*arguments)
             for _ in range(2):
-                await replicas.ledger.merge(replica.limiter.drain(), UsageChanges())
+                await replicas.counters.merge(replica.limiter.drain(), UsageChanges())
             return told
 
-        replicas.ledger.recall = slow  # type: ignore[method-assign]
+        replicas.counters.load_for = slow  # type: ignore[method-assign]
         empty(replicas)
         assert left(await replica.take(FREE)) == [39, 979]
 
     async def test_what_another_process_saw_last_is_all_that_is_lost(self, replicas: Replicas) -> None:
-        """Its last batch is not in the ledger yet: about a second of its counts, and no more."""
+        """Its last batch is not in the counter store yet: about a second of its counts, and no more."""
         one, other = await replicas.open(2), await replicas.open(2)
         await one.use_up(FREE, 20)
-        await replicas.ledger.merge(one.limiter.drain(), UsageChanges())
+        await replicas.counters.merge(one.limiter.drain(), UsageChanges())
         await one.use_up(FREE, 3)
         empty(replicas)
         assert left(await other.take(FREE)) == [39, 979]
 
     async def test_a_ban_survives_an_emptied_server(self, replicas: Replicas, clock: ManualClock) -> None:
-        """Through the ledger, and before it is there through the process that saw it; the ladder goes on."""
+        """Through the store, and before it is there through the process that saw it; the ladder goes on."""
         replica = await replicas.open(policy=BUSY)
         caller = Caller(1, 1, 1, 1_000)
         first = await ban(replica, clock, caller)
         empty(replicas)
         assert (await replica.take(caller)).binding.reset_at == first.binding.reset_at
-        await replicas.ledger.merge(replica.limiter.drain(), UsageChanges())
+        await replicas.counters.merge(replica.limiter.drain(), UsageChanges())
         empty(replicas)
         other = await replicas.open(policy=BUSY)
         assert (await other.take(caller)).banned
@@ -209,15 +211,15 @@ class TestSeeds:
         assert 300 <= second.retry_after_seconds <= 301
 
     async def test_a_seed_does_not_overwrite_what_came_first(self, replicas: Replicas) -> None:
-        """Two processes ask the ledger for the same account; the second seed is not used."""
+        """Two processes ask the counter store for the same account; the second seed is not used."""
         one, other = await replicas.open(2), await replicas.open(2)
         both = await asyncio.gather(*(replica.take(FREE) for replica in (one, other, one, other)))
         assert sorted(left(decision)[0] for decision in both) == [56, 57, 58, 59]
-        assert replicas.ledger.recalls == 2
+        assert replicas.counters.loads == 2
 
 
 class TestDrain:
-    """What the ledger gets: absolute values, as the last replies had them."""
+    """What the counter store gets: absolute values, as the last replies had them."""
 
     async def test_windows_of_what_passed_and_standings_of_bans(
         self, replicas: Replicas, clock: ManualClock
@@ -234,8 +236,8 @@ class TestDrain:
         banned = await ban(replica, clock, caller)
         drained = replica.limiter.drain()
         until_ms = banned.binding.reset_at * 1_000
-        standing = BanState(level=1, banned_from_ms=banned.now_ms, banned_until_ms=until_ms, pardoned_ms=77)
-        assert drained == LimiterState({}, {1: standing})
+        state = BanState(level=1, banned_from_ms=banned.now_ms, banned_until_ms=until_ms, pardoned_ms=77)
+        assert drained == LimiterState({}, {1: state})
 
 
 class TestMemory:

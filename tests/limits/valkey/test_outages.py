@@ -25,7 +25,7 @@ from petstore.limiter.valkey import connection
 from petstore.limiter.valkey.fallback import FallbackLimiter
 from petstore.limiter.valkey.shared import open_shared
 from tests.support.clock import ManualClock
-from tests.support.ledger import MemoryLedger
+from tests.support.counter_store import MemoryCounterStore
 from tests.support.shared import Replica, Replicas, Watch
 from tests.support.valkey import ValkeyServer
 from tests.support.waiting import pause, until
@@ -157,10 +157,10 @@ class TestFaults:
     async def test_the_probe_ends_it_and_what_was_counted_is_carried(
         self, name: str, server: ValkeyServer, replicas: Replicas
     ) -> None:
-        """The account's first request afterwards brings the local count along, the ledger what was before."""
+        """The account's first request afterwards brings the local count along, the store what was before."""
         replica = await replicas.open(PROCESSES, policy=NO_BANS)
         await admitted(replica, CALLER, 10)
-        await replicas.ledger.merge(replica.limiter.drain(), UsageChanges())
+        await replicas.counters.merge(replica.limiter.drain(), UsageChanges())
         FAULTS[name].begin(server)
         await lost(replica)
         assert await admitted(replica, CALLER, 15) == 15
@@ -362,7 +362,7 @@ class TestNoOutage:
         assert (replica.watch.reasons, replica.watch.local) == ([], 0)
 
     async def test_an_emptied_server(self, server: ValkeyServer, replicas: Replicas) -> None:
-        """FLUSHALL under load: never one over the limit, whatever is in the ledger yet."""
+        """FLUSHALL under load: never one over the limit, whatever is in the counter store yet."""
         replica = await replicas.open()
         tasks = [asyncio.create_task(replica.take(CALLER)) for _ in range(60)]
         await until(lambda: replica.watch.round_trips > 20)
@@ -377,7 +377,7 @@ class TestPatience:
 
     def test_the_looks_add_up_to_the_patience(self) -> None:
         """50 ms in service, as documented: five intervals, the last look, and what timers are late by."""
-        whole = (connection._LOOKS + 1) * connection._INTERVAL + connection._LAST_LOOK
+        whole = (connection._TICKS + 1) * connection._INTERVAL + connection._LAST_TICK
         assert (connection.PATIENCE_SECONDS, round(whole, 6)) == (0.05, 0.9)
 
     async def test_a_pause_of_this_process_is_no_outage(self, server: ValkeyServer) -> None:
@@ -385,7 +385,7 @@ class TestPatience:
         socket: they are read, and nothing is given up."""
         watch = Watch()
         shared = await open_shared(server.url, watch)
-        limiter = shared.limiter(MemoryLedger(), ManualClock(), NO_BANS, PROCESSES, refuse=True)
+        limiter = shared.limiter(MemoryCounterStore(), ManualClock(), NO_BANS, PROCESSES, refuse=True)
         await limiter.take(CALLER)
         for _ in range(8):
             asked = [asyncio.create_task(limiter.take(CALLER)) for _ in range(4)]

@@ -236,15 +236,15 @@ class TestOutage:
         self, reader: Replica, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It arrived, then an outage began and ended, and only then its request went on."""
-        link = reader.limiter._link  # type: ignore[attr-defined]
-        call = link.call
+        client = reader.limiter._client  # type: ignore[attr-defined]
+        call = client.call
 
         async def late(script: Script, evalsha: bytes) -> object:
             reply = await call(script, evalsha)
-            link.outages += 1
+            client.outages += 1
             return reply
 
-        monkeypatch.setattr(link, "call", late)
+        monkeypatch.setattr(client, "call", late)
         before = await seen(reader)
         monkeypatch.undo()
         after = await seen(reader)

@@ -1,4 +1,4 @@
-"""The flusher: counters reach the ledger about once a second, and exactly at a clean stop."""
+"""The flusher: counters reach the counter store about once a second, and exactly at a clean stop."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ class Counting:
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
         self.steps: list[Callable[[], None]] = []
-        self.ledger = CounterStore()
+        self.counters = CounterStore()
         self.meter = UsageMeter()
         self.limiter = MemoryLimiter(clock, BanPolicy(), SteeredVersions())
         self.flusher = CounterFlusher(
             limiter=self.limiter,
             meter=self.meter,
-            save=self.ledger.save,
-            purge=self.ledger.purge,
-            try_write=self.ledger.try_write,
+            save=self.counters.save,
+            purge=self.counters.purge,
+            try_write=self.counters.try_write,
             each_round=self.steps,
             clock=clock,
         )
@@ -78,7 +78,7 @@ class Counting:
 
     def sums(self) -> int:
         """Requests in all batches together."""
-        return sum(day.requests for _, usage in self.ledger.saved for day in usage.daily.values())
+        return sum(day.requests for _, usage in self.counters.saved for day in usage.daily.values())
 
 
 @pytest.fixture
@@ -87,12 +87,12 @@ def counting(clock: ManualClock) -> Counting:
 
 
 class TestSave:
-    """What changed goes to the ledger once."""
+    """What changed goes to the counter store once."""
 
     async def test_without_changes_nothing_is_written(self, counting: Counting) -> None:
         """An idle service does not touch the disk."""
         await counting.flusher.save()
-        assert counting.ledger.saved == []
+        assert counting.counters.saved == []
 
     async def test_windows_are_absolute_and_usage_is_added(self, counting: Counting) -> None:
         """Two batches: the windows' values, the counts since the batch before."""
@@ -101,21 +101,21 @@ class TestSave:
         await counting.request()
         await counting.request()
         await counting.flusher.save()
-        assert [state.windows[1].day_used for state, _ in counting.ledger.saved] == [1, 3]
+        assert [state.windows[1].day_used for state, _ in counting.counters.saved] == [1, 3]
         assert counting.sums() == 3
 
     async def test_what_could_not_be_saved_is_kept_for_the_next_time(self, counting: Counting) -> None:
         """Two failures, then everything at once."""
-        counting.ledger.fails = StoreUnavailable("busy")
+        counting.counters.fails = StoreUnavailable("busy")
         for _ in range(2):
             await counting.request()
             with pytest.raises(StoreUnavailable):
                 await counting.flusher.save()
-        counting.ledger.fails = None
+        counting.counters.fails = None
         await counting.request()
         await counting.flusher.save()
-        assert len(counting.ledger.saved) == 1
-        assert (counting.sums(), counting.ledger.saved[0][0].windows[1].day_used) == (3, 3)
+        assert len(counting.counters.saved) == 1
+        assert (counting.sums(), counting.counters.saved[0][0].windows[1].day_used) == (3, 3)
 
 
 class TestRun:
@@ -128,12 +128,12 @@ class TestRun:
     @pytest.mark.parametrize("error", [StoreUnavailable("busy"), ValueError("unexpected")])
     async def test_it_goes_on_after_a_failure(self, counting: Counting, error: Exception) -> None:
         """Foreseen or not, a failure is only the end of a round."""
-        counting.ledger.fails = error
+        counting.counters.fails = error
         await counting.request()
         running = asyncio.create_task(counting.flusher.run())
-        await until(lambda: counting.ledger.failures >= 2)
-        counting.ledger.fails = None
-        await until(lambda: bool(counting.ledger.saved))
+        await until(lambda: counting.counters.failures >= 2)
+        counting.counters.fails = None
+        await until(lambda: bool(counting.counters.saved))
         counting.flusher.stop()
         await running
         assert counting.sums() == 1
@@ -148,7 +148,7 @@ class TestRun:
         counting.steps[:] = [fail, lambda: done.append(1)]
         running = asyncio.create_task(counting.flusher.run())
         await counting.request()
-        await until(lambda: bool(counting.ledger.saved) and len(done) >= 2)
+        await until(lambda: bool(counting.counters.saved) and len(done) >= 2)
         counting.flusher.stop()
         await running
         assert counting.sums() == 1
@@ -158,10 +158,10 @@ class TestRun:
         running = asyncio.create_task(counting.flusher.run())
         for number, step in enumerate((60, -3_600), 1):
             counting.clock.advance(step)
-            await until(lambda number=number: len(counting.ledger.purges) == number)
+            await until(lambda number=number: len(counting.counters.purges) == number)
         counting.flusher.stop()
         await running
-        assert len(counting.ledger.purges) == 2
+        assert len(counting.counters.purges) == 2
 
 
 async def test_a_stop_in_the_middle_of_a_save_counts_nothing_twice(

@@ -199,7 +199,7 @@ class TestRevokeAndPardon:
         assert caller is not None
         assert caller.revoked_at_ms == first_ms
 
-    async def test_a_pardon_is_on_the_next_caller_and_clears_the_ledger(
+    async def test_a_pardon_is_on_the_next_caller_and_clears_the_counter_store(
         self, store: Store, clock: ManualClock
     ) -> None:
         """The standing that was written is gone, those of other keys stay."""
@@ -207,12 +207,12 @@ class TestRevokeAndPardon:
         secret = (await store.keys.issue("shop", "live")).secret
         await store.keys.issue("shop", "live")
         banned = BanState(level=2, banned_from_ms=clock.now_ms(), banned_until_ms=clock.now_ms() + 9_000)
-        await store.ledger.save(LimiterState({}, {1: banned, 2: banned}), UsageChanges())
+        await store.counters.save(LimiterState({}, {1: banned, 2: banned}), UsageChanges())
         await store.keys.pardon(1)
         caller = await caller_of(store, secret)
         assert caller is not None
         assert caller.pardoned_at_ms == clock.now_ms()
-        assert (await store.ledger.load(clock.now_ms())).standings == {2: banned}
+        assert (await store.counters.load(clock.now_ms())).bans == {2: banned}
         assert [ban.key_id for ban in (await store.usage.report(1, clock.now_ms())).bans] == [2]
 
     async def test_each_pardon_is_later_than_the_one_before(self, store: Store, clock: ManualClock) -> None:
@@ -235,7 +235,7 @@ class TestRevokeAndPardon:
         banned = BanState(level=1, banned_from_ms=clock.now_ms(), banned_until_ms=clock.now_ms() + 60_000)
         clock.advance(1)
         await store.keys.pardon(1)
-        await store.ledger.save(LimiterState({}, {1: banned}), UsageChanges())
+        await store.counters.save(LimiterState({}, {1: banned}), UsageChanges())
         assert (await store.usage.report(1, clock.now_ms())).bans == []
 
     async def test_there_is_no_such_key(self, store: Store) -> None:
@@ -259,6 +259,6 @@ class TestLastUse:
         await store.keys.issue("shop", "live")
         assert (await store.keys.key(1)).last_used_at_ms is None
         for at_ms in (clock.now_ms(), clock.now_ms() + 5):
-            await store.ledger.save(LimiterState(), UsageChanges({}, {1: at_ms}))
+            await store.counters.save(LimiterState(), UsageChanges({}, {1: at_ms}))
             assert (await store.keys.key(1)).last_used_at_ms == at_ms
         assert (await store.keys.keys("shop"))[0].last_used_at_ms == clock.now_ms() + 5

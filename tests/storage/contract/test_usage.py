@@ -1,4 +1,4 @@
-"""What every ledger keeps over a restart, and what every report shows."""
+"""What every counter store keeps over a restart, and what every report shows."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ async def store(backend: Backend) -> Store:
     return opened
 
 
-class TestLedger:
+class TestCounters:
     """Absolute values of the limiter's state; sums of the usage."""
 
     async def test_nothing_was_saved(self, store: Store, clock: ManualClock) -> None:
         """A first start finds an empty state."""
-        assert await store.ledger.load(clock.now_ms()) == LimiterState()
+        assert await store.counters.load(clock.now_ms()) == LimiterState()
 
     async def test_a_state_comes_back_as_it_was_saved(
         self, backend: Backend, store: Store, clock: ManualClock
@@ -41,11 +41,11 @@ class TestLedger:
             {1: AccountWindows(now_ms, 3, day, 30), 2: AccountWindows(now_ms - 5, 60, day, 1_000)},
             {1: BanState(1, 2, 3, 4, 5, 6, 7, 8), 4: BanState(banned_until_ms=now_ms + 1)},
         )
-        await store.ledger.save(state, UsageChanges())
-        await store.ledger.save(LimiterState({1: AccountWindows(now_ms, 4, day, 31)}, {}), UsageChanges())
+        await store.counters.save(state, UsageChanges())
+        await store.counters.save(LimiterState({1: AccountWindows(now_ms, 4, day, 31)}, {}), UsageChanges())
         await store.close()
         state.windows[1] = AccountWindows(now_ms, 4, day, 31)
-        assert await backend.open().ledger.load(now_ms) == state
+        assert await backend.open().counters.load(now_ms) == state
 
     @pytest.mark.parametrize(
         ("age_days", "kept"),
@@ -56,8 +56,8 @@ class TestLedger:
     ) -> None:
         """A day back, and any day ahead: the clock may be set while the service is down."""
         used = AccountWindows(clock.now_ms(), 1, clock.now_ms() // DAY_MS - age_days, 1)
-        await store.ledger.save(LimiterState({1: used}, {}), UsageChanges())
-        loaded = (await store.ledger.load(clock.now_ms())).windows
+        await store.counters.save(LimiterState({1: used}, {}), UsageChanges())
+        loaded = (await store.counters.load(clock.now_ms())).windows
         assert loaded == ({1: used} if kept else {})
 
     async def test_a_batch_is_one_transaction(self, store: Store, clock: ManualClock) -> None:
@@ -65,8 +65,8 @@ class TestLedger:
         used = AccountWindows(clock.now_ms(), 1, clock.now_ms() // DAY_MS, 1)
         usage = UsageChanges({(1, 7): DailyUsage(7, 5), (2, 7): DailyUsage(7, "many")}, {1: 5})  # type: ignore[arg-type]
         with pytest.raises(Exception, match="could not carry out"):
-            await store.ledger.save(LimiterState({1: used}, {}), usage)
-        assert await store.ledger.load(clock.now_ms()) == LimiterState()
+            await store.counters.save(LimiterState({1: used}, {}), usage)
+        assert await store.counters.load(clock.now_ms()) == LimiterState()
         assert (await store.usage.report(1, clock.now_ms())).days == []
 
 
@@ -81,7 +81,7 @@ class TestReport:
     async def test_its_windows_as_written(self, store: Store, clock: ManualClock) -> None:
         """Those of others do not show."""
         mine, other = AccountWindows(1_000, 2, 3, 4), AccountWindows(5_000, 6, 7, 8)
-        await store.ledger.save(LimiterState({1: mine, 2: other}, {}), UsageChanges())
+        await store.counters.save(LimiterState({1: mine, 2: other}, {}), UsageChanges())
         assert (await store.usage.report(1, clock.now_ms())).windows == mine
 
     async def test_standing_bans_of_its_keys(self, store: Store, clock: ManualClock) -> None:
@@ -92,7 +92,7 @@ class TestReport:
             2: BanState(level=1, banned_from_ms=now_ms - 9, banned_until_ms=now_ms),
             3: BanState(level=1, banned_from_ms=now_ms, banned_until_ms=now_ms + 1),
         }
-        await store.ledger.save(LimiterState({}, bans), UsageChanges())
+        await store.counters.save(LimiterState({}, bans), UsageChanges())
         shown = (await store.keys.key(1)).display
         assert (await store.usage.report(1, now_ms)).bans == [KeyBan(1, shown, 2, now_ms + 1)]
 
@@ -101,7 +101,7 @@ class TestReport:
         today = clock.now_ms() // DAY_MS
         for day, requests in ((today - 1, 5), (today, 1), (today, 2)):
             usage = UsageChanges({(1, day): DailyUsage(day, requests, 10, 100)})
-            await store.ledger.save(LimiterState(), usage)
+            await store.counters.save(LimiterState(), usage)
         assert (await store.usage.report(1, clock.now_ms())).days == [
             DailyUsage(today, 3, 20, 200),
             DailyUsage(today - 1, 5, 10, 100),
@@ -111,7 +111,7 @@ class TestReport:
         """Today and the 29 days before it."""
         today = clock.now_ms() // DAY_MS
         daily = {(1, day): DailyUsage(day, 1) for day in range(today - 40, today + 1)}
-        await store.ledger.save(LimiterState(), UsageChanges(daily))
+        await store.counters.save(LimiterState(), UsageChanges(daily))
         assert [d.day for d in (await store.usage.report(1, clock.now_ms())).days] == list(
             range(today, today - 30, -1)
         )

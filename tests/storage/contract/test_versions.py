@@ -93,7 +93,7 @@ class TestWhatMoves:
         store = watched.store
         await watched.begin()
         state = LimiterState({1: AccountWindows(1, 1, 1, 1)}, {1: BanState(strikes=1)})
-        await store.ledger.save(state, UsageChanges({(1, 7): DailyUsage(7, 1)}, {1: 5}))
+        await store.counters.save(state, UsageChanges({(1, 7): DailyUsage(7, 1)}, {1: 5}))
         await store.purge(10**15)
         await watched.check()
 

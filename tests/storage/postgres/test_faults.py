@@ -90,10 +90,10 @@ class TestCutAtTheCommit:
 
     async def test_counters_are_not_added_twice_in_silence(self, proxy: Proxy, store: Store) -> None:
         """A batch of usage of unknown outcome is an error for its writer, and not repeated by the store."""
-        await store.ledger.save(*_usage(1))
+        await store.counters.save(*_usage(1))
         proxy.cut_before_the_answer((7_777).to_bytes(8, "big"))
         with pytest.raises(StoreUnavailable, match="kept is unknown"):
-            await store.ledger.save(*_usage(7_777))
+            await store.counters.save(*_usage(7_777))
         assert (await store.usage.report(1, 0)).days[0].requests == 7_778
 
 

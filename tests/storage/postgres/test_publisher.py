@@ -136,7 +136,7 @@ async def test_everything_that_changes_keys_moves_the_keyring(store: Store, publ
 
 async def test_counters_and_the_purge_are_nobodys_business(store: Store, publisher: Publisher) -> None:
     """Nothing that is kept depends on them."""
-    await store.ledger.save(LimiterState(), UsageChanges({(1, 7): DailyUsage(7, 1)}, {1: 5}))
+    await store.counters.save(LimiterState(), UsageChanges({(1, 7): DailyUsage(7, 1)}, {1: 5}))
     await store.purge(10**15)
     assert publisher.take() == []
 
@@ -216,7 +216,7 @@ async def test_the_observer_is_told_of_commits(store: Store, watch: Watch) -> No
     watch.commits.clear()
     await store.pets.add(REX)
     await store.pets.set_status(1, PetStatus.SOLD, "staff")
-    await store.ledger.save(LimiterState(), UsageChanges({}, {1: 5}))
+    await store.counters.save(LimiterState(), UsageChanges({}, {1: 5}))
     await store.pets.get(1)
     with pytest.raises(NotFound):
         await store.pets.set_status(9, PetStatus.SOLD, "staff")

@@ -54,7 +54,7 @@ class TestCollisions:
         """Somebody locks in the other order: we are the one that the server stops, and we try again."""
         configure(database, "deadlock_timeout = '20ms'")
         store = open_store()
-        await store.ledger.save(LimiterState({}, {1: BanState(strikes=1)}), UsageChanges())
+        await store.counters.save(LimiterState({}, {1: BanState(strikes=1)}), UsageChanges())
         other = await asyncpg.connect(database)
         await other.execute("SET deadlock_timeout = '20s'; BEGIN; DELETE FROM key_standings WHERE key_id = 1")
         pardoning = asyncio.create_task(store.keys.pardon(1))
@@ -89,7 +89,7 @@ class TestCollisions:
             return LimiterState(windows, {n: BanState(strikes=turn) for n in ids}), usage
 
         await asyncio.gather(
-            *(store.ledger.merge(*batch(turn)) for turn in range(20) for store in stores)  # type: ignore[attr-defined]
+            *(store.counters.merge(*batch(turn)) for turn in range(20) for store in stores)  # type: ignore[attr-defined]
         )
         assert (await stores[0].usage.report(59, 0)).days[0].requests == 80
 

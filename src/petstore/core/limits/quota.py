@@ -59,11 +59,11 @@ def _follow_clock(used: AccountWindows, now_ms: int) -> None:
         used.day = now_ms // DAY_MS
 
 
-def _follow_clock_in_a_ban(standing: BanState, now_ms: int) -> None:
+def _follow_clock_in_a_ban(ban: BanState, now_ms: int) -> None:
     """The same for a ban that began ahead of the clock."""
-    length_ms = standing.banned_until_ms - standing.banned_from_ms
-    standing.banned_from_ms = now_ms
-    standing.banned_until_ms = ceil_seconds(now_ms + length_ms) * SECOND_MS
+    length_ms = ban.banned_until_ms - ban.banned_from_ms
+    ban.banned_from_ms = now_ms
+    ban.banned_until_ms = ceil_seconds(now_ms + length_ms) * SECOND_MS
 
 
 def _roll(used: AccountWindows, now_ms: int) -> None:
@@ -78,11 +78,11 @@ def _roll(used: AccountWindows, now_ms: int) -> None:
 
 
 def ban_decision(
-    caller: Caller, standing: BanState, now_ms: int, versions: Versions, *, began: bool = False
+    caller: Caller, ban: BanState, now_ms: int, versions: Versions, *, began: bool = False
 ) -> Decision:
     """A ban closes both windows until its end."""
-    reset_at = standing.banned_until_ms // SECOND_MS
-    retry_after = max(1, ceil_seconds(standing.banned_until_ms - now_ms))
+    reset_at = ban.banned_until_ms // SECOND_MS
+    retry_after = max(1, ceil_seconds(ban.banned_until_ms - now_ms))
     return Decision(
         allowed=False,
         now_ms=now_ms,
@@ -132,40 +132,40 @@ def decision_for(
     )
 
 
-def _count_refusal(standing: BanState, caller: Caller, policy: BanPolicy, reset_at: int, now_ms: int) -> bool:
+def _count_refusal(ban: BanState, caller: Caller, policy: BanPolicy, reset_at: int, now_ms: int) -> bool:
     """Count a refusal towards a ban; True when it begins one.
 
     The first 429 of a window, and those within the grace after it, were in flight: they do not count.
     """
-    if standing.refused_reset_at != reset_at:
-        standing.refused_reset_at = reset_at
-        standing.first_refused_ms = now_ms
+    if ban.refused_reset_at != reset_at:
+        ban.refused_reset_at = reset_at
+        ban.first_refused_ms = now_ms
         return False
-    if now_ms - standing.first_refused_ms <= policy.grace_ms:
+    if now_ms - ban.first_refused_ms <= policy.grace_ms:
         return False
-    if not 0 <= now_ms - standing.strikes_opened_ms < policy.window_ms:
-        standing.strikes_opened_ms = now_ms
-        standing.strikes = 0
-    standing.strikes += 1
-    if standing.strikes <= max(policy.minimum_rejections, caller.per_minute):
+    if not 0 <= now_ms - ban.strikes_opened_ms < policy.window_ms:
+        ban.strikes_opened_ms = now_ms
+        ban.strikes = 0
+    ban.strikes += 1
+    if ban.strikes <= max(policy.minimum_rejections, caller.per_minute):
         return False
-    if now_ms - standing.banned_until_ms >= policy.forgiven_after_ms:
-        standing.level = 0
-    duration_ms = policy.durations_ms[min(standing.level, len(policy.durations_ms) - 1)]
-    standing.level += 1
-    standing.strikes = 0
-    standing.strikes_opened_ms = 0
-    standing.banned_from_ms = now_ms
-    standing.banned_until_ms = ceil_seconds(now_ms + duration_ms) * SECOND_MS
+    if now_ms - ban.banned_until_ms >= policy.forgiven_after_ms:
+        ban.level = 0
+    duration_ms = policy.durations_ms[min(ban.level, len(policy.durations_ms) - 1)]
+    ban.level += 1
+    ban.strikes = 0
+    ban.strikes_opened_ms = 0
+    ban.banned_from_ms = now_ms
+    ban.banned_until_ms = ceil_seconds(now_ms + duration_ms) * SECOND_MS
     return True
 
 
-def _apply_pardon(standing: BanState, caller: Caller) -> None:
+def _apply_pardon(ban: BanState, caller: Caller) -> None:
     """Forget everything that led to bans before the operator's pardon."""
-    standing.refused_reset_at = standing.first_refused_ms = 0
-    standing.strikes = standing.strikes_opened_ms = standing.level = 0
-    standing.banned_from_ms = standing.banned_until_ms = 0
-    standing.pardoned_ms = caller.pardoned_at_ms
+    ban.refused_reset_at = ban.first_refused_ms = 0
+    ban.strikes = ban.strikes_opened_ms = ban.level = 0
+    ban.banned_from_ms = ban.banned_until_ms = 0
+    ban.pardoned_ms = caller.pardoned_at_ms
 
 
 def view(used: AccountWindows, caller: Caller, now_ms: int) -> tuple[Window, Window]:
@@ -179,7 +179,7 @@ def view(used: AccountWindows, caller: Caller, now_ms: int) -> tuple[Window, Win
 
 def decide(
     used: AccountWindows,
-    standing: BanState | None,
+    ban: BanState | None,
     caller: Caller,
     policy: BanPolicy,
     now_ms: int,
@@ -188,20 +188,20 @@ def decide(
     """Take one request from both windows, or from neither, and count a refusal towards a ban.
 
     Changes the two records; `versions` is only handed on. A key that was never refused anything may do
-    without a standing: its first refusal does not count, and `first_refusal` is its standing from then on.
+    without a standing: its first refusal does not count, and `first_refusal` is its ban from then on.
     A refused request consumes nothing; during a ban refusals neither extend it nor count. take.lua says
     the same in Lua: change both.
     """
     age_ms, day_age_ms = now_ms - used.minute_opened_ms, now_ms - used.day * DAY_MS
     if age_ms < 0 or day_age_ms < 0:
         _follow_clock(used, now_ms)
-    if standing is not None:
-        if caller.pardoned_at_ms > standing.pardoned_ms:
-            _apply_pardon(standing, caller)
-        if now_ms < standing.banned_from_ms:
-            _follow_clock_in_a_ban(standing, now_ms)
-        if now_ms < standing.banned_until_ms:
-            return ban_decision(caller, standing, now_ms, versions)
+    if ban is not None:
+        if caller.pardoned_at_ms > ban.pardoned_ms:
+            _apply_pardon(ban, caller)
+        if now_ms < ban.banned_from_ms:
+            _follow_clock_in_a_ban(ban, now_ms)
+        if now_ms < ban.banned_until_ms:
+            return ban_decision(caller, ban, now_ms, versions)
     if age_ms >= MINUTE_MS or day_age_ms >= DAY_MS:  # what was moved to the clock is not old
         _roll(used, now_ms)
     if used.minute_used < caller.per_minute and used.day_used < caller.per_day:
@@ -209,8 +209,8 @@ def decide(
         used.day_used += 1
         return decision_for(used, caller, now_ms, versions, True)
     refused = decision_for(used, caller, now_ms, versions, False)
-    if standing is not None and _count_refusal(standing, caller, policy, refused.binding.reset_at, now_ms):
-        return ban_decision(caller, standing, now_ms, versions, began=True)
+    if ban is not None and _count_refusal(ban, caller, policy, refused.binding.reset_at, now_ms):
+        return ban_decision(caller, ban, now_ms, versions, began=True)
     return refused
 
 
@@ -220,15 +220,15 @@ def first_refusal(caller: Caller, refused: Decision) -> BanState:
 
 
 class LimiterState(msgspec.Struct):
-    """Windows by account and standings by key: what has to survive a restart, absolute values."""
+    """Windows by account and bans by key: what has to survive a restart, absolute values."""
 
     windows: dict[int, AccountWindows] = msgspec.field(default_factory=dict)
-    standings: dict[int, BanState] = msgspec.field(default_factory=dict)
+    bans: dict[int, BanState] = msgspec.field(default_factory=dict)
 
     def update(self, later: LimiterState) -> None:
         """Take over what changed later."""
         self.windows.update(later.windows)
-        self.standings.update(later.standings)
+        self.bans.update(later.bans)
 
 
 class Limiter(Protocol):
@@ -252,11 +252,11 @@ class Limiter(Protocol):
         ...
 
     def drain(self) -> LimiterState:
-        """What changed since the last call, for the ledger."""
+        """What changed since the last call, for the counter store."""
         ...
 
     def saved(self) -> None:
-        """The ledger has everything that was drained."""
+        """The counter store has everything that was drained."""
         ...
 
 
@@ -273,17 +273,17 @@ class CounterStore(Protocol):
 
 
 class MergingCounterStore(CounterStore, Protocol):
-    """A ledger that several processes write, each what it has seen of counters that they share."""
+    """A counter store that several processes write, each what it has seen of counters that they share."""
 
     async def merge(self, state: LimiterState, usage: UsageChanges) -> None:
         """Keep what is later, and add the usage, in one transaction.
 
         Of an account's windows the later one stands, of the same one the greater count; of a key's
-        standings the one with the later pardon, then the later ban, then the later strikes.
+        bans the one with the later pardon, then the later ban, then the later strikes.
         """
         ...
 
-    async def recall(
+    async def load_for(
         self, account_id: int, key_id: int, now_ms: int
     ) -> tuple[AccountWindows | None, BanState | None]:
         """What was kept of an account and of one of its keys, and can still matter at `now_ms`."""

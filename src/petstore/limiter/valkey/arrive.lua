@@ -1,6 +1,6 @@
 -- A process has connected. Where the server's history is another one than the one noted beside the epoch, its data
 -- set may be older than the counts that were answered: a new epoch begins, and no record is believed any more
--- before the ledger was asked (take.lua). Versions may be older too, so they move.
+-- before the counter store was asked (take.lua). Versions may be older too, so they move.
 --
 -- A server draws a new name for its history when it starts and when it becomes a primary.
 --

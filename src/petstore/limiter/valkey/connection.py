@@ -21,8 +21,8 @@ from petstore.limiter.valkey.url import ValkeyUrl
 # How long an answer may take. Calls carry no timestamp: a watchdog ticks every 8 ms and remembers how many
 # calls had been sent; a call unanswered for four to five ticks, and a last look, is an outage.
 PATIENCE_SECONDS = 0.05
-_LOOKS = 4
-_INTERVAL, _LAST_LOOK = 0.16, 0.1  # parts of the patience; timers are late by up to a millisecond each
+_TICKS = 4
+_INTERVAL, _LAST_TICK = 0.16, 0.1  # parts of the patience; timers are late by up to a millisecond each
 CONNECT_SECONDS = 1.0
 
 
@@ -34,8 +34,8 @@ class Connection(asyncio.Protocol):
     """Pipelined by nature: every call of a turn of the event loop is in one write."""
 
     def __init__(self, patience_seconds: float) -> None:
-        self._look_seconds = patience_seconds * _INTERVAL
-        self._last_look_seconds = patience_seconds * _LAST_LOOK
+        self._tick_seconds = patience_seconds * _INTERVAL
+        self._last_tick_seconds = patience_seconds * _LAST_TICK
         self._loop = asyncio.get_running_loop()
         self._reader = libvalkey.Reader()
         self._waiting: deque[asyncio.Future[Any]] = deque()
@@ -43,7 +43,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._watch: asyncio.TimerHandle | None = None
         self._sent = self._answered = 0
-        self._sent_at_looks: deque[int] = deque(maxlen=_LOOKS)
+        self._sent_at_ticks: deque[int] = deque(maxlen=_TICKS)
         self.is_lost = False
         self._closed = asyncio.Event()
         self.on_lost: Callable[[str], None] = lambda reason: None
@@ -62,8 +62,8 @@ class Connection(asyncio.Protocol):
             self._loop.call_soon(self._flush)
         self._out.append(sent)
         if self._watch is None:
-            self._sent_at_looks.clear()
-            self._watch = self._loop.call_later(self._look_seconds, self._look)
+            self._sent_at_ticks.clear()
+            self._watch = self._loop.call_later(self._tick_seconds, self._tick)
         return future
 
     def _flush(self) -> None:
@@ -83,25 +83,25 @@ class Connection(asyncio.Protocol):
         except (libvalkey.ProtocolError, IndexError) as error:
             self.give_up(f"it does not speak the protocol of Valkey: {error}")
 
-    def _look(self) -> None:
+    def _tick(self) -> None:
         """Whether everything is answered that was sent before the oldest look that is remembered."""
         if self._is_overdue():
             # It may be this process that paused, with the answers unread: read first, then judge.
-            self._watch = self._loop.call_later(self._last_look_seconds, self._last_look)
+            self._watch = self._loop.call_later(self._last_tick_seconds, self._last_tick)
             return
-        self._sent_at_looks.append(self._sent)
+        self._sent_at_ticks.append(self._sent)
         waits = self._answered < self._sent
-        self._watch = self._loop.call_later(self._look_seconds, self._look) if waits else None
+        self._watch = self._loop.call_later(self._tick_seconds, self._tick) if waits else None
 
     def _is_overdue(self) -> bool:
-        looks = self._sent_at_looks
-        return len(looks) == _LOOKS and self._answered < looks[0]
+        looks = self._sent_at_ticks
+        return len(looks) == _TICKS and self._answered < looks[0]
 
-    def _last_look(self) -> None:
+    def _last_tick(self) -> None:
         if self._is_overdue():
             self.give_up("no answer in time")
         else:
-            self._look()
+            self._tick()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closed.set()

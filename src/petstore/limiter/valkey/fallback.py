@@ -86,7 +86,7 @@ class FallbackLimiter:
 
         Its minute resets when the oldest of the requests that it counts is 60 seconds old.
         """
-        share = msgspec.structs.replace(
+        share_of_limits = msgspec.structs.replace(
             caller,
             per_minute=max(1, caller.per_minute // self._processes),
             per_day=max(1, caller.per_day // self._processes),
@@ -97,7 +97,7 @@ class FallbackLimiter:
             minute = self._minutes[caller.account_id] = _LastMinute()
         used = self._windows.setdefault(caller.account_id, AccountWindows())
         used.minute_opened_ms, used.minute_used = minute.window(now_ms)
-        decision = self._limiter.try_take(share)
+        decision = self._limiter.try_take(share_of_limits)
         assert decision is not None
         if decision.allowed:
             minute.add(now_ms)

@@ -42,12 +42,12 @@ __all__ = ["LEASE_SECONDS", "ValkeyLimiter"]
 # So many new epochs one request waits for; then it is decided by the share.
 _EPOCHS = 3
 
-_MOVED, _NEEDS_SEED, _ADMITTED, _REFUSED, _BANNED, _BAN_BEGAN = range(6)
+_MOVED, _NEEDS_RECORDS, _ADMITTED, _REFUSED, _BANNED, _BAN_BEGAN = range(6)
 
 
 # The version under which a caller was kept, and when by the server's clock it may be used no longer.
-_Kept = tuple[int, int]
-_NOT_KEPT = (0, 0)
+_Cached = tuple[int, int]
+_NOT_CACHED = (0, 0)
 
 
 class _Lease(msgspec.Struct, eq=False, gc=False):
@@ -79,11 +79,11 @@ class _Calls:
         self._keys = b"".join(b"$%d\r\n%b\r\n" % (len(key), key) for key in keys)
         self._rule = b"$%d\r\n%b\r\n" % (len(rule), rule)
 
-    def take(self, caller: Caller, kept: _Kept, more: tuple[bytes, ...] = ()) -> bytes:
-        """`more`: an epoch, seeds of account and key, and what is carried; empty where there is none."""
+    def take(self, caller: Caller, cached: _Cached, more: tuple[bytes, ...] = ()) -> bytes:
+        """`more`: an epoch, seeds of account and key, and what is pending; empty where there is none."""
         account = TAG + b"windows:%d" % caller.account_id
         key = TAG + b"standing:%d" % caller.key_id
-        numbers = b"%d %d %d %d %d" % (caller.per_minute, caller.per_day, caller.pardoned_at_ms, *kept)
+        numbers = b"%d %d %d %d %d" % (caller.per_minute, caller.per_day, caller.pardoned_at_ms, *cached)
         return b"*%d\r\n%b$%d\r\n%b\r\n$%d\r\n%b\r\n%b$%d\r\n%b\r\n%b%b" % (
             12 + len(more),
             self._head,
@@ -100,41 +100,41 @@ class _Calls:
 
 
 class ValkeyLimiter:
-    """Implements quota.Limiter for everything that shares one Valkey and one ledger."""
+    """Implements quota.Limiter for everything that shares one Valkey and one counter store."""
 
     def __init__(
         self,
         *,
-        link: ValkeyClient,
-        ledger: MergingCounterStore,
+        client: ValkeyClient,
+        counters: MergingCounterStore,
         clock: Clock,
         policy: BanPolicy,
         observer: LimiterObserver,
-        share: FallbackLimiter | None,
+        fallback: FallbackLimiter | None,
     ) -> None:
         """Without a `share` every request of an outage is refused."""
-        self._link = link
-        self._calls = _Calls(link.scripts.take, policy)
-        self._recovery = RecoveryCache(clock, ledger)
-        self._share = share
+        self._client = client
+        self._calls = _Calls(client.scripts.take, policy)
+        self._recovery = RecoveryCache(clock, counters)
+        self._fallback = fallback
         self._clock = clock
         self._observer = observer
-        self._lease = _Lease(link.outages, 0.0)
+        self._lease = _Lease(client.outages, 0.0)
         self._seen: tuple[int, int, _Lease] = (0, 0, self._lease)
         self._versions = NO_VERSIONS
         self._clocks_differ = False
 
     async def take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         # As of now, when the call is sent: its answer may be looked at after an outage has begun.
-        lease, kept = self._lease_of_now(), _NOT_KEPT
+        lease, cached = self._lease_of_now(), _NOT_CACHED
         if cached_version is not None:
             if not isinstance(cached_version, _Token) or cached_version.lease is not lease:
                 return None
-            kept = (cached_version.number, lease.ends_ms)
-        if not self._link.is_up:
+            cached = (cached_version.number, lease.ends_ms)
+        if not self._client.is_up:
             return await self._decide_locally(caller, cached_version)
         try:
-            reply = await self._ask(caller, kept)
+            reply = await self._ask(caller, cached)
         except Unreachable:
             return await self._decide_locally(caller, cached_version)
         return self._read(caller, reply, lease)
@@ -143,63 +143,65 @@ class ValkeyLimiter:
         return None
 
     def keyring_version(self) -> Version | None:
-        return _Token(self._seen[1], self._lease_of_now()) if self._seen[1] and self._link.is_up else None
+        return _Token(self._seen[1], self._lease_of_now()) if self._seen[1] and self._client.is_up else None
 
     def drain(self) -> LimiterState:
-        if self._share is not None:
-            self._share.forget()
+        if self._fallback is not None:
+            self._fallback.forget()
         return self._recovery.drain()
 
     def saved(self) -> None:
         self._recovery.saved()
 
     def _lease_of_now(self) -> _Lease:
-        lease, seconds, outages = self._lease, self._clock.monotonic(), self._link.outages
+        lease, seconds, outages = self._lease, self._clock.monotonic(), self._client.outages
         if seconds >= lease.ends_seconds or lease.outages != outages:
             lease = self._lease = _Lease(outages, seconds + LEASE_SECONDS)
         return lease
 
-    async def _ask(self, caller: Caller, kept: _Kept) -> list[int]:
-        """The script's reply. Raises Unreachable, and StoreUnavailable where the ledger has to be asked."""
-        share = self._share
-        if share is not None and share.has_pending:
-            carried = share.take_pending(caller.account_id)
-            if carried is not None:
-                return await self._ask_and_carry(share, caller, kept, carried)
-        reply = await self._call(self._calls.take(caller, kept))
-        return reply if reply[0] != _NEEDS_SEED else await self._ask_with_seeds(caller, kept, reply[1])
+    async def _ask(self, caller: Caller, cached: _Cached) -> list[int]:
+        """The script's reply. Raises Unreachable, and StoreUnavailable where the store has to be asked."""
+        fallback = self._fallback
+        if fallback is not None and fallback.has_pending:
+            pending = fallback.take_pending(caller.account_id)
+            if pending is not None:
+                return await self._ask_with_pending(fallback, caller, cached, pending)
+        reply = await self._call(self._calls.take(caller, cached))
+        return reply if reply[0] != _NEEDS_RECORDS else await self._ask_with_records(caller, cached, reply[1])
 
-    async def _ask_with_seeds(self, caller: Caller, kept: _Kept, epoch: int, *carried: bytes) -> list[int]:
-        """After the ledger was asked; once more where another epoch has begun meanwhile."""
+    async def _ask_with_records(
+        self, caller: Caller, cached: _Cached, epoch: int, *pending: bytes
+    ) -> list[int]:
+        """After the counter store was asked; once more where another epoch has begun meanwhile."""
         for _ in range(_EPOCHS):
-            seeds = await self._recovery.recall(caller, epoch)
-            more = (b"%d" % epoch, *seeds, *carried)
-            reply = await self._call(self._calls.take(caller, kept, more))
-            if reply[0] != _NEEDS_SEED:
+            records = await self._recovery.restore(caller, epoch)
+            more = (b"%d" % epoch, *records, *pending)
+            reply = await self._call(self._calls.take(caller, cached, more))
+            if reply[0] != _NEEDS_RECORDS:
                 return reply
             epoch = reply[1]
         raise Unreachable("its data set changes again and again")
 
-    async def _ask_and_carry(
-        self, share: FallbackLimiter, caller: Caller, kept: _Kept, carried: AccountWindows
+    async def _ask_with_pending(
+        self, fallback: FallbackLimiter, caller: Caller, cached: _Cached, pending: AccountWindows
     ) -> list[int]:
         """What it carries comes back where nobody knows whether it arrived: rather too much than too little
         is counted then."""
         arrived = False
-        text = as_text(carried)
+        text = as_text(pending)
         try:
-            reply = await self._call(self._calls.take(caller, kept, (b"", b"", b"", text)))
-            if reply[0] == _NEEDS_SEED:
-                reply = await self._ask_with_seeds(caller, kept, reply[1], text)
+            reply = await self._call(self._calls.take(caller, cached, (b"", b"", b"", text)))
+            if reply[0] == _NEEDS_RECORDS:
+                reply = await self._ask_with_records(caller, cached, reply[1], text)
             arrived = reply[0] != _MOVED
         finally:
             if not arrived:
-                share.restore_pending(caller.account_id, carried)
+                fallback.restore_pending(caller.account_id, pending)
         return reply
 
     async def _call(self, sent: bytes) -> list[int]:
         began = self._clock.monotonic()
-        reply: list[int] = await self._link.call(self._link.scripts.take, sent)
+        reply: list[int] = await self._client.call(self._client.scripts.take, sent)
         self._observer.asked(self._clock.monotonic() - began)
         return reply
 
@@ -214,11 +216,9 @@ class ValkeyLimiter:
         if kind == _MOVED:
             return None
         from_ms, until_ms, level, pardoned_ms = reply[4:]
-        standing = BanState(
-            level=level, banned_from_ms=from_ms, banned_until_ms=until_ms, pardoned_ms=pardoned_ms
-        )
-        self._recovery.note_ban(caller.key_id, standing)
-        return ban_decision(caller, standing, reply[3], versions, began=kind == _BAN_BEGAN)
+        ban = BanState(level=level, banned_from_ms=from_ms, banned_until_ms=until_ms, pardoned_ms=pardoned_ms)
+        self._recovery.note_ban(caller.key_id, ban)
+        return ban_decision(caller, ban, reply[3], versions, began=kind == _BAN_BEGAN)
 
     def _current(self, reply: list[int], lease: _Lease) -> Versions:
         """The reply's versions as tokens; the same objects for as long as they are the same."""
@@ -255,6 +255,6 @@ class ValkeyLimiter:
         if cached_version is not None:
             return None
         self._observer.decided_locally()
-        if self._share is None:
+        if self._fallback is None:
             raise LimiterUnavailable("The limits can't be counted at the moment; try again soon.")
-        return await self._share.take(caller)
+        return await self._fallback.take(caller)

@@ -23,7 +23,7 @@ class LimiterObserver(Protocol):
         ...
 
     def another_data_set(self, *, known: bool) -> None:
-        """The server started, or became the primary: each account and key is asked of the ledger once more.
+        """The server started, or became the primary: each account and key is asked of the store once more.
         Not `known`: it may not say, so that every new connection is taken for this."""
         ...
 

@@ -25,13 +25,13 @@ class ValkeyPublisher:
     A change that could not be told is told when the link is back; until then the lease bounds its age.
     """
 
-    def __init__(self, link: ValkeyClient) -> None:
-        self._link = link
+    def __init__(self, client: ValkeyClient) -> None:
+        self._client = client
         self._name = secrets.token_hex(8).encode("ascii")
         self._numbers = count(1)
-        self._owed: set[bytes] = set()
-        self._paying: asyncio.Task[None] | None = None
-        link.on_return.append(self._pay)
+        self._pending: set[bytes] = set()
+        self._publishing: asyncio.Task[None] | None = None
+        client.on_return.append(self._publish_pending)
 
     def changing(
         self, *, catalogue: bool = False, keyring: bool = False
@@ -54,29 +54,29 @@ class ValkeyPublisher:
                 await self._could_not_tell(keys, str(error))
 
     async def _could_not_tell(self, keys: tuple[bytes, ...], reason: str) -> None:
-        self._owed.update(keys[::2])
+        self._pending.update(keys[::2])
 
     async def _tell(self, what: bytes, writer: bytes, keys: tuple[bytes, ...]) -> None:
         if not keys:
             return
-        script = self._link.scripts.publish
+        script = self._client.scripts.publish
         arguments = (b"%d" % len(keys), *keys, what, writer, b"%d" % _WRITER_MS)
-        await self._link.call(script, command(b"EVALSHA", script.digest, *arguments))
+        await self._client.call(script, command(b"EVALSHA", script.digest, *arguments))
 
-    def _pay(self) -> None:
-        if self._owed:
-            self._paying = asyncio.get_running_loop().create_task(self._tell_what_is_owed())
+    def _publish_pending(self) -> None:
+        if self._pending:
+            self._publishing = asyncio.get_running_loop().create_task(self._complete_pending())
 
-    async def _tell_what_is_owed(self) -> None:
-        owed, self._owed = self._owed, set()
+    async def _complete_pending(self) -> None:
+        pending, self._pending = self._pending, set()
         keys: tuple[bytes, ...] = ()
         for version, writers in ((CATALOGUE, CATALOGUE_WRITERS), (KEYRING, KEYRING_WRITERS)):
-            if version in owed:
+            if version in pending:
                 keys += (version, writers)
         try:
             await self._tell(b"settle", self._name, keys)
         except Unreachable:
-            self._owed |= owed
+            self._pending |= pending
 
 
 class CommandPublisher(ValkeyPublisher):
@@ -85,18 +85,18 @@ class CommandPublisher(ValkeyPublisher):
     It connects when there is something to tell.
     """
 
-    def __init__(self, link: ValkeyClient, wait: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(self, client: ValkeyClient, wait: Callable[[str], Awaitable[None]]) -> None:
         """`wait` is told why."""
-        super().__init__(link)
+        super().__init__(client)
         self._wait = wait
         self._reason = ""
 
     @asynccontextmanager
     async def _changing(self, keys: tuple[bytes, ...]) -> AsyncIterator[None]:
-        if not self._link.is_up:
+        if not self._client.is_up:
             self._reason = ""
             try:
-                await self._link.open_once()
+                await self._client.open_once()
             except Unreachable as error:
                 self._reason = str(error)
         async with super()._changing(keys):
@@ -107,4 +107,4 @@ class CommandPublisher(ValkeyPublisher):
 
     async def close(self) -> None:
         """Let go of the connection."""
-        await self._link.close()
+        await self._client.close()

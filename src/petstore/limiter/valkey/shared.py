@@ -35,27 +35,27 @@ __all__ = ["LEASE_SECONDS", "SharedCounters", "inspect", "open_publisher", "open
 class SharedCounters:
     """A link to Valkey, with what works over it."""
 
-    def __init__(self, link: ValkeyClient, observer: LimiterObserver) -> None:
-        self._link = link
+    def __init__(self, client: ValkeyClient, observer: LimiterObserver) -> None:
+        self._client = client
         self._observer = observer
-        self.publisher: Publisher = ValkeyPublisher(link)
+        self.publisher: Publisher = ValkeyPublisher(client)
 
     def limiter(
-        self, ledger: MergingCounterStore, clock: Clock, policy: BanPolicy, processes: int, *, refuse: bool
+        self, counters: MergingCounterStore, clock: Clock, policy: BanPolicy, processes: int, *, refuse: bool
     ) -> Limiter:
         """The limiter; in an outage it decides by one share in `processes`, or refuses."""
         return ValkeyLimiter(
-            link=self._link,
-            ledger=ledger,
+            client=self._client,
+            counters=counters,
             clock=clock,
             policy=policy,
             observer=self._observer,
-            share=None if refuse else FallbackLimiter(clock, policy, processes),
+            fallback=None if refuse else FallbackLimiter(clock, policy, processes),
         )
 
     async def close(self) -> None:
         """Let go."""
-        await self._link.close()
+        await self._client.close()
 
 
 async def open_shared(
@@ -71,10 +71,10 @@ async def open_shared(
     Raises ConfigurationError for a URL that is not understood.
     """
     observer = observer or NoObserver()
-    link = ValkeyClient(_usable(url), scripts or Scripts(), observer, patience_seconds)
-    await link.open()
-    await link.look_at_persistence()
-    return SharedCounters(link, observer)
+    client = ValkeyClient(_usable(url), scripts or Scripts(), observer, patience_seconds)
+    await client.open()
+    await client.look_at_persistence()
+    return SharedCounters(client, observer)
 
 
 def open_publisher(url: str, wait: Callable[[str], Awaitable[None]]) -> CommandPublisher:

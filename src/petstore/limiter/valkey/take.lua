@@ -2,17 +2,17 @@
 -- The same rules as quota.decide, in the same integers (milliseconds); a test holds the two together.
 --
 -- A record says in which epoch of the data set it was last right (arrive.lua). One from before may be old: it is
--- merged with what the ledger has, so that neither counts nor bans go backwards.
+-- merged with what the counter store has, so that neither counts nor bans go backwards.
 --
--- KEYS  windows of the account, standing of the key, versions of catalogue and keyring, sets of their writers,
+-- KEYS  windows of the account, ban of the key, versions of catalogue and keyring, sets of their writers,
 --       epoch; all in one slot
 -- ARGV  1  "per_minute per_day pardoned_ms cached_version kept_until_ms", the last two 0 when nothing was kept
 --       2  "minimum_rejections window grace forgiven_after duration ..."
---       3  the epoch in which the ledger was asked, "" when it was not; what it has of 4 the account, 5 the key
+--       3  the epoch in which the counter store was asked, "" when it was not; what it has of 4 the account, 5 the key
 --       6  "minute_opened minute_used day day_used" that were counted elsewhere during an outage
 -- Response one of
 --       {0, catalogue, keyring, now}   the caller was kept under another keyring, or for too long
---       {1, epoch}                     account or key are not known in this epoch: ask the ledger, call again
+--       {1, epoch}                     account or key are not known in this epoch: ask the counter store, call again
 --       {2 admitted or 3 refused, catalogue, keyring, now, minute_opened, minute_used, day, day_used}
 --       {4 banned or 5 began now, catalogue, keyring, now, from, until, level, pardoned}
 -- A version of 0 is unknown: somebody is writing.
@@ -68,9 +68,9 @@ if account_changed then -- of each window the later one, of the same the greater
   end
 end
 if key_changed then -- the one with the later pardon, then the later ban, then the later strikes
-  local function order(standing)
+  local function order(ban)
     local strikes, strikes_opened, from, pardoned =
-      match(standing, '^%d+ %d+ (%d+) (%d+) %d+ (%d+) %d+ (%d+)$')
+      match(ban, '^%d+ %d+ (%d+) (%d+) %d+ (%d+) %d+ (%d+)$')
     return format('%016.0f %016.0f %016.0f %016.0f', pardoned, from, strikes_opened, strikes)
   end
   if not key or key == '-' or ARGV[5] ~= '-' and order(ARGV[5]) > order(key) then key = ARGV[5] end

@@ -13,7 +13,7 @@ from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.postgres.accounts import PostgresKeys
 from petstore.storage.postgres.clocks import moment_ms, steered_ms
 from petstore.storage.postgres.connection import PostgresOptions
-from petstore.storage.postgres.counters import PostgresLedger, PostgresUsage
+from petstore.storage.postgres.counters import PostgresCounters, PostgresUsage
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import is_refused
 from petstore.storage.postgres.pets import PostgresPets
@@ -51,7 +51,7 @@ class PostgresStore:
         self.pets: PetRepository = PostgresPets(database, clock)
         self.keys: KeyRepository = PostgresKeys(database, clock)
         self.usage: UsageRepository = PostgresUsage(database)
-        self.ledger: MergingCounterStore = PostgresLedger(database, clock)
+        self.counters: MergingCounterStore = PostgresCounters(database, clock)
         self.versions: VersionSource = SnapshotVersions(database)
         self._shares_counters = False
         self._asks_server = steered_ms(clock) is None

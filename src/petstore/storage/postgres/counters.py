@@ -1,4 +1,4 @@
-"""Counters and usage in PostgreSQL: the ledger that the limiters survive by, and the reports."""
+"""Counters and usage in PostgreSQL: the counter store that the limiters survive by, and the reports."""
 
 from __future__ import annotations
 
@@ -94,20 +94,20 @@ def _columns(rows: Iterable[tuple[int, ...]], width: int) -> list[list[int]]:
 
 def _arguments(state: LimiterState, usage: UsageChanges) -> list[list[int]]:
     windows = ((account, *astuple(used)) for account, used in state.windows.items())
-    standings = ((key, *astuple(standing)) for key, standing in state.standings.items())
+    bans = ((key, *astuple(ban)) for key, ban in state.bans.items())
     days = (
         (account, day, counts.requests, counts.refused, counts.deprecated)
         for (account, day), counts in usage.daily.items()
     )
     return [
         *_columns(windows, 5),
-        *_columns(standings, 9),
+        *_columns(bans, 9),
         *_columns(days, 5),
         *_columns(usage.last_used_ms.items(), 2),
     ]
 
 
-class PostgresLedger:
+class PostgresCounters:
     """Implements quota.MergingCounterStore."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -115,7 +115,7 @@ class PostgresLedger:
         self._clock = clock
 
     async def load(self, now_ms: int) -> LimiterState:
-        windows, standings = await asyncio.gather(
+        windows, bans = await asyncio.gather(
             self._database.fetch(
                 f"SELECT account_id, {_WINDOW_COLUMNS} FROM account_windows WHERE day >= $1",
                 oldest_day(now_ms),
@@ -124,7 +124,7 @@ class PostgresLedger:
         )
         return LimiterState(
             {row[0]: AccountWindows(*row[1:]) for row in windows},
-            {row[0]: BanState(*row[1:]) for row in standings},
+            {row[0]: BanState(*row[1:]) for row in bans},
         )
 
     async def save(self, state: LimiterState, usage: UsageChanges) -> None:
@@ -133,7 +133,7 @@ class PostgresLedger:
     async def merge(self, state: LimiterState, usage: UsageChanges) -> None:
         await self._database.write_row(_MERGE, *_arguments(state, usage), steered_ms(self._clock))
 
-    async def recall(
+    async def load_for(
         self, account_id: int, key_id: int, now_ms: int
     ) -> tuple[AccountWindows | None, BanState | None]:
         row = await self._database.fetch_row(
@@ -146,8 +146,8 @@ class PostgresLedger:
             oldest_day(now_ms),
         )
         windows = AccountWindows(*row[:4]) if row[0] is not None else None
-        standing = BanState(*row[4:]) if row[4] is not None else None
-        return windows, standing
+        ban = BanState(*row[4:]) if row[4] is not None else None
+        return windows, ban
 
 
 class PostgresUsage:

@@ -17,7 +17,7 @@ from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.sqlite import reserve
 from petstore.storage.sqlite.accounts import SqliteKeys
 from petstore.storage.sqlite.connection import open_reader, open_writer, translated
-from petstore.storage.sqlite.counters import SqliteLedger, SqliteUsage
+from petstore.storage.sqlite.counters import SqliteCounters, SqliteUsage
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.pets import SqlitePets
 from petstore.storage.sqlite.schema import prepare
@@ -46,7 +46,7 @@ class SqliteStore:
         self.pets: PetRepository = SqlitePets(self._reader, turn, self._writer, clock)
         self.keys: KeyRepository = SqliteKeys(self._reader, self._writer, clock)
         self.usage: UsageRepository = SqliteUsage(self._reader)
-        self.ledger: CounterStore = SqliteLedger(self._reader, self._writer)
+        self.counters: CounterStore = SqliteCounters(self._reader, self._writer)
         self.versions: VersionSource = turn
 
     def load(self) -> StoreLoad:

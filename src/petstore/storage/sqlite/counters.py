@@ -1,4 +1,4 @@
-"""Counters and usage in SQLite: the ledger that the limiter survives by, and the reports."""
+"""Counters and usage in SQLite: the counter store that the limiter survives by, and the reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from petstore.storage.sqlite.connection import translated
 from petstore.storage.sqlite.writer import Writer
 
 
-class SqliteLedger:
+class SqliteCounters:
     """Implements quota.CounterStore."""
 
     def __init__(self, reader: apsw.Connection, writer: Writer) -> None:
@@ -35,13 +35,13 @@ class SqliteLedger:
                 " WHERE day >= ?",
                 (oldest_day(now_ms),),
             )
-            standings = self._reader.execute(
+            bans = self._reader.execute(
                 "SELECT key_id, refused_reset_at, first_refused_ms, strikes, strikes_opened_ms, level,"
                 " banned_from_ms, banned_until_ms, pardoned_ms FROM key_standings"
             )
             return LimiterState(
                 {row[0]: AccountWindows(*row[1:]) for row in windows},
-                {row[0]: BanState(*row[1:]) for row in standings},
+                {row[0]: BanState(*row[1:]) for row in bans},
             )
 
     async def save(self, state: LimiterState, usage: UsageChanges) -> None:
@@ -87,7 +87,7 @@ def _save_state(connection: apsw.Connection, state: LimiterState) -> None:
     _write_all(
         connection,
         _SAVE_STANDINGS,
-        [(key, *msgspec.structs.astuple(standing)) for key, standing in state.standings.items()],
+        [(key, *msgspec.structs.astuple(ban)) for key, ban in state.bans.items()],
     )
 
 

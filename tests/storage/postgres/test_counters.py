@@ -1,4 +1,4 @@
-"""The ledger of several processes: what is later stands, in whatever order they write."""
+"""The counter store of several processes: what is later stands, in whatever order they write."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ async def store(database: str) -> AsyncIterator[SharedStore]:
 async def merge_windows(store: SharedStore, *seen: AccountWindows) -> AccountWindows | None:
     """What is recalled of account 1 after these were merged one by one."""
     for used in seen:
-        await store.ledger.merge(LimiterState({1: used}), UsageChanges())
-    return (await store.ledger.recall(1, 1, NOW_MS))[0]
+        await store.counters.merge(LimiterState({1: used}), UsageChanges())
+    return (await store.counters.load_for(1, 1, NOW_MS))[0]
 
 
 async def merge_standings(store: SharedStore, *seen: BanState) -> BanState | None:
     """The same of key 1."""
-    for standing in seen:
-        await store.ledger.merge(LimiterState({}, {1: standing}), UsageChanges())
-    return (await store.ledger.recall(1, 1, NOW_MS))[1]
+    for ban in seen:
+        await store.counters.merge(LimiterState({}, {1: ban}), UsageChanges())
+    return (await store.counters.load_for(1, 1, NOW_MS))[1]
 
 
 class TestWindows:
@@ -70,14 +70,14 @@ class TestWindows:
         """Same window: the greater count; else the window that opened later."""
         first, second = AccountWindows(*one), AccountWindows(*other)
         assert await merge_windows(store, first, second) == AccountWindows(*merged)
-        await store.ledger.save(LimiterState({1: AccountWindows()}), UsageChanges())
+        await store.counters.save(LimiterState({1: AccountWindows()}), UsageChanges())
         assert await merge_windows(store, second, first) == AccountWindows(*merged)
 
     async def test_what_one_process_alone_writes_is_kept_as_it_is(self, store: SharedStore) -> None:
         """`save` is for a clock that may have been set back: there the last word stands."""
-        await store.ledger.save(LimiterState({1: AccountWindows(9_000, 9, DAY, 9)}), UsageChanges())
-        await store.ledger.save(LimiterState({1: AccountWindows(1_000, 1, DAY - 1, 1)}), UsageChanges())
-        assert (await store.ledger.recall(1, 1, NOW_MS))[0] == AccountWindows(1_000, 1, DAY - 1, 1)
+        await store.counters.save(LimiterState({1: AccountWindows(9_000, 9, DAY, 9)}), UsageChanges())
+        await store.counters.save(LimiterState({1: AccountWindows(1_000, 1, DAY - 1, 1)}), UsageChanges())
+        assert (await store.counters.load_for(1, 1, NOW_MS))[0] == AccountWindows(1_000, 1, DAY - 1, 1)
 
     @given(
         seen=st.lists(
@@ -156,7 +156,7 @@ class TestUsage:
         """By account and day."""
         for requests, used_ms in ((1, 500), (2, 900), (4, 700)):
             usage = UsageChanges({(1, DAY): DailyUsage(DAY, requests, 10, 100)}, {1: used_ms})
-            await store.ledger.merge(LimiterState(), usage)
+            await store.counters.merge(LimiterState(), usage)
         assert (await store.usage.report(1, NOW_MS)).days == [DailyUsage(DAY, 7, 30, 300)]
         assert (await store.keys.key(1)).last_used_at_ms == 900
 
@@ -166,20 +166,20 @@ class TestRecall:
 
     async def test_nothing_is_known_of_most(self, store: SharedStore) -> None:
         """Neither windows nor a standing."""
-        assert await store.ledger.recall(1, 1, NOW_MS) == (None, None)
+        assert await store.counters.load_for(1, 1, NOW_MS) == (None, None)
 
     @pytest.mark.parametrize(("age_days", "kept"), [(-3, True), (0, True), (1, True), (2, False)])
     async def test_windows_older_than_yesterday_do_not_matter(
         self, store: SharedStore, age_days: int, kept: bool
     ) -> None:
         """As at a start; the key's standing is told all the same."""
-        used, standing = AccountWindows(1, 2, DAY - age_days, 3), BanState(level=1, banned_until_ms=9)
-        await store.ledger.merge(LimiterState({1: used}, {1: standing}), UsageChanges())
-        assert await store.ledger.recall(1, 1, NOW_MS) == (used if kept else None, standing)
+        used, ban = AccountWindows(1, 2, DAY - age_days, 3), BanState(level=1, banned_until_ms=9)
+        await store.counters.merge(LimiterState({1: used}, {1: ban}), UsageChanges())
+        assert await store.counters.load_for(1, 1, NOW_MS) == (used if kept else None, ban)
 
     async def test_a_batch_is_one_statement(self, database: str, store: SharedStore) -> None:
         """A large one, too: one commit for a thousand accounts."""
         commits = "SELECT count(*) FROM account_windows GROUP BY xmin"
         windows = {n: AccountWindows(1, 1, DAY, 1) for n in range(1, 1_001)}
-        await store.ledger.merge(LimiterState(windows), UsageChanges())
+        await store.counters.merge(LimiterState(windows), UsageChanges())
         assert run(database, commits) == [(1_000,)]
