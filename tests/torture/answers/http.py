@@ -76,7 +76,7 @@ class Recording:
     async def _probe(self) -> str:
         """Ask before the load: under a clock that jumps, /readyz depends on when counters were saved."""
         text = ""
-        for path in ("/livez", "/readyz", "/metrics"):
+        for path in ("/healthz", "/readyz", "/metrics"):
             for client in ("127.0.0.1", "10.0.0.1"):
                 answer = await adapter.call(self._application, "GET", path, client=client)
                 body = answer.body.decode() if path != "/metrics" or answer.status != 200 else ""
