@@ -11,7 +11,7 @@ import apsw
 from petstore.core.clock import SystemClock
 from petstore.core.keys import digest, display, mint
 from petstore.core.limits.plans import QUOTA_MAX, resolve_plan
-from petstore.storage.backend import StoreOptions, open_storage
+from petstore.storage.backend import backend_for
 
 CACHE = Path(__file__).parent / ".cache"
 _PETS = """
@@ -23,7 +23,7 @@ FROM counter
 
 
 async def _create(path: Path, per_minute: int) -> str:
-    store = open_storage(f"sqlite:///{path}", SystemClock(), StoreOptions())
+    store = backend_for(f"sqlite:///{path}").open(SystemClock())
     try:
         await store.keys.add_account("bench", resolve_plan("enterprise", per_minute, QUOTA_MAX))
         return (await store.keys.issue("bench", "test")).secret

@@ -12,7 +12,7 @@ import uvloop
 
 from benchmarks.data import copy_of, database
 from petstore.core.clock import SystemClock
-from petstore.storage.backend import Store, StoreOptions, open_storage
+from petstore.storage.backend import Store, backend_for
 
 ANIMALS = 1_000
 CALLS = 100
@@ -64,7 +64,7 @@ def database_copy(tmp_path: Path) -> tuple[Path, str]:
 @pytest.fixture
 def store(loop: Loop, database_copy: tuple[Path, str]) -> Iterator[Store]:
     """The real store."""
-    opened = open_storage(f"sqlite:///{database_copy[0]}", SystemClock(), StoreOptions())
+    opened = backend_for(f"sqlite:///{database_copy[0]}").open(SystemClock())
     yield opened
     loop.run(opened.close())
 

@@ -14,7 +14,7 @@ from petstore.core.clock import SystemClock
 from petstore.core.keys import digest
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet, PageQuery, PetStatus
-from petstore.storage.backend import Store, StoreOptions, open_storage
+from petstore.storage.backend import Store, backend_for
 from petstore.storage.postgres.pets import _PAGE_BY_STATUS
 from tests.support.postgres import fresh_database, run
 
@@ -34,7 +34,7 @@ def url() -> Iterator[str]:
 @pytest.fixture
 def postgres(url: str, loop: Loop) -> Iterator[Store]:
     """A thousand animals."""
-    opened = open_storage(url, SystemClock(), StoreOptions())
+    opened = backend_for(url).open(SystemClock())
     run(url, f"INSERT INTO pets (name, category_id, status) {ANIMALS}; ANALYZE pets")
     yield opened
     loop.run(opened.close())

@@ -155,9 +155,9 @@ class TestKeys:
 
     async def test_another_process_that_is_the_same_service(self, shop: CheckedShop, tmp_path: Path) -> None:
         """A second store on the file, as the command line opens it."""
-        from petstore.storage.backend import StoreOptions, open_storage
+        from petstore.storage.backend import backend_for
 
-        beside = open_storage(f"sqlite:///{shop.path}", shop.clock, StoreOptions())
+        beside = backend_for(f"sqlite:///{shop.path}").open(shop.clock)
         try:
             issued = await beside.keys.issue("tests", "test")
             assert (await shop.ask("GET", "/v1/pets", key=issued.secret)).status == 200

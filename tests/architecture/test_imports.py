@@ -13,7 +13,7 @@ from tests.architecture.sources import ROOT, SOURCE, Module, imports, is_in, mod
 
 STANDARD = frozenset(sys.stdlib_module_names)
 
-FOR_EVERY_STORE = {"storage.failures", "storage.migrations", "storage.observer", "storage.reports"}
+FOR_EVERY_STORE = {f"storage.{name}" for name in ("failures", "migrations", "observer", "options", "reports")}
 FOR_COMMANDS = {f"wiring.{name}" for name in ("administration", "build", "migrating", "service", "starting")}
 
 # area: (areas of this program, packages from outside) that it may import besides itself, the core, the

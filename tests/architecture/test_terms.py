@@ -37,7 +37,6 @@ FORMER_MODULES = {
 ALLOWED = {
     ("", "Counting"),
     ("", "SharedCounters"),
-    ("", "StoreOptions"),
     ("", "_turn"),
     ("api", "complete"),
     ("api", "kept"),

@@ -14,6 +14,7 @@ from petstore.cli import main as console_script
 from petstore.cli.groups import LazyGroup, explain
 from petstore.cli.main import COMMANDS, petstore
 from petstore.core.errors import StoreUnavailable
+from petstore.storage.sqlite.backend import SqliteBackend
 from petstore.wiring import administration, build
 from tests.cli.conftest import Cli
 
@@ -100,19 +101,19 @@ class TestErrors:
     def test_busy_store_is_unavailable(self, shop: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """75 tells a script to try again."""
 
-        def busy(*_: object) -> None:
+        def busy(*_: object, **__: object) -> None:
             raise StoreUnavailable("The store is busy with other writes; try again shortly.")
 
-        monkeypatch.setattr(administration, "open_store", busy)
+        monkeypatch.setattr(SqliteBackend, "open", busy)
         assert "busy" in shop.refused(75, "accounts", "list")
 
     def test_failure_of_the_system_is_one_line(self, shop: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """The file that the operating system refused is named."""
 
-        def denied(*_: object) -> None:
+        def denied(*_: object, **__: object) -> None:
             raise PermissionError(13, "Permission denied", "/var/lib/petstore.db")
 
-        monkeypatch.setattr(administration, "open_store", denied)
+        monkeypatch.setattr(SqliteBackend, "open", denied)
         assert shop.refused(1, "accounts", "list") == "petstore: /var/lib/petstore.db: Permission denied.\n"
 
     def test_message_of_several_lines_becomes_one(self, capsys: pytest.CaptureFixture[str]) -> None:

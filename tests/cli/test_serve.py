@@ -21,7 +21,7 @@ from petstore.cli.parent import Serving
 from petstore.core.errors import ConfigurationError
 from petstore.core.keys import KEY_PATTERN
 from petstore.ops import logs
-from petstore.wiring.administration import open_shared_store
+from petstore.wiring.administration import backend_of
 from petstore.wiring.starting import lock_for_serving
 from tests.cli.conftest import Cli
 from tests.support.clock import ManualClock
@@ -97,7 +97,7 @@ class TestFirstStart:
         async def was_empty(_store: object) -> bool:
             return True
 
-        monkeypatch.setattr("petstore.storage.sqlite.backend.SqliteStore.is_empty", was_empty)
+        monkeypatch.setattr("petstore.storage.sqlite.store.SqliteStore.is_empty", was_empty)
         result = cli.run("serve")
         assert (result.exit_code, len(started)) == (0, 1)
         assert KEY_PATTERN.search(result.stderr) is None
@@ -180,7 +180,7 @@ class TestChecks:
         """Without its address the service counts by itself: the start goes on, and a line says so."""
 
         async def note() -> None:
-            store = open_shared_store(config.load(cli.settings), ManualClock())
+            store = backend_of(config.load(cli.settings)).open(ManualClock())
             await store.note_counters(shared=True)
             await store.close()
 

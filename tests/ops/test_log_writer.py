@@ -16,7 +16,7 @@ from petstore.core.errors import StoreUnavailable
 from petstore.ops import log_writers, logs
 from petstore.ops.access_log import AccessEntry, AccessFormat
 from petstore.ops.log_writers import LogWriter
-from petstore.wiring import counting
+from petstore.storage.sqlite.backend import SqliteBackend
 from petstore.wiring.asgi import Application
 from tests.support.clock import ManualClock
 from tests.support.service import open_shop
@@ -186,7 +186,7 @@ class TestSomebodyReads:
             raise StoreUnavailable("The disk is gone.")
 
         monkeypatch.setattr(logs, "_standard_error", lambda: pipe.writer)
-        monkeypatch.setattr(counting, "open_store", fail)
+        monkeypatch.setattr(SqliteBackend, "open", fail)
         sent: list[str] = []
 
         async def receive() -> dict[str, str]:

@@ -14,12 +14,12 @@ from collections.abc import AsyncIterator
 import asyncpg
 import msgspec
 
-from petstore.storage.postgres.connection import PostgresOptions
+from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.schema import migrate
 from tests.support.postgres import PostgresServer
 
 _CHUNK = 50_000
-_TUNING = PostgresOptions(timeout_ms=600_000, connections=1, waiting=1, prepared=True)
+_TUNING = PostgresOptions(timeout_ms=600_000, connections=1, max_waiters=1, prepared=True)
 _PAGES = {
     "first page": "SELECT id, name, category_id, status FROM pets WHERE id > 0 ORDER BY id LIMIT 21",
     "last page": "SELECT id, name, category_id, status FROM pets WHERE id > {last} - 40 ORDER BY id LIMIT 21",

@@ -23,7 +23,8 @@ from petstore.core.limits.plans import FREE
 from petstore.core.limits.quota import LimiterState
 from petstore.core.limits.usage import AccountWindows, DailyUsage, UsageChanges
 from petstore.core.pets import NewPet, PageQuery
-from petstore.storage.backend import StoreOptions, open_shared_storage
+from petstore.storage.backend import backend_for
+from petstore.storage.options import PostgresOptions
 from tests.support.postgres import PostgresServer
 
 _ANIMALS = 100_000
@@ -80,7 +81,7 @@ def _batch(number: int) -> tuple[LimiterState, UsageChanges]:
 
 
 async def _measure(url: str, count: int) -> Measured:
-    store = open_shared_storage(url, SystemClock(), StoreOptions(database_pool=1))
+    store = backend_for(url, postgres=PostgresOptions(connections=1)).open(SystemClock())
     connection = await asyncpg.connect(url)
     try:
         await connection.execute(

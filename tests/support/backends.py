@@ -21,8 +21,9 @@ from petstore.core.limits.quota import BanPolicy, Limiter, MergingCounterStore
 from petstore.core.limits.usage import UsageChanges
 from petstore.limiter.memory import MemoryLimiter
 from petstore.limiter.valkey.shared import SharedCounters, open_shared
-from petstore.storage.backend import Store, StoreOptions, open_storage
-from petstore.storage.postgres.backend import PostgresStore
+from petstore.storage.backend import Store, backend_for
+from petstore.storage.options import PostgresOptions
+from petstore.storage.postgres.store import PostgresStore
 from tests.support import pgbouncer
 from tests.support.clock import ManualClock
 from tests.support.counter_store import MemoryCounterStore
@@ -38,8 +39,8 @@ class Backend(Protocol):
 
     exact_versions: bool
 
-    def open(self, **options: int) -> Store:
-        """Another store on the same data; options as in StoreOptions."""
+    def open(self) -> Store:
+        """Another store on the same data."""
         ...
 
     def execute(self, sql: str) -> list[tuple[object, ...]]:
@@ -61,8 +62,8 @@ class SqliteBackend:
         self._clock = clock
         self._opened: list[Store] = []
 
-    def open(self, **options: int) -> Store:
-        store = open_storage(f"sqlite:///{self.path}", self._clock, StoreOptions(**options))
+    def open(self) -> Store:
+        store = backend_for(f"sqlite:///{self.path}").open(self._clock)
         self._opened.append(store)
         return store
 
@@ -88,8 +89,8 @@ class PostgresBackend:
         self._made = ExitStack()
         self.url = self._made.enter_context(fresh_database())
 
-    def open(self, **options: int) -> Store:
-        store = open_storage(self.url, self._clock, StoreOptions(**options))
+    def open(self) -> Store:
+        store = backend_for(self.url).open(self._clock)
         self._opened.append(store)
         return store
 
@@ -105,9 +106,9 @@ class PostgresBackend:
 class PgBouncerBackend(PostgresBackend):
     """The same through PgBouncer in transaction mode: nothing may depend on a session."""
 
-    def open(self, **options: int) -> Store:
-        chosen = StoreOptions(database_prepared=False, **options)
-        store = open_storage(pgbouncer.pooled(self.url), self._clock, chosen)
+    def open(self) -> Store:
+        options = PostgresOptions(prepared=False)
+        store = backend_for(pgbouncer.pooled(self.url), postgres=options).open(self._clock)
         self._opened.append(store)
         return store
 

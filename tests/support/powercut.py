@@ -20,7 +20,8 @@ from petstore.core.limits.plans import FREE
 from petstore.core.limits.quota import LimiterState
 from petstore.core.limits.usage import AccountWindows, DailyUsage, UsageChanges
 from petstore.core.pets import Idempotency, NewPet, PetStatus
-from petstore.storage.sqlite.backend import SqliteStore
+from petstore.storage.options import SqliteOptions
+from petstore.storage.sqlite.store import SqliteStore
 from tests.support.clock import ManualClock
 from tests.support.disk import Operation, mounted_disk
 
@@ -93,7 +94,7 @@ def record(folder: Path, seed: int, jobs: int) -> Recording:
 
     async def run() -> None:
         for part in range(3):
-            store = SqliteStore(str(path), ManualClock(), 1_000, 1_000)
+            store = SqliteStore(str(path), ManualClock(), SqliteOptions(busy_timeout_ms=1_000))
             if part == 0:
                 await store.keys.add_account("shop", FREE)
             await _work(store, recording, rng, jobs // 3)
@@ -227,7 +228,7 @@ def check(recording: Recording, cut: Cut, path: Path) -> list[str]:
     if not path.exists() and not promised:
         return []
     try:
-        store = SqliteStore(str(path), ManualClock(), 10, 1_000)
+        store = SqliteStore(str(path), ManualClock(), SqliteOptions(10, 1_000))
     except StoreUnavailable as error:
         return [f"lost: everything, since {error.message}"]
     connection = apsw.Connection(str(path))

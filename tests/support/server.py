@@ -22,7 +22,7 @@ from typing import Any
 from petstore.core.clock import SystemClock
 from petstore.core.keys import KEY_PATTERN
 from petstore.core.limits.plans import resolve_plan
-from petstore.storage.backend import StoreOptions, open_storage
+from petstore.storage.backend import backend_for
 
 PROGRAM = Path(sys.executable).with_name("petstore")
 _START_SECONDS = 30.0
@@ -149,7 +149,7 @@ def issue_key(
     url = database if isinstance(database, str) else f"sqlite:///{database}"
 
     async def issue() -> str:
-        store = open_storage(url, SystemClock(), StoreOptions())
+        store = backend_for(url).open(SystemClock())
         try:
             await store.keys.add_account(name, resolve_plan("enterprise", per_minute, per_day))
             return (await store.keys.issue(name, "test")).secret

@@ -13,7 +13,7 @@ import sys
 import time
 
 from petstore.core.limits.plans import FREE
-from petstore.storage.backend import StoreOptions, open_storage
+from petstore.storage.backend import backend_for
 from tests.support.clock import ManualClock
 from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.restarts import Load
@@ -25,7 +25,7 @@ _RESTARTS_A_ROUND = 10
 async def round_of(server: PostgresServer, url: str, seed: int) -> tuple[int, float, list[str]]:
     """Some restarts from one seed: additions acknowledged, the longest way back, what is wrong."""
     chance = random.Random(seed)
-    store = open_storage(url, ManualClock(), StoreOptions())
+    store = backend_for(url).open(ManualClock())
     slowest = 0.0
     try:
         await store.keys.add_account("shop", FREE)

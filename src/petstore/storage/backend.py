@@ -5,9 +5,7 @@ Only the core's own errors leave this package; SQL stands nowhere else.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
-
-import msgspec
+from typing import Protocol
 
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError
@@ -17,19 +15,8 @@ from petstore.core.limits.usage import UsageRepository
 from petstore.core.pets import PetRepository
 from petstore.core.versions import Publisher, VersionSource
 from petstore.storage.observer import StoreLoad, StoreObserver
-
-if TYPE_CHECKING:
-    from petstore.storage.postgres.connection import PostgresOptions
-
-
-class StoreOptions(msgspec.Struct, frozen=True):
-    """What a store takes besides its address: bounds on what may wait, and how to speak to a server."""
-
-    write_queue: int = 1_024
-    busy_timeout_ms: int = 5_000
-    database_timeout_ms: int = 5_000
-    database_pool: int = 10
-    database_prepared: bool = True
+from petstore.storage.options import PostgresOptions, SqliteOptions
+from petstore.storage.sqlite.backend import SqliteBackend
 
 
 class Store(Protocol):
@@ -43,6 +30,11 @@ class Store(Protocol):
     @property
     def counters(self) -> CounterStore:
         """Where counters survive a restart."""
+        ...
+
+    @property
+    def merging_counters(self) -> MergingCounterStore | None:
+        """The same where several processes may write it; None for a file."""
         ...
 
     def load(self) -> StoreLoad:
@@ -60,6 +52,14 @@ class Store(Protocol):
         """
         ...
 
+    async def note_counters(self, *, shared: bool) -> None:
+        """Record whether services count in Valkey, so that commands know that servers cache by it."""
+        ...
+
+    async def has_shared_counters(self) -> bool:
+        """Whether services counted in Valkey last. Raises StoreUnavailable."""
+        ...
+
     async def is_empty(self) -> bool:
         """Whether no account exists: the mark of a first start."""
         ...
@@ -73,20 +73,17 @@ class Store(Protocol):
         ...
 
 
-class SharedStore(Store, Protocol):
-    """A store that several processes may serve from at once."""
+class Backend(Protocol):
+    """A database that a URL names, with its options. Nothing is opened before a method asks for it."""
 
-    @property
-    def counters(self) -> MergingCounterStore:
-        """Where counters survive a restart, whoever of them wrote."""
-        ...
+    def open(
+        self, clock: Clock, observer: StoreObserver | None = None, publisher: Publisher | None = None
+    ) -> Store:
+        """The store, created where there is none. A server's store tells `publisher` of every change.
 
-    async def note_counters(self, *, shared: bool) -> None:
-        """Record that servers cache under Valkey's versions, so that commands notify them or wait."""
-        ...
-
-    async def has_shared_counters(self) -> bool:
-        """Whether that was noted."""
+        Raises ConfigurationError for a schema that this program can't work with, StoreUnavailable when the
+        database can't be opened.
+        """
         ...
 
 
@@ -108,47 +105,17 @@ def sqlite_path(url: str) -> str:
     return path
 
 
-def open_storage(
+def backend_for(
     url: str,
-    clock: Clock,
-    options: StoreOptions,
-    observer: StoreObserver | None = None,
-    publisher: Publisher | None = None,
-) -> Store:
-    """Open the database behind `url`, created where there is none.
+    sqlite: SqliteOptions = SqliteOptions(),  # noqa: B008
+    postgres: PostgresOptions = PostgresOptions(),  # noqa: B008
+) -> Backend:
+    """The backend of a URL, by its scheme: the one place where that is decided.
 
-    A server's store tells `publisher` of every change.
-
-    Raises ConfigurationError for a URL of no known kind and for a schema that this program can't work with,
-    StoreUnavailable when it can't be opened.
+    Raises ConfigurationError for a URL of no known kind, and where a server's driver is not installed.
     """
     if is_server(url):
-        return open_shared_storage(url, clock, options, observer, publisher)
-    from petstore.storage.sqlite.backend import SqliteStore
+        from petstore.storage.postgres.backend import PostgresBackend  # needs a driver that not all have
 
-    return SqliteStore(sqlite_path(url), clock, options.write_queue, options.busy_timeout_ms, observer)
-
-
-def open_shared_storage(
-    url: str,
-    clock: Clock,
-    options: StoreOptions,
-    observer: StoreObserver | None = None,
-    publisher: Publisher | None = None,
-) -> SharedStore:
-    """The same for the URL of a server."""
-    from petstore.storage.postgres.backend import PostgresStore
-
-    return PostgresStore(url, clock, tuning(options), publisher, observer)
-
-
-def tuning(options: StoreOptions) -> PostgresOptions:
-    """The options as the store of a server takes them."""
-    from petstore.storage.postgres.connection import PostgresOptions
-
-    return PostgresOptions(
-        timeout_ms=options.database_timeout_ms,
-        connections=options.database_pool,
-        waiting=options.write_queue,
-        prepared=options.database_prepared,
-    )
+        return PostgresBackend(url, postgres)
+    return SqliteBackend(sqlite_path(url), sqlite)

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from petstore.core.errors import StoreUnavailable
+from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import copying as postgres
-from petstore.storage.postgres.connection import PostgresOptions
 from petstore.storage.sqlite import copying as sqlite
 
 _PROGRESS_EVERY = 1_000
@@ -118,7 +118,7 @@ def count_rows(source: sqlite.Source) -> int:
 
 
 async def copy(
-    source: sqlite.Source, url: str, tuning: PostgresOptions, progress: Callable[[int], None]
+    source: sqlite.Source, url: str, options: PostgresOptions, progress: Callable[[int], None]
 ) -> list[CopiedTable]:
     """Copy everything and read it back, in one transaction of the target.
 
@@ -126,7 +126,7 @@ async def copy(
     OperatorError when the target is not empty, StoreUnavailable when it fails or holds something else than
     was sent.
     """
-    async with postgres.opened(url, tuning) as target:
+    async with postgres.opened(url, options) as target:
         await target.refuse_unless_empty(_NAMES)
         copied = [await _copy_table(source, target, table, progress) for table in TABLES]
         await target.analyze(_NAMES)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -13,17 +13,8 @@ from petstore.config import Settings
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, OperatorError, StoreUnavailable
 from petstore.core.versions import LEASE_SECONDS, LeaseWaitPublisher, Publisher
-from petstore.storage.backend import (
-    SharedStore,
-    Store,
-    StoreOptions,
-    is_server,
-    open_shared_storage,
-    open_storage,
-    sqlite_path,
-    tuning,
-)
-from petstore.storage.observer import StoreObserver
+from petstore.storage.backend import Backend, Store, backend_for, is_server, sqlite_path
+from petstore.storage.options import PostgresOptions, SqliteOptions
 from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite import files, reserve, upkeep
 from petstore.storage.sqlite import schema as sqlite
@@ -32,47 +23,27 @@ from petstore.storage.sqlite.upkeep import Restored
 if TYPE_CHECKING:
     from petstore.limiter.valkey.inspection import CountersReport
     from petstore.storage.copying import CopiedTable
-    from petstore.storage.postgres.connection import PostgresOptions
 
-__all__ = ["CheckReport", "Restored", "SharedStore", "Store", "open_shared_store", "open_store"]
-
-
-def open_store(
-    settings: Settings,
-    clock: Clock,
-    observer: StoreObserver | None = None,
-    publisher: Publisher | None = None,
-) -> Store:
-    """The store of the settings, created where there is none.
-
-    Raises ConfigurationError for a schema that has to be migrated first, or has left this program behind.
-    """
-    return open_storage(settings.database_url, clock, _options(settings), observer, publisher)
+__all__ = ["Backend", "CheckReport", "Restored", "Store", "backend_of"]
 
 
-def open_shared_store(
-    settings: Settings,
-    clock: Clock,
-    observer: StoreObserver | None = None,
-    publisher: Publisher | None = None,
-) -> SharedStore:
-    """The same, where the settings name a server: what several processes need."""
-    return open_shared_storage(settings.database_url, clock, _options(settings), observer, publisher)
+def backend_of(settings: Settings) -> Backend:
+    """The database of the settings. Raises ConfigurationError for a URL that is not understood."""
+    return backend_for(settings.database_url, _sqlite_options(settings), postgres_options(settings))
 
 
-def _options(settings: Settings) -> StoreOptions:
-    return StoreOptions(
-        write_queue=settings.write_queue,
-        busy_timeout_ms=settings.busy_timeout_ms,
-        database_timeout_ms=settings.database_timeout_ms,
-        database_pool=settings.database_pool,
-        database_prepared=settings.database_prepared,
-    )
+def _sqlite_options(settings: Settings) -> SqliteOptions:
+    return SqliteOptions(write_queue=settings.write_queue, busy_timeout_ms=settings.busy_timeout_ms)
 
 
-def server_tuning(settings: Settings) -> PostgresOptions:
+def postgres_options(settings: Settings) -> PostgresOptions:
     """How to speak to the server of the settings."""
-    return tuning(_options(settings))
+    return PostgresOptions(
+        timeout_ms=settings.database_timeout_ms,
+        connections=settings.database_pool,
+        max_waiters=settings.write_queue,
+        prepared=settings.database_prepared,
+    )
 
 
 def uses_server(settings: Settings) -> bool:
@@ -136,7 +107,7 @@ def has_database(settings: Settings) -> bool:
     if uses_server(settings):
         from petstore.storage.postgres import schema as postgres
 
-        return postgres.read_database(settings.database_url, server_tuning(settings)).version > 0
+        return postgres.read_database(settings.database_url, postgres_options(settings)).version > 0
     return sqlite.read_file(str(database_path(settings)), settings.busy_timeout_ms).version > 0
 
 
@@ -163,7 +134,7 @@ def copy_database(
 
     with source_copying.opened(sqlite_path(source), settings.busy_timeout_ms) as opened:
         expect(2 * copying.count_rows(opened))
-        return asyncio.run(copying.copy(opened, target, server_tuning(settings), progress))
+        return asyncio.run(copying.copy(opened, target, postgres_options(settings), progress))
 
 
 @asynccontextmanager
@@ -180,29 +151,6 @@ async def store_for_command(
         say(f"{reason}: waiting {LEASE_SECONDS:g} s, until no replica uses what it kept before.")
         await asyncio.sleep(LEASE_SECONDS)
 
-    if not settings.valkey_url:
-        store = _open_untold(settings, clock, wait)
-        try:
-            yield store
-        finally:
-            await store.close()
-        return
-    from petstore.limiter.valkey.shared import open_publisher
-
-    publisher = open_publisher(settings.valkey_url, lambda why: wait(f"Valkey can't be reached ({why})"))
-    shared = open_shared_store(settings, clock, publisher=publisher)
-    try:
-        yield shared
-    finally:
-        await shared.close()
-        await publisher.close()
-
-
-def _open_untold(settings: Settings, clock: Clock, wait: Callable[[str], Awaitable[None]]) -> Store:
-    """The store of a command without PETSTORE_VALKEY_URL, which those who serve may well have."""
-    if not uses_server(settings):
-        return open_store(settings, clock)
-
     async def wait_where_needed() -> None:
         try:
             needed = await store.has_shared_counters()
@@ -211,8 +159,19 @@ def _open_untold(settings: Settings, clock: Clock, wait: Callable[[str], Awaitab
         if needed:
             await wait("The replicas share a Valkey, and PETSTORE_VALKEY_URL is not set here")
 
-    store = open_shared_store(settings, clock, publisher=LeaseWaitPublisher(wait_where_needed))
-    return store
+    async with AsyncExitStack() as opened:
+        publisher: Publisher = LeaseWaitPublisher(wait_where_needed)
+        if settings.valkey_url:
+            from petstore.limiter.valkey.shared import open_publisher
+
+            telling = open_publisher(
+                settings.valkey_url, lambda why: wait(f"Valkey can't be reached ({why})")
+            )
+            opened.push_async_callback(telling.close)
+            publisher = telling
+        store = backend_of(settings).open(clock, publisher=publisher)
+        opened.push_async_callback(store.close)
+        yield store
 
 
 def check_counters(settings: Settings, clock: Clock) -> CountersReport | None:
@@ -229,7 +188,7 @@ def check_database(settings: Settings) -> CheckReport:
     if uses_server(settings):
         from petstore.storage.postgres.upkeep import check
 
-        return check(settings.database_url, server_tuning(settings))
+        return check(settings.database_url, postgres_options(settings))
     return upkeep.check(str(database_path(settings)), settings.busy_timeout_ms)
 
 

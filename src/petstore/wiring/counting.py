@@ -12,7 +12,7 @@ from petstore.limiter.memory import MemoryLimiter
 from petstore.limiter.valkey.observer import LimiterObserver
 from petstore.storage.backend import Store
 from petstore.storage.observer import StoreObserver
-from petstore.wiring.administration import open_shared_store, open_store, uses_server
+from petstore.wiring.administration import backend_of
 
 Save = Callable[[LimiterState, UsageChanges], Awaitable[None]]
 
@@ -59,28 +59,23 @@ async def open_counting(
 ) -> Counting:
     """Both, as the settings say. Raises ConfigurationError and StoreUnavailable."""
     policy = ban_policy(settings)
+    backend = backend_of(settings)
     if not settings.valkey_url:
-        store = await _open_store(settings, clock, observer)
+        store = backend.open(clock, observer)
+        await store.note_counters(shared=False)
         state = await store.counters.load(clock.now_ms())
         return Counting(store, MemoryLimiter(clock, policy, store.versions, state), store.counters.save)
     from petstore.limiter.valkey.shared import open_shared  # needs a driver that not everybody has
 
     shared = await open_shared(settings.valkey_url, watch)
     try:
-        shared_store = open_shared_store(settings, clock, observer, shared.publisher)
-        await shared_store.note_counters(shared=True)
+        store = backend.open(clock, observer, shared.publisher)
+        await store.note_counters(shared=True)
     except BaseException:
         await shared.close()
         raise
+    counters = store.merging_counters
+    assert counters is not None, "config refuses a file with a Valkey"
     refuse = settings.limiter_outage == "refuse"
-    limiter = shared.limiter(shared_store.counters, clock, policy, processes(settings), refuse=refuse)
-    return Counting(shared_store, limiter, shared_store.counters.merge, shared.close)
-
-
-async def _open_store(settings: Settings, clock: Clock, observer: StoreObserver) -> Store:
-    """The store of a process that counts alone, which a database on a server has to know."""
-    if not uses_server(settings):
-        return open_store(settings, clock, observer)
-    store = open_shared_store(settings, clock, observer)
-    await store.note_counters(shared=False)
-    return store
+    limiter = shared.limiter(counters, clock, policy, processes(settings), refuse=refuse)
+    return Counting(store, limiter, counters.merge, shared.close)

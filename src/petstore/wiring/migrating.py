@@ -9,7 +9,7 @@ from petstore.storage.migrations import Migration, Schema
 from petstore.storage.observer import MigrationObserver
 from petstore.storage.sqlite import migrating as sqlite_migrating
 from petstore.storage.sqlite import schema as sqlite
-from petstore.wiring.administration import database_path, has_database, server_tuning, uses_server
+from petstore.wiring.administration import database_path, has_database, postgres_options, uses_server
 
 
 def pending(settings: Settings) -> list[str]:
@@ -39,7 +39,7 @@ def migrate(settings: Settings, clock: Clock, observer: MigrationObserver, *, se
     if uses_server(settings):
         from petstore.storage.postgres import schema as postgres
 
-        postgres.migrate(settings.database_url, server_tuning(settings), observer.applied)
+        postgres.migrate(settings.database_url, postgres_options(settings), observer.applied)
         return
     path = str(database_path(settings))
     sqlite_migrating.migrate(path, settings.busy_timeout_ms, clock, observer, serving=serving)
@@ -57,7 +57,7 @@ def _read(settings: Settings) -> tuple[tuple[Migration, ...], Schema]:
     if uses_server(settings):
         from petstore.storage.postgres import schema as postgres
 
-        schema = postgres.read_database(settings.database_url, server_tuning(settings))
+        schema = postgres.read_database(settings.database_url, postgres_options(settings))
         return migrations.load(postgres.MIGRATIONS_PACKAGE), schema
     schema = sqlite.read_file(str(database_path(settings)), settings.busy_timeout_ms)
     return migrations.load(sqlite.MIGRATIONS_PACKAGE), schema

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
-from typing import cast
 
 from petstore.config import Settings
 from petstore.core.clock import Clock
 from petstore.core.errors import StoreFull
-from petstore.storage.backend import SharedStore, Store
+from petstore.storage.backend import Store
 from petstore.storage.sqlite import files, lock, upkeep
 from petstore.wiring.administration import (
     database_path,
     give_up_reserve,
     has_database,
-    server_tuning,
+    postgres_options,
     uses_server,
 )
 
@@ -32,7 +31,7 @@ def lock_for_serving(settings: Settings) -> AbstractContextManager[object]:
     if uses_server(settings):
         from petstore.storage.postgres.upkeep import held_for_serving
 
-        return held_for_serving(settings.database_url, server_tuning(settings))
+        return held_for_serving(settings.database_url, postgres_options(settings))
     return lock.lock_for_serving(str(database_path(settings)), create=True)
 
 
@@ -84,9 +83,7 @@ def warnings_before_start(settings: Settings, clock: Clock) -> list[str]:
 
 async def counts_apart(settings: Settings, store: Store) -> bool:
     """Whether this service will count by itself on a database that services with a Valkey used last."""
-    if settings.valkey_url or not uses_server(settings):
-        return False
-    return await cast("SharedStore", store).has_shared_counters()
+    return not settings.valkey_url and await store.has_shared_counters()
 
 
 def _text(time_ms: int) -> str:

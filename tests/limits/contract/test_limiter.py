@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from petstore.core.keys import Caller
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.limits.quota import BanPolicy
-from petstore.storage.backend import Store, StoreOptions, open_storage
+from petstore.storage.backend import Store, backend_for
 from tests.support.backends import LIMITERS, LimiterBackend
 from tests.support.clock import ManualClock
 from tests.support.histories import ACCOUNT_OF_KEY, POLICY, Event, compare, histories, telling
@@ -20,7 +20,7 @@ from tests.support.histories import ACCOUNT_OF_KEY, POLICY, Event, compare, hist
 
 async def store_with_the_histories_keys(path: Path, clock: ManualClock) -> Store:
     """A store in which the accounts and keys of the histories exist, with their ids."""
-    store = open_storage(f"sqlite:///{path}", clock, StoreOptions())
+    store = backend_for(f"sqlite:///{path}").open(clock)
     for account in sorted(set(ACCOUNT_OF_KEY.values())):
         await store.keys.add_account(f"account-{account}", resolve_plan("free"))
     for account in ACCOUNT_OF_KEY.values():

@@ -17,7 +17,8 @@ from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet, PageQuery
 from petstore.storage import migrations
-from petstore.storage.backend import StoreOptions, open_storage, sqlite_path, tuning
+from petstore.storage.backend import backend_for, sqlite_path
+from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import schema as postgres
 from petstore.storage.sqlite import schema as sqlite
 from tests.support.clock import ManualClock
@@ -47,7 +48,7 @@ def know(monkeypatch: pytest.MonkeyPatch) -> Know:
 def migrate(url: str) -> list[str]:
     if url.startswith("sqlite"):
         return sqlite.migrate(sqlite_path(url), 1_000)
-    return postgres.migrate(url, tuning(StoreOptions()))
+    return postgres.migrate(url, PostgresOptions())
 
 
 def ask(url: str, sql: str) -> list[tuple[Any, ...]]:
@@ -81,7 +82,7 @@ class TestExpanding:
         know(EXPAND, "CREATE TABLE tags (id integer PRIMARY KEY)")
         assert len(migrate(url)) == 2
         know()
-        store = open_storage(url, ManualClock(), StoreOptions())
+        store = backend_for(url).open(ManualClock())
         try:
             before = await store.versions.current()
             await store.pets.add(NewPet("Rex", 1))
@@ -135,7 +136,7 @@ class TestContracting:
         migrate(url)
         know()
         said = f"has schema version {version} and needs a program that knows {version}; this one knows"
-        for attempt in (lambda: open_storage(url, ManualClock(), StoreOptions()), lambda: migrate(url)):
+        for attempt in (lambda: backend_for(url).open(ManualClock()), lambda: migrate(url)):
             with pytest.raises(ConfigurationError, match=said):
                 attempt()
         assert version_for_the_first_release(url) == version
@@ -148,12 +149,12 @@ class TestContracting:
         know(EXPAND, ("DROP TABLE pet_status_changes", 1))
         migrate(url)
         know(EXPAND)
-        store = open_storage(url, ManualClock(), StoreOptions())
+        store = backend_for(url).open(ManualClock())
         await store.pets.add(NewPet("Rex", 1))
         await store.close()
         know()
         with pytest.raises(ConfigurationError):
-            open_storage(url, ManualClock(), StoreOptions())
+            backend_for(url).open(ManualClock())
 
 
 class TestOlderSchema:
@@ -166,7 +167,7 @@ class TestOlderSchema:
         know(EXPAND)
         said = f"has schema version {was}, this program needs {was + 1}. Run `petstore db migrate`"
         with pytest.raises(ConfigurationError, match=said):
-            open_storage(url, ManualClock(), StoreOptions())
+            backend_for(url).open(ManualClock())
         assert ask(url, "SELECT max(number) FROM schema_steps") == [(was,)]
 
     def test_a_database_of_the_first_release_is_migrated(self, url: str, know: Know) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import apsw
 import pytest
 
-from petstore.storage.backend import StoreOptions, open_storage
+from petstore.storage.backend import backend_for
 from tests.support.clock import ManualClock
 from tests.support.postgres import fresh_database, run
 
@@ -16,7 +16,7 @@ OWN = {"schema_migrations", "schema_steps", "versions", "sqlite_sequence", "shar
 
 @pytest.fixture
 def sqlite_columns(tmp_path) -> set[tuple[str, str]]:
-    open_storage(f"sqlite:///{tmp_path}/schema.db", ManualClock(), StoreOptions())
+    backend_for(f"sqlite:///{tmp_path}/schema.db").open(ManualClock())
     connection = apsw.Connection(str(tmp_path / "schema.db"))
     rows = connection.execute(
         "SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'"
@@ -27,7 +27,7 @@ def sqlite_columns(tmp_path) -> set[tuple[str, str]]:
 def test_they_have_the_same_tables_and_columns(sqlite_columns: set[tuple[str, str]]) -> None:
     """Types differ by dialect."""
     with fresh_database() as url:
-        open_storage(url, ManualClock(), StoreOptions())
+        backend_for(url).open(ManualClock())
         rows = run(
             url,
             "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'",

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from petstore.core.errors import ConfigurationError, StoreUnavailable
-from petstore.storage.backend import StoreOptions, open_storage
+from petstore.storage.backend import backend_for
 from petstore.storage.postgres import faults
 from tests.support.clock import ManualClock
 
@@ -16,7 +16,7 @@ from tests.support.clock import ManualClock
 def refusal(url: str) -> str:
     """What is said about it."""
     with pytest.raises(ConfigurationError) as refused:
-        open_storage(url, ManualClock(), StoreOptions())
+        backend_for(url).open(ManualClock())
     return str(refused.value)
 
 
@@ -49,7 +49,7 @@ def test_a_home_that_may_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -
     assert "/srv/other/.pgpass may not be read" in refusal("postgresql://127.0.0.1:1/d")
     unread.filename = None
     with pytest.raises(StoreUnavailable, match="can't be reached"):
-        open_storage("postgresql://127.0.0.1:1/d", ManualClock(), StoreOptions())
+        backend_for("postgresql://127.0.0.1:1/d").open(ManualClock())
 
 
 def test_a_database_that_does_not_exist(database: str) -> None:

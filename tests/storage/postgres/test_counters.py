@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.quota import BanState, LimiterState
 from petstore.core.limits.usage import DAY_MS, AccountWindows, DailyUsage, UsageChanges
-from petstore.storage.backend import SharedStore, StoreOptions, open_shared_storage
+from petstore.storage.options import PostgresOptions
+from petstore.storage.postgres.store import PostgresStore
 from tests.support.clock import ManualClock
 from tests.support.postgres import run
 
@@ -21,23 +22,23 @@ NOW_MS = ManualClock().now_ms()
 
 
 @pytest.fixture
-async def store(database: str) -> AsyncIterator[SharedStore]:
+async def store(database: str) -> AsyncIterator[PostgresStore]:
     """An account with a key."""
-    opened = open_shared_storage(database, ManualClock(), StoreOptions())
+    opened = PostgresStore(database, ManualClock(), PostgresOptions())
     await opened.keys.add_account("shop", FREE)
     await opened.keys.issue("shop", "test")
     yield opened
     await opened.close()
 
 
-async def merge_windows(store: SharedStore, *seen: AccountWindows) -> AccountWindows | None:
+async def merge_windows(store: PostgresStore, *seen: AccountWindows) -> AccountWindows | None:
     """What is recalled of account 1 after these were merged one by one."""
     for used in seen:
         await store.counters.merge(LimiterState({1: used}), UsageChanges())
     return (await store.counters.load_for(1, 1, NOW_MS))[0]
 
 
-async def merge_standings(store: SharedStore, *seen: BanState) -> BanState | None:
+async def merge_standings(store: PostgresStore, *seen: BanState) -> BanState | None:
     """The same of key 1."""
     for ban in seen:
         await store.counters.merge(LimiterState({}, {1: ban}), UsageChanges())
@@ -62,7 +63,7 @@ class TestWindows:
     )
     async def test_the_later_stands_in_either_order(
         self,
-        store: SharedStore,
+        store: PostgresStore,
         one: tuple[int, int, int, int],
         other: tuple[int, int, int, int],
         merged: tuple[int, int, int, int],
@@ -73,7 +74,7 @@ class TestWindows:
         await store.counters.save(LimiterState({1: AccountWindows()}), UsageChanges())
         assert await merge_windows(store, second, first) == AccountWindows(*merged)
 
-    async def test_what_one_process_alone_writes_is_kept_as_it_is(self, store: SharedStore) -> None:
+    async def test_what_one_process_alone_writes_is_kept_as_it_is(self, store: PostgresStore) -> None:
         """`save` is for a clock that may have been set back: there the last word stands."""
         await store.counters.save(LimiterState({1: AccountWindows(9_000, 9, DAY, 9)}), UsageChanges())
         await store.counters.save(LimiterState({1: AccountWindows(1_000, 1, DAY - 1, 1)}), UsageChanges())
@@ -93,7 +94,9 @@ class TestWindows:
         )
     )
     @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-    async def test_any_order_leads_to_the_same(self, store: SharedStore, seen: list[AccountWindows]) -> None:
+    async def test_any_order_leads_to_the_same(
+        self, store: PostgresStore, seen: list[AccountWindows]
+    ) -> None:
         """As a maximum over pairs: (opening, count) and (day, count)."""
         await store._database.write_rows("DELETE FROM account_windows")  # type: ignore[attr-defined]
         minute = max((used.minute_opened_ms, used.minute_used) for used in seen)
@@ -117,7 +120,7 @@ class TestStandings:
 
     @pytest.mark.parametrize(("earlier", "later"), list(itertools.combinations(ORDER, 2)))
     async def test_the_later_stands_in_either_order(
-        self, store: SharedStore, earlier: BanState, later: BanState
+        self, store: PostgresStore, earlier: BanState, later: BanState
     ) -> None:
         """Whole: no member is taken from another one."""
         assert await merge_standings(store, earlier, later) == later
@@ -129,7 +132,7 @@ class TestAClockThatWasAhead:
 
     AHEAD_MS = 3_600_000
 
-    async def test_windows_of_the_future_give_way(self, store: SharedStore) -> None:
+    async def test_windows_of_the_future_give_way(self, store: PostgresStore) -> None:
         """Both, by themselves; while the clock is still ahead the later one of the future stands."""
         ahead = AccountWindows(NOW_MS + self.AHEAD_MS, 5, DAY + 1, 50)
         later = AccountWindows(NOW_MS + 2 * self.AHEAD_MS, 1, DAY + 1, 51)
@@ -139,7 +142,7 @@ class TestAClockThatWasAhead:
         assert await merge_windows(store, right) == right
         assert await merge_windows(store, later) == right
 
-    async def test_a_ban_of_the_future_gives_way(self, store: SharedStore) -> None:
+    async def test_a_ban_of_the_future_gives_way(self, store: PostgresStore) -> None:
         """To the same ban with its corrected times, and not to one from before a pardon."""
         from_ms = NOW_MS + self.AHEAD_MS
         ahead = BanState(level=1, banned_from_ms=from_ms, banned_until_ms=from_ms + 9, pardoned_ms=7)
@@ -152,7 +155,7 @@ class TestAClockThatWasAhead:
 class TestUsage:
     """Sums add up; the last use is the latest."""
 
-    async def test_batches_of_several_add_up(self, store: SharedStore) -> None:
+    async def test_batches_of_several_add_up(self, store: PostgresStore) -> None:
         """By account and day."""
         for requests, used_ms in ((1, 500), (2, 900), (4, 700)):
             usage = UsageChanges({(1, DAY): DailyUsage(DAY, requests, 10, 100)}, {1: used_ms})
@@ -164,20 +167,20 @@ class TestUsage:
 class TestRecall:
     """What an emptied limiter asks for."""
 
-    async def test_nothing_is_known_of_most(self, store: SharedStore) -> None:
+    async def test_nothing_is_known_of_most(self, store: PostgresStore) -> None:
         """Neither windows nor a standing."""
         assert await store.counters.load_for(1, 1, NOW_MS) == (None, None)
 
     @pytest.mark.parametrize(("age_days", "kept"), [(-3, True), (0, True), (1, True), (2, False)])
     async def test_windows_older_than_yesterday_do_not_matter(
-        self, store: SharedStore, age_days: int, kept: bool
+        self, store: PostgresStore, age_days: int, kept: bool
     ) -> None:
         """As at a start; the key's standing is told all the same."""
         used, ban = AccountWindows(1, 2, DAY - age_days, 3), BanState(level=1, banned_until_ms=9)
         await store.counters.merge(LimiterState({1: used}, {1: ban}), UsageChanges())
         assert await store.counters.load_for(1, 1, NOW_MS) == (used if kept else None, ban)
 
-    async def test_a_batch_is_one_statement(self, database: str, store: SharedStore) -> None:
+    async def test_a_batch_is_one_statement(self, database: str, store: PostgresStore) -> None:
         """A large one, too: one commit for a thousand accounts."""
         commits = "SELECT count(*) FROM account_windows GROUP BY xmin"
         windows = {n: AccountWindows(1, 1, DAY, 1) for n in range(1, 1_001)}

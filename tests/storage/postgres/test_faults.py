@@ -13,7 +13,8 @@ from petstore.core.limits.plans import FREE
 from petstore.core.limits.quota import LimiterState
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import Idempotency, NewPet, PageQuery, PetStatus
-from petstore.storage.backend import Store, StoreOptions, open_storage
+from petstore.storage.backend import Store, backend_for
+from petstore.storage.options import PostgresOptions
 from tests.support.clock import ManualClock
 from tests.support.postgres import by_way_of, place_of, run
 from tests.support.proxy import Proxy, open_proxy
@@ -35,7 +36,7 @@ async def proxy(database: str) -> AsyncIterator[Proxy]:
 
 
 def open_store(url: str, **options: int) -> Store:
-    return open_storage(url, ManualClock(), StoreOptions(**options))
+    return backend_for(url, postgres=PostgresOptions(**options)).open(ManualClock())
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ async def store(database: str, proxy: Proxy) -> AsyncIterator[Store]:
     await migrated.pets.add(REX)
     await migrated.close()
     opened = await asyncio.to_thread(
-        open_store, by_way_of(database, proxy.port), database_timeout_ms=500, database_pool=4
+        open_store, by_way_of(database, proxy.port), timeout_ms=500, connections=4
     )
     assert [pet.name for pet in (await opened.pets.page(PageQuery())).pets] == ["Rex"]
     yield opened
@@ -182,7 +183,7 @@ class TestPool:
 
     async def test_who_waits_too_long_for_a_connection_is_told(self, database: str) -> None:
         """One connection, held by a statement that waits for a lock; the others wait for a turn in vain."""
-        store = open_store(database, database_timeout_ms=300, database_pool=1)
+        store = open_store(database, timeout_ms=300, connections=1)
         await store.pets.add(REX)
         locker = await _holding_locks(database)
         async with asyncio.timeout(5):
@@ -201,7 +202,7 @@ class TestPool:
 
     async def test_a_crowd_is_sent_away_at_once(self, database: str) -> None:
         """One is served, two may wait, the fourth is told."""
-        store = open_store(database, database_pool=1, write_queue=2)
+        store = open_store(database, connections=1, max_waiters=2)
         await store.pets.add(REX)
         locker = await _holding_locks(database)
         waiting = [asyncio.create_task(store.pets.add(REX)) for _ in range(3)]
@@ -215,7 +216,7 @@ class TestPool:
 
     async def test_a_client_that_goes_away_while_it_waits_leaves_no_hole(self, database: str) -> None:
         """Twenty of forty reads are cancelled in all stages; the pool has its two connections afterwards."""
-        store = open_store(database, database_pool=2)
+        store = open_store(database, connections=2)
         reads = [asyncio.create_task(store.pets.page(PageQuery())) for _ in range(40)]
         for step in range(20):
             reads[step * 2].cancel()

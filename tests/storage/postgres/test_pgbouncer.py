@@ -12,7 +12,8 @@ import pytest
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import Idempotency, NewPet, PageQuery
-from petstore.storage.backend import StoreOptions, open_storage
+from petstore.storage.backend import backend_for
+from petstore.storage.options import PostgresOptions
 from tests.support.clock import ManualClock
 from tests.support.pgbouncer import SESSIONS, pooled
 from tests.support.postgres import by_way_of, fresh_database, place_of, run
@@ -29,8 +30,8 @@ async def test_many_clients_take_turns_on_few_connections() -> None:
     """Two stores of ten connections each, reading and writing at once over three of the server's: every
     statement finds the session that it needs, and no animal gets lost or mixed up."""
     with fresh_database() as url:
-        options = StoreOptions(database_prepared=False)
-        stores = [open_storage(pooled(url), ManualClock(), options) for _ in range(2)]
+        options = PostgresOptions(prepared=False)
+        stores = [backend_for(pooled(url), postgres=options).open(ManualClock()) for _ in range(2)]
         await stores[0].keys.add_account("shop", FREE)
 
         async def client(number: int) -> None:
@@ -113,7 +114,7 @@ async def test_it_is_recognised_whichever_session_it_gives(in_turns: bool) -> No
             await client.close()
         for _ in range(4):
             with pytest.raises(ConfigurationError, match="PgBouncer in transaction mode"):
-                await asyncio.to_thread(open_storage, through, ManualClock(), StoreOptions())
+                await asyncio.to_thread(backend_for(through).open, ManualClock())
 
 
 async def test_the_last_session_is_enough_to_see_that_it_is_kept() -> None:
@@ -124,9 +125,8 @@ async def test_the_last_session_is_enough_to_see_that_it_is_kept() -> None:
         others = [await asyncpg.connect(through) for _ in range(SESSIONS - 1)]
         await asyncio.gather(*(other.execute("SELECT 1") for other in others))
         async with asyncio.timeout(20):
-            store = await asyncio.to_thread(
-                open_storage, through, ManualClock(), StoreOptions(database_timeout_ms=500)
-            )
+            backend = backend_for(through, postgres=PostgresOptions(timeout_ms=500))
+            store = await asyncio.to_thread(backend.open, ManualClock())
         assert await store.pets.get(1) is None
         await store.close()
         for other in others:
@@ -138,9 +138,7 @@ async def test_a_pooler_that_comes_in_between_while_the_service_runs() -> None:
     with fresh_database() as url:
         through = place_of(pooled(url))
         async with open_proxy(place_of(url)) as proxy:
-            store = await asyncio.to_thread(
-                open_storage, by_way_of(url, proxy.port), ManualClock(), StoreOptions()
-            )
+            store = await asyncio.to_thread(backend_for(by_way_of(url, proxy.port)).open, ManualClock())
             assert await store.pets.get(1) is None
             proxy.lead_to(through)
             proxy.cut()
@@ -153,7 +151,7 @@ async def test_a_pooler_that_comes_in_between_while_the_service_runs() -> None:
 async def test_statements_that_a_pooler_has_lost() -> None:
     """The same where it takes the timeouts: the statements are gone from its sessions."""
     with fresh_database() as url:
-        store = open_storage(url, ManualClock(), StoreOptions())
+        store = backend_for(url).open(ManualClock())
         await store.pets.get(1)
         await store._database.fetch("DEALLOCATE ALL")  # type: ignore[attr-defined]
         with pytest.raises(StoreUnavailable, match="transaction mode; set PETSTORE_DATABASE_PREPARED=off"):

@@ -15,7 +15,7 @@ from petstore.core.limits.quota import LimiterState
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import Idempotency, NewPet, PetStatus
 from petstore.core.versions import WRITER_SECONDS
-from petstore.storage.backend import Store, StoreOptions, open_storage
+from petstore.storage.backend import Store, backend_for
 from petstore.storage.postgres import database as statements
 from petstore.storage.postgres.connection import _GRACE_SECONDS
 from petstore.storage.postgres.pool import Connection
@@ -67,7 +67,7 @@ class Watch:
 @pytest.fixture
 def database() -> Iterator[str]:
     with fresh_database() as url:
-        open_storage(url, ManualClock(), StoreOptions())
+        backend_for(url).open(ManualClock())
         yield url
 
 
@@ -93,7 +93,7 @@ async def store(database: str, publisher: Publisher, watch: Watch, proxy: Proxy)
 
     def open_it() -> Store:
         url = by_way_of(database, proxy.port)
-        return open_storage(url, ManualClock(), StoreOptions(), watch, publisher)
+        return backend_for(url).open(ManualClock(), watch, publisher)
 
     opened = await asyncio.to_thread(open_it)
     await opened.keys.add_account("shop", FREE)

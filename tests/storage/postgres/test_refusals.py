@@ -14,7 +14,8 @@ from petstore.core.limits.plans import FREE
 from petstore.core.limits.quota import BanState, LimiterState
 from petstore.core.limits.usage import AccountWindows, DailyUsage, UsageChanges
 from petstore.core.pets import Idempotency, NewPet, PageQuery, PetStatus
-from petstore.storage.backend import Store, StoreOptions, open_storage
+from petstore.storage.backend import Store, backend_for
+from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import database as statements
 from tests.support.clock import ManualClock
 from tests.support.postgres import run
@@ -29,7 +30,7 @@ async def open_store(database: str) -> AsyncIterator[Open]:
     opened: list[Store] = []
 
     def open_one(**options: int) -> Store:
-        opened.append(open_storage(database, ManualClock(), StoreOptions(**options)))
+        opened.append(backend_for(database, postgres=PostgresOptions(**options)).open(ManualClock()))
         return opened[-1]
 
     first = open_one()
@@ -144,7 +145,7 @@ class TestTold:
 
     async def test_a_statement_that_takes_too_long(self, database: str, open_store: Open) -> None:
         """The server ends it, so that the outcome is known and the connection is used on."""
-        store = open_store(database_timeout_ms=100, database_pool=1)
+        store = open_store(timeout_ms=100, connections=1)
         pid = await _backend(store)
         locker = await asyncpg.connect(database)
         await locker.execute("BEGIN; LOCK TABLE pets")
@@ -162,9 +163,8 @@ class TestTold:
         self, database: str, open_store: Open
     ) -> None:
         """There the server has no time limit of its own: what we give up is cancelled, and holds no lock."""
-        store = open_storage(
-            database, ManualClock(), StoreOptions(database_timeout_ms=100, database_prepared=False)
-        )
+        options = PostgresOptions(timeout_ms=100, prepared=False)
+        store = backend_for(database, postgres=options).open(ManualClock())
         locker = await asyncpg.connect(database)
         await locker.execute("BEGIN; LOCK TABLE pets")
         with pytest.raises(StoreUnavailable, match="it did not answer in time; whether this write was kept"):
@@ -221,7 +221,7 @@ class TestTold:
         if change(database) == database:
             pytest.skip("The server of PETSTORE_TEST_POSTGRES_URL has another kind of address.")
         with pytest.raises((StoreUnavailable, ConfigurationError), match=said) as failure:
-            open_storage(change(database), ManualClock(), StoreOptions())
+            backend_for(change(database)).open(ManualClock())
         assert "nowhere" not in str(failure.value)
         assert "nobody" not in str(failure.value)
 

@@ -12,7 +12,7 @@ import pytest
 from petstore.core.errors import StoreUnavailable
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet
-from petstore.storage.backend import Store, StoreOptions, open_storage
+from petstore.storage.backend import Store, backend_for
 from tests.support.clock import ManualClock
 from tests.support.crashes import Crashes
 from tests.support.postgres import PostgresServer, fresh_database
@@ -36,7 +36,7 @@ def database(server: PostgresServer) -> Iterator[str]:
 
 @pytest.fixture
 async def store(database: str) -> AsyncIterator[Store]:
-    opened = open_storage(database, ManualClock(), StoreOptions())
+    opened = backend_for(database).open(ManualClock())
     await opened.keys.add_account("shop", FREE)
     yield opened
     await opened.close()

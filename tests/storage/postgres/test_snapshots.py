@@ -12,7 +12,7 @@ import pytest
 from petstore.core.errors import StoreUnavailable
 from petstore.core.pets import NewPet
 from petstore.core.versions import NO_VERSIONS, Versions
-from petstore.storage.backend import Store, StoreOptions, open_storage
+from petstore.storage.backend import Store, backend_for
 from petstore.storage.postgres.sharing import Shared
 from petstore.storage.postgres.snapshots import SnapshotVersions
 from tests.support.clock import ManualClock
@@ -143,7 +143,7 @@ class TestRealSnapshots:
 
     @pytest.fixture
     async def store(self, url: str) -> AsyncIterator[Store]:
-        opened = open_storage(url, ManualClock(), StoreOptions())
+        opened = backend_for(url).open(ManualClock())
         yield opened
         await opened.close()
 
@@ -183,7 +183,7 @@ class TestRealSnapshots:
             f"CREATE ROLE {role} LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role};"
             " REVOKE EXECUTE ON FUNCTION pg_control_checkpoint() FROM PUBLIC",
         )
-        plain = open_storage(url.replace("petstore@", f"{role}@", 1), ManualClock(), StoreOptions())
+        plain = backend_for(url.replace("petstore@", f"{role}@", 1)).open(ManualClock())
         try:
             assert await plain.versions.current() == plain.versions.known() == NO_VERSIONS
             await plain.probe()

@@ -12,7 +12,8 @@ from petstore.core.clock import SystemClock
 from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import Created, Idempotency, NewPet, PageQuery, Pet, PetStatus, fingerprint
-from petstore.storage.backend import Store, StoreOptions, open_storage
+from petstore.storage.backend import Store, backend_for
+from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import pets
 from tests.support.clock import ManualClock
 from tests.support.postgres import by_way_of, place_of, run
@@ -26,7 +27,7 @@ KEY = Idempotency(1, "order-1")
 @pytest.fixture
 async def store(database: str) -> AsyncIterator[Store]:
     """With an account and a key."""
-    opened = open_storage(database, ManualClock(), StoreOptions())
+    opened = backend_for(database).open(ManualClock())
     await opened.keys.add_account("shop", FREE)
     await opened.keys.issue("shop", "test")
     yield opened
@@ -72,7 +73,7 @@ class TestIdempotencyRace:
         await rival.take_key(TOM, 77)
         first = asyncio.create_task(store.pets.add(REX, KEY))
         await rival.has_a_waiter()
-        other = open_storage(database, ManualClock(), StoreOptions())
+        other = backend_for(database).open(ManualClock())
         with pytest.raises(IdempotencyKeyInUse):
             await other.pets.add(REX, KEY)
         assert not first.done()
@@ -126,9 +127,9 @@ class TestRoundTrips:
     async def test_an_addition_is_one(self, database: str, store: Store) -> None:
         """Counted on the wire, once the statements are prepared."""
         async with open_proxy(place_of(database)) as proxy:
-            near = await asyncio.to_thread(
-                open_storage, by_way_of(database, proxy.port), ManualClock(), StoreOptions(database_pool=1)
-            )
+            options = PostgresOptions(connections=1)
+            backend = backend_for(by_way_of(database, proxy.port), postgres=options)
+            near = await asyncio.to_thread(backend.open, ManualClock())
             await near.pets.add(REX)
             await near.pets.add(REX, Idempotency(1, "first"))
             await near.pets.page(PageQuery(status=PetStatus.SOLD))
@@ -201,7 +202,7 @@ class TestClocks:
     @pytest.mark.parametrize(("first", "second"), [(0, 25), (-25, 0), (25, -25)])
     async def test_a_wrong_clock_adds_no_second_animal(self, database: str, first: int, second: int) -> None:
         """One replica's clock is a day off: the retry through the other is replayed, after its purge too."""
-        stores = [open_storage(database, WrongClock(hours), StoreOptions()) for hours in (first, second)]
+        stores = [backend_for(database).open(WrongClock(hours)) for hours in (first, second)]
         added = await stores[0].pets.add(REX, KEY)
         for hours, store in zip((first, second), stores, strict=True):
             await store.purge(WrongClock(hours).now_ms())
@@ -210,7 +211,7 @@ class TestClocks:
 
     async def test_what_has_outlived_its_day_by_the_servers_clock_goes(self, database: str) -> None:
         """The purge deletes it, and a key that was not purged yet is as good as new."""
-        store = open_storage(database, WrongClock(0), StoreOptions())
+        store = backend_for(database).open(WrongClock(0))
         aged = "UPDATE idempotency_keys SET created_at_ms = created_at_ms - 86400001"
         first = await store.pets.add(REX, KEY)
         run(database, aged)

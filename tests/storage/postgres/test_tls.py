@@ -15,7 +15,7 @@ import pytest
 
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.pets import NewPet
-from petstore.storage.backend import Store, StoreOptions, open_storage
+from petstore.storage.backend import Store, backend_for
 from tests.support.clock import ManualClock
 from tests.support.postgres import (
     NOBODY,
@@ -86,7 +86,7 @@ def speaking(request: pytest.FixtureRequest):
 async def open_store(url: str, sslmode: str, root: Path | None = None) -> Store:
     """In a thread, since a proxy may live on this event loop."""
     asked = f"{url}{'&' if '?' in url else '?'}sslmode={sslmode}" + (f"&sslrootcert={root}" if root else "")
-    return await asyncio.to_thread(open_storage, asked, ManualClock(), StoreOptions())
+    return await asyncio.to_thread(backend_for(asked).open, ManualClock())
 
 
 async def test_the_right_certificate_is_spoken_to(speaking, certificates: dict[str, Path]) -> None:

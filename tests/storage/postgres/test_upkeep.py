@@ -20,7 +20,8 @@ from petstore.core.errors import ConfigurationError, OperatorError, StoreUnavail
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet
 from petstore.storage import migrations
-from petstore.storage.backend import StoreOptions, open_storage, tuning
+from petstore.storage.backend import backend_for
+from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import schema
 from petstore.storage.postgres.schema import migrate
 from petstore.storage.postgres.upkeep import check
@@ -32,7 +33,7 @@ from tests.support.schemas import Know, knowing
 from tests.support.waiting import until
 
 NEWEST = migrations.load(schema.MIGRATIONS_PACKAGE)[-1].number
-TUNING = tuning(StoreOptions())
+OPTIONS = PostgresOptions()
 VERSION = "SELECT max(number) FROM schema_migrations"
 
 
@@ -64,17 +65,17 @@ class TestMigrate:
 
     def test_a_new_database_gets_every_step(self, database: str) -> None:
         """And a second run has nothing to do."""
-        ran = migrate(database, TUNING)
+        ran = migrate(database, OPTIONS)
         assert (len(ran), ran[0]) == (NEWEST, "0001_initial")
-        assert migrate(database, TUNING) == []
+        assert migrate(database, OPTIONS) == []
         assert run(database, VERSION) == [(NEWEST,)]
 
     def test_only_what_is_missing_runs(self, database: str, plan: Know) -> None:
         """An older database gets the steps that it does not have, its data stays."""
-        migrate(database, TUNING)
+        migrate(database, OPTIONS)
         run(database, "INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold')")
         plan("CREATE TABLE first (a int)", "CREATE TABLE second (b int)")
-        assert migrate(database, TUNING) == [
+        assert migrate(database, OPTIONS) == [
             f"{NEWEST + 1:04}_step_{NEWEST + 1}",
             f"{NEWEST + 2:04}_step_{NEWEST + 2}",
         ]
@@ -82,40 +83,40 @@ class TestMigrate:
 
     def test_somebody_else_s_lock_is_not_waited_out(self, database: str) -> None:
         """Every start and every command looks at the version first: that is bounded as every statement is."""
-        migrate(database, TUNING)
+        migrate(database, OPTIONS)
         with pytest.raises(StoreUnavailable, match="took too long"), locked(database, "schema_migrations"):
-            migrate(database, tuning(StoreOptions(database_timeout_ms=200)))
-        assert migrate(database, TUNING) == []
+            migrate(database, PostgresOptions(timeout_ms=200))
+        assert migrate(database, OPTIONS) == []
 
     def test_a_table_in_use_is_not_waited_for(
         self, database: str, plan: Know, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A dump reads it, for example: who waits to change it would hold up every query behind it."""
         monkeypatch.setattr(schema, "_TABLE_WAIT", "20ms")
-        migrate(database, TUNING)
+        migrate(database, OPTIONS)
         plan("ALTER TABLE pets ADD COLUMN chip text")
         with pytest.raises(StoreUnavailable, match="busy with other writes"), locked(database, "pets"):
-            migrate(database, TUNING)
-        assert len(migrate(database, TUNING)) == 1
+            migrate(database, OPTIONS)
+        assert len(migrate(database, OPTIONS)) == 1
 
     def test_a_step_takes_as_long_as_it_needs(self, database: str, plan: Know) -> None:
         """The database ends its users' statements early: that is meant for the service's."""
-        migrate(database, TUNING)
+        migrate(database, OPTIONS)
         run(database, f"ALTER DATABASE {urlsplit(database).path[1:]} SET statement_timeout = '300ms'")
         plan("CREATE TABLE made (a int); SELECT pg_sleep(0.5)")
-        assert len(migrate(database, TUNING)) == 1
+        assert len(migrate(database, OPTIONS)) == 1
 
     async def test_a_step_ends_with_whoever_ran_it(
         self, database: str, plan: Know, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Interrupted, killed or cut off: the server does not go on with it, and holds no table up."""
         monkeypatch.setattr(schema, "_LEAVE_SEEN", "20ms")
-        migrate(database, TUNING)
+        migrate(database, OPTIONS)
         plan("ALTER TABLE pets ADD COLUMN chip text; SELECT pg_sleep(60)")
         at_work = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE "
         async with open_proxy(place_of(database)) as proxy:
             through = by_way_of(database, proxy.port)
-            migrating = asyncio.create_task(asyncio.to_thread(migrate, through, TUNING))
+            migrating = asyncio.create_task(asyncio.to_thread(migrate, through, OPTIONS))
             await until(lambda: run(database, f"{at_work} 'ALTER TABLE pets%'") == [(1,)])
             proxy.cut()
             with pytest.raises(StoreUnavailable):
@@ -125,22 +126,22 @@ class TestMigrate:
 
     def test_a_step_that_fails_leaves_nothing_of_itself(self, database: str, plan: Know) -> None:
         """It fails in its second statement: the steps before it stay, and a mended one runs."""
-        migrate(database, TUNING)
+        migrate(database, OPTIONS)
         before = tables(database)
         plan("CREATE TABLE good (a int)", "CREATE TABLE half (a int); INSERT INTO nowhere VALUES (1)")
         with pytest.raises(StoreUnavailable):
-            migrate(database, TUNING)
+            migrate(database, OPTIONS)
         assert tables(database) == before | {"good"}
         plan("CREATE TABLE good (a int)", "CREATE TABLE half (a int)")
-        assert migrate(database, TUNING) == [f"{NEWEST + 2:04}_step_{NEWEST + 2}"]
+        assert migrate(database, OPTIONS) == [f"{NEWEST + 2:04}_step_{NEWEST + 2}"]
 
     def test_a_newer_schema_is_refused_and_left_alone(self, database: str) -> None:
         """Exit 78: run the newer program, or restore a backup."""
-        migrate(database, TUNING)
+        migrate(database, OPTIONS)
         run(database, f"INSERT INTO schema_migrations VALUES ({NEWEST + 1}, 'later')")
         said = f"needs a program that knows {NEWEST + 1}; this one knows {NEWEST}"
         with pytest.raises(ConfigurationError, match=said):
-            open_storage(database, ManualClock(), StoreOptions())
+            backend_for(database).open(ManualClock())
         assert run(database, VERSION) == [(NEWEST + 1,)]
 
     def test_an_encoding_that_cannot_hold_every_name_is_refused(self, database: str) -> None:
@@ -152,7 +153,7 @@ class TestMigrate:
             f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'",
         )
         with pytest.raises(ConfigurationError, match="encoded in LATIN1"):
-            migrate(database, TUNING)
+            migrate(database, OPTIONS)
         assert tables(database) == set()
 
     def test_a_user_who_may_not_create_anything(self, database: str) -> None:
@@ -163,10 +164,10 @@ class TestMigrate:
             run(database, "REVOKE CREATE ON SCHEMA public FROM PUBLIC")
             plain = database.replace("petstore@", f"{role}@", 1)
             with pytest.raises(ConfigurationError, match="GRANT CREATE ON SCHEMA public"):
-                migrate(plain, TUNING)
-            migrate(database, TUNING)
+                migrate(plain, OPTIONS)
+            migrate(database, OPTIONS)
             run(database, f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}")
-            assert migrate(plain, TUNING) == []
+            assert migrate(plain, OPTIONS) == []
         finally:
             run(database, f"DROP OWNED BY {role}")
             run(shared_url(), f"DROP ROLE {role}")
@@ -176,13 +177,13 @@ class TestMigrate:
         role = f"plain_{urlsplit(database).path[1:]}"
         run(shared_url(), f"CREATE ROLE {role} LOGIN")
         try:
-            migrate(database, TUNING)
+            migrate(database, OPTIONS)
             run(database, "DROP TABLE schema_steps")
             run(database, f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}")
             plan("ALTER TABLE pets ADD COLUMN chip text")
-            assert len(migrate(database, TUNING)) == 1
+            assert len(migrate(database, OPTIONS)) == 1
             plain = database.replace("petstore@", f"{role}@", 1)
-            assert schema.read_database(plain, TUNING).version == NEWEST + 1
+            assert schema.read_database(plain, OPTIONS).version == NEWEST + 1
         finally:
             run(database, f"DROP OWNED BY {role}")
             run(shared_url(), f"DROP ROLE {role}")
@@ -206,7 +207,7 @@ class TestAtOnce:
         def begin() -> None:
             barrier.wait()
             try:
-                ran.append(migrate(database, TUNING))
+                ran.append(migrate(database, OPTIONS))
             except Exception as error:
                 failed.append(error)
 
@@ -221,9 +222,9 @@ class TestAtOnce:
     def test_processes(self, database: str) -> None:
         """Real ones, which wait for the word."""
         code = (
-            "import sys; from petstore.storage.backend import StoreOptions, tuning;"
+            "import sys; from petstore.storage.options import PostgresOptions;"
             " from petstore.storage.postgres.schema import migrate;"
-            " sys.stdin.read(1); print(len(migrate(sys.argv[1], tuning(StoreOptions()))))"
+            " sys.stdin.read(1); print(len(migrate(sys.argv[1], PostgresOptions())))"
         )
         processes = [
             subprocess.Popen(
@@ -267,7 +268,7 @@ class TestAtOnce:
         holding.wait(20)
         try:
             with pytest.raises(StoreUnavailable, match="busy with other writes"):
-                migrate(database, TUNING)
+                migrate(database, OPTIONS)
         finally:
             done.set()
             holder.join()
@@ -279,34 +280,34 @@ class TestCheck:
 
     async def test_a_sound_database(self, database: str) -> None:
         """Counts, and no problems."""
-        store = open_storage(database, ManualClock(), StoreOptions())
+        store = backend_for(database).open(ManualClock())
         await store.keys.add_account("shop", FREE)
         await store.keys.issue("shop", "test")
         for _ in range(3):
             await store.pets.add(NewPet("x", 1))
         await store.close()
-        report = check(database, TUNING)
+        report = check(database, OPTIONS)
         assert (report.schema_version, report.pets, report.accounts, report.keys) == (NEWEST, 3, 1, 1)
         assert report.problems == []
 
     def test_a_database_without_a_schema(self, database: str) -> None:
         """Nothing is created by looking."""
-        assert check(database, TUNING).problems == ["the schema was never created"]
+        assert check(database, OPTIONS).problems == ["the schema was never created"]
         assert tables(database) == set()
 
     def test_a_newer_schema(self, database: str) -> None:
         """Its tables may be others: they are not counted, and that is no problem of the database."""
-        migrate(database, TUNING)
+        migrate(database, OPTIONS)
         run(database, f"INSERT INTO schema_migrations VALUES ({NEWEST + 1}, 'later')")
-        report = check(database, TUNING)
+        report = check(database, OPTIONS)
         assert (report.pets, report.problems) == (None, [])
         assert "needs a newer program" in report.remark
 
     def test_a_server_that_may_lose_what_it_acknowledged(self, database: str) -> None:
         """A commit that does not wait for the disk breaks the promise of a 201."""
-        migrate(database, TUNING)
+        migrate(database, OPTIONS)
         run(database, f"ALTER DATABASE {urlsplit(database).path[1:]} SET synchronous_commit = off")
-        assert check(database, TUNING).problems == [
+        assert check(database, OPTIONS).problems == [
             "synchronous_commit is off: a crash may lose what was acknowledged"
         ]
 
@@ -348,16 +349,16 @@ class TestOpening:
     def test_an_address_that_cannot_be_understood(self, url: str) -> None:
         """Exit 78, with an example of one that can."""
         with pytest.raises(ConfigurationError, match="DATABASE_URL is not understood; write postgresql://"):
-            open_storage(url, ManualClock(), StoreOptions())
+            backend_for(url).open(ManualClock())
 
     def test_without_the_driver_the_remedy_is_told(self, tmp_path: Path) -> None:
         """One line: which extra to install."""
         (tmp_path / "asyncpg.py").write_text("raise ImportError('no driver')")
         code = (
             f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-            "from petstore.storage.backend import StoreOptions, open_storage\n"
+            "from petstore.storage.backend import backend_for\n"
             "from petstore.core.clock import SystemClock\n"
-            "open_storage('postgresql://db/x', SystemClock(), StoreOptions())"
+            "backend_for('postgresql://db/x').open(SystemClock())"
         )
         ended = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False

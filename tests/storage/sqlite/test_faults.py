@@ -17,12 +17,14 @@ from petstore.core.errors import ConfigurationError, StoreDamaged, StoreUnavaila
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import INT64_MAX, Idempotency, NewPet, PageQuery
 from petstore.ops import flusher
-from petstore.storage.backend import Store, StoreOptions, open_storage
+from petstore.storage.backend import Store, backend_for
+from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite import reserve
 from petstore.storage.sqlite.connection import open_reader, open_writer, translate
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.pets import SqlitePets
 from petstore.storage.sqlite.schema import migrate
+from petstore.storage.sqlite.store import SqliteStore
 from petstore.storage.sqlite.writer import Writer
 from tests.support.clock import ManualClock
 from tests.support.disk import Disk, mounted_disk
@@ -45,7 +47,7 @@ def disk() -> Iterator[Disk]:
 @pytest.fixture
 async def store(disk: Disk, tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
     """On the watched disk, with an account and one animal."""
-    opened = open_storage(f"sqlite:///{tmp_path}/faults.db", clock, StoreOptions(busy_timeout_ms=10))
+    opened = SqliteStore(f"{tmp_path}/faults.db", clock, SqliteOptions(busy_timeout_ms=10))
     await opened.keys.add_account("shop", FREE)
     await opened.pets.add(REX)
     yield opened
@@ -96,7 +98,7 @@ class TestCommit:
         disk.heal()
         for suffix in ("", "-wal"):
             shutil.copy(tmp_path / f"faults.db{suffix}", tmp_path / f"died.db{suffix}")
-        started_again = open_storage(f"sqlite:///{tmp_path}/died.db", ManualClock(), StoreOptions())
+        started_again = backend_for(f"sqlite:///{tmp_path}/died.db").open(ManualClock())
         assert await names(started_again) == ["Rex"]
         await started_again.close()
         assert (await store.pets.add(NewPet("Tom", 2))).pet.id == 2
@@ -184,7 +186,7 @@ class TestReserve:
             return give_up(path)
 
         monkeypatch.setattr(reserve, "give_up", give_up_unshared)
-        opened = open_storage(f"sqlite:///{path}", clock, StoreOptions())
+        opened = backend_for(f"sqlite:///{path}").open(clock)
         await opened.keys.add_account("shop", FREE)
         await opened.keys.issue("shop", "test")
         reserve.keep(path)
@@ -295,7 +297,7 @@ class TestFile:
     """What stands in the database's place is not a sound database."""
 
     def open(self, path: Path) -> Store:
-        return open_storage(f"sqlite:///{path}", ManualClock(), StoreOptions(busy_timeout_ms=10))
+        return SqliteStore(str(path), ManualClock(), SqliteOptions(busy_timeout_ms=10))
 
     def test_not_a_database(self, tmp_path: Path) -> None:
         """Some other file: it is not touched."""
@@ -340,7 +342,7 @@ class TestFile:
     def test_a_url_of_no_known_kind_is_a_mistake_of_the_settings(self, url: str) -> None:
         """Said with what to write, and without repeating what may hold a password."""
         with pytest.raises(ConfigurationError, match="write sqlite:///petstore"):
-            open_storage(url, ManualClock(), StoreOptions())
+            backend_for(url).open(ManualClock())
 
 
 class TestTranslation:

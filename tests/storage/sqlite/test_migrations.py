@@ -13,7 +13,7 @@ import pytest
 
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.storage import migrations
-from petstore.storage.backend import StoreOptions, open_storage
+from petstore.storage.backend import backend_for
 from petstore.storage.migrations import Migration, Schema, pending
 from petstore.storage.sqlite.schema import MIGRATIONS_PACKAGE, migrate, read
 from tests.support.clock import ManualClock
@@ -91,7 +91,7 @@ class TestRefusals:
         connection.execute(f"PRAGMA user_version = {version}")
         said = f"version {version} and needs a program that knows {version}; this one knows {NEWEST}"
         with pytest.raises(ConfigurationError, match=said):
-            open_storage(f"sqlite:///{path}", ManualClock(), StoreOptions())
+            backend_for(f"sqlite:///{path}").open(ManualClock())
         assert read(connection).version == version
         connection.close()
 

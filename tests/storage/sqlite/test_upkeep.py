@@ -15,10 +15,11 @@ import pytest
 from petstore.core.errors import ConfigurationError, OperatorError
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet, Pet
+from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite import staging, upkeep
-from petstore.storage.sqlite.backend import SqliteStore
 from petstore.storage.sqlite.lock import lock_for_serving
 from petstore.storage.sqlite.schema import migrate
+from petstore.storage.sqlite.store import SqliteStore
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
 from tests.support.waiting import until
@@ -31,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def store(path: Path, clock: ManualClock) -> AsyncIterator[SqliteStore]:
-    opened = SqliteStore(str(path), clock, 1_000, 10_000)
+    opened = SqliteStore(str(path), clock, SqliteOptions())
     await opened.keys.add_account("shop", FREE)
     await opened.keys.issue("shop", "test")
     await opened.pets.add(NewPet("Rex", 1))
@@ -241,7 +242,7 @@ class TestRestore:
 
     async def test_the_drill(self, path: Path, clock: ManualClock) -> None:
         """I19: back up, lose, restore, verify: exactly the animals of the backup; ids go on after them."""
-        store = SqliteStore(str(path), clock, 100, 1_000)
+        store = SqliteStore(str(path), clock, SqliteOptions())
         for name in ("a", "b", "c"):
             await store.pets.add(NewPet(name, 1))
         backup = path.with_name("backup.db")
@@ -253,7 +254,7 @@ class TestRestore:
         assert pets_in(path) == {1: "a", 2: "b", 3: "c"}
         assert restored_as.kept == f"{path}.before-restore-20270115T080030Z"
         assert len(pets_in(Path(restored_as.kept))) == 4
-        restored = SqliteStore(str(path), clock, 100, 1_000)
+        restored = SqliteStore(str(path), clock, SqliteOptions())
         assert (await restored.pets.add(NewPet("next", 1))).pet.id == 4
         await restored.close()
 
@@ -297,7 +298,7 @@ class TestRestore:
 
     async def test_an_old_log_does_not_come_back(self, path: Path, clock: ManualClock) -> None:
         """A server was killed and left its log beside the file: the restored one must not take it up."""
-        store = SqliteStore(str(path), clock, 100, 1_000)
+        store = SqliteStore(str(path), clock, SqliteOptions())
         await store.pets.add(NewPet("a", 1))
         backup = path.with_name("backup.db")
         upkeep.backup(str(path), str(backup), 1_000)
@@ -326,7 +327,7 @@ class TestLock:
     def test_it_does_not_hold_up_commands(self, path: Path, clock: ManualClock) -> None:
         """The lock is for servers; another process's store opens all the same."""
         lock = lock_for_serving(str(path))
-        store = SqliteStore(str(path), clock, 10, 1_000)
+        store = SqliteStore(str(path), clock, SqliteOptions())
         asyncio.run(store.close())
         lock.close()
 

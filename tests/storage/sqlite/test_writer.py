@@ -14,10 +14,10 @@ import pytest
 from petstore.core.errors import Conflict, StoreUnavailable
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet, PageQuery, PetStatus
-from petstore.storage.backend import StoreOptions, open_storage
-from petstore.storage.sqlite.backend import SqliteStore
+from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite.connection import open_writer
 from petstore.storage.sqlite.schema import migrate
+from petstore.storage.sqlite.store import SqliteStore
 from petstore.storage.sqlite.writer import Writer
 from tests.support.clock import ManualClock
 from tests.support.waiting import until
@@ -237,7 +237,7 @@ class TestLocks:
     async def test_reads_go_on_under_a_write_lock(self, tmp_path: Path, clock: ManualClock) -> None:
         """Pages, keys and versions do not need the lock."""
         path = tmp_path / "reads.db"
-        store = open_storage(f"sqlite:///{path}", clock, StoreOptions(busy_timeout_ms=1))
+        store = SqliteStore(str(path), clock, SqliteOptions(busy_timeout_ms=1))
         await store.pets.add(NewPet("Rex", 1))
         outside = apsw.Connection(str(path))
         outside.execute("BEGIN IMMEDIATE")
@@ -276,7 +276,7 @@ class TestEnd:
         """No log beside it: whoever copies the file copies everything."""
 
         async def use() -> None:
-            store = SqliteStore(str(tmp_path / "one.db"), ManualClock(), 10, 1_000)
+            store = SqliteStore(str(tmp_path / "one.db"), ManualClock(), SqliteOptions(10, 1_000))
             await store.keys.add_account("shop", FREE)
             await store.pets.add(NewPet("Rex", 1, PetStatus.SOLD))
             await store.close()

@@ -12,7 +12,8 @@ from urllib.parse import parse_qsl
 import asyncpg
 
 from petstore.core.errors import ConfigurationError, StoreUnavailable
-from petstore.storage.postgres.connection import PostgresOptions, connect_first
+from petstore.storage.options import PostgresOptions
+from petstore.storage.postgres.connection import connect_first
 from petstore.storage.postgres.faults import is_the_drivers, translate_at_start
 from petstore.storage.postgres.pool import Connection
 
@@ -21,7 +22,7 @@ _T = TypeVar("_T")
 
 
 def on_connection(
-    url: str, tuning: PostgresOptions, work: Callable[[Connection], Awaitable[_T]], *, bounded: bool = True
+    url: str, options: PostgresOptions, work: Callable[[Connection], Awaitable[_T]], *, bounded: bool = True
 ) -> _T:
     """What `work` returns. It runs in a thread with its own event loop, since the caller may be in one.
 
@@ -32,7 +33,7 @@ def on_connection(
     failure: list[BaseException] = []
 
     async def connected() -> _T:
-        connection = await connect_first(url, tuning, bounded=bounded)
+        connection = await connect_first(url, options, bounded=bounded)
         try:
             return await work(connection)
         finally:

@@ -6,9 +6,9 @@ import asyncio
 import re
 
 import asyncpg
-import msgspec
 
 from petstore.core.errors import ConfigurationError
+from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.pool import Connection
 
 # The server itself ends a statement in time: then the connection can be used on, and the outcome is known.
@@ -22,32 +22,23 @@ _SESSION = "SELECT pg_backend_pid()"
 _LOST_STATEMENT = (asyncpg.DuplicatePreparedStatementError, asyncpg.InvalidSQLStatementNameError)
 
 
-class PostgresOptions(msgspec.Struct, frozen=True):
-    """The bounds of the settings: time for a statement, connections, who may wait, prepared statements."""
-
-    timeout_ms: int
-    connections: int
-    waiting: int
-    prepared: bool
-
-
-async def connect(url: str, tuning: PostgresOptions, *, bounded: bool = True) -> Connection:
+async def connect(url: str, options: PostgresOptions, *, bounded: bool = True) -> Connection:
     """A new connection; the server ends its statements in time when they are `bounded`.
 
     Raises ConfigurationError for an address that can't be understood, and the driver's errors.
     """
-    seconds = tuning.timeout_ms / 1_000
+    seconds = options.timeout_ms / 1_000
     settings = {"application_name": "petstore"}
-    if tuning.prepared and bounded:  # PgBouncer knows only a few settings, and refuses the others
+    if options.prepared and bounded:  # PgBouncer knows only a few settings, and refuses the others
         settings["statement_timeout"] = settings["idle_in_transaction_session_timeout"] = str(
-            tuning.timeout_ms
+            options.timeout_ms
         )
     try:
         return await asyncpg.connect(
             url,
             timeout=seconds,
-            command_timeout=(seconds + _GRACE_SECONDS if tuning.prepared else seconds) if bounded else None,
-            statement_cache_size=100 if tuning.prepared else 0,
+            command_timeout=(seconds + _GRACE_SECONDS if options.prepared else seconds) if bounded else None,
+            statement_cache_size=100 if options.prepared else 0,
             max_cached_statement_lifetime=0,
             server_settings=settings,
         )
@@ -58,15 +49,15 @@ async def connect(url: str, tuning: PostgresOptions, *, bounded: bool = True) ->
         raise ConfigurationError(f"PETSTORE_DATABASE_URL{reason}") from error
 
 
-async def connect_first(url: str, tuning: PostgresOptions, *, bounded: bool = True) -> Connection:
+async def connect_first(url: str, options: PostgresOptions, *, bounded: bool = True) -> Connection:
     """The first connection of a service or a command, which refuses what can't work later.
 
     PgBouncer in transaction mode gives one session to several connections. Whoever has no session of its own
     must neither prepare statements nor hold a lock. Raises ConfigurationError and the driver's errors.
     """
-    connection = await connect(url, tuning, bounded=bounded)
+    connection = await connect(url, options, bounded=bounded)
     try:
-        if tuning.prepared and await _shares_session(connection, url, tuning):
+        if options.prepared and await _shares_session(connection, url, options):
             raise ConfigurationError(
                 "PETSTORE_DATABASE_URL leads to PgBouncer in transaction mode, where prepared statements get"
                 f" lost. {_UNPREPARED}"
@@ -77,7 +68,7 @@ async def connect_first(url: str, tuning: PostgresOptions, *, bounded: bool = Tr
     return connection
 
 
-async def _shares_session(connection: Connection, url: str, tuning: PostgresOptions) -> bool:
+async def _shares_session(connection: Connection, url: str, options: PostgresOptions) -> bool:
     """Whether its next query may go to another session, or another connection has the same one.
 
     Without a pooler none is opened.
@@ -88,9 +79,9 @@ async def _shares_session(connection: Connection, url: str, tuning: PostgresOpti
             return False
         if await connection.fetchval(_SESSION) != session:  # it gives each session in turn
             return True
-        other = await connect(url, tuning, bounded=False)
+        other = await connect(url, options, bounded=False)
         try:
-            async with asyncio.timeout(tuning.timeout_ms / 1_000):
+            async with asyncio.timeout(options.timeout_ms / 1_000):
                 return bool(await other.fetchval(_SESSION) == session)
         except TimeoutError:  # it waits for a session of its own: none is shared
             return False

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
 from petstore.core.errors import OperatorError
-from petstore.storage.postgres.connection import PostgresOptions, connect
+from petstore.storage.options import PostgresOptions
+from petstore.storage.postgres.connection import connect
 from petstore.storage.postgres.faults import is_the_drivers, translate
 from petstore.storage.postgres.pool import Connection
 from petstore.storage.postgres.schema import prepare
@@ -54,14 +55,14 @@ class Target:
 
 
 @contextlib.asynccontextmanager
-async def opened(url: str, tuning: PostgresOptions) -> AsyncIterator[Target]:
+async def opened(url: str, options: PostgresOptions) -> AsyncIterator[Target]:
     """The target, with a schema; what is written is kept when the block ends without an error.
 
     Raises StoreUnavailable and ConfigurationError.
     """
-    prepare(url, tuning)
+    prepare(url, options)
     try:
-        connection = await connect(url, tuning, bounded=False)
+        connection = await connect(url, options, bounded=False)
         try:
             async with connection.transaction():
                 yield Target(connection)

@@ -20,7 +20,8 @@ from petstore.core.errors import StoreUnavailable
 from petstore.core.versions import WRITER_SECONDS, Publisher
 from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
 from petstore.storage.observer import StoreLoad, StoreObserver
-from petstore.storage.postgres.connection import PostgresOptions, connect
+from petstore.storage.options import PostgresOptions
+from petstore.storage.postgres.connection import connect
 from petstore.storage.postgres.faults import (
     Repeatable,
     is_answer,
@@ -49,15 +50,17 @@ class Database:
         self,
         url: str,
         clock: Clock,
-        tuning: PostgresOptions,
+        options: PostgresOptions,
         publisher: Publisher,
         observer: StoreObserver | None,
     ) -> None:
         self._clock = clock
         self._publisher = publisher
         self._observer = observer
-        seconds = tuning.timeout_ms / 1_000
-        self._pool = Pool(lambda: connect(url, tuning), clock, tuning.connections, seconds, tuning.waiting)
+        seconds = options.timeout_ms / 1_000
+        self._pool = Pool(
+            lambda: connect(url, options), clock, options.connections, seconds, options.max_waiters
+        )
         self._writing: set[asyncio.Task[Any]] = set()
         self._settling: set[asyncio.Task[Any]] = set()
         self._leaving: set[asyncio.Task[Any]] = set()

@@ -10,8 +10,8 @@ import asyncpg
 from petstore.core.errors import ConfigurationError
 from petstore.storage import migrations
 from petstore.storage.migrations import Migration, Schema
+from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.apart import on_connection
-from petstore.storage.postgres.connection import PostgresOptions
 from petstore.storage.postgres.pool import Connection
 
 MIGRATIONS_PACKAGE = "petstore.storage.postgres.migrations"
@@ -53,23 +53,23 @@ async def read(connection: Connection) -> Schema:
     return Schema(max(oldest, last), oldest)
 
 
-def read_database(url: str, tuning: PostgresOptions) -> Schema:
+def read_database(url: str, options: PostgresOptions) -> Schema:
     """The same of the database behind a URL; nothing is changed."""
-    return on_connection(url, tuning, read)
+    return on_connection(url, options, read)
 
 
-def prepare(url: str, tuning: PostgresOptions) -> None:
+def prepare(url: str, options: PostgresOptions) -> None:
     """Create the schema where there is none. Raises ConfigurationError for one that has to be migrated first,
     for one that has left this program behind, and for a server that can't be used.
     """
-    schema = on_connection(url, tuning, _look)
+    schema = on_connection(url, options, _look)
     if schema.version:
         migrations.check_current(migrations.load(MIGRATIONS_PACKAGE), schema)
     else:
-        migrate(url, tuning)
+        migrate(url, options)
 
 
-def migrate(url: str, tuning: PostgresOptions, applied: Callable[[str], None] | None = None) -> list[str]:
+def migrate(url: str, options: PostgresOptions, applied: Callable[[str], None] | None = None) -> list[str]:
     """Bring the schema up to date, one transaction for each step; the names of the steps that ran.
 
     An empty database gets all of them in one, so that nobody meets it half made. `applied` is called after
@@ -77,7 +77,7 @@ def migrate(url: str, tuning: PostgresOptions, applied: Callable[[str], None] | 
     this program behind.
     """
     known = migrations.load(MIGRATIONS_PACKAGE)
-    if not migrations.pending(known, on_connection(url, tuning, _look)):
+    if not migrations.pending(known, on_connection(url, options, _look)):
         return []
     ran: list[str] = []
 
@@ -89,7 +89,7 @@ def migrate(url: str, tuning: PostgresOptions, applied: Callable[[str], None] | 
                     applied(step)
 
     # A step may take longer than any statement of the service; only its waiting for others is bounded.
-    on_connection(url, tuning, run, bounded=False)
+    on_connection(url, options, run, bounded=False)
     return ran
 
 

@@ -11,9 +11,10 @@ import msgspec
 
 from petstore.core.errors import OperatorError
 from petstore.storage import reports
+from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import schema as schemas
 from petstore.storage.postgres.apart import check_files, close, on_connection
-from petstore.storage.postgres.connection import PostgresOptions, connect_first
+from petstore.storage.postgres.connection import connect_first
 from petstore.storage.postgres.faults import is_the_drivers, translate_at_start
 from petstore.storage.postgres.pool import Connection
 from petstore.storage.reports import CheckReport
@@ -31,13 +32,13 @@ _HOLDER_SETTINGS = {
 _SET_IF_KNOWN = "SELECT set_config(name, $2, false) FROM pg_settings WHERE name = $1"
 
 
-def check(url: str, tuning: PostgresOptions) -> CheckReport:
+def check(url: str, options: PostgresOptions) -> CheckReport:
     """Count what is there, and say what is wrong with it or with how the server keeps it."""
-    return on_connection(url, tuning, _check, bounded=False)
+    return on_connection(url, options, _check, bounded=False)
 
 
 @contextmanager
-def held_for_serving(url: str, tuning: PostgresOptions) -> Iterator[None]:
+def held_for_serving(url: str, options: PostgresOptions) -> Iterator[None]:
     """Hold the database for one service whose counters are its own, on an idle connection.
 
     Raises OperatorError when another one holds it. PostgreSQL forgets the holder when it restarts.
@@ -45,7 +46,7 @@ def held_for_serving(url: str, tuning: PostgresOptions) -> Iterator[None]:
     check_files(url)
     with asyncio.Runner() as runner:
         try:
-            connection = runner.run(_hold(url, tuning))
+            connection = runner.run(_hold(url, options))
         except Exception as error:
             if is_the_drivers(error):
                 raise translate_at_start(error) from error
@@ -56,12 +57,12 @@ def held_for_serving(url: str, tuning: PostgresOptions) -> Iterator[None]:
             runner.run(close(connection))
 
 
-async def _hold(url: str, tuning: PostgresOptions) -> Connection:
-    connection = await connect_first(url, tuning)
+async def _hold(url: str, options: PostgresOptions) -> Connection:
+    connection = await connect_first(url, options)
     try:
         for name, text in _HOLDER_SETTINGS.items():
             await connection.execute(_SET_IF_KNOWN, name, text)
-        await connection.execute(f"SET lock_timeout = {min(_SERVING_WAIT_MS, tuning.timeout_ms // 2)}")
+        await connection.execute(f"SET lock_timeout = {min(_SERVING_WAIT_MS, options.timeout_ms // 2)}")
         await connection.execute(f"SELECT pg_advisory_lock({_SERVING_LOCK})")
     except asyncpg.LockNotAvailableError:
         await close(connection)

@@ -1,0 +1,24 @@
+"""What a backend is told besides its address, as the settings say; made in wiring/administration.py."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class SqliteOptions(msgspec.Struct, frozen=True):
+    """For a file: writes that may wait in the process, and how long to wait for another process's write."""
+
+    write_queue: int = 1_024
+    busy_timeout_ms: int = 5_000
+
+
+class PostgresOptions(msgspec.Struct, frozen=True):
+    """For a server. `timeout_ms` bounds a statement and the wait for one of the `connections`.
+
+    `max_waiters` requests may wait for a connection. Without `prepared` statements it works behind PgBouncer.
+    """
+
+    timeout_ms: int = 5_000
+    connections: int = 10
+    max_waiters: int = 1_024
+    prepared: bool = True

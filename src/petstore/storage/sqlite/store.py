@@ -1,0 +1,100 @@
+"""The SQLite store: its two connections joined with the repositories that use them."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+import apsw
+
+from petstore.core.clock import Clock
+from petstore.core.keys import KeyRepository
+from petstore.core.limits.quota import CounterStore, MergingCounterStore
+from petstore.core.limits.usage import UsageRepository
+from petstore.core.pets import IDEMPOTENCY_KEPT_MS, PetRepository
+from petstore.core.versions import VersionSource
+from petstore.storage.observer import StoreLoad, StoreObserver
+from petstore.storage.options import SqliteOptions
+from petstore.storage.sqlite import reserve
+from petstore.storage.sqlite.accounts import SqliteKeys
+from petstore.storage.sqlite.connection import open_reader, open_writer, translated
+from petstore.storage.sqlite.counters import SqliteCounters, SqliteUsage
+from petstore.storage.sqlite.loop_reader import LoopReader
+from petstore.storage.sqlite.pets import SqlitePets
+from petstore.storage.sqlite.schema import prepare
+from petstore.storage.sqlite.writer import Writer
+
+_PURGE_AT_A_TIME = 1_000
+
+
+class SqliteStore:
+    """Implements storage.Store for the file at `path`, which it creates when there is none."""
+
+    def __init__(
+        self,
+        path: str,
+        clock: Clock,
+        options: SqliteOptions,
+        observer: StoreObserver | None = None,
+    ) -> None:
+        busy_timeout_ms = options.busy_timeout_ms
+        prepare(path, busy_timeout_ms)
+        self._reader = open_reader(path, busy_timeout_ms)
+        self._writer = Writer(
+            open_writer(path, busy_timeout_ms),
+            clock,
+            options.write_queue,
+            observer,
+            partial(reserve.give_up, path),
+        )
+        turn = LoopReader(self._reader)
+        self.pets: PetRepository = SqlitePets(self._reader, turn, self._writer, clock)
+        self.keys: KeyRepository = SqliteKeys(self._reader, self._writer, clock)
+        self.usage: UsageRepository = SqliteUsage(self._reader)
+        self.counters: CounterStore = SqliteCounters(self._reader, self._writer)
+        self.merging_counters: MergingCounterStore | None = None
+        self.versions: VersionSource = turn
+
+    def load(self) -> StoreLoad:
+        return StoreLoad(writes_waiting=self._writer.waiting)
+
+    async def probe(self) -> None:
+        with translated():
+            self._reader.execute("SELECT 1 FROM versions").fetchone()
+
+    async def try_write(self) -> None:
+        def rewrite(connection: apsw.Connection) -> None:
+            same: int = connection.execute("PRAGMA user_version").get
+            connection.execute(f"PRAGMA user_version = {same}")  # a page of the log, with what was there
+
+        await self._writer.submit(rewrite)
+
+    async def note_counters(self, *, shared: bool) -> None:
+        """The counters of a file are those of its one process."""
+
+    async def has_shared_counters(self) -> bool:
+        return False
+
+    async def is_empty(self) -> bool:
+        with translated():
+            return self._reader.execute("SELECT 1 FROM accounts LIMIT 1").fetchone() is None
+
+    async def purge(self, now_ms: int) -> None:
+        def delete(connection: apsw.Connection) -> int:
+            connection.execute(
+                "DELETE FROM idempotency_keys WHERE (account_id, key) IN"
+                " (SELECT account_id, key FROM idempotency_keys WHERE created_at_ms <= ? LIMIT ?)",
+                (now_ms - IDEMPOTENCY_KEPT_MS, _PURGE_AT_A_TIME),
+            )
+            return connection.changes()
+
+        # A thousand in a transaction, so that requests' writes find their way in between.
+        while await self._writer.submit(delete) == _PURGE_AT_A_TIME:
+            pass
+
+    async def close(self) -> None:
+        await self._writer.drain()
+        await asyncio.sleep(0)  # answers of the last group are callbacks that are due now
+        self._reader.close()
+        # Last the connection that may write: it moves the log into the file, which then is all there is.
+        self._writer.close()
