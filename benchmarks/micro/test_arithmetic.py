@@ -6,7 +6,7 @@ import json
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from petstore.api.pipeline.body import read_new_pet
+from petstore.api.pets import NEW_PET
 from petstore.api.pipeline.response import complete, make_response, pets_body
 from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision
@@ -42,5 +42,5 @@ def test_encode_20_animals(benchmark: BenchmarkFixture) -> None:
 
 def test_decode_a_body(benchmark: BenchmarkFixture) -> None:
     """An animal without faults is read from the body of a request."""
-    new = benchmark(read_new_pet, b'{"name":"Rex","categoryId":1,"status":"pending"}')
+    new = benchmark(NEW_PET.read, b'{"name":"Rex","categoryId":1,"status":"pending"}')
     assert new == NewPet("Rex", 1, PetStatus.PENDING)

@@ -6,15 +6,18 @@ from collections.abc import Awaitable
 
 from petstore.api.deprecation import Deprecation
 from petstore.api.pipeline import cursor
-from petstore.api.pipeline.body import check_body_headers, read_body, read_new_pet
+from petstore.api.pipeline.body import check_body_headers, read_body
 from petstore.api.pipeline.cache import PageCache
 from petstore.api.pipeline.query import read_idempotency_key, read_page_query, read_pet_id
 from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Header, Response, make_response, pet_body, pets_body
+from petstore.api.pipeline.schema import Schema
 from petstore.core.clock import Clock
 from petstore.core.errors import NotFound
-from petstore.core.pets import Idempotency, PageQuery, PetRepository
+from petstore.core.pets import Idempotency, NewPet, PageQuery, PetRepository, name_fault
 from petstore.core.versions import Version
+
+NEW_PET = Schema(NewPet, "a new animal", name=name_fault)
 
 
 class PetOperations:
@@ -55,7 +58,7 @@ class PetOperations:
         check_body_headers(request)
         key = read_idempotency_key(request)
         body = await read_body(request.receive, self._body_timeout_seconds)
-        new = read_new_pet(body)
+        new = NEW_PET.read(body)
         assert request.caller is not None
         idempotency = None if key is None else Idempotency(request.caller.account_id, key)
         created = await self._pets.add(new, idempotency)

@@ -1,6 +1,6 @@
 """Animals: their shape, their states and transitions, and what a store of animals can do.
 
-No HTTP and no SQL here: api/pipeline/body.py reads bodies.
+No HTTP and no SQL here. api/pipeline/schema.py reads bodies by the fields of NewPet.
 """
 
 from __future__ import annotations

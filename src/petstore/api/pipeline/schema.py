@@ -1,0 +1,201 @@
+"""Reads JSON objects strictly into structs: one reader for every resource.
+
+Nothing that a client sends is dropped in silence: the message names every member at fault.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from petstore.core.errors import InvalidBody, InvalidJson
+
+_T = TypeVar("_T")
+_INT64_DIGITS = 20  # of the longest int64, with its sign
+_FAULTS_MAX = 10
+_MISSING = object()
+
+# A phrase that says what is wrong with a value; None when nothing is.
+Fault = Callable[[Any], str | None]
+Rule = Callable[[str], str | None]
+
+
+class Schema(Generic[_T]):
+    """The members of a JSON object, taken from the fields of a struct that forbids unknown fields.
+
+    A field is a text, a bounded integer or a StrEnum; one with a default is optional. `noun` names the struct
+    in messages, `rules` check texts by field name, `assigned` are members that only the service sets.
+    """
+
+    def __init__(
+        self, struct: type[_T], noun: str, *, assigned: Collection[str] = ("id",), **rules: Rule
+    ) -> None:
+        information = inspect.type_info(struct)
+        assert isinstance(information, inspect.StructType)
+        assert information.forbid_unknown_fields
+        self._struct = struct
+        self._noun = noun
+        self._assigned = assigned
+        self._rules = tuple(rules.items())
+        self._faults = {field.encode_name: _fault_of(field, rules) for field in information.fields}
+        self._required = {field.encode_name for field in information.fields if field.required}
+        self._quoted = tuple(f'"{name}"'.encode() for name in self._faults)
+        self._decode = msgspec.json.Decoder(struct).decode
+
+    def read(self, body: bytes) -> _T:
+        """The struct in a body. Raises InvalidJson, and InvalidBody that names every member at fault."""
+        try:
+            value = self._decode(body)
+            if self._is_faultless(body, value):
+                return value
+        except msgspec.ValidationError:
+            pass
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            # An escaped lone surrogate is well-formed JSON: the slow path names the member that holds it.
+            if b"\\u" not in body:
+                raise _not_json(body, error) from None
+        return self._read_naming_faults(body)
+
+    def _is_faultless(self, body: bytes, value: _T) -> bool:
+        """Whether a decoded body keeps every rule and can't repeat a member: the usual case.
+
+        It can't when it has no escapes, and each member's name at most once. Loops, because all() costs more.
+        """
+        if b"\\" in body:
+            return False
+        for quoted in self._quoted:
+            if body.count(quoted) > 1:
+                return False
+        for name, rule in self._rules:  # noqa: SIM110
+            if rule(getattr(value, name)) is not None:
+                return False
+        return True
+
+    def _read_naming_faults(self, body: bytes) -> _T:
+        """The slow path: first that the whole is well-formed, then every fault of every member."""
+        try:
+            document = json.loads(
+                body.decode(),
+                object_pairs_hook=_Members,
+                parse_int=_integer,
+                parse_float=lambda _: _NotAnInteger(),
+                parse_constant=_no_constant,
+            )
+        except (ValueError, RecursionError) as error:
+            raise _not_json(body, error) from None
+        if not isinstance(document, _Members):
+            raise InvalidBody(f"Expected an object, got {_kind(document)}.")
+        values = dict(document)
+        faults = self._misplaced(document)
+        for name, fault_of in self._faults.items():
+            value = values.get(name, _MISSING)
+            if value is not _MISSING:
+                fault = fault_of(value)
+            else:
+                fault = "required" if name in self._required else None
+            if fault is not None:
+                faults.append(f"{name}: {fault}")
+        if faults:
+            raise InvalidBody("; ".join(faults) + ".")
+        return msgspec.convert(values, self._struct)
+
+    def _misplaced(self, members: _Members) -> list[str]:
+        """The faults of repeated and unknown members, whose names are quoted in ASCII."""
+        faults = []
+        seen = set()
+        for name, _ in members:
+            if name in seen:
+                fault = f"{name if name in self._faults else ascii(name)[:40]}: sent more than once"
+            elif name in self._assigned:
+                fault = f"{name}: assigned by the service, do not send it"
+            elif name not in self._faults:
+                fault = f"{ascii(name)[:40]}: not a member of {self._noun}"
+            else:
+                fault = ""
+            seen.add(name)
+            if fault and fault not in faults:
+                faults.append(fault)
+        return faults[:_FAULTS_MAX]
+
+
+def _fault_of(field: inspect.Field, rules: dict[str, Rule]) -> Fault:
+    """What checks the values of a field."""
+    match field.type:
+        case inspect.StrType():
+            return _text(rules.get(field.name, lambda _: None))
+        case inspect.IntType(ge=int(low), le=int(high)):
+            return _integer_between(low, high)
+        case inspect.EnumType(cls=choices):
+            return _text(_one_of([choice.value for choice in choices]))
+    raise TypeError(f"{field.name}: not a text, a bounded integer or an enumeration")
+
+
+def _text(rule: Rule) -> Fault:
+    return lambda value: rule(value) if isinstance(value, str) else f"expected a string, got {_kind(value)}"
+
+
+def _one_of(choices: list[str]) -> Rule:
+    return lambda value: None if value in choices else f"expected one of {', '.join(choices)}"
+
+
+def _integer_between(low: int, high: int) -> Fault:
+    def fault(value: object) -> str | None:
+        if isinstance(value, _OutOfRange):
+            return f"expected an integer from {low} to {high}"
+        if isinstance(value, bool) or not isinstance(value, int):
+            return f"expected an integer, got {_kind(value)}"
+        return None if low <= value <= high else f"expected an integer from {low} to {high}"
+
+    return fault
+
+
+class _Members(list[tuple[str, Any]]):
+    """An object's members in the order of the text, repeated ones included."""
+
+
+class _NotAnInteger:
+    """A number with a fraction or an exponent."""
+
+
+class _OutOfRange:
+    """An integer literal with more digits than any int64."""
+
+
+def _integer(literal: str) -> int | _OutOfRange:
+    return int(literal) if len(literal) <= _INT64_DIGITS else _OutOfRange()
+
+
+def _no_constant(literal: str) -> None:
+    raise ValueError(f"{literal} is not JSON")
+
+
+def _not_json(body: bytes, error: Exception) -> InvalidJson:
+    if not body:
+        return InvalidJson("The body is empty; send a JSON object.")
+    if isinstance(error, RecursionError):
+        return InvalidJson("The body is nested too deeply; send a flat JSON object.")
+    if isinstance(error, UnicodeDecodeError):
+        return InvalidJson("The body is not UTF-8; send JSON in UTF-8.")
+    reason = str(error).removeprefix("JSON is malformed: ")
+    return InvalidJson(f"The body is not well-formed JSON: {reason}.")
+
+
+_KINDS = {
+    type(None): "null",
+    bool: "a boolean",
+    int: "an integer",
+    _OutOfRange: "an integer",
+    _NotAnInteger: "a number with a fraction or an exponent",
+    str: "a string",
+    list: "an array",
+    _Members: "an object",
+}
+
+
+def _kind(value: object) -> str:
+    """A JSON value's type, in words."""
+    return _KINDS[type(value)]
