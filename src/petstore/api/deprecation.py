@@ -14,20 +14,16 @@ DEPRECATED_AT = 1_795_219_200
 
 
 class Deprecation:
-    """What getPet says about itself. `removal_at` is a Unix time in seconds."""
+    """The headers and the 410 of getPet. `removal_at` is a Unix time in seconds."""
 
     def __init__(self, removal_at: int, reference_base: str, documentation: str) -> None:
-        self.removal_at = removal_at
+        self.removal_at_ms = removal_at * 1_000
         self._base = reference_base
         self._documentation = documentation
         self._fixed = [
             (b"deprecation", b"@%d" % DEPRECATED_AT),
             (b"sunset", formatdate(removal_at, usegmt=True).encode("ascii")),
         ]
-
-    def is_removed(self, now_ms: int) -> bool:
-        """Whether the removal date has come."""
-        return now_ms >= self.removal_at * 1_000
 
     def successor(self, pet_id: int | None) -> str:
         """The reference that replaces GET /pets/{petId}."""

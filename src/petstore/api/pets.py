@@ -8,7 +8,7 @@ from petstore.api.deprecation import Deprecation
 from petstore.api.pipeline import cursor
 from petstore.api.pipeline.body import check_body_headers, read_body
 from petstore.api.pipeline.cache import PageCache
-from petstore.api.pipeline.query import read_idempotency_key, read_page_query, read_pet_id
+from petstore.api.pipeline.query import read_page_query, read_pet_id
 from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Header, Response, make_response, pet_body, pets_body
 from petstore.api.pipeline.schema import Schema
@@ -56,7 +56,7 @@ class PetOperations:
     async def create_pet(self, request: Request) -> Response:
         """POST /pets: 201 once the animal is durable."""
         check_body_headers(request)
-        key = read_idempotency_key(request)
+        key = request.idempotency_key()
         body = await read_body(request.receive, self._body_timeout_seconds)
         new = NEW_PET.read(body)
         assert request.caller is not None
@@ -70,7 +70,7 @@ class PetOperations:
     async def get_pet(self, request: Request) -> Response:
         """GET /pets/{petId}, deprecated; its headers are set by the pipeline on every answer."""
         pet_id = pet_id_of(request)
-        if self._deprecation.is_removed(self._clock.now_ms()):
+        if self._is_removed():
             raise self._deprecation.gone(pet_id)
         pet = None if pet_id is None else await self._pets.get(pet_id)
         if pet is None:
@@ -81,8 +81,11 @@ class PetOperations:
         """What every answer of getPet says about its deprecation."""
         return self._deprecation.headers(pet_id_of(request))
 
+    def _is_removed(self) -> bool:
+        return self._clock.now_ms() >= self._deprecation.removal_at_ms
+
     def _location(self, pet_id: int) -> str:
-        if self._deprecation.is_removed(self._clock.now_ms()):
+        if self._is_removed():
             return self._deprecation.successor(pet_id)
         return f"{self._base}/pets/{pet_id}"
 

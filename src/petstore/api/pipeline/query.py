@@ -1,7 +1,6 @@
-"""Strict readers of the target and of header values: identifiers, query parameters, Idempotency-Key.
+"""Strict readers of the target: identifiers and query parameters.
 
-Each raises the documented error, with a message that names what is at fault and what it takes.
-Bodies: body.py.
+Each raises InvalidParameter, with a message that names the parameter and the values that it takes.
 """
 
 from __future__ import annotations
@@ -12,13 +11,11 @@ from typing import TypeVar
 from urllib.parse import parse_qsl
 
 from petstore.api.pipeline.cursor import read as read_cursor
-from petstore.api.pipeline.request import Request
-from petstore.core.errors import InvalidHeader, InvalidParameter
+from petstore.core.errors import InvalidParameter
 from petstore.core.pets import IDS_MAX, INT64_MAX, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, STATUSES, PageQuery
 
 # int() takes '+1', ' 1', '1_0' and full-width digits; these don't.
 _CANONICAL_ID = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
-_IDEMPOTENCY_KEY = re.compile(rb"[\x21-\x7e]{1,255}")
 # Every text that a parameter takes: nothing is parsed, so nothing is taken for something else.
 _LIMITS = {str(limit): limit for limit in range(1, PAGE_LIMIT_MAX + 1)}
 _LIMIT_EXPECTED = f"an integer from 1 to {PAGE_LIMIT_MAX}"
@@ -81,15 +78,3 @@ def _read_id_parameter(value: str) -> int:
     if _CANONICAL_ID.fullmatch(value) is None or int(value) > INT64_MAX:
         raise InvalidParameter(f"id: expected an integer from 1 to {INT64_MAX}.")
     return int(value)
-
-
-def read_idempotency_key(request: Request) -> str | None:
-    """The client's Idempotency-Key, bare or in quotes. Raises InvalidHeader."""
-    value = request.header(b"idempotency-key")
-    if value is None:
-        return None
-    if len(value) > 1 and value[:1] == b'"' == value[-1:]:
-        value = value[1:-1]
-    if request.is_repeated(b"idempotency-key") or _IDEMPOTENCY_KEY.fullmatch(value) is None:
-        raise InvalidHeader("Idempotency-Key: send one, of 1 to 255 visible ASCII characters.")
-    return value.decode("ascii")

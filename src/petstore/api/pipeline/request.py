@@ -29,7 +29,7 @@ HEAD_MAX_BYTES = 16 * 1024
 _HOST = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?")
 # Never one with a key in it by mistake: it would stand in the log.
 _REQUEST_ID = re.compile(rb"(?!.*pets_(?:live|test)_)[A-Za-z0-9._:/+=@-]{1,128}")
-
+_IDEMPOTENCY_KEY = re.compile(rb"[\x21-\x7e]{1,255}")
 
 _ONCE: frozenset[bytes] = frozenset()
 
@@ -76,6 +76,17 @@ class Request(msgspec.Struct, gc=False):
         if value is None or value[:7].lower() != b"bearer " or b"authorization" in self.repeated:
             return None
         return value[7:].strip(b" ")
+
+    def idempotency_key(self) -> str | None:
+        """The client's Idempotency-Key, bare or in quotes. Raises InvalidHeader."""
+        value = self.values.get(b"idempotency-key")
+        if value is None:
+            return None
+        if len(value) > 1 and value[:1] == b'"' == value[-1:]:
+            value = value[1:-1]
+        if b"idempotency-key" in self.repeated or _IDEMPOTENCY_KEY.fullmatch(value) is None:
+            raise InvalidHeader("Idempotency-Key: send one, of 1 to 255 visible ASCII characters.")
+        return value.decode("ascii")
 
     def check_head(self) -> None:
         """The first two steps of the precedence: size of the head, then Host.
