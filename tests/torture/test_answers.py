@@ -23,7 +23,7 @@ def test_the_source_can_be_patched_for_valkey(tmp_path: Path) -> None:
 def test_answers_are_recorded(tmp_path: Path) -> None:
     """One line for each request, of many kinds, and the metrics after them."""
     environment = {"PETSTORE_DATABASE_URL": f"sqlite:///{tmp_path}/petstore.db", "PETSTORE_ACCESS_LOG": "off"}
-    keys = provision(environment)
+    keys = provision(environment, tmp_path)
     asyncio.run(Recording(environment, None, tmp_path, "sqlite").record(Requests(1, keys), 400))
     lines = (tmp_path / "answers-sqlite.txt").read_text().splitlines()
     assert len(lines) == 400

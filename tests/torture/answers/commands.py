@@ -13,8 +13,7 @@ from pathlib import Path
 
 _SOURCE = Path(__file__).parents[3] / "src"
 # Each process of a command begins at this moment, whatever the machine's clock says.
-_START_MS = 1_795_251_600_000
-_STEERED_TIME = f"import time\ntime.time_ns = lambda: {_START_MS}_000_000\n"
+START_MS = 1_795_251_600_000
 _MASKS = (
     (r"pets_(live|test)_[0-9A-Za-z]{38}\b", r"pets_\1_<secret>"),
     (r"pets_(live|test)_…[0-9A-Za-z]{4}", r"pets_\1_…<end>"),
@@ -144,12 +143,12 @@ class Commands:
     """Runs commands of the program that this interpreter imports, in an environment of their own."""
 
     def __init__(
-        self, environment: dict[str, str], folder: Path | None = None, *, steered: bool = True
+        self, environment: dict[str, str], folder: Path | None = None, *, hides_moments: bool = False
     ) -> None:
         kept = {name: text for name, text in os.environ.items() if not name.startswith("PETSTORE_")}
         self._environment = {**kept, "COLUMNS": "100", "LC_ALL": "C.UTF-8", **environment}
         self._folder = folder
-        self._masks = _MASKS if steered else (*_MASKS, _MOMENT)
+        self._masks = (*_MASKS, _MOMENT) if hides_moments else _MASKS
         self._program = [sys.executable, "-c", "from petstore.cli.main import main; main()"]
 
     def run(self, line: str) -> tuple[int, str, str]:
@@ -188,13 +187,17 @@ def help_pages(commands: Commands, path: str = "") -> Iterator[str]:
         yield from help_pages(commands, f"{path} {name}".strip())
 
 
+def steered(folder: Path, now_ms: int) -> dict[str, str]:
+    """Variables with which each command believes that it is now this moment."""
+    (folder / "sitecustomize.py").write_text(f"import time\ntime.time_ns = lambda: {now_ms}_000_000\n")
+    return {"PYTHONPATH": os.pathsep.join([str(folder), str(_SOURCE)]), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
 def record(folder: Path, postgres_url: str) -> None:
     """Write a file for each: the contract, help, settings, and the script on both databases."""
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
-        (work / "sitecustomize.py").write_text(_STEERED_TIME)
-        search = os.pathsep.join([name, str(_SOURCE)])
-        base = {"PYTHONPATH": search, "PYTHONDONTWRITEBYTECODE": "1"}
+        base = steered(work, START_MS)
         plain = Commands(base, work)
         (folder / "openapi.json").write_text(plain.run("openapi --json")[1])
         (folder / "openapi.yaml").write_text(plain.run("openapi")[1])
@@ -207,6 +210,8 @@ def record(folder: Path, postgres_url: str) -> None:
         shown.append(Commands({**base, **_ODD_SETTINGS[1]}, work).told("openapi --json"))
         (folder / "config.txt").write_text("\n".join(shown))
         for backend, url in (("sqlite", "sqlite:///petstore.db"), ("postgres", postgres_url)):
-            commands = Commands({**base, "PETSTORE_DATABASE_URL": url}, work, steered=backend == "sqlite")
+            commands = Commands(
+                {**base, "PETSTORE_DATABASE_URL": url}, work, hides_moments=backend == "postgres"
+            )
             text = "\n".join(commands.told(line) for line in SCRIPT.strip().splitlines())
             (folder / f"commands-{backend}.txt").write_text(text.replace(url, "<url>"))

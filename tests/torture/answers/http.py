@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.torture.answers import adapter
-from tests.torture.answers.commands import Commands
+from tests.torture.answers.commands import START_MS, Commands, steered
 from tests.torture.answers.requests import Request, Requests
 
 _SHOWN_BYTES = 400
@@ -26,11 +26,16 @@ _SETTINGS = {
     "PETSTORE_TRUSTED_PROXIES": "10.0.0.0/26",
     "PETSTORE_LOG_LEVEL": "error",
 }
+# What the database holds after the load, by command.
+_AFTERWARDS = (
+    *("usage large", "usage small --json", "usage days", "keys list small", "keys list large --json"),
+    *("pets list --limit 10000 --json", "pets history 1", "db check", "keys unban 3", "usage small"),
+)
 
 
-def provision(environment: dict[str, str]) -> dict[str, str]:
+def provision(environment: dict[str, str], work: Path) -> dict[str, str]:
     """Accounts and their keys, by command; the secrets by what they are."""
-    commands = Commands(environment)
+    commands = Commands({**environment, **steered(work, START_MS)}, work)
     for words in ("large --plan enterprise --per-minute 1000000 --per-day 9000000", "small --plan free"):
         commands.run(f"accounts add {words}")
     commands.run("accounts add days --plan enterprise --per-minute 1000 --per-day 200")
@@ -49,6 +54,7 @@ class Recording:
 
     def __init__(self, environment: dict[str, str], valkey: str | None, folder: Path, name: str) -> None:
         self._clock = adapter.ManualClock()
+        self.now_ms = self._clock.now_ms
         self._valkey = adapter.Client(valkey) if valkey else None
         self._application = adapter.application(environment, self._clock)
         self._folder = folder
@@ -139,11 +145,15 @@ def main() -> int:
         if arguments.name != "sqlite":
             environment["PETSTORE_DATABASE_URL"] = stack.enter_context(adapter.fresh_database())
             Commands(environment).run("db migrate")
-        keys = provision(environment)
+        keys = provision(environment, Path(temporary))
         if arguments.name == "valkey":
             valkey = environment["PETSTORE_VALKEY_URL"] = adapter.emptied_url()
         recording = Recording(environment, valkey, arguments.folder, arguments.name)
         asyncio.run(recording.record(Requests(arguments.seed, keys), arguments.count))
+        if arguments.name == "sqlite":
+            work = Path(temporary)
+            commands = Commands({**environment, **steered(work, recording.now_ms())}, work)
+            (arguments.folder / "kept-sqlite.txt").write_text("\n".join(map(commands.told, _AFTERWARDS)))
     return 0
 
 
