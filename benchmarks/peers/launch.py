@@ -12,6 +12,7 @@ import msgspec
 from benchmarks import servers
 from benchmarks.load.closed import uses_wrk
 from benchmarks.peers import install
+from tools.servers.ports import free_port
 
 _PAGE = "/v1/pets?limit=20&status=available"
 _TABLE_PAGE = "/petstore/pets.json?_shape=array&limit=20&status=available"
@@ -79,12 +80,12 @@ def running(
     home.mkdir()
     database = home / "petstore.db"
     shutil.copyfile(source, database)
-    port = servers.free_port()
-    environment = {
+    port = free_port()
+    variables = {
         "PETS_DATABASE": str(database),
         "PORT": str(port),
         "NODE_ENV": "production",
         "DJANGO_SETTINGS_MODULE": "shop.settings",
     }
-    with servers.running(peer.name, command(port, database), port, home, environment) as server:
+    with servers.running(peer.name, command(port, database), port, home, variables=variables) as server:
         yield server, database

@@ -25,6 +25,7 @@ from benchmarks.rows.writes import post
 from petstore import config
 from petstore.wiring import administration
 from tools.cluster import parts
+from tools.servers.ports import free_port
 
 _TARGET = ">= 0.12 for each worker"
 
@@ -39,17 +40,17 @@ class Backing(msgspec.Struct):
 
     def replica(self, folder: Path, workers: int) -> AbstractContextManager[servers.Server]:
         """A replica as an operator starts it, of so many workers."""
-        settings = self.settings | {"PETSTORE_WORKERS": str(workers)}
+        settings = self.settings | {"workers": str(workers)}
         on = cores()[0] if workers == 1 else cores()[0] | cores()[1]
-        return servers.petstore(f"replica-of-{workers}", folder / "unused", environment=settings, on=on)
+        return servers.petstore(f"replica-of-{workers}", folder / "unused", settings=settings, on=on)
 
 
 @contextmanager
 def backing(folder: Path) -> Iterator[Backing]:
     """Both servers, with the animals of the embedded measurements."""
     source, (key, *_) = database(ANIMALS)
-    postgres = parts.Postgres(folder, servers.free_port())
-    valkey = parts.Valkey(folder, servers.free_port())
+    postgres = parts.Postgres(folder, free_port())
+    valkey = parts.Valkey(folder, free_port())
     with ExitStack() as started:
         for part in (postgres, valkey):
             part.start()
@@ -60,7 +61,7 @@ def backing(folder: Path) -> Iterator[Backing]:
             config.load({}), f"sqlite:///{copy_of(source, folder)}", urls[0], lambda _: None, lambda _: None
         )
         yield Backing(
-            {"PETSTORE_DATABASE_URL": urls[0], "PETSTORE_VALKEY_URL": urls[1]},
+            {"database_url": urls[0], "valkey_url": urls[1]},
             servers.Server("PostgreSQL", postgres.port, postgres.child.pid, 0),
             servers.Server("Valkey", valkey.port, valkey.child.pid, 0),
             key,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from petstore import config
 from petstore.wiring.starting import lock_for_serving
 from tests.cli.conftest import Cli
 from tests.support.rights import without_rights
-from tests.support.server import PROGRAM, environment
+from tools.servers import petstore
 
 
 def damage(shop: Cli) -> None:
@@ -161,13 +160,9 @@ class TestBackup:
         """It is the target that is named, and no job should try it again: exit code 1."""
         place = shop.folder / "backups"
         place.mkdir(mode=0o500)
-        ended = subprocess.run(
-            [*without_rights(), PROGRAM, "db", "backup", place / "x.db"],
-            env=environment({"database_url": f"sqlite:///{shop.database}"}),
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
+        url = f"sqlite:///{shop.database}"
+        ended = petstore.run(
+            "db", "backup", place / "x.db", settings={"database_url": url}, prefix=without_rights()
         )
         assert ended.returncode == 1
         assert ended.stderr == (

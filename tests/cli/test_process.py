@@ -14,7 +14,8 @@ import apsw
 import pytest
 
 from petstore.core.keys import is_wellformed
-from tests.support.server import PROGRAM, Server, environment, running_server
+from tests.support.server import Server, running_server
+from tools.servers.petstore import PROGRAM, environment
 
 pytestmark = pytest.mark.e2e
 

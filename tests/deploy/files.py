@@ -14,7 +14,7 @@ import yaml
 from petstore import config
 from petstore.config import Settings
 from tests.architecture.sources import ROOT
-from tests.support.postgres import absent
+from tests.support.machine import absent
 
 DEPLOY = ROOT / "deploy"
 NGINX = (DEPLOY / "nginx" / "nginx.conf").read_text(encoding="utf-8")

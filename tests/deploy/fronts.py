@@ -11,12 +11,12 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-from tests.support.cluster import folder, is_free
-from tests.support.postgres import absent
-from tests.support.server import Response, free_port
+from tests.support import machine
+from tests.support.server import Response
 from tests.support.waiting import wait_for
-from tools.cluster import programs
-from tools.cluster.parts import Nginx, answers
+from tools.servers.child import status_of
+from tools.servers.nginx import Nginx
+from tools.servers.ports import free_port, is_free
 
 _PATIENCE_SECONDS = 20.0
 
@@ -101,12 +101,9 @@ class Front:
 @contextmanager
 def nginx_before(ports: tuple[int, int]) -> Iterator[Nginx]:
     """nginx with deploy/nginx/nginx.conf before these ports."""
-    program = programs.system_nginx()
-    if program is None:
-        absent("nginx")
-    assert program is not None
-    with folder() as path:
-        nginx = Nginx(Path(program), path, free_port(), ports)
+    program = machine.program("nginx")
+    with machine.folder() as path:
+        nginx = Nginx(program, path, free_port(), ports)
         nginx.launch()
         wait_for(lambda: not is_free(nginx.port), "nginx")
         try:
@@ -121,7 +118,7 @@ def running_front() -> Iterator[Front]:
     replicas = [Replica(), Replica()]
     try:
         with nginx_before((replicas[0].port, replicas[1].port)) as nginx:
-            assert answers(nginx.port, "/healthz")
+            assert status_of(nginx.port, "/healthz") == 200
             yield Front(nginx.port, replicas, nginx.access_log)
     finally:
         for replica in replicas:

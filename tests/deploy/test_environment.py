@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.sources import ROOT
-from tests.support.cluster import folder
+from tests.support import machine
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("environment")]
 
@@ -79,7 +79,7 @@ class Project:
 
 @pytest.fixture
 def project() -> Iterator[Project]:
-    with folder() as path:
+    with machine.folder() as path:
         yield Project(path)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import signal
 import socket
 import subprocess
 from ipaddress import ip_address, ip_network
@@ -31,10 +30,9 @@ from tests.deploy.files import (
     tool,
     unit,
 )
-from tests.support.postgres import absent
-from tests.support.server import free_port
-from tests.support.valkey import die_with_parent, program
-from tests.support.waiting import wait_for
+from tests.support.valkey import find_valkey
+from tools.servers.ports import free_port
+from tools.servers.valkey import Valkey
 
 REPLICAS = {name: each for name, each in COMPOSE["services"].items() if name.startswith("replica-")}
 
@@ -237,17 +235,12 @@ class TestSecrets:
     def test_valkey_starts_with_them(self, secrets: Path, tmp_path: Path) -> None:
         """The real server takes the arguments of compose.yaml, keeps a log of what it was told, and lets
         nobody in without the password."""
-        if not program():
-            absent("Valkey")
         port = free_port()
         words = [
             word.replace("/run/secrets", str(secrets)) for word in COMPOSE["services"]["valkey"]["command"]
         ]
-        server = subprocess.Popen(
-            [program(), *words[1:], "--port", str(port), "--bind", "127.0.0.1", "--dir", tmp_path],
-            stdout=subprocess.DEVNULL,
-            preexec_fn=die_with_parent,  # noqa: PLW1509  one call into libc
-        )
+        options = (*words[1:], "--port", str(port), "--bind", "127.0.0.1", "--dir", str(tmp_path))
+        server = Valkey(find_valkey(), tmp_path, tmp_path / "log", ("127.0.0.1", port), *options)
 
         def ask(*lines: bytes) -> bytes:
             try:
@@ -261,11 +254,11 @@ class TestSecrets:
                 return b""
 
         try:
-            wait_for(lambda: ask(b"PING").startswith(b"-NOAUTH"), "Valkey to start")
+            server.start()
+            assert ask(b"PING").startswith(b"-NOAUTH")
             password = (secrets / "valkey_url").read_text().split("@")[0].rpartition(":")[2]
             assert ask(b"AUTH wrong").startswith(b"-WRONGPASS")
             assert ask(b"AUTH " + password.encode(), b"SET a 1") == b"+OK\r\n"
             assert (tmp_path / "appendonlydir").is_dir()
         finally:
-            server.send_signal(signal.SIGTERM)
-            server.wait(10)
+            server.stop()

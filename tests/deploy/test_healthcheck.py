@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,16 +10,16 @@ import pytest
 
 from tests.deploy.files import DEPLOY
 from tests.deploy.fronts import Replica
-from tests.support.postgres import absent
-from tests.support.server import free_port, running_server
+from tests.support import machine
+from tests.support.server import running_server
+from tools.servers.ports import free_port
 
 pytestmark = pytest.mark.e2e
 
 
 def check(port: int, *words: str) -> int:
     """Its exit code."""
-    if not shutil.which("bash"):
-        absent("bash")
+    machine.program("bash")
     shell = {"PATH": os.environ["PATH"], "PETSTORE_PORT": str(port)}
     command = [DEPLOY / "healthcheck", *words]
     return subprocess.run(command, env=shell, capture_output=True, timeout=20, check=False).returncode

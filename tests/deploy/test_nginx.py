@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import ssl
 import subprocess
 from collections.abc import Iterator
@@ -15,13 +14,11 @@ import pytest
 
 from tests.deploy.files import DEPLOY, SITE
 from tests.deploy.fronts import Front, Replica, nginx_before, running_front
-from tests.support.cluster import folder, is_free
-from tests.support.postgres import absent
+from tests.support import machine
 from tests.support.raw import RawConnection
-from tests.support.server import free_port
 from tests.support.waiting import wait_for
-from tools.cluster import programs
-from tools.cluster.programs import Child
+from tools.servers.nginx import child_of
+from tools.servers.ports import free_port, is_free
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-nginx")]
 
@@ -166,7 +163,8 @@ class TestAccessLog:
         """Who asked for what, what came of it, and the request id of the service's own log."""
         front.ask("GET", "/v1/pets", None, {"User-Agent": 'a "quoted" one'})
         wait_for(lambda: "/v1/pets" in front.log.read_text(), "the line")
-        line = json.loads(front.log.read_text().splitlines()[-1])
+        (text,) = [line for line in front.log.read_text().splitlines() if "/v1/pets" in line]
+        line = json.loads(text)
         assert (line["client"], line["method"], line["path"]) == ("127.0.0.1", "GET", "/v1/pets")
         assert (line["status"], line["upstream_status"]) == (200, "200")
         assert (line["request_id"], line["agent"]) == ("the-id", 'a "quoted" one')
@@ -187,29 +185,15 @@ class TestOnAHost:
     @pytest.fixture
     def site(self) -> Iterator[Front]:
         """nginx with TLS before one replica."""
-        program = programs.system_nginx()
-        if program is None or not shutil.which("openssl"):
-            absent("nginx or openssl")
+        program = machine.program("nginx")
         port, replica = free_port(), Replica()
-        with folder() as path:
+        with machine.folder() as path:
             (path / "nginx.conf").write_text(_main(path))
             (path / "petstore.conf").write_text(_placed(path, port, replica.port))
-            command = [
-                str(program),
-                "-e",
-                "stderr",
-                "-p",
-                path,
-                "-c",
-                path / "nginx.conf",
-                "-g",
-                "daemon off;",
-            ]
-            child = Child("nginx", command, path / "log")
+            child = child_of(program, path, path / "log")
             child.start()
             try:
-                wait_for(lambda: not is_free(port) or child.ended() is not None, "nginx")
-                assert child.ended() is None, (path / "log").read_text()
+                child.wait_until(lambda: not is_free(port))
                 yield Front(port, [replica], path / "access.log")
             finally:
                 child.stop()
@@ -260,7 +244,7 @@ def _placed(path: Path, port: int, upstream: int) -> str:
     """The site for this place: its port, its files, a new certificate, and this upstream."""
     certificate = ("-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=api.example.com", "-days", "2")
     files = ("-keyout", path / "privkey.pem", "-out", path / "fullchain.pem")
-    command: list[str | Path] = ["openssl", "req", *certificate, *files]
+    command: list[str | Path] = [machine.program("openssl"), "req", *certificate, *files]
     subprocess.run(command, check=True, capture_output=True, timeout=30)
     for name in ("http.conf", "server.conf"):
         text = (DEPLOY / "nginx" / name).read_text(encoding="utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import yaml
 
 from tests.deploy.files import DEPLOY
 from tests.docs.documents import ROOT, section, text_of
-from tests.support.postgres import absent
+from tests.support import machine
 from tests.support.service import Shop
 
 RULES = DEPLOY / "prometheus" / "rules.yaml"
@@ -48,11 +47,9 @@ TROUBLE = {
 
 
 def promtool(*words: str | Path, text: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
-    """Where it is missing, skip, and fail when CI is set."""
-    program = shutil.which("promtool")
-    if program is None:
-        absent("promtool (package prometheus)")
-    return subprocess.run([program, *words], input=text, capture_output=True, timeout=50, check=False)
+    return subprocess.run(
+        [machine.program("promtool"), *words], input=text, capture_output=True, timeout=50, check=False
+    )
 
 
 def labelled(series: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,8 +11,9 @@ import pytest
 
 from petstore import config
 from tests.deploy.files import DEPLOY, UNITS, settings_of, unit
-from tests.support.postgres import absent
-from tests.support.server import PROGRAM, environment, issue_key
+from tests.support import machine
+from tests.support.server import issue_key
+from tools.servers.petstore import PROGRAM, environment
 
 SYSTEMD = DEPLOY / "systemd"
 SERVICES = [path for path in UNITS if path.stem != "petstore-backup"]
@@ -21,10 +21,7 @@ TIMERS = sorted(SYSTEMD.glob("*.timer"))
 
 
 def analyze(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run systemd-analyze; skip where there is none."""
-    if not shutil.which("systemd-analyze"):
-        absent("systemd-analyze")
-    command = ["systemd-analyze", *words]
+    command = [machine.program("systemd-analyze"), *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
 
 
@@ -107,10 +104,8 @@ class TestInstallation:
 
     def test_the_user_is_made(self, tmp_path: Path) -> None:
         """systemd-sysusers makes the user that every unit names."""
-        if not shutil.which("systemd-sysusers"):
-            absent("systemd-sysusers")
         (tmp_path / "etc").mkdir()
-        command = ["systemd-sysusers", f"--root={tmp_path}", SYSTEMD / "petstore.sysusers"]
+        command = [machine.program("systemd-sysusers"), f"--root={tmp_path}", SYSTEMD / "petstore.sysusers"]
         subprocess.run(command, check=True, timeout=20)
         made = (tmp_path / "etc" / "passwd").read_text().split(":")[0]
         assert {dict(unit(path.name))["User"] for path in UNITS} == {made}

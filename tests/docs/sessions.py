@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.server import PROGRAM, environment
+from tools.servers.petstore import PROGRAM, environment
 
 _SESSION_SECONDS = 150
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.docs.sessions import matches, printed_lines, run, steps, terminal, unmet
-from tests.support.server import Server, free_port
+from tests.support.server import Server
+from tools.servers.ports import free_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -26,18 +26,9 @@ def test_a_session_is_as_the_document_says(tmp_path: Path) -> None:
     start, *session = steps(text)
     assert start.command == "petstore serve", "the first command of the quickstart starts the service"
     shell = terminal(tmp_path, port=str(port))
-    output = tmp_path / "first-terminal.txt"
-    with output.open("wb") as first_terminal:
-        process = subprocess.Popen(
-            start.command.split(),
-            cwd=tmp_path,
-            env=shell | {"PETSTORE_ACCESS_LOG": "off", "PETSTORE_LOG_FORMAT": "text"},
-            stdin=subprocess.DEVNULL,
-            stdout=first_terminal,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    server = Server(process, port, tmp_path / "petstore.db", output)
+    server = Server(tmp_path, port=port)
+    server.child.command = start.command.split()
+    server.child.start(shell | {"PETSTORE_ACCESS_LOG": "off", "PETSTORE_LOG_FORMAT": "text"})
     try:
         server.wait_until_ready()
         printed = printed_lines(server.log)
@@ -47,8 +38,8 @@ def test_a_session_is_as_the_document_says(tmp_path: Path) -> None:
         for step in session:
             step.command = step.command.replace(KEY_IN_DOCUMENT, key[0])
         assert unmet(session, run(session, tmp_path, shell)) == ""
-        process.send_signal(signal.SIGINT)
-        assert process.wait(15) == 0
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(15) == 0
     finally:
         server.kill()
     assert (tmp_path / "petstore.db").exists()

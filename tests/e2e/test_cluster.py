@@ -19,7 +19,8 @@ from tests.support.cluster import Client, Load, counters, issue_key, metric, run
 from tests.support.valkey import Client as ValkeyClient
 from tests.support.waiting import wait_for
 from tools.cluster.cluster import Cluster
-from tools.cluster.parts import Replica, answers
+from tools.servers.child import status_of
+from tools.servers.petstore import Petstore
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("e2e-cluster")]
 
@@ -256,7 +257,7 @@ def demand(cluster: Cluster, secret: str, limit: int, *, kill: bool) -> tuple[in
     return seen[200], seen[0]
 
 
-def old_worker(replicas: list[Replica]) -> tuple[int, Replica]:
+def old_worker(replicas: list[Petstore]) -> tuple[int, Petstore]:
     """The oldest worker: a second death within seconds of the first would end the service."""
     pid, replica = max(
         ((pid, each) for each in replicas for pid in workers(each)), key=lambda one: age_of(one[0])
@@ -265,10 +266,10 @@ def old_worker(replicas: list[Replica]) -> tuple[int, Replica]:
     return pid, replica
 
 
-def wait_for_another(dead: int, replica: Replica) -> None:
+def wait_for_another(dead: int, replica: Petstore) -> None:
     """Until another one has taken its place."""
     wait_for(lambda: len(now := workers(replica)) == 2 and dead not in now, "another worker")
-    wait_for(lambda: answers(replica.port, "/readyz"), "it to serve")
+    wait_for(lambda: status_of(replica.port, "/readyz") == 200, "it to serve")
 
 
 def age_of(pid: int) -> float:

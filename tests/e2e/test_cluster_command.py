@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -17,11 +16,10 @@ import pytest
 
 from petstore.core.keys import KEY_PATTERN
 from tests.architecture.sources import ROOT
-from tests.support.cluster import five_ports, folder
-from tests.support.postgres import absent
+from tests.support import machine
 from tests.support.waiting import wait_for
-from tools.cluster import programs
-from tools.cluster.parts import answers, is_free
+from tools.servers.child import family, status_of
+from tools.servers.ports import free_ports, is_free
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("e2e-cluster")]
 
@@ -31,7 +29,7 @@ class Command:
 
     def __init__(self, data: Path, *words: str) -> None:
         self.data = data
-        self.port = five_ports()[0]
+        self.port = free_ports(5)[0]
         self._output = data.with_name(f"{data.name}-output.txt")
         with self._output.open("wb") as output:
             self.process = subprocess.Popen(
@@ -57,21 +55,13 @@ class Command:
 
     def children(self) -> set[int]:
         """Everything that it has started, and what these have."""
-        found: set[int] = set()
-        waiting = [self.process.pid]
-        while waiting:
-            listed = Path(f"/proc/{waiting.pop()}/task").glob("*/children")
-            new = {int(pid) for children in listed for pid in children.read_text().split()}
-            waiting += new - found
-            found |= new
-        return found
+        return set(family(self.process.pid)) - {self.process.pid}
 
 
 @contextmanager
 def command(*words: str) -> Iterator[Command]:
-    with folder() as path:
-        if programs.system_nginx() is None:
-            absent("nginx")
+    machine.program("nginx")
+    with machine.folder() as path:
         started = Command(path / "data", *words)
         try:
             started.wait_until_ready()
@@ -93,8 +83,7 @@ def shell(line: str) -> str:
 def test_what_it_prints_works_and_it_leaves_nothing_behind() -> None:
     """Each line for curl, the command line and psql; a rolling restart; SIGTERM ends all in order, and a
     second start finds what the first one left."""
-    if not shutil.which("curl"):
-        absent("curl")
+    machine.program("curl")
     with command() as running:
         key = re.search(KEY_PATTERN, running.text)
         assert key is not None
@@ -136,7 +125,7 @@ def test_a_kill_leaves_nothing_behind_either() -> None:
     """SIGKILL to the command: the kernel tells its children to stop (Linux)."""
     with command("--for", "50s") as running:
         children = running.children()
-        assert answers(running.port, "/healthz")
+        assert status_of(running.port, "/healthz") == 200
         os.kill(running.process.pid, signal.SIGKILL)
         running.process.wait(10)
         wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children), "all to end")
@@ -144,9 +133,9 @@ def test_a_kill_leaves_nothing_behind_either() -> None:
 
 def test_a_port_that_is_taken_is_told() -> None:
     """One line with the port and the remedy, exit code 1, and nothing is started."""
-    ports = five_ports()
+    ports = free_ports(5)
     port = ports[3]
-    with folder() as path, socket.create_server(("127.0.0.1", port)):
+    with machine.folder() as path, socket.create_server(("127.0.0.1", port)):
         done = subprocess.run(
             [sys.executable, "-m", "tools.cluster", "--data", path / "data", "--port", str(ports[0])],
             cwd=ROOT,

@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.rights import with_mount, without_rights
-from tests.support.server import PROGRAM, Server, environment, free_port, running_server
+from tests.support.server import Server, running_server
 from tests.support.waiting import wait_for
+from tools.servers import petstore
+from tools.servers.ports import free_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-files")]
 
@@ -25,16 +27,8 @@ def run(
     database: str | Path, *arguments: str | Path, folder: Path, prefix: Sequence[str] = (), umask: int = -1
 ) -> subprocess.CompletedProcess[str]:
     """A command that ends by itself, on the database of this name."""
-    return subprocess.run(
-        [*prefix, PROGRAM, *arguments],
-        cwd=folder,
-        env=environment({"database_url": f"sqlite:///{database}", "port": str(free_port())}),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        umask=umask,
-        check=False,
-    )
+    settings = {"database_url": f"sqlite:///{database}", "port": str(free_port())}
+    return petstore.run(*arguments, settings=settings, prefix=prefix, cwd=folder, umask=umask)
 
 
 def mode(path: Path) -> int:

@@ -16,7 +16,7 @@ import pytest
 from petstore import __version__
 from petstore.core.keys import KEY_PATTERN
 from tests.support.raw import exchange
-from tests.support.server import PROGRAM, Server, environment, free_port, issue_key, running_server
+from tests.support.server import Server, issue_key, running_server
 from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-logs")]
@@ -146,20 +146,17 @@ class TestEvents:
     ) -> None:
         """Where JOURNAL_STREAM names standard error. Where it names something else, that does not count."""
         path = tmp_path / "stream"
-        with path.open("wb") as stream:
-            status = os.fstat(stream.fileno())
-            named = f"{status.st_dev}:{status.st_ino if is_stream else status.st_ino + 1}"
-            settings = {"database_url": f"sqlite:///{tmp_path}/petstore.db", "port": str(free_port())}
-            process = subprocess.Popen(
-                [PROGRAM, "serve"],
-                cwd=tmp_path,
-                env=environment(settings | {"log_format": log_format, "drain": "0s"})
-                | {"JOURNAL_STREAM": named},
-                stdin=subprocess.DEVNULL,
-                stderr=stream,
-                start_new_session=True,
-            )
-        server = Server(process, int(settings["port"]), tmp_path / "petstore.db", path)
+        path.touch()
+        status = path.stat()
+        named = f"{status.st_dev}:{status.st_ino if is_stream else status.st_ino + 1}"
+        server = Server(
+            tmp_path,
+            log=path,
+            log_format=log_format,
+            variables={"JOURNAL_STREAM": named},
+            how={"stdout": subprocess.DEVNULL},
+        )
+        server.launch()
         try:
             server.wait_until_ready()
             (worker,) = server.workers()

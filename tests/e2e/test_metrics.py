@@ -16,8 +16,9 @@ import pytest
 
 from petstore.cli import parent
 from petstore.core.clock import SystemClock
-from tests.support.server import PROGRAM, Server, environment, running_server
+from tests.support.server import Server, running_server
 from tests.support.waiting import wait_for
+from tools.servers.petstore import PROGRAM, environment
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-metrics")]
 

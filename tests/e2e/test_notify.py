@@ -8,14 +8,13 @@ import secrets
 import select
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.server import PROGRAM, Server, environment, free_port
+from tests.support.server import Server
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-notify")]
 
@@ -61,26 +60,12 @@ def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Manager]
 
 def start(folder: Path, manager: Manager, **surroundings: str) -> Server:
     """`petstore serve` as systemd starts it."""
-    port, log = free_port(), folder / "log"
-    settings = {
-        "config": str(folder / "settings.toml"),
-        "database_url": f"sqlite:///{folder}/petstore.db",
-        "port": str(port),
-        "drain": "0s",
-        "worker_timeout": "2s",
-    }
-    (folder / "settings.toml").touch()
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [PROGRAM, "serve"],
-            cwd=folder,
-            env=environment(settings) | {"NOTIFY_SOCKET": manager.address} | surroundings,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    return Server(process, port, folder / "petstore.db", log)
+    config = folder / "settings.toml"
+    config.touch()
+    variables = {"NOTIFY_SOCKET": manager.address, **surroundings}
+    server = Server(folder, config=str(config), worker_timeout="2s", variables=variables)
+    server.launch()
+    return server
 
 
 def test_a_life(tmp_path: Path, manager: Manager) -> None:

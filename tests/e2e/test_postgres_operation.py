@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.postgres import PostgresServer, as_nobody, programs, run
-from tests.support.server import PROGRAM, environment, running_server
+from tests.support.postgres import PostgresServer, programs, run
+from tests.support.server import running_server
 from tests.support.waiting import wait_for
+from tools.servers import petstore
+from tools.servers.find import as_nobody
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("e2e-postgres-operation")]
 
@@ -65,14 +67,7 @@ def test_a_dump_is_a_copy(servers: ExitStack, tmp_path: Path) -> None:
         key = server.key
     tool("pg_restore", "--exit-on-error", "--single-transaction", "--dbname", postgres.url("restored"), dump)
     restored = postgres.url("restored")
-    checked = subprocess.run(
-        [PROGRAM, "db", "check"],
-        env=environment({"database_url": restored}),
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-    )
+    checked = petstore.run("db", "check", settings={"database_url": restored})
     assert checked.returncode == 0, checked.stdout + checked.stderr
     with running_server(tmp_path, database_url=restored) as server:
         assert server.request("GET", f"/v1/pets/{first}", key=key).json()["name"] == "Rex"

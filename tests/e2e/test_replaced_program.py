@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-import petstore
 from tests.support.postgres import fresh_database
-from tests.support.server import Server, environment, free_port, issue_key
+from tests.support.programs import Copy
+from tests.support.server import Server, issue_key
 from tests.support.valkey import Client, emptied_url
 from tests.support.waiting import wait_for
 
@@ -30,33 +27,11 @@ _NEWER = {
 }
 
 
-class Copy:
-    """A program of its own in a folder, which a test may replace."""
-
-    def __init__(self, folder: Path) -> None:
-        self.root = folder / "lib" / "petstore"
-        shutil.copytree(Path(petstore.__file__).parent, self.root, ignore=shutil.ignore_patterns("*.pyc"))
-
-    def start(self, folder: Path, **settings: str) -> Server:
-        port, log = free_port(), folder / "log"
-        variables = environment({"port": str(port), "drain": "0s", **settings})
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                [sys.executable, "-c", "from petstore.cli import main; main()", "serve"],
-                cwd=folder,
-                env=variables | {"PYTHONPATH": str(self.root.parent)},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        return Server(process, port, folder / "petstore.db", log)
-
-    def replace(self) -> None:
-        """By a newer one, of which nothing works with what runs."""
-        for path in self.root.rglob("*"):
-            if path.is_file() and path.suffix != ".pyc":
-                path.write_text(_NEWER.get(path.suffix, "newer"))
+def replace(package: Path) -> None:
+    """By a newer program, of which nothing works with what runs."""
+    for path in package.rglob("*"):
+        if path.is_file() and path.suffix != ".pyc":
+            path.write_text(_NEWER.get(path.suffix, "newer"))
 
 
 @pytest.fixture(params=["sqlite", "postgresql and valkey"])
@@ -85,8 +60,9 @@ def wait_for_others(server: Server, before: list[int]) -> None:
 def test_workers_go_on_with_the_program_of_their_parent(tmp_path: Path, settings: dict[str, str]) -> None:
     """After a reload and after the death of a worker: the same pages, the same SQL and Lua, the same code; a
     line and a metric say that the disk has another program, once."""
-    program = Copy(tmp_path)
-    server = program.start(tmp_path, **settings)
+    copy = Copy(tmp_path / "lib")
+    server = Server(tmp_path, program=copy.program, **settings)
+    server.launch()
     try:
         server.wait_until_ready()
         found = re.search(r"pets_live_\w+", server.log)
@@ -95,7 +71,7 @@ def test_workers_go_on_with_the_program_of_their_parent(tmp_path: Path, settings
         pages = {target: server.request("GET", target).body for target in ("/docs", "/openapi.yaml")}
         wait_for(lambda: metrics(server).get("petstore_workers") == 1, "the parent's numbers")
         assert metrics(server)["petstore_package_replaced"] == 0
-        program.replace()
+        replace(copy.package)
         for number in (signal.SIGHUP, signal.SIGKILL, signal.SIGHUP):
             before = server.workers()
             if "valkey_url" in settings:

@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 
 from petstore.core.keys import is_wellformed
-from tests.support.server import PROGRAM, Server, environment, free_port, issue_key, running_server
+from tests.support.server import Server, issue_key, running_server
 from tests.support.waiting import wait_for
+from tools.servers.petstore import run
+from tools.servers.ports import free_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-start")]
 
@@ -24,16 +26,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-start")]
 def serve(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """`petstore serve` that is expected to end by itself."""
     given = {"database_url": f"sqlite:///{folder}/petstore.db", **settings}
-    given = {name: text for name, text in given.items() if text}
-    return subprocess.run(
-        [PROGRAM, "serve"],
-        cwd=folder,
-        env=environment(given),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    return run("serve", settings={name: text for name, text in given.items() if text}, cwd=folder)
 
 
 def curl_line(log: str) -> str:
@@ -115,7 +108,7 @@ def many_descriptors() -> Iterator[list[int]]:
 
 def test_descriptors_that_were_inherited(tmp_path: Path, many_descriptors: list[int]) -> None:
     """The service's own then have numbers above 1,023: it starts, logs, replaces its worker and stops."""
-    with running_server(tmp_path, inherited=many_descriptors) as server:
+    with running_server(tmp_path, how={"pass_fds": many_descriptors}) as server:
         before = server.workers()
         server.process.send_signal(signal.SIGHUP)
         wait_for(lambda: server.workers() not in ([], before), "the new worker")
@@ -128,7 +121,10 @@ def test_clients_do_not_take_the_descriptors_that_were_inherited(
 ) -> None:
     """However many connect: some are left for files, and nobody is accepted whom there is none for."""
     few = ["sh", "-c", 'ulimit -n 1500 && exec "$@"', "sh"]
-    with running_server(tmp_path, inherited=many_descriptors, prefix=few) as server, ExitStack() as held:
+    with (
+        running_server(tmp_path, how={"pass_fds": many_descriptors}, prefix=few) as server,
+        ExitStack() as held,
+    ):
         open_now = Path(f"/proc/{server.workers()[0]}/fd")
         before = len(list(open_now.iterdir()))
         for _ in range(600):
@@ -147,14 +143,8 @@ def test_clients_do_not_take_the_descriptors_that_were_inherited(
 def test_without_standard_error(tmp_path: Path) -> None:
     """As a program starts it that has closed everything: it serves, replaces its worker and stops."""
     key = issue_key(tmp_path / "petstore.db")
-    settings = {"database_url": f"sqlite:///{tmp_path}/petstore.db", "port": str(free_port()), "drain": "0s"}
-    process = subprocess.Popen(
-        ["sh", "-c", f'exec "{PROGRAM}" serve >&- 2>&- <&-'],
-        cwd=tmp_path,
-        env=environment(settings),
-        start_new_session=True,
-    )
-    server = Server(process, int(settings["port"]), tmp_path / "petstore.db", Path(os.devnull))
+    server = Server(tmp_path, prefix=["sh", "-c", 'exec "$@" >&- 2>&- <&-', "sh"])
+    server.launch()
     try:
         server.wait_until_ready()
         before = server.workers()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
 import os
 import signal
-import subprocess
 import threading
 import time
 from pathlib import Path
@@ -16,7 +14,7 @@ import apsw
 import pytest
 
 from tests.support.raw import RawConnection
-from tests.support.server import PROGRAM, Server, environment, free_port, issue_key, running_server
+from tests.support.server import Server, issue_key, running_server
 from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-stop")]
@@ -179,22 +177,12 @@ class TestSigterm:
     def test_a_stop_during_the_start(self, tmp_path: Path, milliseconds: int) -> None:
         """It does not wait for a worker that has nothing to finish."""
         issue_key(tmp_path / "petstore.db")
-        log_file = tmp_path / "early.log"
-        settings = {"database_url": f"sqlite:///{tmp_path}/petstore.db", "port": str(free_port())}
-        with log_file.open("wb") as output:
-            process = subprocess.Popen(
-                [PROGRAM, "serve"],
-                cwd=tmp_path,
-                env=environment(settings),
-                stderr=output,
-                start_new_session=True,
-            )
+        server = Server(tmp_path, drain=None)
+        server.launch()
         try:
-            wait_for(lambda: b"Pet Store Service at" in log_file.read_bytes(), "the start")
+            wait_for(lambda: "Pet Store Service at" in server.log, "the start")
             threading.Event().wait(milliseconds / 1_000)
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(8) in {0, -signal.SIGTERM}  # the latter while no handler is set yet
+            server.process.send_signal(signal.SIGTERM)
+            assert server.process.wait(8) in {0, -signal.SIGTERM}  # the latter while no handler is set yet
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait(5)
+            server.kill()

@@ -6,7 +6,6 @@ import collections
 import os
 import signal
 import socket
-import subprocess
 import threading
 import time
 from pathlib import Path
@@ -15,17 +14,10 @@ import apsw
 import pytest
 
 from tests.support.postgres import fresh_database
-from tests.support.server import (
-    PROGRAM,
-    Server,
-    environment,
-    free_port,
-    issue_key,
-    running_server,
-    start_server,
-)
+from tests.support.server import Server, issue_key, running_server, start_server
 from tests.support.valkey import emptied_url
 from tests.support.waiting import wait_for
+from tools.servers.petstore import run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-supervision")]
 
@@ -178,23 +170,15 @@ class TestSighup:
     def test_a_closed_terminal_stops_it_in_order(self, tmp_path: Path) -> None:
         """As it stops any other program; the counters are saved."""
         controller, terminal = os.openpty()
-        port, database = free_port(), tmp_path / "petstore.db"
-        process = subprocess.Popen(
-            [PROGRAM, "serve"],
-            cwd=tmp_path,
-            env=environment({"database_url": f"sqlite:///{database}", "port": str(port)}),
-            stdin=subprocess.DEVNULL,
-            stderr=terminal,
-            start_new_session=True,
-        )
+        server = Server(tmp_path, drain=None, how={"stderr": terminal})
         try:
+            server.launch()
             os.close(terminal)
-            Server(process, port, database, tmp_path / "none.log").wait_until_ready()
-            process.send_signal(signal.SIGHUP)
-            assert process.wait(15) == 0
+            server.wait_until_ready()
+            server.process.send_signal(signal.SIGHUP)
+            assert server.process.wait(15) == 0
         finally:
-            process.kill()
-            process.wait(5)
+            server.kill()
             os.close(controller)
 
     def test_a_second_one_during_the_replacement_reaches_every_worker(self, tmp_path: Path) -> None:
@@ -338,17 +322,7 @@ class TestEnds:
         connection = apsw.Connection(str(tmp_path / "petstore.db"))
         connection.execute("DROP TABLE key_standings")
         connection.close()
-        settings = {"database_url": f"sqlite:///{tmp_path / 'petstore.db'}", "port": str(free_port())}
-        done = subprocess.run(
-            [PROGRAM, "serve"],
-            cwd=tmp_path,
-            env=environment(settings),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
+        done = run("serve", settings=Server(tmp_path).settings, cwd=tmp_path)
         assert done.returncode == 1
         assert "start failed" in done.stderr
         assert "The store failed" in done.stderr

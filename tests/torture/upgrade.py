@@ -14,7 +14,6 @@ import os
 import random
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,9 +25,10 @@ from pathlib import Path
 from petstore.core.keys import KEY_PATTERN
 from tests.support.cluster import Client, Load, running_cluster, walk, workers
 from tests.support.programs import ROOT, Copy, from_history
-from tests.support.server import environment, running_server
+from tests.support.server import running_server
 from tests.support.waiting import wait_for
 from tools.cluster.cluster import Cluster
+from tools.servers.petstore import run
 
 # Of the last release, which no change may shut out by accident. Tags may not travel, so the changelog has it.
 LAST_RELEASE = re.findall(r"^Its last commit is ([0-9a-f]{7,})", (ROOT / "CHANGELOG.md").read_text(), re.M)[0]
@@ -46,9 +46,7 @@ class Program:
 
     def __call__(self, *words: str) -> str:
         """What a command prints. Raises RuntimeError when it fails."""
-        done = subprocess.run(
-            [self.file, *words], env=environment(self.settings), capture_output=True, text=True, check=False
-        )
+        done = run(*words, settings=self.settings, program=self.file)
         if done.returncode:
             raise RuntimeError(f"{self.name}: petstore {' '.join(words)}: {done.stderr.strip()}")
         return done.stdout

@@ -19,8 +19,8 @@ import click
 
 from petstore.core.durations import parse_duration
 from tools.cluster.cluster import WORKERS, Cluster, Ports
-from tools.cluster.parts import answers
-from tools.cluster.programs import Unusable
+from tools.servers import Unusable
+from tools.servers.child import status_of
 
 _LOOK_AGAIN_SECONDS = 0.2
 _RESTART_SECONDS = 60.0
@@ -65,7 +65,7 @@ def restart(data: Path, number: int | None) -> None:
         pid, port = _noted(data, each)
         os.kill(pid, signal.SIGTERM)
         deadline = time.monotonic() + _RESTART_SECONDS
-        while _noted(data, each)[0] == pid or not answers(port, "/readyz"):
+        while _noted(data, each)[0] == pid or status_of(port, "/readyz") != 200:
             if time.monotonic() > deadline:
                 raise click.ClickException(f"Replica {each} is not back; see {data}/replica-{each}.log.")
             time.sleep(_LOOK_AGAIN_SECONDS)

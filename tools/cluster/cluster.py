@@ -6,16 +6,17 @@ import json
 import os
 import re
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from petstore.core.keys import KEY_PATTERN
-from tools.cluster import programs
-from tools.cluster.parts import PETSTORE, Nginx, Postgres, Replica, Valkey, environment, is_free, wait_until
-from tools.cluster.programs import Unusable
+from tools.cluster.parts import Postgres, Valkey
+from tools.servers import Unusable, find
+from tools.servers.nginx import Nginx
+from tools.servers.petstore import PROGRAM, Petstore, run
+from tools.servers.ports import is_free
 
 WORKERS = 2
 _SHORT_LIFE_SECONDS = 5.0
@@ -43,7 +44,7 @@ class Cluster:
         ports: Ports,
         say: Callable[[str], None],
         settings: Mapping[str, str] | None = None,
-        program: Path = PETSTORE,
+        program: Path = PROGRAM,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder.resolve()
@@ -62,11 +63,17 @@ class Cluster:
             **(settings or {}),
         }
         self.replicas = [
-            Replica(self.folder, number, port, self.settings, program)
+            Petstore(
+                f"Replica {number}",
+                port,
+                self.settings,
+                self.folder / f"replica-{number}.log",
+                program=program,
+            )
             for number, port in enumerate(ports.replicas, start=1)
         ]
-        program = programs.nginx(self.folder)
-        self.nginx = Nginx(program, self.folder, ports.front, ports.replicas) if program else None
+        nginx = find.nginx(self.folder)
+        self.nginx = Nginx(nginx, self.folder, ports.front, ports.replicas) if nginx else None
 
     def start(self) -> str:
         """Start every part; a key, when this is the first time. Raises Unusable, with everything stopped."""
@@ -81,7 +88,7 @@ class Cluster:
             for replica in self.replicas:
                 replica.launch()
             for replica in self.replicas:
-                wait_until(replica.is_ready, replica.child)
+                replica.child.wait_until(replica.is_ready)
             if self.nginx:
                 self.nginx.start()
             self._note()
@@ -102,13 +109,7 @@ class Cluster:
     def petstore(self, *words: str) -> str:
         """What a command of the program prints, run beside the replicas as an operator does."""
         names = ("database_url_file", "valkey_url_file")
-        done = subprocess.run(
-            [self._program, *words],
-            env=environment({name: self.settings[name] for name in names}),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run(*words, settings={name: self.settings[name] for name in names}, program=self._program)
         if done.returncode:
             raise Unusable(f"petstore {' '.join(words)}: {done.stderr.strip()}")
         return done.stdout
@@ -131,23 +132,25 @@ class Cluster:
             code = replica.child.ended()
             if code is None:
                 continue
-            if code != 0 and time.monotonic() - replica.began < _SHORT_LIFE_SECONDS:
+            if code != 0 and time.monotonic() - replica.child.began < _SHORT_LIFE_SECONDS:
                 raise Unusable(f"{replica.child.name} ended with {code} at once; see {replica.child.log}.")
             replica.launch()
             self._note()
             child = replica.child
             self._say(f"{child.name} ended with {code} and was started again as process {child.pid}.")
 
-    def restart(self, replica: Replica) -> None:
+    def restart(self, replica: Petstore) -> None:
         """Stop it in order, start it, wait until it is ready."""
         replica.stop()
         replica.launch()
         self._note()
-        wait_until(replica.is_ready, replica.child)
+        replica.child.wait_until(replica.is_ready)
 
     def _note(self) -> None:
         """Who runs, for other processes: see `restart` in __main__."""
-        replicas = {replica.number: [replica.child.pid, replica.port] for replica in self.replicas}
+        replicas = {
+            number: [replica.child.pid, replica.port] for number, replica in enumerate(self.replicas, start=1)
+        }
         noted = self.folder / "running.json.new"
         noted.write_text(json.dumps({"pid": os.getpid(), "replicas": replicas}))
         noted.rename(self.folder / "running.json")
@@ -158,7 +161,7 @@ class Cluster:
         if self.nginx:
             self.nginx.stop()
         for replica in self.replicas:
-            if replica.began and replica.child.ended() is None:
+            if replica.child.began and replica.child.ended() is None:
                 os.kill(replica.child.pid, signal.SIGINT)  # nobody sends anything any more: no drain
         for replica in self.replicas:
             replica.stop()

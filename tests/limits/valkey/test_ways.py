@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -14,8 +13,8 @@ import pytest
 
 from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision
+from tests.support import machine
 from tests.support.clock import ManualClock
-from tests.support.postgres import absent
 from tests.support.shared import Replicas, Watch
 from tests.support.valkey import ValkeyServer
 from tests.support.waiting import until
@@ -41,12 +40,10 @@ _COMMANDS = (
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A key and a certificate for the name localhost, in one file."""
-    if shutil.which("openssl") is None:
-        absent("openssl")
     path = tmp_path_factory.mktemp("tls") / "server.pem"
     arguments = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
     arguments += ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(path), "-out", f"{path}.crt"]
-    subprocess.run(["openssl", "req", *arguments], check=True, capture_output=True)
+    subprocess.run([machine.program("openssl"), "req", *arguments], check=True, capture_output=True)
     path.write_text(path.read_text() + Path(f"{path}.crt").read_text())
     return path
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from pathlib import Path
 
 import asyncpg
@@ -18,7 +17,9 @@ from tests.support.clock import ManualClock
 from tests.support.pgbouncer import SESSIONS, pooled
 from tests.support.postgres import by_way_of, fresh_database, place_of, run
 from tests.support.proxy import open_proxy
-from tests.support.server import PROGRAM, environment, free_port, running_server
+from tests.support.server import running_server
+from tools.servers import petstore
+from tools.servers.ports import free_port
 
 _LOCKS = (
     "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database"
@@ -87,15 +88,7 @@ def test_what_cannot_work_ends_with_the_setting_to_change(
     with fresh_database() as url:
         settings = {"database_url": pooled(url, mode, ignoring=ignoring), "port": str(free_port())}
         for _ in range(2):
-            done = subprocess.run(
-                [PROGRAM, *command],
-                cwd=tmp_path,
-                env=environment(settings),
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=30,
-            )
+            done = petstore.run(*command, settings=settings, cwd=tmp_path)
             assert (done.returncode, done.stdout) == (78, "")
             assert done.stderr.splitlines() == [
                 f"petstore: PETSTORE_DATABASE_URL leads to {reason}. Set PETSTORE_DATABASE_PREPARED=off."

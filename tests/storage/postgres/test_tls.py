@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import ssl
 import subprocess
@@ -16,16 +15,12 @@ import pytest
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.pets import NewPet
 from petstore.storage.backend import Store, backend_for
+from tests.support import machine
 from tests.support.clock import ManualClock
-from tests.support.postgres import (
-    NOBODY,
-    PostgresServer,
-    absent,
-    by_way_of,
-    fresh_database,
-    place_of,
-)
+from tests.support.postgres import PostgresServer, by_way_of, fresh_database, place_of
 from tests.support.proxy import open_proxy
+from tools.servers import Unusable
+from tools.servers.postgres import give_to_nobody
 
 HERE = "IP:127.0.0.1"
 
@@ -33,9 +28,7 @@ HERE = "IP:127.0.0.1"
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Three that signed themselves, each with its key beside it: two for this address, one for another."""
-    program = shutil.which("openssl")
-    if program is None:
-        absent("openssl")
+    program = machine.program("openssl")
     folder = tmp_path_factory.mktemp("tls")
     for name, address in (("mine", HERE), ("others", HERE), ("elsewhere", "DNS:db.example")):
         arguments = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=petstore"]
@@ -53,13 +46,12 @@ async def own_tls(certificate: Path) -> AsyncIterator[str]:
         target = server.folder / "data" / name
         shutil.copy(source, target)
         target.chmod(0o600)
-        if os.geteuid() == 0:
-            os.chown(target, NOBODY, NOBODY)
+        give_to_nobody(target)
     try:
         try:
             server.start()
-        except AssertionError:
-            if "not supported by this build" in server.log:
+        except Unusable:
+            if "not supported by this build" in server.child.said:
                 pytest.skip("This PostgreSQL was built without TLS.")
             raise
         yield server.url(tcp=True)

@@ -1,0 +1,54 @@
+"""What the machine of a test has: programs, which may be missing, and memory for the files of servers."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from tools.servers.find import system_program
+
+_SHARED_MEMORY = Path("/dev/shm")
+_ROOM_BYTES = 1 << 30
+
+
+def absent(what: str) -> NoReturn:
+    """A program is missing: skip, or fail where every test has to run."""
+    if os.environ.get("CI"):
+        pytest.fail(f"There is no {what} here, and CI is set: every test has to run there.")
+    pytest.skip(f"There is no {what} here.")
+
+
+def short_folder(prefix: str, *, on_disk: bool = False) -> Path:
+    """A new directory that everybody may read, removed when this process ends at the latest.
+
+    Its name is short, since the path of a socket may have at most 107 bytes. It is in memory where there is a
+    gigabyte of it, unless `on_disk`: then nothing waits for the disk.
+    """
+    roomy = not on_disk and _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free > _ROOM_BYTES
+    path = Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=_SHARED_MEMORY if roomy else None))
+    path.chmod(0o755)
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """A short folder for the length of a block."""
+    path = short_folder("cl")
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def program(name: str) -> Path:
+    """An installed program, else the test skips."""
+    return system_program(name) or absent(name)

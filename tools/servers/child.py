@@ -1,0 +1,155 @@
+"""A server as a child process that writes to a file, is ended by its id, and ends with its parent."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tools.servers import Unusable
+
+_DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+_START_SECONDS = 60.0
+_LOOK_AGAIN_SECONDS = 0.005
+_LOG_CHARACTERS = 2_000
+
+
+class Child:
+    """A program that runs in the background, in a session of its own.
+
+    The kernel sends it `dies_by` when the thread that started it ends (Linux); `cores` are the processors
+    that it may use. `how` are further arguments of subprocess.Popen.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        log: Path,
+        *,
+        dies_by: signal.Signals = signal.SIGTERM,
+        cores: set[int] | None = None,
+        **how: Any,
+    ) -> None:
+        self.name = name
+        self.command = command
+        self.log = log
+        self.began = 0.0  # time.monotonic() of the last start
+        self._dies_by = dies_by
+        self._cores = cores
+        self._how = how
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None, f"{self.name} was not started"
+        return self._process
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def said(self) -> str:
+        """Everything that it has printed so far."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def start(self, environment: Mapping[str, str] | None = None) -> None:
+        """Start it, and wait for nothing; without an environment it has this process's."""
+        self.began = time.monotonic()
+        with self.log.open("ab") as output:
+            how: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output}
+            self._process = subprocess.Popen(
+                self.command,
+                env=environment,
+                start_new_session=True,  # Ctrl+C is for the parent, which ends all in order
+                preexec_fn=self._prepare,  # noqa: PLW1509  two calls into libc
+                **how | self._how,
+            )
+
+    def _prepare(self) -> None:
+        """Between fork and exec."""
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(_DIES_WITH_PARENT, self._dies_by)
+            if self._cores:
+                os.sched_setaffinity(0, self._cores)
+
+    def ended(self) -> int | None:
+        """Its exit code, once it has ended."""
+        return self._process.poll() if self._process else None
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Raises Unusable, with the end of the log, when it ends before that or a minute has passed."""
+        deadline = time.monotonic() + _START_SECONDS
+        while not condition():
+            if self.ended() is not None or time.monotonic() > deadline:
+                end = self.said[-_LOG_CHARACTERS:].strip()
+                raise Unusable(f"{self.name} did not start. Its log, {self.log}, ends with:\n{end}")
+            time.sleep(_LOOK_AGAIN_SECONDS)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM, patience_seconds: float = 30) -> None:
+        """Tell it to stop, wait, and kill what is left."""
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            self._process.send_signal(number)
+        try:
+            self._process.wait(patience_seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """SIGKILL to it and all processes of its session, as when the machine dies."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait()
+
+
+def children(pid: int) -> list[int]:
+    """The processes that this one has started and that are alive (Linux); none once it has ended."""
+    found: list[int] = []
+    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += map(int, listed.read_text(encoding="ascii").split())
+    return found
+
+
+def family(pid: int) -> Iterator[int]:
+    """The process and its descendants."""
+    yield pid
+    for child in children(pid):
+        yield from family(child)
+
+
+def reply_to(sent: bytes, address: Path | tuple[str, int]) -> bytes:
+    """The first bytes with which a server replies, at most 16; none when it does not."""
+    try:
+        with socket.socket(socket.AF_UNIX if isinstance(address, Path) else socket.AF_INET) as connection:
+            connection.settimeout(2)
+            connection.connect(str(address) if isinstance(address, Path) else address)
+            connection.sendall(sent)
+            return connection.recv(16)
+    except OSError:
+        return b""
+
+
+def status_of(port: int, path: str) -> int:
+    """The status that a GET is answered with; 0 when there is no answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return 0
+    finally:
+        connection.close()

@@ -1,0 +1,66 @@
+"""Free TCP ports of the loopback address, below those that the system gives to connections."""
+
+from __future__ import annotations
+
+import random
+import socket
+import sys
+from functools import cache
+from itertools import cycle
+
+_BLOCKS = range(12_000, 32_000, 200)
+
+
+def is_free(port: int) -> bool:
+    """Whether a program could listen on it."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def free_port() -> int:
+    """A port on which nobody listens, and which no other process gets from here."""
+    return free_ports(1)[0]
+
+
+def free_ports(count: int) -> range:
+    """So many in a row."""
+    starts = _starts()
+    while True:
+        found = range(first := next(starts), first + count)
+        if found[-1] in _block() and all(map(is_free, found)):
+            for _ in found[1:]:
+                next(starts)
+            return found
+
+
+@cache
+def _starts() -> cycle[int]:
+    return cycle(_block())
+
+
+@cache
+def _block() -> range:
+    """200 ports that belong to this process until it ends.
+
+    On Linux the claim is a socket with an abstract name, which two processes can't bind. Elsewhere two
+    processes may get the same block.
+    """
+    for first in random.sample(_BLOCKS, len(_BLOCKS)):
+        claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            if sys.platform == "linux":
+                claim.bind(f"\0petstore-ports-{first}")
+        except OSError:
+            claim.close()
+            continue
+        _claims.append(claim)
+        return range(first, first + _BLOCKS.step)
+    raise OSError("Every block of ports is in use.")
+
+
+_claims: list[socket.socket] = []
