@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 
 import pytest
 
@@ -27,10 +28,15 @@ class TestTimes:
             (None, None, "-"),
         ],
     )
-    def test_utc(self, ms: int | None, iso: str | None, text: str) -> None:
+    def test_utc(
+        self, capsys: pytest.CaptureFixture[str], ms: int | None, iso: str | None, text: str
+    ) -> None:
         """ISO 8601 in UTC for programs, the same without milliseconds for people; never a failure."""
-        assert output.iso_time(ms) == iso
-        assert output.text_time(ms) == text
+        output.write_records([{"at": output.moment(ms)}], {"AT": "at"}, as_json=True, empty="")
+        output.write_records([{"at": output.moment(ms)}], {"AT": "at"}, as_json=False, empty="")
+        *document, _, shown = capsys.readouterr().out.splitlines()
+        assert json.loads("".join(document)) == [{"at": iso}]
+        assert shown == text
 
     def test_days(self) -> None:
         """Days since the epoch become dates."""
@@ -40,7 +46,7 @@ class TestTimes:
 class TestTable:
     def test_plain(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Aligned, numbers to the right, no trailing blanks, no styles."""
-        output.write_table(("ID", "NAME"), [(7, "a"), (10, "bc")])
+        output.write_table([{"id": 7, "name": "a"}, {"id": 10, "name": "bc"}], {"ID": "id", "NAME": "name"})
         assert capsys.readouterr().out == "ID  NAME\n 7  a\n10  bc\n"
 
     def test_styled_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,5 +72,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
         monkeypatch.setenv(name, value)
     terminal = Terminal()
     monkeypatch.setattr("sys.stdout", terminal)
-    output.write_table(("ID", "NAME", "STATE"), [(1, "[red]x", "active")])
+    output.write_table(
+        [{"id": 1, "name": "[red]x", "state": "active"}], {"ID": "id", "NAME": "name", "STATE": "state"}
+    )
     return terminal.getvalue()

@@ -9,7 +9,7 @@ import click
 
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
-from petstore.cli.output import iso_time, json_option, say, text_time, write_fields, write_json, write_table
+from petstore.cli.output import echo_err, json_option, moment, write_record, write_records
 from petstore.cli.types import ACCOUNT, WholeNumber, checked
 from petstore.core.errors import Invalid
 from petstore.core.keys import Account, check_account_name
@@ -67,7 +67,7 @@ def add_account(
     added = with_store(session, lambda store: store.keys.add_account(name, chosen), create=True)
     _write_account(added, as_json)
     if not as_json:
-        say(f"Next: petstore keys issue {added.name}")
+        echo_err(f"Next: petstore keys issue {added.name}")
 
 
 @accounts.command("list", epilog=examples("petstore accounts list"))
@@ -76,25 +76,18 @@ def add_account(
 def list_accounts(session: Session, as_json: bool) -> None:
     """List all customers, in the order of their ids."""
     found = with_store(session, lambda store: store.keys.accounts())
-    if as_json:
-        write_json([account_json(account) for account in found])
-        return
-    if not found:
-        say("There are no accounts yet: petstore accounts add NAME --plan free")
-        return
-    write_table(
-        ("ID", "NAME", "PLAN", "PER MINUTE", "PER DAY", "CREATED"),
-        [
-            (
-                account.id,
-                account.name,
-                account.plan.name,
-                account.plan.per_minute,
-                account.plan.per_day,
-                text_time(account.created_at_ms),
-            )
-            for account in found
-        ],
+    write_records(
+        [account_record(account) for account in found],
+        {
+            "ID": "id",
+            "NAME": "name",
+            "PLAN": "plan",
+            "PER MINUTE": "perMinute",
+            "PER DAY": "perDay",
+            "CREATED": "createdAt",
+        },
+        as_json,
+        empty="There are no accounts yet: petstore accounts add NAME --plan free",
     )
 
 
@@ -132,27 +125,23 @@ def set_plan(
     _write_account(with_store(session, lambda store: store.keys.set_plan(account, chosen)), as_json)
 
 
-def account_json(account: Account) -> dict[str, object]:
-    """An account for programs."""
+def account_record(account: Account) -> dict[str, object]:
+    """An account as commands show it."""
     return {
         "id": account.id,
         "name": account.name,
         "plan": account.plan.name,
         "perMinute": account.plan.per_minute,
         "perDay": account.plan.per_day,
-        "createdAt": iso_time(account.created_at_ms),
+        "createdAt": moment(account.created_at_ms),
     }
 
 
 def _write_account(account: Account, as_json: bool) -> None:
-    if as_json:
-        write_json(account_json(account))
-        return
     plan = account.plan
-    write_fields(
-        {
-            "account": f"{account.name} (id {account.id})",
-            "plan": f"{plan.name}: {plan.per_minute:,} a minute, {plan.per_day:,} a day",
-            "created": text_time(account.created_at_ms),
-        }
-    )
+    fields = {
+        "account": f"{account.name} (id {account.id})",
+        "plan": f"{plan.name}: {plan.per_minute:,} a minute, {plan.per_day:,} a day",
+        "created": moment(account.created_at_ms),
+    }
+    write_record(account_record(account), fields, as_json)

@@ -10,7 +10,7 @@ import msgspec
 
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import EXIT_REFUSED, examples
-from petstore.cli.output import iso_time, json_option, say, text_time, write_fields, write_json
+from petstore.cli.output import echo_err, json_option, moment, write_fields, write_json
 from petstore.core.keys import Account, ApiKey, digest, is_wellformed
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def check_key(session: Session, as_json: bool) -> None:
         _write_finding(finding, now_ms)
     if finding.reason:
         if not as_json:
-            say(f"petstore: The key would be refused: {finding.reason}.")
+            echo_err(f"petstore: The key would be refused: {finding.reason}.")
         raise click.exceptions.Exit(EXIT_REFUSED)
 
 
@@ -86,7 +86,7 @@ async def _look_up(store: Store, secret: str, now_ms: int) -> _Finding:
     if state != "active":
         reason = state
     else:
-        reason = f"banned until {text_time(until_ms)}" if until_ms is not None else ""
+        reason = f"banned until {moment(until_ms)}" if until_ms is not None else ""
     return _Finding(reason, key, account, until_ms)
 
 
@@ -99,8 +99,8 @@ def _as_json(finding: _Finding, now_ms: int) -> dict[str, object]:
         "state": key.state(now_ms) if key else None,
         "accountId": account.id if account else None,
         "account": account.name if account else None,
-        "expiresAt": iso_time(key.expires_at_ms) if key else None,
-        "bannedUntil": iso_time(finding.banned_until_ms),
+        "expiresAt": moment(key.expires_at_ms) if key else None,
+        "bannedUntil": moment(finding.banned_until_ms),
     }
 
 
@@ -114,7 +114,7 @@ def _write_finding(finding: _Finding, now_ms: int) -> None:
             "key": f"{key.id} ({key.display})",
             "label": key.label or "-",
             "state": key.state(now_ms),
-            "expires": text_time(key.expires_at_ms),
-            "ban": f"until {text_time(finding.banned_until_ms)}" if finding.banned_until_ms else "none",
+            "expires": moment(key.expires_at_ms),
+            "ban": f"until {moment(finding.banned_until_ms)}" if finding.banned_until_ms else "none",
         }
     )

@@ -26,41 +26,27 @@ def show_config(as_json: bool) -> None:
     except ConfigurationError:
         known = {setting.variable for setting in config.TABLE}
         rows = config.texts({name: text for name, text in environment.items() if name in known})
+    records = [_record(setting, rows[setting.name]) for setting in config.TABLE]
     if as_json:
-        write_json([_as_json(setting, rows[setting.name]) for setting in config.TABLE])
+        write_json([{**record, "value": _number_or_text(record["value"])} for record in records])
     else:
         write_table(
-            ("SETTING", "VALUE", "FROM", "MEANING"),
-            [
-                (
-                    setting.variable,
-                    _shown(setting, rows[setting.name].text),
-                    _source(setting, rows[setting.name]),
-                    setting.summary,
-                )
-                for setting in config.TABLE
-            ],
+            records, {"SETTING": "variable", "VALUE": "value", "FROM": "source", "MEANING": "summary"}
         )
     config.load(environment)
 
 
-def _shown(setting: config.Setting, text: str) -> str:
-    """The text in force, without a password that it may hold."""
-    return config.masked(text) if setting.secret else text
-
-
-def _source(setting: config.Setting, origin: config.Origin) -> str:
-    return "environment" if origin.source == setting.variable else origin.source
-
-
-def _as_json(setting: config.Setting, origin: config.Origin) -> dict[str, object]:
-    shown = _shown(setting, origin.text)
-    is_number = re.fullmatch("[0-9]{1,18}", shown, re.ASCII) is not None
+def _record(setting: config.Setting, origin: config.Origin) -> dict[str, str]:
+    """A setting as it is shown: the password that its text may hold is masked."""
     return {
         "name": setting.name,
         "variable": setting.variable,
-        "value": int(shown) if is_number else shown,
+        "value": config.masked(origin.text) if setting.secret else origin.text,
         "default": setting.default,
-        "source": _source(setting, origin),
+        "source": "environment" if origin.source == setting.variable else origin.source,
         "summary": setting.summary,
     }
+
+
+def _number_or_text(text: str) -> int | str:
+    return int(text) if re.fullmatch("[0-9]{1,18}", text, re.ASCII) else text

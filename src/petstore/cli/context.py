@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
-import click
-
+from petstore.cli.output import echo_err
 from petstore.core.clock import Clock, SystemClock
 from petstore.core.errors import OperatorError
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from petstore.wiring.administration import Store
 
 _T = TypeVar("_T")
-_say = partial(click.echo, err=True)
 
 
 class Session:
@@ -39,9 +37,9 @@ def with_store(
     work: Callable[[Store], Awaitable[_T]],
     *,
     create: bool = False,
-    say: Callable[[str], None] = _say,
+    echo: Callable[[str], None] = echo_err,
 ) -> _T:
-    """Open the store, do the work, close the store; safe beside a running server. `say` takes remarks.
+    """Open the store, do the work, close the store; safe beside a running server. `echo` takes remarks.
 
     Raises OperatorError when there is no database, unless the command may `create` one, which it then says.
     """
@@ -55,10 +53,10 @@ def with_store(
                 f"There is no database {name}; `petstore db migrate` makes one, and so does `petstore serve`."
                 " If there should be one, check PETSTORE_DATABASE_URL and the working directory."
             )
-        say(f"Making the database {name}.")
+        echo(f"Making the database {name}.")
 
     async def run() -> _T:
-        async with administration.store_for_command(settings, session.clock, say) as store:
+        async with administration.store_for_command(settings, session.clock, echo) as store:
             return await work(store)
 
     return asyncio.run(run())

@@ -10,12 +10,12 @@ import click
 from petstore.cli.context import Session
 from petstore.cli.groups import EXIT_REFUSED, LazyGroup, examples
 from petstore.cli.output import (
+    echo_err,
     json_option,
     row_progress,
-    say,
-    write_fields,
     write_json,
     write_line,
+    write_record,
     write_table,
 )
 
@@ -68,18 +68,18 @@ def migrate(session: Session, dry_run: bool, as_json: bool) -> None:
 class _MigrationLog:
     """Implements storage's MigrationObserver: tells what is done, and keeps it."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
+    def __init__(self, echo: Callable[[str], None]) -> None:
+        self._echo = echo
         self.backup: str | None = None
         self.steps: list[str] = []
 
     def backed_up(self, file: str) -> None:
         self.backup = file
-        self._say(f"The database of before is kept as {file}.")
+        self._echo(f"The database of before is kept as {file}.")
 
     def applied(self, step: str) -> None:
         self.steps.append(step)
-        self._say(f"applied {step}")
+        self._echo(f"applied {step}")
 
 
 @db.command("check", epilog=examples("petstore db check"))
@@ -97,7 +97,7 @@ def check(session: Session, as_json: bool) -> None:
     _write_report(report, as_json)
     if report.problems:
         if not as_json:
-            say("petstore: The database is not sound. If it is damaged: petstore db restore FILE.")
+            echo_err("petstore: The database is not sound. If it is damaged: petstore db restore FILE.")
         raise click.exceptions.Exit(EXIT_REFUSED)
     if report.pets is None:  # sound, and not for this program
         migrating.check(session.settings)
@@ -122,15 +122,17 @@ def backup(session: Session, file: Path, as_json: bool) -> None:
     report = administration.back_up_database(session.settings, file)
     _write_report(report, as_json)
     if not as_json:
-        say(f"Written to {file}.")
+        echo_err(f"Written to {file}.")
     if report.problems:
         if not as_json:
-            say("petstore: The copy is not sound, since the database is not. Keep the backups from before.")
+            echo_err(
+                "petstore: The copy is not sound, since the database is not. Keep the backups from before."
+            )
         raise click.exceptions.Exit(EXIT_REFUSED)
     try:
         administration.note_backup(session.settings)
     except OSError as error:
-        say(f"petstore: The backup is good, but its time could not be noted for metrics: {error}.")
+        echo_err(f"petstore: The backup is good, but its time could not be noted for metrics: {error}.")
 
 
 @db.command("restore", epilog=examples("petstore db restore petstore-2026-11-21.db"))
@@ -149,7 +151,7 @@ def restore(session: Session, file: Path, as_json: bool) -> None:
     _write_report(restored.report, as_json, kept=restored.kept)
     if not as_json:
         kept = f" What was there is kept as {restored.kept}." if restored.kept else ""
-        say(f"Restored {administration.database_path(session.settings)}.{kept}")
+        echo_err(f"Restored {administration.database_path(session.settings)}.{kept}")
 
 
 @db.command(
@@ -173,38 +175,36 @@ def copy(session: Session, source: str, target: str, as_json: bool) -> None:
 
     with row_progress("Copying") as (expect, progress):
         tables = administration.copy_database(session.settings, source, target, expect, progress)
+    records = [{"table": table.name, "rows": table.rows, "sha256": table.sha256} for table in tables]
     if as_json:
-        write_json([{"table": table.name, "rows": table.rows, "sha256": table.sha256} for table in tables])
+        write_json(records)
         return
     write_table(
-        ("TABLE", "ROWS", "SHA-256"), [(table.name, table.rows, table.sha256[:16]) for table in tables]
+        records, {"TABLE": "table", "ROWS": "rows", "SHA-256": lambda table: str(table["sha256"])[:16]}
     )
-    say("Copied and verified. Set PETSTORE_DATABASE_URL to the new database and start the server.")
+    echo_err("Copied and verified. Set PETSTORE_DATABASE_URL to the new database and start the server.")
 
 
 def _write_report(report: CheckReport, as_json: bool, **more: str | None) -> None:
+    record = {
+        "schemaVersion": report.schema_version,
+        "pets": report.pets,
+        "accounts": report.accounts,
+        "keys": report.keys,
+        "problems": report.problems,
+        "remark": report.remark or None,
+        **more,
+    }
+    fields = {
+        "schema version": report.schema_version,
+        "animals": _counted(report.pets),
+        "accounts": _counted(report.accounts),
+        "keys": _counted(report.keys),
+        "sound": "no" if report.problems else "yes",
+    }
+    write_record(record, fields, as_json)
     if as_json:
-        write_json(
-            {
-                "schemaVersion": report.schema_version,
-                "pets": report.pets,
-                "accounts": report.accounts,
-                "keys": report.keys,
-                "problems": report.problems,
-                "remark": report.remark or None,
-                **more,
-            }
-        )
         return
-    write_fields(
-        {
-            "schema version": report.schema_version,
-            "animals": _counted(report.pets),
-            "accounts": _counted(report.accounts),
-            "keys": _counted(report.keys),
-            "sound": "no" if report.problems else "yes",
-        }
-    )
     for problem in report.problems:
         write_line(f"problem: {problem}")
     if report.remark:

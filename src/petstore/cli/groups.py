@@ -140,6 +140,6 @@ def _hint(error: click.UsageError) -> str:
 
 def _complain(message: str) -> None:
     """Whatever it quotes, an error is one line."""
-    from petstore.cli.output import say
+    from petstore.cli.output import echo_err
 
-    say(f"petstore: {' '.join(message.split())}")
+    echo_err(f"petstore: {' '.join(message.split())}")

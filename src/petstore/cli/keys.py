@@ -7,15 +7,7 @@ import click
 from petstore.cli.check import check_key
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
-from petstore.cli.output import (
-    iso_time,
-    json_option,
-    say,
-    text_time,
-    write_fields,
-    write_json,
-    write_table,
-)
+from petstore.cli.output import echo_err, json_option, moment, write_json, write_record, write_records
 from petstore.cli.types import ACCOUNT, ID, Duration, checked
 from petstore.core.durations import format_duration
 from petstore.core.errors import StoreFull
@@ -61,7 +53,7 @@ def issue_key(session: Session, account: str, label: str, expires: int | None, a
         ),
     )
     labelled = f", label {label!r}" if label else ""
-    ends = "" if expires_at_ms is None else f", expires {text_time(expires_at_ms)}"
+    ends = "" if expires_at_ms is None else f", expires {moment(expires_at_ms)}"
     _hand_over(session, issued, as_json, f"Key {issued.record.id} for account {account!r}{labelled}{ends}")
 
 
@@ -77,26 +69,19 @@ def list_keys(session: Session, account: str, as_json: bool) -> None:
     """
     found = with_store(session, lambda store: store.keys.keys(account))
     now_ms = session.clock.now_ms()
-    if as_json:
-        write_json([key_json(key, now_ms) for key in found])
-        return
-    if not found:
-        say(f"The account has no keys yet: petstore keys issue {account}")
-        return
-    write_table(
-        ("ID", "KEY", "LABEL", "STATE", "CREATED", "EXPIRES", "LAST USED"),
-        [
-            (
-                key.id,
-                key.display,
-                key.label or "-",
-                key.state(now_ms),
-                text_time(key.created_at_ms),
-                text_time(key.expires_at_ms),
-                text_time(key.last_used_at_ms),
-            )
-            for key in found
-        ],
+    write_records(
+        [key_record(key, now_ms) for key in found],
+        {
+            "ID": "id",
+            "KEY": "display",
+            "LABEL": lambda key: key["label"] or "-",
+            "STATE": "state",
+            "CREATED": "createdAt",
+            "EXPIRES": "expiresAt",
+            "LAST USED": "lastUsedAt",
+        },
+        as_json,
+        empty=f"The account has no keys yet: petstore keys issue {account}",
     )
 
 
@@ -127,7 +112,7 @@ def rotate_key(session: Session, key_id: int, overlap: int | None, as_json: bool
     overlap_ms = settings.key_rotation_overlap_ms if overlap is None else overlap
     issued = with_store(session, lambda store: store.keys.rotate(key_id, settings.environment, overlap_ms))
     lasts = f"for {format_duration(overlap_ms)} at most" if overlap_ms else "no longer"
-    ends = f" (expires {text_time(issued.record.expires_at_ms)})" if issued.record.expires_at_ms else ""
+    ends = f" (expires {moment(issued.record.expires_at_ms)})" if issued.record.expires_at_ms else ""
     what = f"Key {issued.record.id}{ends} replaces key {key_id}, which works {lasts}"
     _hand_over(session, issued, as_json, what)
 
@@ -152,7 +137,7 @@ def revoke_key(session: Session, key_id: int, as_json: bool) -> None:
             raise
         key = with_store(session, lambda store: store.keys.revoke(key_id))
     if had_reserve and not administration.has_reserve(session.settings):
-        say("The disk is full: the room that was kept back for this is used up. Make room.")
+        echo_err("The disk is full: the room that was kept back for this is used up. Make room.")
     _write_key(session, key, as_json)
 
 
@@ -172,16 +157,16 @@ def unban_key(session: Session, key_id: int, as_json: bool) -> None:
 keys.add_command(check_key)
 
 
-def key_json(key: ApiKey, now_ms: int) -> dict[str, object]:
-    """A key for programs; never its text."""
+def key_record(key: ApiKey, now_ms: int) -> dict[str, object]:
+    """A key as commands show it; never its text."""
     return {
         "id": key.id,
         "display": key.display,
         "label": key.label,
         "state": key.state(now_ms),
-        "createdAt": iso_time(key.created_at_ms),
-        "expiresAt": iso_time(key.expires_at_ms),
-        "lastUsedAt": iso_time(key.last_used_at_ms),
+        "createdAt": moment(key.created_at_ms),
+        "expiresAt": moment(key.expires_at_ms),
+        "lastUsedAt": moment(key.last_used_at_ms),
     }
 
 
@@ -189,10 +174,10 @@ def _hand_over(session: Session, issued: IssuedKey, as_json: bool, what: str) ->
     """The only place that shows a key's text."""
     key = issued.record
     if not as_json:
-        say(f"{what}. It is shown only now:")
+        echo_err(f"{what}. It is shown only now:")
     try:
         if as_json:
-            write_json({"key": issued.secret, **key_json(key, session.clock.now_ms())})
+            write_json({"key": issued.secret, **key_record(key, session.clock.now_ms())})
         else:
             click.echo(issued.secret)
     except OSError as error:
@@ -203,16 +188,12 @@ def _hand_over(session: Session, issued: IssuedKey, as_json: bool, what: str) ->
 
 
 def _write_key(session: Session, key: ApiKey, as_json: bool) -> None:
-    now_ms = session.clock.now_ms()
-    if as_json:
-        write_json(key_json(key, now_ms))
-        return
-    write_fields(
-        {
-            "key": f"{key.id} ({key.display})",
-            "label": key.label or "-",
-            "state": key.state(now_ms),
-            "expires": text_time(key.expires_at_ms),
-            "last used": text_time(key.last_used_at_ms),
-        }
-    )
+    record = key_record(key, session.clock.now_ms())
+    fields = {
+        "key": f"{key.id} ({key.display})",
+        "label": key.label or "-",
+        "state": record["state"],
+        "expires": record["expiresAt"],
+        "last used": record["lastUsedAt"],
+    }
+    write_record(record, fields, as_json)

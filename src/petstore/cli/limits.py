@@ -6,7 +6,7 @@ import click
 
 from petstore.cli.context import Session
 from petstore.cli.groups import LazyGroup, examples
-from petstore.cli.output import json_option, say, write_fields, write_json
+from petstore.cli.output import echo_err, json_option, write_json, write_record
 
 
 @click.group(cls=LazyGroup)
@@ -29,26 +29,21 @@ def check(session: Session, as_json: bool) -> None:
     if report is None:
         if as_json:
             write_json(None)
-        say("PETSTORE_VALKEY_URL is not set: one process counts by itself, and nothing is shared.")
+        echo_err("PETSTORE_VALKEY_URL is not set: one process counts by itself, and nothing is shared.")
         return
-    if as_json:
-        write_json(
-            {
-                "valkey": report.place,
-                "version": report.version,
-                "persistence": report.persistence,
-                "clockAheadSeconds": report.ahead_ms / 1_000,
-                "warnings": report.warnings,
-            }
-        )
-        return
-    write_fields(
-        {
-            "valkey": report.place,
-            "version": report.version,
-            "persistence": report.persistence,
-            "clock ahead": f"{report.ahead_ms / 1_000:.3f} s",
-        }
-    )
-    for warning in report.warnings:
-        say(f"warning: {warning}")
+    record = {
+        "valkey": report.place,
+        "version": report.version,
+        "persistence": report.persistence,
+        "clockAheadSeconds": report.ahead_ms / 1_000,
+        "warnings": report.warnings,
+    }
+    fields = {
+        "valkey": report.place,
+        "version": report.version,
+        "persistence": report.persistence,
+        "clock ahead": f"{report.ahead_ms / 1_000:.3f} s",
+    }
+    write_record(record, fields, as_json)
+    for warning in () if as_json else report.warnings:
+        echo_err(f"warning: {warning}")

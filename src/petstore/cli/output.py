@@ -1,6 +1,7 @@
 """What commands print: JSON for programs, tables for people, times in UTC. Colour only on a terminal.
 
-`rich` is imported only there; a pipe gets plain, aligned text.
+A command describes each thing once, as a record with the members of its JSON; tables pick columns from it.
+`rich` is imported only on a terminal; a pipe gets plain, aligned text.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ import click
 import msgspec
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+Record = Mapping[str, object]
+# Heading -> the record's member, or what to make of the record.
+Columns = Mapping[str, str | Callable[[Record], object]]
 
 _UNUSUAL = re.compile(r"[^ -~\n]")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -37,9 +41,31 @@ def json_option(command: _Command) -> _Command:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(command)
 
 
+class Moment:
+    """A time in UTC until the year 9999: 2026-11-21T08:30:00.000Z in JSON, 2026-11-21 08:30:00Z as text."""
+
+    def __init__(self, ms: int) -> None:
+        moment = _EPOCH + timedelta(milliseconds=min(ms, _LATEST_MS))
+        self.iso = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+    def __str__(self) -> str:
+        return f"{self.iso[:10]} {self.iso[11:19]}Z"
+
+
+def moment(ms: int | None) -> Moment | None:
+    """Milliseconds since the epoch for a record; None stays None."""
+    return None if ms is None else Moment(ms)
+
+
+def iso_day(day: int) -> str:
+    """A UTC day, counted from the epoch, such as 2026-11-21."""
+    return (_EPOCH + timedelta(days=day)).date().isoformat()
+
+
 def write_json(value: object) -> None:
-    """A result for programs, in UTF-8 whatever the terminal's encoding is; harmless on a terminal too."""
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode("utf-8")
+    """A result for programs, in UTF-8 on every terminal; unprintable characters are escaped."""
+    document = msgspec.json.encode(value, enc_hook=lambda moment: moment.iso)
+    text = msgspec.json.format(document, indent=2).decode("utf-8")
     click.echo(_UNUSUAL.sub(_escaped_in_json, text).encode("utf-8"))
 
 
@@ -52,28 +78,9 @@ def write_line(text: str) -> None:
     click.echo(_printable_lines(text))
 
 
-def say(text: str) -> None:
+def echo_err(text: str) -> None:
     """A remark for people, on standard error, so that standard output holds the result alone."""
     click.echo(_printable_lines(text), err=True)
-
-
-def iso_time(ms: int | None) -> str | None:
-    """A moment for programs: ISO 8601 in UTC with milliseconds, such as 2026-11-21T08:30:00.000Z."""
-    if ms is None:
-        return None
-    moment = _EPOCH + timedelta(milliseconds=min(ms, _LATEST_MS))
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def text_time(ms: int | None, never: str = "-") -> str:
-    """A moment for people: seconds are exact enough, and it says that it is UTC."""
-    iso = iso_time(ms)
-    return never if iso is None else f"{iso[:10]} {iso[11:19]}Z"
-
-
-def iso_day(day: int) -> str:
-    """A UTC day, counted from the epoch, such as 2026-11-21."""
-    return (_EPOCH + timedelta(days=day)).date().isoformat()
 
 
 def printable(text: str) -> str:
@@ -88,19 +95,46 @@ def _printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-def write_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Rows under their headings; numbers stand to the right."""
+def write_records(records: Sequence[Record], columns: Columns, as_json: bool, *, empty: str) -> None:
+    """All things as JSON, or as a table; where there are none, people are told `empty`."""
+    if as_json:
+        write_json(records)
+    elif records:
+        write_table(records, columns)
+    else:
+        echo_err(empty)
+
+
+def write_record(record: Record, fields: Record, as_json: bool) -> None:
+    """One thing: the record as JSON, or the fields, one a line."""
+    if as_json:
+        write_json(record)
+    else:
+        write_fields(fields)
+
+
+def write_table(records: Sequence[Record], columns: Columns) -> None:
+    """A line for each record under the headings; numbers stand to the right."""
+    rows = [
+        [column(record) if callable(column) else record[column] for column in columns.values()]
+        for record in records
+    ]
     numeric = [bool(rows) and all(isinstance(row[at], int) for row in rows) for at in range(len(columns))]
-    cells = [[printable(str(cell)) for cell in row] for row in rows]
-    if not (sys.stdout.isatty() and _write_styled(columns, cells, numeric)):
-        _write_plain(columns, cells, numeric)
+    cells = [[_text(value) for value in row] for row in rows]
+    headings = list(columns)
+    if not (sys.stdout.isatty() and _write_styled(headings, cells, numeric)):
+        _write_plain(headings, cells, numeric)
 
 
-def write_fields(fields: Mapping[str, object]) -> None:
+def write_fields(fields: Record) -> None:
     """One thing, a line for each of its properties."""
     width = max(map(len, fields))
     for name, value in fields.items():
-        click.echo(f"{name:<{width}}  {printable(str(value))}")
+        click.echo(f"{name:<{width}}  {_text(value)}")
+
+
+def _text(value: object) -> str:
+    return "-" if value is None else printable(str(value))
 
 
 @contextmanager

@@ -7,18 +7,11 @@ import pwd
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
-from petstore.cli.output import (
-    iso_time,
-    json_option,
-    printable,
-    say,
-    text_time,
-    write_json,
-    write_table,
-)
+from petstore.cli.output import echo_err, json_option, moment, printable, write_json, write_records
 from petstore.cli.types import ID, INT64, WholeNumber, checked_pet_name
 from petstore.core.errors import PetNotFound
 from petstore.core.pets import PAGE_LIMIT_DEFAULT, NewPet, PageQuery, Pet, PetStatus, StatusChange
@@ -61,14 +54,14 @@ def list_pets(session: Session, status: str | None, limit: int, after: int | Non
     """
     query = PageQuery(limit, PetStatus(status) if status else None, after_id=after or 0)
     page = with_store(session, lambda store: store.pets.page(query))
-    if as_json:
-        write_json(page.pets)
-    elif page.pets:
-        _write_pets(page.pets)
-    else:
-        say("No animals match.")
+    write_records(
+        [msgspec.to_builtins(pet) for pet in page.pets],
+        {"ID": "id", "NAME": "name", "CATEGORY": "categoryId", "STATUS": "status"},
+        as_json,
+        empty="No animals match.",
+    )
     if page.has_more:
-        say(f"There are more: add --after {page.pets[-1].id}")
+        echo_err(f"There are more: add --after {page.pets[-1].id}")
 
 
 @pets.command(
@@ -138,26 +131,21 @@ def show_history(session: Session, pet_id: int, as_json: bool) -> None:
         return await store.pets.history(pet_id)
 
     changes = with_store(session, read)
-    if as_json:
-        write_json(
-            [
-                {
-                    "petId": change.pet_id,
-                    "at": iso_time(change.at_ms),
-                    "actor": change.actor,
-                    "from": change.before,
-                    "to": change.after,
-                }
-                for change in changes
-            ]
-        )
-    elif changes:
-        write_table(
-            ("AT", "BY", "FROM", "TO"),
-            [(text_time(change.at_ms), change.actor, change.before, change.after) for change in changes],
-        )
-    else:
-        say(f"Animal {pet_id} has the state that it was added with.")
+    write_records(
+        [
+            {
+                "petId": change.pet_id,
+                "at": moment(change.at_ms),
+                "actor": change.actor,
+                "from": change.before,
+                "to": change.after,
+            }
+            for change in changes
+        ],
+        {"AT": "at", "BY": "actor", "FROM": "from", "TO": "to"},
+        as_json,
+        empty=f"Animal {pet_id} has the state that it was added with.",
+    )
 
 
 def _user_name() -> str:
@@ -173,10 +161,3 @@ def _write_pet(pet: Pet, as_json: bool) -> None:
         write_json(pet)
     else:
         click.echo(f"{pet.id}  {printable(pet.name)}  category {pet.category_id}  {pet.status}")
-
-
-def _write_pets(found: list[Pet]) -> None:
-    write_table(
-        ("ID", "NAME", "CATEGORY", "STATUS"),
-        [(pet.id, pet.name, pet.category_id, pet.status.value) for pet in found],
-    )

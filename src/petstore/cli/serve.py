@@ -18,6 +18,7 @@ import structlog
 from petstore import __version__
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import EXIT_REFUSED, examples
+from petstore.cli.output import echo_err
 from petstore.cli.types import WholeNumber
 from petstore.core.errors import AccountExists, OperatorError, PetstoreError, StoreUnavailable
 from petstore.core.limits.plans import FREE
@@ -68,7 +69,7 @@ def serve(session: Session, workers: int | None) -> None:
                 _log.warning("start check", message=warning)
             migrating.migrate_for_serving(settings, session.clock, _MigrationEvents())
             welcome = partial(_welcome, settings, may_show_key=not output.is_journal)
-            with_store(session, welcome, create=True, say=_remark)
+            with_store(session, welcome, create=True, echo=_remark)
             if remark := migrating.remark(settings):
                 _log.warning("start check", message=f"Note: {remark}.")
             _listen(listener, settings)
@@ -176,10 +177,9 @@ async def _warn_of_counting_apart(settings: Settings, store: Store) -> None:
 
 def _show_key(secret: str, here: str) -> None:
     """For a person, in any format of the log; it is no line of the log."""
-    say = partial(click.echo, err=True)
-    say("\nFirst start: here is a key on the Free plan for the account 'local'. It is shown only now.\n")
-    say(f"  {secret}\n\nTry it:\n")
-    say(f"  curl -i -H 'Authorization: Bearer {secret}' {here}/v1/pets\n")
+    echo_err("\nFirst start: here is a key on the Free plan for the account 'local'. It is shown only now.\n")
+    echo_err(f"  {secret}\n\nTry it:\n")
+    echo_err(f"  curl -i -H 'Authorization: Bearer {secret}' {here}/v1/pets\n")
 
 
 async def _try_to_write(settings: Settings, store: Store) -> None:

@@ -2,54 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
-from petstore.cli.accounts import account_json
+from petstore.cli.accounts import account_record
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import examples
 from petstore.cli.output import (
+    Columns,
+    echo_err,
     iso_day,
-    iso_time,
     json_option,
-    say,
-    text_time,
+    moment,
     write_json,
     write_line,
     write_table,
 )
 from petstore.cli.types import ACCOUNT
 from petstore.core.keys import Account, ApiKey, Caller
-from petstore.core.limits.decision import Window
 from petstore.core.limits.quota import SECOND_MS, view
-from petstore.core.limits.usage import KeyBan, UsageReport
+from petstore.core.limits.usage import UsageReport
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
 
 _DAYS = 30
-
-
-class _Standing(msgspec.Struct, frozen=True):
-    """Everything that the report shows, as of `now_ms`."""
-
-    now_ms: int
-    account: Account
-    keys: list[ApiKey]
-    report: UsageReport
-
-    @property
-    def windows(self) -> tuple[Window, Window]:
-        """Both windows as the account's next request would find them."""
-        plan = self.account.plan
-        caller = Caller(0, self.account.id, plan.per_minute, plan.per_day)
-        return view(self.report.windows, caller, self.now_ms)
-
-    @property
-    def bans(self) -> dict[int, KeyBan]:
-        return {ban.key_id: ban for ban in self.report.bans}
 
 
 @click.command(epilog=examples("petstore usage shop", "petstore usage shop --json"))
@@ -64,40 +42,41 @@ def usage(session: Session, account: str, as_json: bool) -> None:
     """
     now_ms = session.clock.now_ms()
 
-    async def read(store: Store) -> _Standing:
+    async def read(store: Store) -> dict[str, Any]:
         found = await store.keys.account(account)
-        reference = str(found.id)
         report = await store.usage.report(found.id, now_ms, days=_DAYS)
-        return _Standing(now_ms, found, await store.keys.keys(reference), report)
+        return _record(now_ms, found, await store.keys.keys(str(found.id)), report)
 
-    standing = with_store(session, read)
+    record = with_store(session, read)
     if as_json:
-        write_json(_as_json(standing))
+        write_json(record)
     else:
-        _write(standing)
+        _write(record)
 
 
-def _as_json(standing: _Standing) -> dict[str, object]:
-    bans = standing.bans
+def _record(now_ms: int, account: Account, keys: list[ApiKey], report: UsageReport) -> dict[str, Any]:
+    """The windows are as the account's next request would find them."""
+    caller = Caller(0, account.id, account.plan.per_minute, account.plan.per_day)
+    banned_until = {ban.key_id: moment(ban.banned_until_ms) for ban in report.bans}
     return {
-        "account": account_json(standing.account),
+        "account": account_record(account),
         "windows": [
             {
                 "name": window.name,
                 "limit": window.limit,
                 "remaining": window.remaining,
-                "resetAt": iso_time(window.reset_at * SECOND_MS),
+                "resetAt": moment(window.reset_at * SECOND_MS),
             }
-            for window in standing.windows
+            for window in view(report.windows, caller, now_ms)
         ],
         "keys": [
             {
                 "id": key.id,
                 "display": key.display,
-                "state": key.state(standing.now_ms),
-                "bannedUntil": iso_time(bans[key.id].banned_until_ms) if key.id in bans else None,
+                "state": key.state(now_ms),
+                "bannedUntil": banned_until.get(key.id),
             }
-            for key in standing.keys
+            for key in keys
         ],
         "days": [
             {
@@ -106,40 +85,32 @@ def _as_json(standing: _Standing) -> dict[str, object]:
                 "refused": day.refused,
                 "deprecated": day.deprecated,
             }
-            for day in standing.report.days
+            for day in report.days
         ],
     }
 
 
-def _write(standing: _Standing) -> None:
-    plan, bans = standing.account.plan, standing.bans
-    write_line(f"{standing.account.name} (id {standing.account.id}), plan {plan.name}\n")
+def _write(record: dict[str, Any]) -> None:
+    account = record["account"]
+    write_line(f"{account['name']} (id {account['id']}), plan {account['plan']}\n")
     write_table(
-        ("WINDOW", "LIMIT", "REMAINING", "RESETS"),
-        [
-            (window.name, window.limit, window.remaining, text_time(window.reset_at * SECOND_MS))
-            for window in standing.windows
-        ],
+        record["windows"],
+        {"WINDOW": "name", "LIMIT": "limit", "REMAINING": "remaining", "RESETS": "resetAt"},
     )
-    if standing.keys:
+    if record["keys"]:
+        click.echo()
+        columns: Columns = {
+            "KEY": "id",
+            "TEXT": "display",
+            "STATE": lambda key: "banned" if key["bannedUntil"] else key["state"],
+            "BANNED UNTIL": "bannedUntil",
+        }
+        write_table(record["keys"], columns)
+    if record["days"]:
         click.echo()
         write_table(
-            ("KEY", "TEXT", "STATE", "BANNED UNTIL"),
-            [
-                (
-                    key.id,
-                    key.display,
-                    "banned" if key.id in bans else key.state(standing.now_ms),
-                    text_time(bans[key.id].banned_until_ms) if key.id in bans else "-",
-                )
-                for key in standing.keys
-            ],
-        )
-    if standing.report.days:
-        click.echo()
-        write_table(
-            ("DAY", "REQUESTS", "REFUSED", "DEPRECATED"),
-            [(iso_day(day.day), day.requests, day.refused, day.deprecated) for day in standing.report.days],
+            record["days"],
+            {"DAY": "day", "REQUESTS": "requests", "REFUSED": "refused", "DEPRECATED": "deprecated"},
         )
     else:
-        say("\nNo requests in the last 30 days.")
+        echo_err("\nNo requests in the last 30 days.")
