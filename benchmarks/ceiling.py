@@ -16,8 +16,9 @@ import uvloop
 from petstore.api.pipeline.response import Header, complete, make_response
 from petstore.core.clock import SystemClock
 from petstore.core.keys import Caller
-from petstore.core.limits.quota import BanPolicy, decide
-from petstore.core.limits.usage import AccountWindows
+from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.quota import decide
+from petstore.core.limits.windows import AccountWindows
 from petstore.server.listener import prepare
 from petstore.server.worker import BACKLOG, HttpServer, collect_garbage_seldom
 

@@ -11,8 +11,9 @@ from petstore.api.pipeline.routing import Route
 from petstore.config.values import networks
 from petstore.core.clock import SystemClock
 from petstore.core.keys import Caller
-from petstore.core.limits.quota import BanPolicy, decide
-from petstore.core.limits.usage import AccountWindows
+from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.quota import decide
+from petstore.core.limits.windows import AccountWindows
 from petstore.ops.access_log import AccessEntry, AccessFormat
 from petstore.ops.incidents import Incidents
 from petstore.ops.log_writers import LogWriter

@@ -9,9 +9,10 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from petstore.api.pets import NEW_PET
 from petstore.api.pipeline.response import complete, make_response, pets_body
 from petstore.core.keys import Caller
+from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import BanPolicy, decide
-from petstore.core.limits.usage import AccountWindows
+from petstore.core.limits.quota import decide
+from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import NewPet, Pet, PetStatus
 
 NOW_MS = 1_800_000_030_000

@@ -14,7 +14,7 @@ from petstore import config
 from petstore.api.pipeline.gate import Gate
 from petstore.api.pipeline.request import read_request
 from petstore.core.clock import SystemClock
-from petstore.core.limits.quota import BanPolicy
+from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.usage import UsageMeter
 from petstore.core.pets import NewPet, PageQuery, PetStatus
 from petstore.limiter.address_limiter import AddressLimiter

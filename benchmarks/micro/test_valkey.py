@@ -13,7 +13,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from benchmarks.micro.conftest import Loop
 from petstore.core.clock import SystemClock
 from petstore.core.keys import Caller
-from petstore.core.limits.quota import BanPolicy
+from petstore.core.limits.bans import BanPolicy
 from petstore.limiter.valkey.connection import connect
 from petstore.limiter.valkey.scripts import (
     CATALOGUE,

@@ -11,7 +11,7 @@ from petstore.api.pipeline.gate import Gate
 from petstore.api.pipeline.request import Request, read_request
 from petstore.core.errors import Unauthorized
 from petstore.core.keys import Caller, digest, mint
-from petstore.core.limits.quota import BanPolicy
+from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.usage import UsageMeter
 from petstore.core.versions import Version, Versions
 from petstore.limiter.address_limiter import AddressLimiter

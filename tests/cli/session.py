@@ -17,8 +17,11 @@ from click.testing import CliRunner
 
 from petstore.cli.context import Session, with_store
 from petstore.cli.main import petstore
-from petstore.core.limits.quota import BanState, LimiterState
-from petstore.core.limits.usage import DAY_MS, AccountWindows, DailyUsage, UsageChanges
+from petstore.core.durations import DAY_MS
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.usage import DailyUsage, UsageChanges
+from petstore.core.limits.windows import AccountWindows
 from tests.support.clock import ManualClock
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "cli.md"

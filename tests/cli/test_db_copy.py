@@ -10,8 +10,10 @@ import apsw
 import pytest
 
 from petstore import config
-from petstore.core.limits.quota import BanState, LimiterState
-from petstore.core.limits.usage import AccountWindows, DailyUsage, UsageChanges
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.usage import DailyUsage, UsageChanges
+from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import Idempotency, NewPet
 from petstore.storage import copying
 from petstore.storage.postgres import copying as postgres

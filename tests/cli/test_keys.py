@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from petstore.core.keys import is_wellformed
-from petstore.core.limits.quota import BanState, LimiterState
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from tests.cli.conftest import Cli
 

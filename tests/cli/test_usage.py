@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from petstore.core.limits.quota import LimiterState
-from petstore.core.limits.usage import DAY_MS, AccountWindows, DailyUsage, UsageChanges
+from petstore.core.durations import DAY_MS
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.usage import DailyUsage, UsageChanges
+from petstore.core.limits.windows import AccountWindows
 from tests.cli.conftest import Cli
 from tests.cli.test_keys import ban
 

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from petstore.core.durations import DAY_MS
 from petstore.core.keys import Caller
+from petstore.core.limits.bans import BanPolicy, BanState
 from petstore.core.limits.decision import Decision, Window
-from petstore.core.limits.quota import BanPolicy, BanState, decide
-from petstore.core.limits.usage import DAY_MS, AccountWindows
+from petstore.core.limits.quota import decide
+from petstore.core.limits.windows import AccountWindows
 
 START = 1_800_000_030_000
 POLICY = BanPolicy()

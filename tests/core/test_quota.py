@@ -9,17 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from petstore.core.durations import DAY_MS
 from petstore.core.keys import Caller
+from petstore.core.limits.bans import BanPolicy, BanState
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.decision import Decision, Window
-from petstore.core.limits.quota import (
-    BanPolicy,
-    BanState,
-    LimiterState,
-    ceil_seconds,
-    decide,
-    view,
-)
-from petstore.core.limits.usage import DAY_MS, AccountWindows
+from petstore.core.limits.quota import decide, view
+from petstore.core.limits.windows import AccountWindows, ceil_seconds
 from petstore.limiter.address_limiter import AddressBucket, decide_address
 
 # 2027-01-15 08:00:30 UTC, half way through a minute of the wall clock: windows do not follow it.

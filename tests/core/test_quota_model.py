@@ -7,9 +7,10 @@ import asyncio
 from hypothesis import given, settings
 
 from petstore.core.keys import Caller
+from petstore.core.limits.bans import BanState
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import BanState, decide
-from petstore.core.limits.usage import AccountWindows
+from petstore.core.limits.quota import decide
+from petstore.core.limits.windows import AccountWindows
 from tests.support.clock import ManualClock
 from tests.support.histories import POLICY, Event, compare, histories, telling
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from petstore.core.limits.usage import DAY_MS, DailyUsage, UsageChanges, UsageMeter
+from petstore.core.durations import DAY_MS
+from petstore.core.limits.usage import DailyUsage, UsageChanges, UsageMeter
 
 NOON = 20_000 * DAY_MS + DAY_MS // 2
 

@@ -11,7 +11,7 @@ import libvalkey
 import msgspec
 
 from petstore.core.keys import Caller
-from petstore.core.limits.quota import BanPolicy
+from petstore.core.limits.bans import BanPolicy
 from petstore.limiter.valkey.limiter import _NOT_CACHED, _Calls
 from petstore.limiter.valkey.scripts import CATALOGUE, CATALOGUE_WRITERS, EPOCH, Scripts, command
 from tests.support.valkey import ValkeyServer

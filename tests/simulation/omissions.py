@@ -10,8 +10,8 @@ from petstore.api.pipeline.gate import Gate
 from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Response
 from petstore.core.keys import Caller
+from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import BanPolicy
 from petstore.core.versions import NoVersions, Version, Versions
 from petstore.limiter.memory import MemoryLimiter
 from petstore.limiter.valkey import limiter as limiter_module

@@ -16,7 +16,8 @@ from petstore.api.pipeline.gate import Gate
 from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Response
 from petstore.core.errors import PetstoreError
-from petstore.core.limits.quota import BanPolicy, Limiter
+from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.counters import Limiter
 from petstore.core.limits.usage import UsageMeter
 from petstore.limiter.address_limiter import AddressLimiter
 from petstore.limiter.valkey.client import ValkeyClient

@@ -19,9 +19,10 @@ import uvloop
 
 from petstore.core.clock import SystemClock
 from petstore.core.keys import digest
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
-from petstore.core.limits.quota import LimiterState
-from petstore.core.limits.usage import AccountWindows, DailyUsage, UsageChanges
+from petstore.core.limits.usage import DailyUsage, UsageChanges
+from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import NewPet, PageQuery
 from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions

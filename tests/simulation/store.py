@@ -12,9 +12,11 @@ from bisect import bisect_left
 import msgspec
 
 from petstore.core.keys import Caller, digest, mint
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import QUOTA_MAX, STANDARD_PLANS, Plan
-from petstore.core.limits.quota import BanState, LimiterState
-from petstore.core.limits.usage import AccountWindows, UsageChanges
+from petstore.core.limits.usage import UsageChanges
+from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import Page, PageQuery, Pet, PetStatus
 from petstore.core.versions import Publisher
 from petstore.limiter.valkey.recovery import later_windows
@@ -172,7 +174,7 @@ class SimulatedStore:
         truth.acknowledge(number, self._loop.time())
 
     async def merge(self, state: LimiterState, usage: UsageChanges) -> None:
-        """Implements quota.MergingCounterStore: of windows the later ones, of bans the later ban."""
+        """Implements counters.MergingCounterStore: of windows the later ones, of bans the later ban."""
         self.batches += 1
         rows = len(state.windows) + len(state.bans) + len(usage.daily) + len(usage.last_used_ms)
         await self._run(self._costs.write + rows * self._costs.batch_row)
@@ -188,7 +190,7 @@ class SimulatedStore:
     async def load_for(
         self, account_id: int, key_id: int, now_ms: int
     ) -> tuple[AccountWindows | None, BanState | None]:
-        """Implements quota.MergingCounterStore."""
+        """Implements counters.MergingCounterStore."""
         self.recalled += 1
         await self._run(self._costs.caller)
         kept = (self._windows.get(account_id), self._bans.get(key_id)) if self.loads else (None, None)

@@ -8,7 +8,7 @@ import libvalkey
 import pytest
 
 from petstore.core.keys import Caller
-from petstore.core.limits.quota import BanPolicy
+from petstore.core.limits.bans import BanPolicy
 from petstore.limiter.valkey.limiter import _Calls
 from petstore.limiter.valkey.scripts import (
     CATALOGUE,

@@ -12,9 +12,11 @@ from collections.abc import Callable
 
 import libvalkey
 
+from petstore.core.durations import DAY_MS, MINUTE_MS
 from petstore.core.keys import Caller
-from petstore.core.limits.quota import BanPolicy, BanState, decide
-from petstore.core.limits.usage import DAY_MS, MINUTE_MS, AccountWindows
+from petstore.core.limits.bans import BanPolicy, BanState
+from petstore.core.limits.quota import decide
+from petstore.core.limits.windows import AccountWindows
 from petstore.limiter.valkey.recovery import later_windows
 from petstore.limiter.valkey.scripts import CATALOGUE, CATALOGUE_WRITERS, KEYRING, KEYRING_WRITERS, Scripts
 from tests.simulation.network import Delays, Pipe

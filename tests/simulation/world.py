@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from petstore.core.limits.quota import BanPolicy
+from petstore.core.limits.bans import BanPolicy
 from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.limiter import LEASE_SECONDS
 from petstore.limiter.valkey.observer import NoObserver

@@ -16,8 +16,9 @@ import apsw
 import pytest
 
 from petstore.core.keys import Caller
+from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.counters import Limiter, MergingCounterStore
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import BanPolicy, Limiter, MergingCounterStore
 from petstore.core.limits.usage import UsageChanges
 from petstore.limiter.memory import MemoryLimiter
 from petstore.limiter.valkey.shared import SharedCounters, open_shared

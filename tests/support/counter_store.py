@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 
-from petstore.core.limits.quota import BanState, LimiterState
-from petstore.core.limits.usage import AccountWindows, UsageChanges
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.usage import UsageChanges
+from petstore.core.limits.windows import AccountWindows
 
 
 class MemoryCounterStore:
-    """Implements petstore.core.limits.quota.MergingCounterStore."""
+    """Implements counters.MergingCounterStore."""
 
     def __init__(self) -> None:
         self.state = LimiterState()

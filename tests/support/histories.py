@@ -14,8 +14,8 @@ from hypothesis import example
 from hypothesis import strategies as st
 
 from petstore.core.keys import Caller
+from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import BanPolicy
 from tests.support.clock import ManualClock
 
 # Small numbers, so that short histories reach every limit, ban and step of the ladder.

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from petstore.core.errors import LimiterUnavailable
 from petstore.core.keys import Caller
-from petstore.core.limits.quota import BanPolicy
+from petstore.core.limits.bans import BanPolicy
 from petstore.limiter.valkey.shared import open_shared
 from tests.support.clock import ManualClock
 from tests.support.counter_store import MemoryCounterStore

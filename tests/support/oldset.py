@@ -11,7 +11,7 @@ import random
 from dataclasses import dataclass, field
 
 from petstore.core.keys import Caller
-from petstore.core.limits.quota import BanPolicy
+from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.usage import UsageChanges
 from tests.support.clock import ManualClock
 from tests.support.shared import Replica, Replicas

@@ -16,9 +16,10 @@ from pathlib import Path
 import apsw
 
 from petstore.core.errors import StoreUnavailable
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
-from petstore.core.limits.quota import LimiterState
-from petstore.core.limits.usage import AccountWindows, DailyUsage, UsageChanges
+from petstore.core.limits.usage import DailyUsage, UsageChanges
+from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import Idempotency, NewPet, PetStatus
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite.store import SqliteStore

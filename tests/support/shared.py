@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from petstore.core.keys import Caller
+from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.counters import Limiter
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import BanPolicy, Limiter
 from petstore.core.versions import Version
 from petstore.limiter.valkey.scripts import Scripts
 from petstore.limiter.valkey.shared import SharedCounters, open_shared

@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 import click
 
-from petstore.core.durations import format_duration, parse_duration
+from petstore.core.durations import DAY_MS, format_duration, parse_duration
 from petstore.core.errors import Invalid
 from petstore.core.pets import INT64_MAX, INT64_MIN, name_fault
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 _SHOWN_MAX = 24  # longer than any number; whoever gives a key for a key's id shall not find it in a log
-_LONGEST_MS = 36_500 * 86_400_000
+_LONGEST_MS = 36_500 * DAY_MS
 
 Callback = Callable[[click.Context, click.Parameter, str], str]
 

@@ -20,8 +20,9 @@ from petstore.cli.output import (
     write_table,
 )
 from petstore.cli.types import ACCOUNT
+from petstore.core.durations import SECOND_MS
 from petstore.core.keys import Account, ApiKey, Caller
-from petstore.core.limits.quota import SECOND_MS, view
+from petstore.core.limits.quota import view
 from petstore.core.limits.usage import UsageReport
 
 if TYPE_CHECKING:

@@ -1,11 +1,16 @@
-"""Durations as people write them: `500ms`, `10s`, `5m`, `24h`, `30d`."""
+"""Durations: the lengths that rules are made of, and texts such as `500ms`, `10s`, `5m`, `24h`, `30d`."""
 
 from __future__ import annotations
 
 import re
 
+SECOND_MS = 1_000
+MINUTE_MS = 60_000
+DAY_MS = 86_400_000
+DAY_SECONDS = DAY_MS // SECOND_MS
+
 _FORM = re.compile(r"([1-9][0-9]{0,8})(ms|s|m|h|d)", re.ASCII)
-_MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_MILLISECONDS = {"ms": 1, "s": SECOND_MS, "m": MINUTE_MS, "h": 60 * MINUTE_MS, "d": DAY_MS}
 
 
 def parse_duration(text: str) -> int:

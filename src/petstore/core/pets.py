@@ -12,6 +12,7 @@ from typing import Annotated, Protocol
 
 import msgspec
 
+from petstore.core.durations import DAY_MS
 from petstore.core.errors import Conflict, IdempotencyKeyReused
 
 INT64_MIN = -(2**63)
@@ -20,7 +21,7 @@ NAME_MAX_CHARACTERS = 255
 PAGE_LIMIT_MAX = 100
 PAGE_LIMIT_DEFAULT = 20
 IDS_MAX = 100
-IDEMPOTENCY_KEPT_MS = 86_400_000
+IDEMPOTENCY_KEPT_MS = DAY_MS
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")

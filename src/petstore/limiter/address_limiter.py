@@ -12,9 +12,9 @@ import msgspec
 
 from petstore.core.client_address import UNKNOWN_CLIENT, parse_address
 from petstore.core.clock import Clock
+from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.limits.decision import AddressDecision, Window
-from petstore.core.limits.quota import SECOND_MS, ceil_seconds
-from petstore.core.limits.usage import MINUTE_MS
+from petstore.core.limits.windows import ceil_seconds
 
 _REMEMBERED = 100_000
 _IPV6_NETWORK_BITS = 64

@@ -9,15 +9,18 @@ from __future__ import annotations
 import copy
 
 from petstore.core.clock import Clock
+from petstore.core.durations import DAY_MS, MINUTE_MS
 from petstore.core.keys import Caller
+from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import BanPolicy, LimiterState, decide, first_refusal
-from petstore.core.limits.usage import DAY_MS, MINUTE_MS, AccountWindows
+from petstore.core.limits.quota import decide, first_refusal
+from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import Version, Versions, VersionSource
 
 
 class MemoryLimiter:
-    """Implements quota.Limiter for everything that one process serves."""
+    """Implements counters.Limiter for everything that one process serves."""
 
     def __init__(
         self, clock: Clock, policy: BanPolicy, versions: VersionSource, state: LimiterState | None = None

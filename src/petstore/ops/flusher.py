@@ -13,7 +13,7 @@ import structlog
 
 from petstore.core.clock import Clock
 from petstore.core.errors import StoreUnavailable
-from petstore.core.limits.quota import Limiter, LimiterState
+from petstore.core.limits.counters import Limiter, LimiterState
 from petstore.core.limits.usage import UsageChanges, UsageMeter
 
 INTERVAL_SECONDS = 1.0

@@ -10,7 +10,7 @@ from typing import Protocol
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError
 from petstore.core.keys import KeyRepository
-from petstore.core.limits.quota import CounterStore, MergingCounterStore
+from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.limits.usage import UsageRepository
 from petstore.core.pets import PetRepository
 from petstore.core.versions import Publisher, VersionSource

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 
 from petstore.config import Settings
 from petstore.core.clock import Clock
-from petstore.core.limits.quota import BanPolicy, Limiter, LimiterState
+from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.counters import Limiter, LimiterState
 from petstore.core.limits.usage import UsageChanges
 from petstore.limiter.memory import MemoryLimiter
 from petstore.limiter.valkey.observer import LimiterObserver

@@ -33,7 +33,7 @@ from petstore.core.errors import (
     StoreUnavailable,
     error_body,
 )
-from petstore.core.limits.quota import Limiter
+from petstore.core.limits.counters import Limiter
 from petstore.core.limits.usage import UsageMeter
 from petstore.limiter.address_limiter import AddressLimiter
 from petstore.ops import logs

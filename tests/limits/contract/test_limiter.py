@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from petstore.core.keys import Caller
+from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.plans import resolve_plan
-from petstore.core.limits.quota import BanPolicy
 from petstore.storage.backend import Store, backend_for
 from tests.support.backends import LIMITERS, LimiterBackend
 from tests.support.clock import ManualClock

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from petstore.core.keys import Caller
-from petstore.core.limits.quota import BanPolicy, BanState, LimiterState
-from petstore.core.limits.usage import AccountWindows
+from petstore.core.limits.bans import BanPolicy, BanState
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import Versions
 from petstore.limiter import address_limiter
 from petstore.limiter.address_limiter import AddressLimiter, bucket_name

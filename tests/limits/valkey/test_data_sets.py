@@ -16,9 +16,11 @@ import pytest
 
 from petstore.core.errors import StoreUnavailable
 from petstore.core.keys import Caller
+from petstore.core.limits.bans import BanPolicy, BanState
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import BanPolicy, BanState, LimiterState
-from petstore.core.limits.usage import AccountWindows, UsageChanges, UsageMeter
+from petstore.core.limits.usage import UsageChanges, UsageMeter
+from petstore.core.limits.windows import AccountWindows
 from petstore.limiter.valkey import recovery
 from petstore.limiter.valkey.scripts import EPOCH, HISTORY
 from petstore.ops.flusher import CounterFlusher

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from petstore.core.keys import Caller
+from petstore.core.limits.bans import BanPolicy, BanState
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import BanPolicy, BanState, LimiterState, decide
-from petstore.core.limits.usage import AccountWindows, UsageChanges
+from petstore.core.limits.quota import decide
+from petstore.core.limits.usage import UsageChanges
+from petstore.core.limits.windows import AccountWindows
 from petstore.limiter.memory import MemoryLimiter
 from tests.support.clock import ManualClock
 from tests.support.histories import (

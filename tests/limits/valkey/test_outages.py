@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from petstore.core.errors import LimiterUnavailable
 from petstore.core.keys import Caller
+from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import BanPolicy
-from petstore.core.limits.usage import AccountWindows, UsageChanges
+from petstore.core.limits.usage import UsageChanges
+from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import NO_VERSIONS
 from petstore.limiter.valkey import connection
 from petstore.limiter.valkey.fallback import FallbackLimiter

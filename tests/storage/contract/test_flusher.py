@@ -12,7 +12,8 @@ import pytest
 
 from petstore.core.errors import StoreUnavailable
 from petstore.core.keys import Caller
-from petstore.core.limits.quota import BanPolicy, LimiterState
+from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import UsageChanges, UsageMeter
 from petstore.limiter.memory import MemoryLimiter
 from petstore.ops import flusher

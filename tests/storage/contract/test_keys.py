@@ -8,8 +8,9 @@ import pytest
 
 from petstore.core.errors import Conflict, Invalid, NotFound
 from petstore.core.keys import Account, ApiKey, Caller, digest, is_wellformed
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO, Plan
-from petstore.core.limits.quota import BanState, LimiterState
 from petstore.core.limits.usage import UsageChanges
 from petstore.storage.backend import Store
 from tests.support.backends import Backend

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
-from petstore.core.limits.quota import BanState, LimiterState
-from petstore.core.limits.usage import AccountWindows, DailyUsage, KeyBan, UsageChanges
+from petstore.core.limits.usage import DailyUsage, KeyBan, UsageChanges
+from petstore.core.limits.windows import AccountWindows
 from petstore.storage.backend import Store
 from tests.support.backends import Backend
 from tests.support.clock import ManualClock

@@ -11,9 +11,11 @@ import apsw
 import pytest
 
 from petstore.core.keys import digest
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO
-from petstore.core.limits.quota import BanState, LimiterState
-from petstore.core.limits.usage import AccountWindows, DailyUsage, UsageChanges
+from petstore.core.limits.usage import DailyUsage, UsageChanges
+from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import NewPet, PetStatus
 from petstore.core.versions import Versions
 from petstore.storage.backend import Store

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from petstore.core.durations import DAY_MS
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
-from petstore.core.limits.quota import BanState, LimiterState
-from petstore.core.limits.usage import DAY_MS, AccountWindows, DailyUsage, UsageChanges
+from petstore.core.limits.usage import DailyUsage, UsageChanges
+from petstore.core.limits.windows import AccountWindows
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.store import PostgresStore
 from tests.support.clock import ManualClock

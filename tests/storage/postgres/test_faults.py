@@ -9,8 +9,8 @@ import asyncpg
 import pytest
 
 from petstore.core.errors import StoreUnavailable
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
-from petstore.core.limits.quota import LimiterState
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import Idempotency, NewPet, PageQuery, PetStatus
 from petstore.storage.backend import Store, backend_for

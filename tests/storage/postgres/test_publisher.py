@@ -10,8 +10,8 @@ import pytest
 
 from petstore.config.table import TABLE
 from petstore.core.errors import Conflict, IdempotencyKeyReused, NotFound, StoreUnavailable
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO
-from petstore.core.limits.quota import LimiterState
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import Idempotency, NewPet, PetStatus
 from petstore.core.versions import WRITER_SECONDS

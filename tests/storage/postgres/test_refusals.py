@@ -10,9 +10,11 @@ import asyncpg
 import pytest
 
 from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
-from petstore.core.limits.quota import BanState, LimiterState
-from petstore.core.limits.usage import AccountWindows, DailyUsage, UsageChanges
+from petstore.core.limits.usage import DailyUsage, UsageChanges
+from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import Idempotency, NewPet, PageQuery, PetStatus
 from petstore.storage.backend import Store, backend_for
 from petstore.storage.options import PostgresOptions

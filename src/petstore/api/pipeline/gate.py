@@ -13,8 +13,8 @@ from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
 from petstore.core.errors import KeyBanned, RateLimited, Unauthorized
 from petstore.core.keys import Caller, KeyRepository, digest, is_wellformed
+from petstore.core.limits.counters import Limiter
 from petstore.core.limits.decision import AddressDecision, Decision
-from petstore.core.limits.quota import Limiter
 from petstore.core.limits.usage import UsageMeter
 from petstore.core.versions import Version
 

@@ -1,7 +1,4 @@
-"""What a request is told about its limits: Decisions, as numbers that a reply can be written from.
-
-Who decides is quota.py, how a Decision looks in headers is api/pipeline/response.py's. Specification: Limits.
-"""
+"""The Decision about one request. quota.py makes it; api/pipeline/response.py writes its headers."""
 
 from __future__ import annotations
 
@@ -9,44 +6,36 @@ from typing import ClassVar
 
 import msgspec
 
+from petstore.core.durations import DAY_SECONDS
 from petstore.core.versions import NO_VERSIONS, Versions
-
-DAY_SECONDS = 86_400
 
 
 class Window(msgspec.Struct, frozen=True, gc=False):
-    """One window as a client sees it. `reset_at` is the Unix time, in seconds, at which it starts anew."""
+    """One window as a client sees it."""
 
     name: str
-    limit: int
-    seconds: int
+    limit: int  # requests that the plan allows in it
+    seconds: int  # its length
     remaining: int
-    reset_at: int
+    reset_at: int  # Unix time in seconds at which it starts anew
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
-    """Whether a request of an account may pass, with everything that a client is told about it.
+    """Whether a request of an account may pass, and all that its response says about limits."""
 
-    The numbers of both windows are `Window`'s; they stand here one by one, since every request has a Decision
-    and hardly any is looked at as Windows. `minute_binds`: the minute is what stops the client first, and not
-    the day; least remaining, on a tie the later reset. `retry_after_seconds` is 0 when it may pass. `banned`
-    tells a ban from a used-up window, `ban_began` the one refusal that began it. `versions` are those of a
-    moment after the request arrived: what was kept under them is still true.
-    """
-
-    allowed: bool
-    now_ms: int
-    versions: Versions
-    per_minute: int
-    minute_remaining: int
-    minute_reset_at: int
-    per_day: int
-    day_remaining: int
-    day_reset_at: int
-    minute_binds: bool
-    retry_after_seconds: int = 0
-    banned: bool = False
-    ban_began: bool = False
+    allowed: bool  # counted in both windows; a refused request is counted in neither
+    now_ms: int  # Unix time of the decision by the clock of the counters: with Valkey, the server's
+    versions: Versions  # as of after the arrival of the request: what is cached under them is still true
+    per_minute: int  # the plan's limit, in requests
+    minute_remaining: int  # requests after this one, never below 0; 0 during a ban
+    minute_reset_at: int  # Unix time in seconds; during a ban its end
+    per_day: int  # the plan's limit, in requests
+    day_remaining: int  # as for the minute
+    day_reset_at: int  # Unix time in seconds, a UTC midnight; during a ban its end
+    minute_binds: bool  # the minute, not the day, has less remaining; on a tie, the later reset
+    retry_after_seconds: int = 0  # a retry then succeeds: at least 1 for a refusal, 0 when allowed
+    banned: bool = False  # refused by a ban of the key, not by a used-up window
+    ban_began: bool = False  # the one refusal that began the ban
 
     @property
     def windows(self) -> tuple[Window, Window]:
@@ -64,15 +53,12 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
 
 
 class AddressDecision(msgspec.Struct, frozen=True, gc=False):
-    """The same for a client without a valid key, who has an address and no account.
-
-    It is never banned, and has nothing to be answered from what is kept.
-    """
+    """Whether a request without a valid key may have its 401, by the window of its client's address."""
 
     allowed: bool
     now_ms: int
     binding: Window
-    retry_after_seconds: int = 0
+    retry_after_seconds: int = 0  # at least 1 for a refusal, 0 when allowed
     banned: ClassVar[bool] = False
     ban_began: ClassVar[bool] = False
     versions: ClassVar[Versions] = NO_VERSIONS

@@ -1,6 +1,6 @@
 """Usage for reports: requests, refusals and calls of the deprecated operation by account and UTC day.
 
-These are sums, not limits: what decides is quota.py. Deltas are collected here and written in batches.
+Sums that limit nothing, collected in memory and written in batches.
 """
 
 from __future__ import annotations
@@ -9,48 +9,27 @@ from typing import Protocol
 
 import msgspec
 
-MINUTE_MS = 60_000
-DAY_MS = 86_400_000
-
-
-class AccountWindows(msgspec.Struct, gc=False):
-    """What an account has used: in the minute window that opened at `minute_opened_ms`, and on `day`.
-
-    `day` counts UTC days since the epoch. The minute window opens at the whole second of its first
-    request, so that its reset is a whole second too: `X-RateLimit-Reset` is literally the moment.
-    """
-
-    minute_opened_ms: int = -MINUTE_MS
-    minute_used: int = 0
-    day: int = 0
-    day_used: int = 0
-
-
-def oldest_day(now_ms: int) -> int:
-    """The first UTC day (since the epoch) whose windows can still matter.
-
-    A day back and any day ahead: the machine's clock may have been set while the service was down.
-    """
-    return now_ms // DAY_MS - 1
+from petstore.core.durations import DAY_MS
+from petstore.core.limits.windows import AccountWindows
 
 
 class DailyUsage(msgspec.Struct, gc=False):
-    """Counts of one account on one UTC day (days since the epoch)."""
+    """Counts of one account on one UTC day."""
 
-    day: int
-    requests: int = 0
+    day: int  # since 1970-01-01
+    requests: int = 0  # admitted ones
     refused: int = 0
-    deprecated: int = 0
+    deprecated: int = 0  # of both
 
 
 class UsageChanges(msgspec.Struct):
-    """What happened since the last batch: counts to add by (account, day), last use by key."""
+    """Since the last batch: counts to add by (account id, day), and the last use of keys by id."""
 
     daily: dict[tuple[int, int], DailyUsage] = msgspec.field(default_factory=dict)
     last_used_ms: dict[int, int] = msgspec.field(default_factory=dict)
 
     def add(self, later: UsageChanges) -> None:
-        """Add what happened later."""
+        """Add later changes."""
         for place, counts in later.daily.items():
             mine = self.daily.setdefault(place, DailyUsage(counts.day))
             mine.requests += counts.requests
@@ -60,7 +39,7 @@ class UsageChanges(msgspec.Struct):
 
 
 class UsageMeter:
-    """Counts in memory until the next batch; a write in the request would cost more than the request."""
+    """Counts in memory until the next batch: a write would cost more than the request itself."""
 
     def __init__(self) -> None:
         self._changes = UsageChanges()
@@ -81,14 +60,14 @@ class UsageMeter:
         self._changes.last_used_ms[key_id] = now_ms
 
     def drain(self) -> UsageChanges:
-        """What was counted since the last call."""
+        """The counts since the last call."""
         changes, self._changes = self._changes, UsageChanges()
         self._latest.clear()
         return changes
 
 
 class KeyBan(msgspec.Struct, frozen=True):
-    """A ban that stands, for a report."""
+    """A ban that has not ended, for a report."""
 
     key_id: int
     display: str
@@ -97,7 +76,7 @@ class KeyBan(msgspec.Struct, frozen=True):
 
 
 class UsageReport(msgspec.Struct, frozen=True):
-    """What was written of an account's use: at most about a second behind a running server."""
+    """An account's use as last written: about a second behind a running server at most."""
 
     windows: AccountWindows
     bans: list[KeyBan]
@@ -108,5 +87,5 @@ class UsageRepository(Protocol):
     """Reports from a store."""
 
     async def report(self, account_id: int, now_ms: int, days: int = 30) -> UsageReport:
-        """The windows as last written, standing bans and the last `days` days, newest first."""
+        """The windows, the bans that have not ended, and the last `days` days, newest first."""
         ...

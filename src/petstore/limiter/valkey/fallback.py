@@ -12,10 +12,12 @@ from collections import deque
 import msgspec
 
 from petstore.core.clock import Clock
+from petstore.core.durations import DAY_SECONDS, MINUTE_MS, SECOND_MS
 from petstore.core.keys import Caller
-from petstore.core.limits.decision import DAY_SECONDS, Decision
-from petstore.core.limits.quota import SECOND_MS, BanPolicy, LimiterState
-from petstore.core.limits.usage import MINUTE_MS, AccountWindows
+from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.decision import Decision
+from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import NoVersions
 from petstore.limiter.memory import MemoryLimiter
 

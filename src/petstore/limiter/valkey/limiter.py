@@ -10,16 +10,11 @@ import msgspec
 from petstore.core.clock import Clock
 from petstore.core.errors import LimiterUnavailable
 from petstore.core.keys import Caller
+from petstore.core.limits.bans import BanPolicy, BanState
+from petstore.core.limits.counters import LimiterState, MergingCounterStore
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import (
-    BanPolicy,
-    BanState,
-    LimiterState,
-    MergingCounterStore,
-    ban_decision,
-    decision_for,
-)
-from petstore.core.limits.usage import AccountWindows
+from petstore.core.limits.quota import ban_decision, decision_for
+from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import LEASE_SECONDS, NO_VERSIONS, Version, Versions
 from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.connection import Unreachable
@@ -100,7 +95,7 @@ class _Calls:
 
 
 class ValkeyLimiter:
-    """Implements quota.Limiter for everything that shares one Valkey and one counter store."""
+    """Implements counters.Limiter for everything that shares one Valkey and one counter store."""
 
     def __init__(
         self,

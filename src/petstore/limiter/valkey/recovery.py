@@ -13,8 +13,9 @@ from msgspec.structs import astuple
 from petstore.core.clock import Clock
 from petstore.core.errors import StoreUnavailable
 from petstore.core.keys import Caller
-from petstore.core.limits.quota import BanState, LimiterState, MergingCounterStore
-from petstore.core.limits.usage import AccountWindows
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.counters import LimiterState, MergingCounterStore
+from petstore.core.limits.windows import AccountWindows
 
 RecoveryRecords = tuple[bytes, bytes]
 # After a restart all active accounts are asked for at once, and the counter store has other work.

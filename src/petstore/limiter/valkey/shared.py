@@ -7,7 +7,8 @@ from ssl import SSLError
 
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError
-from petstore.core.limits.quota import BanPolicy, Limiter, MergingCounterStore
+from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.counters import Limiter, MergingCounterStore
 from petstore.core.versions import LEASE_SECONDS, Publisher
 from petstore.limiter.valkey.observer import LimiterObserver, NoObserver
 from petstore.limiter.valkey.scripts import Scripts

@@ -9,16 +9,11 @@ from typing import Any
 from msgspec.structs import astuple
 
 from petstore.core.clock import Clock
-from petstore.core.limits.quota import BanState, LimiterState
-from petstore.core.limits.usage import (
-    DAY_MS,
-    AccountWindows,
-    DailyUsage,
-    KeyBan,
-    UsageChanges,
-    UsageReport,
-    oldest_day,
-)
+from petstore.core.durations import DAY_MS
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.usage import DailyUsage, KeyBan, UsageChanges, UsageReport
+from petstore.core.limits.windows import AccountWindows, oldest_day
 from petstore.storage.postgres.clocks import moment_ms, steered_ms
 from petstore.storage.postgres.database import Database
 
@@ -108,7 +103,7 @@ def _arguments(state: LimiterState, usage: UsageChanges) -> list[list[int]]:
 
 
 class PostgresCounters:
-    """Implements quota.MergingCounterStore."""
+    """Implements counters.MergingCounterStore."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

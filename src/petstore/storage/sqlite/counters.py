@@ -7,22 +7,17 @@ from typing import Any
 import apsw
 import msgspec
 
-from petstore.core.limits.quota import BanState, LimiterState
-from petstore.core.limits.usage import (
-    DAY_MS,
-    AccountWindows,
-    DailyUsage,
-    KeyBan,
-    UsageChanges,
-    UsageReport,
-    oldest_day,
-)
+from petstore.core.durations import DAY_MS
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.usage import DailyUsage, KeyBan, UsageChanges, UsageReport
+from petstore.core.limits.windows import AccountWindows, oldest_day
 from petstore.storage.sqlite.connection import translated
 from petstore.storage.sqlite.writer import Writer
 
 
 class SqliteCounters:
-    """Implements quota.CounterStore."""
+    """Implements counters.CounterStore."""
 
     def __init__(self, reader: apsw.Connection, writer: Writer) -> None:
         self._reader = reader

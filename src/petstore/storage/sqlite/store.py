@@ -9,7 +9,7 @@ import apsw
 
 from petstore.core.clock import Clock
 from petstore.core.keys import KeyRepository
-from petstore.core.limits.quota import CounterStore, MergingCounterStore
+from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.limits.usage import UsageRepository
 from petstore.core.pets import IDEMPOTENCY_KEPT_MS, PetRepository
 from petstore.core.versions import VersionSource

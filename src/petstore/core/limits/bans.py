@@ -1,0 +1,75 @@
+"""The ban rule: a key that goes on after many 429 answers is refused for a while, longer each time.
+
+docs/decisions/0007 has the reasons.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from petstore.core.durations import DAY_MS, SECOND_MS
+from petstore.core.keys import Caller
+from petstore.core.limits.windows import ceil_seconds
+
+
+class BanState(msgspec.Struct, gc=False):
+    """A key's refusals and its last ban. The stores' columns and take.lua have its order of fields."""
+
+    refused_reset_at: int = 0  # reset, in Unix seconds, of the window whose first 429 was at ...
+    first_refused_ms: int = 0  # ... this Unix time
+    strikes: int = 0  # refusals that count towards a ban, since ...
+    strikes_opened_ms: int = 0  # ... this Unix time, for `BanPolicy.window_ms`
+    level: int = 0  # bans in a row: the next one lasts `BanPolicy.durations_ms[level]`, or the last of them
+    banned_from_ms: int = 0  # Unix time
+    banned_until_ms: int = 0  # Unix time, a whole second: the first moment after the ban; 0 before any
+    pardoned_ms: int = 0  # the `Caller.pardoned_at_ms` that was applied last
+
+
+class BanPolicy(msgspec.Struct, frozen=True):
+    """The numbers of the ban rule."""
+
+    minimum_rejections: int = 60  # more strikes than this, and than the plan's `per_minute`, begin a ban
+    window_ms: int = 300_000  # strikes older than this are forgotten
+    grace_ms: int = 2_000  # refusals so soon after the first 429 of a window were in flight: no strikes
+    durations_ms: tuple[int, ...] = (60_000, 300_000, 900_000, 3_600_000)  # of the first ban, the second, ...
+    forgiven_after_ms: int = DAY_MS  # so long after a ban the next one has the first duration again
+
+
+def follow_clock_in_ban(ban: BanState, now_ms: int) -> None:
+    """After the clock was set back: a ban that began ahead of it begins now, and keeps its length."""
+    length_ms = ban.banned_until_ms - ban.banned_from_ms
+    ban.banned_from_ms = now_ms
+    ban.banned_until_ms = ceil_seconds(now_ms + length_ms) * SECOND_MS
+
+
+def count_refusal(ban: BanState, caller: Caller, policy: BanPolicy, reset_at: int, now_ms: int) -> bool:
+    """Count a refusal by the window that resets at `reset_at`; True when it begins a ban."""
+    if ban.refused_reset_at != reset_at:
+        ban.refused_reset_at = reset_at
+        ban.first_refused_ms = now_ms
+        return False
+    if now_ms - ban.first_refused_ms <= policy.grace_ms:
+        return False
+    if not 0 <= now_ms - ban.strikes_opened_ms < policy.window_ms:
+        ban.strikes_opened_ms = now_ms
+        ban.strikes = 0
+    ban.strikes += 1
+    if ban.strikes <= max(policy.minimum_rejections, caller.per_minute):
+        return False
+    if now_ms - ban.banned_until_ms >= policy.forgiven_after_ms:
+        ban.level = 0
+    duration_ms = policy.durations_ms[min(ban.level, len(policy.durations_ms) - 1)]
+    ban.level += 1
+    ban.strikes = 0
+    ban.strikes_opened_ms = 0
+    ban.banned_from_ms = now_ms
+    ban.banned_until_ms = ceil_seconds(now_ms + duration_ms) * SECOND_MS
+    return True
+
+
+def apply_pardon(ban: BanState, caller: Caller) -> None:
+    """Forget all that came before the operator's pardon."""
+    ban.refused_reset_at = ban.first_refused_ms = 0
+    ban.strikes = ban.strikes_opened_ms = ban.level = 0
+    ban.banned_from_ms = ban.banned_until_ms = 0
+    ban.pardoned_ms = caller.pardoned_at_ms

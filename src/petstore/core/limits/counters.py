@@ -1,0 +1,85 @@
+"""Counters of limits: protocols to take requests from them and to keep them over a restart."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from petstore.core.keys import Caller
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.decision import Decision
+from petstore.core.limits.usage import UsageChanges
+from petstore.core.limits.windows import AccountWindows
+from petstore.core.versions import Version
+
+
+class LimiterState(msgspec.Struct):
+    """Windows by account id and bans by key id, as absolute values."""
+
+    windows: dict[int, AccountWindows] = msgspec.field(default_factory=dict)
+    bans: dict[int, BanState] = msgspec.field(default_factory=dict)
+
+    def update(self, later: LimiterState) -> None:
+        """Replace what changed later."""
+        self.windows.update(later.windows)
+        self.bans.update(later.bans)
+
+
+class Limiter(Protocol):
+    """Takes requests from the counters of accounts."""
+
+    async def take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
+        """Take one request from both windows, or from neither; the versions are those after the call began.
+
+        `cached_version` is the keyring's version under which this Caller was cached. When the keyring has
+        another one now, or an unknown one, nothing is taken and the result is None: read the Caller from the
+        store and call again without it. Raises Unavailable where there is no way to decide.
+        """
+        ...
+
+    def try_take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
+        """`take` without waiting. None also where it would have to wait, for some limiters always."""
+        ...
+
+    def keyring_version(self) -> Version | None:
+        """Note it before a Caller is read; cache the Caller under it once a decision brings the same."""
+        ...
+
+    def drain(self) -> LimiterState:
+        """The records that changed since the last call."""
+        ...
+
+    def saved(self) -> None:
+        """Everything that was drained is in the store."""
+        ...
+
+
+class CounterStore(Protocol):
+    """Keeps counters over a restart: written in batches, read at the start. May raise StoreUnavailable."""
+
+    async def load(self, now_ms: int) -> LimiterState:
+        """All records that still matter at `now_ms`."""
+        ...
+
+    async def save(self, state: LimiterState, usage: UsageChanges) -> None:
+        """Write the absolute values of `state` and add `usage`, in one transaction."""
+        ...
+
+
+class MergingCounterStore(CounterStore, Protocol):
+    """A CounterStore for several processes, each of which writes what it has seen of shared counters."""
+
+    async def merge(self, state: LimiterState, usage: UsageChanges) -> None:
+        """Keep the later records and add `usage`, in one transaction.
+
+        Of an account's windows the later one stays, of the same window the greater count; of a key's bans the
+        one with the later pardon, then the later start, then the later strikes.
+        """
+        ...
+
+    async def load_for(
+        self, account_id: int, key_id: int, now_ms: int
+    ) -> tuple[AccountWindows | None, BanState | None]:
+        """The records of one account and one of its keys, as far as they still matter at `now_ms`."""
+        ...

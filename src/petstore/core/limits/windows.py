@@ -1,0 +1,51 @@
+"""The two fixed windows of an account: a minute that opens with its first request, and the UTC day."""
+
+from __future__ import annotations
+
+import msgspec
+
+from petstore.core.durations import DAY_MS, MINUTE_MS, SECOND_MS
+
+
+class AccountWindows(msgspec.Struct, gc=False):
+    """Requests that an account has used. The stores' columns and take.lua have its order of fields."""
+
+    minute_opened_ms: int = -MINUTE_MS  # Unix time, a whole second; the window ends 60 s later
+    minute_used: int = 0  # requests since then
+    day: int = 0  # UTC days since 1970-01-01
+    day_used: int = 0  # requests on that day
+
+
+def ceil_seconds(milliseconds: int) -> int:
+    """Milliseconds as whole seconds, rounded up."""
+    return -(-milliseconds // SECOND_MS)
+
+
+def follow_clock(used: AccountWindows, now_ms: int) -> None:
+    """After the clock was set back: move windows that lie ahead to now, with their counts.
+
+    No window then ends later than its length from now.
+    """
+    if now_ms < used.minute_opened_ms:
+        used.minute_opened_ms = now_ms - now_ms % SECOND_MS
+    if now_ms < used.day * DAY_MS:
+        used.day = now_ms // DAY_MS
+
+
+def roll(used: AccountWindows, now_ms: int) -> None:
+    """Open new windows in place of those that have ended."""
+    if now_ms - used.minute_opened_ms >= MINUTE_MS:
+        used.minute_opened_ms = now_ms - now_ms % SECOND_MS
+        used.minute_used = 0
+    day = now_ms // DAY_MS
+    if day > used.day:
+        used.day = day
+        used.day_used = 0
+
+
+def oldest_day(now_ms: int) -> int:
+    """The first UTC day (since 1970-01-01) whose windows still matter: yesterday.
+
+    The clock may have been set back by up to a day while the service was down. Days ahead of it matter too.
+    """
+    return now_ms // DAY_MS - 1
