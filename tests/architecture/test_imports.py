@@ -13,7 +13,10 @@ from tests.architecture.sources import ROOT, SOURCE, Module, imports, is_in, mod
 
 STANDARD = frozenset(sys.stdlib_module_names)
 
-FOR_EVERY_STORE = {f"storage.{name}" for name in ("failures", "migrations", "observer", "options", "reports")}
+FOR_EVERY_STORE = {
+    f"storage.{name}"
+    for name in ("failures", "migrations", "observer", "options", "reports", "rows", "transactions")
+}
 FOR_COMMANDS = {f"wiring.{name}" for name in ("administration", "build", "migrating", "service", "starting")}
 
 # area: (areas of this program, packages from outside) that it may import besides itself, the core, the
@@ -26,6 +29,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "storage": (set(), set()),
     "storage.backend": ({"storage"}, set()),
     "storage.copying": ({"storage"}, set()),
+    "storage.transactions": ({"storage.rows"}, set()),
     "storage.sqlite": (FOR_EVERY_STORE, {"apsw"}),
     "storage.postgres": (FOR_EVERY_STORE, {"asyncpg"}),
     "limiter": (set(), set()),

@@ -37,7 +37,6 @@ FORMER_MODULES = {
 ALLOWED = {
     ("", "Counting"),
     ("", "SharedCounters"),
-    ("", "_turn"),
     ("api", "complete"),
     ("api", "kept"),
     ("server", "_Worker"),

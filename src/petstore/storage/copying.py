@@ -11,75 +11,10 @@ import msgspec
 from petstore.core.errors import StoreUnavailable
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import copying as postgres
+from petstore.storage.rows import TABLES, Table
 from petstore.storage.sqlite import copying as sqlite
 
 _PROGRESS_EVERY = 1_000
-
-
-class Table(msgspec.Struct, frozen=True):
-    """A table that both stores have. `order` is its primary key; `has_identity`: the store assigns `id`."""
-
-    name: str
-    columns: tuple[str, ...]
-    order: str = "id"
-    has_identity: bool = True
-
-
-# In the order of their references. The table of versions is SQLite's own.
-TABLES = (
-    Table("pets", ("id", "name", "category_id", "status")),
-    Table("pet_status_changes", ("id", "pet_id", "at_ms", "actor", "from_status", "to_status")),
-    Table("accounts", ("id", "name", "plan", "per_minute", "per_day", "created_at_ms")),
-    Table(
-        "api_keys",
-        (
-            "id",
-            "account_id",
-            "digest",
-            "label",
-            "display",
-            "created_at_ms",
-            "expires_at_ms",
-            "revoked_at_ms",
-            "pardoned_at_ms",
-        ),
-    ),
-    Table(
-        "idempotency_keys",
-        ("account_id", "key", "fingerprint", "pet_id", "created_at_ms"),
-        "account_id, key",
-        has_identity=False,
-    ),
-    Table(
-        "account_windows",
-        ("account_id", "minute_opened_ms", "minute_used", "day", "day_used"),
-        "account_id",
-        has_identity=False,
-    ),
-    Table(
-        "key_standings",
-        (
-            "key_id",
-            "refused_reset_at",
-            "first_refused_ms",
-            "strikes",
-            "strikes_opened_ms",
-            "level",
-            "banned_from_ms",
-            "banned_until_ms",
-            "pardoned_ms",
-        ),
-        "key_id",
-        has_identity=False,
-    ),
-    Table("key_activity", ("key_id", "last_used_at_ms"), "key_id", has_identity=False),
-    Table(
-        "usage_days",
-        ("account_id", "day", "requests", "refused", "deprecated"),
-        "account_id, day",
-        has_identity=False,
-    ),
-)
 _NAMES = [table.name for table in TABLES]
 
 

@@ -18,7 +18,7 @@ from petstore.core.versions import WRITER_SECONDS
 from petstore.storage.backend import Store, backend_for
 from petstore.storage.postgres import database as statements
 from petstore.storage.postgres.connection import _GRACE_SECONDS
-from petstore.storage.postgres.pool import Connection
+from petstore.storage.transactions.script import Script, statement
 from tests.support.clock import ManualClock
 from tests.support.postgres import by_way_of, fresh_database, place_of, run
 from tests.support.proxy import Proxy, open_proxy
@@ -192,10 +192,10 @@ async def test_a_transaction_ends_before_its_announcement(
     """However many statements it has: what is given up can't commit any more, and is settled."""
     monkeypatch.setattr(statements, "_WRITE_SECONDS", 0.3)
 
-    async def long(connection: Connection) -> None:
-        await connection.execute("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold')")
+    def long() -> Script[None]:
+        yield statement("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold')"), ()
         for _ in range(40):
-            await connection.execute("SELECT pg_sleep(0.05)")
+            yield statement("SELECT pg_sleep(0.05)"), ()
 
     with pytest.raises(StoreUnavailable, match="nothing was stored"):
         await store._database.write(long, catalogue=True)  # type: ignore[attr-defined]

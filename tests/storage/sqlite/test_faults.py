@@ -21,6 +21,7 @@ from petstore.storage.backend import Store, backend_for
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite import reserve
 from petstore.storage.sqlite.connection import open_reader, open_writer, translate
+from petstore.storage.sqlite.database import Database
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.pets import SqlitePets
 from petstore.storage.sqlite.schema import migrate
@@ -154,7 +155,8 @@ class Limited:
         self.connection = open_writer(self.path, 1_000)
         self.reader = open_reader(self.path, 1_000)
         self.writer = Writer(self.connection, clock, 100)
-        self.pets = SqlitePets(self.reader, LoopReader(self.reader), self.writer, clock)
+        database = Database(self.reader, self.writer)
+        self.pets = SqlitePets(LoopReader(self.reader), self.writer, database, clock)
 
     async def close(self) -> None:
         await self.writer.drain()

@@ -13,8 +13,6 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
-import asyncpg
-
 from petstore.core.clock import Clock
 from petstore.core.errors import StoreUnavailable
 from petstore.core.versions import WRITER_SECONDS, Publisher
@@ -24,13 +22,14 @@ from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.connection import connect
 from petstore.storage.postgres.faults import (
     Repeatable,
-    is_answer,
     is_lost,
     is_the_drivers,
     may_repeat,
     translate,
 )
 from petstore.storage.postgres.pool import Connection, Pool
+from petstore.storage.postgres.transaction import Transaction, Work, run_script
+from petstore.storage.transactions.script import Script
 
 # Together less than a second.
 _PAUSES_SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
@@ -40,7 +39,6 @@ _UNKNOWN_SECONDS = 10.0
 # A transaction of several statements, each of which may take its own time, ends before its announcement does.
 _WRITE_SECONDS = WRITER_SECONDS - 1
 _T = TypeVar("_T")
-Work = Callable[[Connection], Awaitable[_T]]
 
 
 class Database:
@@ -85,22 +83,42 @@ class Database:
         rows = await self.fetch(sql, *arguments)
         return rows[0] if rows else None
 
-    async def write(self, work: Work[_T], *, catalogue: bool = False, keyring: bool = False) -> _T:
-        """Carry out `work` in a transaction; its result is durable when this returns.
-
-        Says which versions it moves. Raises what the work raises (then nothing of it is kept) and
-        StoreUnavailable.
-        """
-        return await asyncio.shield(self.start(work, catalogue=catalogue, keyring=keyring))
+    async def read(self, script: Script[_T]) -> _T:
+        """Implements script.Database."""
+        return await run_script(
+            script, lambda statement, arguments: self.fetch(statement.postgres, *arguments)
+        )
 
     def start(
-        self, work: Work[_T], *, catalogue: bool = False, keyring: bool = False, autocommit: bool = False
+        self,
+        script: Callable[[], Script[_T]],
+        *,
+        catalogue: bool = False,
+        keyring: bool = False,
+        ends_access: bool = False,
     ) -> asyncio.Task[_T]:
-        """A write on its way: `autocommit` when it is one statement, which is a transaction of its own.
+        """Implements script.Database. PostgreSQL has no reserved space, so `ends_access` means nothing."""
 
-        Wait for it through a shield: a client that goes away must not leave a write behind whose outcome
-        nobody looked at.
-        """
+        def run(connection: Connection) -> Awaitable[_T]:
+            return run_script(script(), lambda each, arguments: connection.fetch(each.locking, *arguments))
+
+        return self._start(run, catalogue, keyring)
+
+    async def write(
+        self,
+        script: Callable[[], Script[_T]],
+        *,
+        catalogue: bool = False,
+        keyring: bool = False,
+        ends_access: bool = False,
+    ) -> _T:
+        """Implements script.Database."""
+        return await asyncio.shield(self.start(script, catalogue=catalogue, keyring=keyring))
+
+    def _start(
+        self, work: Work[_T], catalogue: bool, keyring: bool, autocommit: bool = False
+    ) -> asyncio.Task[_T]:
+        """A write on its way: `autocommit` when it is one statement, which is a transaction of its own."""
         if self._closing.is_set():
             raise StoreUnavailable("The service is shutting down; nothing was stored.")
         task = asyncio.get_running_loop().create_task(self._write(work, catalogue, keyring, autocommit))
@@ -117,7 +135,7 @@ class Database:
             rows: list[Any] = await connection.fetch(sql, *arguments)
             return rows
 
-        return await asyncio.shield(self.start(one, catalogue=catalogue, keyring=keyring, autocommit=True))
+        return await asyncio.shield(self._start(one, catalogue, keyring, autocommit=True))
 
     async def write_row(
         self, sql: str, *arguments: object, catalogue: bool = False, keyring: bool = False
@@ -191,7 +209,7 @@ class Database:
 
     async def _attempt(self, work: Work[_T], catalogue: bool, keyring: bool, autocommit: bool) -> _T:
         connection = await self._acquire(NOTHING_STORED)
-        unit = _Transaction(connection, autocommit)
+        unit = Transaction(connection, autocommit)
         announced: AbstractAsyncContextManager[None] | None = None
         try:
             if catalogue or keyring:
@@ -243,43 +261,3 @@ async def _leave(connection: Connection) -> None:
         await connection.close(timeout=_LEAVE_SECONDS)
     except Exception:
         connection.terminate()
-
-
-class _Transaction:
-    """One attempt at a write, and whether its outcome is known."""
-
-    def __init__(self, connection: Connection, autocommit: bool) -> None:
-        self._connection = connection
-        self._autocommit = autocommit
-        self.unknown = False
-
-    async def carry_out(self, work: Work[_T]) -> _T:
-        connection = self._connection
-        if connection.is_closed():  # while the publisher was asked; nothing was sent yet
-            raise asyncpg.ConnectionDoesNotExistError("the connection was closed before its use")
-        try:
-            if self._autocommit:
-                self.unknown = True
-                result = await work(connection)
-            else:
-                await connection.execute("BEGIN")
-                result = await work(connection)
-                self.unknown = True
-                # The answer to a COMMIT may be that the transaction had failed before.
-                if await connection.execute("COMMIT") != "COMMIT":
-                    raise asyncpg.InFailedSQLTransactionError("the transaction had failed before its end")
-            self.unknown = False
-            return result
-        except Exception as error:
-            known = is_answer(error) or not is_the_drivers(error)
-            if known and not connection.is_closed():
-                self.unknown = False
-                await self._roll_back()
-            raise
-
-    async def _roll_back(self) -> None:
-        if not self._autocommit:
-            try:
-                await self._connection.execute("ROLLBACK")
-            except Exception:
-                self._connection.terminate()  # which rolls back as well

@@ -6,22 +6,16 @@ import asyncio
 import hashlib
 from typing import Any
 
-import msgspec
-
 from petstore.core.clock import Clock
-from petstore.core.errors import IdempotencyKeyInUse, PetNotFound
+from petstore.core.errors import IdempotencyKeyInUse
 from petstore.core.pets import (
     IDEMPOTENCY_KEPT_MS,
-    STATUSES,
     Created,
     Idempotency,
     NewPet,
     Page,
     PageQuery,
     Pet,
-    PetStatus,
-    StatusChange,
-    check_transition,
     fingerprint,
     replayed,
 )
@@ -29,8 +23,10 @@ from petstore.storage.postgres.clocks import moment_ms, steered_ms
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import Repeatable
 from petstore.storage.postgres.pool import Connection
+from petstore.storage.rows import PET, read_pet, select
+from petstore.storage.transactions.pets import Pets
 
-_COLUMNS = "id, name, category_id, status"
+_COLUMNS = select(PET)
 _PAGE = f"SELECT {_COLUMNS} FROM pets WHERE id > $1 ORDER BY id LIMIT $2"
 # Without the status, which the query knows already.
 _PAGE_BY_STATUS = "SELECT id, name, category_id FROM pets WHERE status = $1 AND id > $2 ORDER BY id LIMIT $3"
@@ -68,31 +64,27 @@ SELECT mine.held, (SELECT id FROM added), known.fingerprint, known.pet_id FROM m
 """
 
 
-def _pet(row: Any) -> Pet:
-    return Pet(row[0], row[1], row[2], STATUSES[row[3]])
-
-
 def _lock_number(idempotency: Idempotency) -> int:
     """64 bits for an account's key; two that share them are told to come again, and nothing worse."""
     text = f"{idempotency.account_id}:{idempotency.key}".encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big", signed=True)
 
 
-class PostgresPets:
+class PostgresPets(Pets):
     """Implements pets.PetRepository."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
+        super().__init__(database, clock)
+        self._postgres = database
         self._in_flight: set[Idempotency] = set()
         self._abandoned: dict[Idempotency, asyncio.Task[Created]] = {}
 
     async def page(self, query: PageQuery) -> Page:
-        fetch, status = self._database.fetch, query.status
+        fetch, status = self._postgres.fetch, query.status
         if query.ids is not None:
-            pets = [_pet(row) for row in await self._rows_by_id(query, query.ids)]
+            pets = [read_pet(row) for row in await self._rows_by_id(query, query.ids)]
         elif status is None:
-            pets = [_pet(row) for row in await fetch(_PAGE, query.after_id, query.limit + 1)]
+            pets = [read_pet(row) for row in await fetch(_PAGE, query.after_id, query.limit + 1)]
         else:
             rows = await fetch(_PAGE_BY_STATUS, status.value, query.after_id, query.limit + 1)
             pets = [Pet(row[0], row[1], row[2], status) for row in rows]
@@ -104,17 +96,17 @@ class PostgresPets:
     async def _rows_by_id(self, query: PageQuery, ids: tuple[int, ...]) -> list[Any]:
         arguments = (ids, query.after_id, query.limit + 1)
         if query.status is None:
-            return await self._database.fetch(_PAGE_BY_ID, *arguments)
-        return await self._database.fetch(_PAGE_BY_ID_AND_STATUS, *arguments, query.status.value)
+            return await self._postgres.fetch(_PAGE_BY_ID, *arguments)
+        return await self._postgres.fetch(_PAGE_BY_ID_AND_STATUS, *arguments, query.status.value)
 
     async def get(self, pet_id: int) -> Pet | None:
-        row = await self._database.fetch_row(_ONE, pet_id)
-        return _pet(row) if row else None
+        row = await self._postgres.fetch_row(_ONE, pet_id)
+        return read_pet(row) if row else None
 
     async def add(self, new: NewPet, idempotency: Idempotency | None = None) -> Created:
         if idempotency is not None:
             return await self._add_once_here(new, idempotency)
-        row = await self._database.write_row(
+        row = await self._postgres.write_row(
             _ADD, new.name, new.category_id, new.status.value, catalogue=True
         )
         return Created(Pet(row[0], new.name, new.category_id, new.status), False)
@@ -134,10 +126,8 @@ class PostgresPets:
 
     async def _add_once(self, new: NewPet, idempotency: Idempotency) -> Created:
         now = steered_ms(self._clock)
-        task = self._database.start(
-            lambda connection: _insert_once(connection, new, idempotency, now),
-            catalogue=True,
-            autocommit=True,
+        task = self._postgres._start(
+            lambda connection: _insert_once(connection, new, idempotency, now), True, False, autocommit=True
         )
         try:
             return await asyncio.shield(task)
@@ -146,38 +136,6 @@ class PostgresPets:
                 self._abandoned[idempotency] = task
                 task.add_done_callback(lambda _: self._abandoned.pop(idempotency, None))
             raise
-
-    async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
-        at_ms = self._clock.now_ms()
-
-        async def change(connection: Connection) -> Pet:
-            row = await connection.fetchrow(f"{_ONE} FOR UPDATE", pet_id)
-            if row is None:
-                raise PetNotFound(pet_id)
-            pet = _pet(row)
-            check_transition(pet_id, pet.status, status)
-            if pet.status is not status:
-                await connection.execute("UPDATE pets SET status = $1 WHERE id = $2", status.value, pet_id)
-                await connection.execute(
-                    "INSERT INTO pet_status_changes (pet_id, at_ms, actor, from_status, to_status)"
-                    " VALUES ($1, $2, $3, $4, $5)",
-                    pet_id,
-                    at_ms,
-                    actor,
-                    pet.status.value,
-                    status.value,
-                )
-            return msgspec.structs.replace(pet, status=status)
-
-        return await self._database.write(change, catalogue=True)
-
-    async def history(self, pet_id: int) -> list[StatusChange]:
-        rows = await self._database.fetch(
-            "SELECT pet_id, at_ms, actor, from_status, to_status FROM pet_status_changes"
-            " WHERE pet_id = $1 ORDER BY id",
-            pet_id,
-        )
-        return [StatusChange(row[0], row[1], row[2], STATUSES[row[3]], STATUSES[row[4]]) for row in rows]
 
 
 async def _insert_once(

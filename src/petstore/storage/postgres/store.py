@@ -10,11 +10,11 @@ from petstore.core.pets import IDEMPOTENCY_KEPT_MS, PetRepository
 from petstore.core.versions import NoPublisher, Publisher, VersionSource
 from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.options import PostgresOptions
-from petstore.storage.postgres.accounts import PostgresKeys
 from petstore.storage.postgres.clocks import moment_ms, steered_ms
 from petstore.storage.postgres.counters import PostgresCounters, PostgresUsage
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import is_refused
+from petstore.storage.postgres.keys import PostgresKeys
 from petstore.storage.postgres.pets import PostgresPets
 from petstore.storage.postgres.schema import prepare
 from petstore.storage.postgres.sharing import Shared

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import apsw
-import msgspec
 
 from petstore.core.clock import Clock
-from petstore.core.errors import IdempotencyKeyInUse, PetNotFound
+from petstore.core.errors import IdempotencyKeyInUse
 from petstore.core.pets import (
     IDEMPOTENCY_KEPT_MS,
     STATUSES,
@@ -19,17 +18,17 @@ from petstore.core.pets import (
     Page,
     PageQuery,
     Pet,
-    PetStatus,
-    StatusChange,
-    check_transition,
     fingerprint,
     replayed,
 )
+from petstore.storage.rows import PET, read_pet, select
 from petstore.storage.sqlite.connection import translate, translated
+from petstore.storage.sqlite.database import Database
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.writer import Writer
+from petstore.storage.transactions.pets import Pets
 
-_COLUMNS = "id, name, category_id, status"
+_COLUMNS = select(PET)
 _PAGE = f"SELECT {_COLUMNS} FROM pets WHERE id > ? ORDER BY id LIMIT ?"
 # Without the status, which the query knows already.
 _PAGE_BY_STATUS = "SELECT id, name, category_id FROM pets WHERE status = ? AND id > ? ORDER BY id LIMIT ?"
@@ -42,14 +41,13 @@ def _pets(rows: Iterable[tuple[Any, ...]]) -> list[Pet]:
     return [Pet(row[0], row[1], row[2], statuses[row[3]]) for row in rows]
 
 
-class SqlitePets:
+class SqlitePets(Pets):
     """Implements pets.PetRepository."""
 
-    def __init__(self, reader: apsw.Connection, turn: LoopReader, writer: Writer, clock: Clock) -> None:
+    def __init__(self, reader: LoopReader, writer: Writer, database: Database, clock: Clock) -> None:
+        super().__init__(database, clock)
         self._reader = reader
-        self._turn = turn
         self._writer = writer
-        self._clock = clock
         self._in_flight: set[Idempotency] = set()
 
     async def page(self, query: PageQuery) -> Page:
@@ -58,10 +56,10 @@ class SqlitePets:
             if query.ids is not None:
                 pets = _pets(self._rows_by_id(query, fetch))
             elif status is None:
-                pets = _pets(self._turn.execute(_PAGE, (query.after_id, fetch)))
+                pets = _pets(self._reader.execute(_PAGE, (query.after_id, fetch)))
             else:
                 bindings = (str(status), query.after_id, fetch)
-                rows: list[tuple[Any, ...]] = self._turn.execute(_PAGE_BY_STATUS, bindings).fetchall()
+                rows: list[tuple[Any, ...]] = self._reader.execute(_PAGE_BY_STATUS, bindings).fetchall()
                 pets = [Pet(pet_id, name, category_id, status) for pet_id, name, category_id in rows]
         except apsw.Error as error:
             raise translate(error) from error
@@ -79,12 +77,12 @@ class SqlitePets:
             condition = "AND +status = ? "
             bindings.append(query.status.value)
         sql = f"SELECT {_COLUMNS} FROM pets WHERE id IN ({places}) {condition}AND id > ? ORDER BY id LIMIT ?"
-        return self._turn.execute(sql, (*bindings, query.after_id, fetch)).fetchall()
+        return self._reader.execute(sql, (*bindings, query.after_id, fetch)).fetchall()
 
     async def get(self, pet_id: int) -> Pet | None:
         with translated():
-            row = self._turn.execute(_ONE, (pet_id,)).fetchone()
-        return _pets([row])[0] if row else None
+            row = self._reader.execute(_ONE, (pet_id,)).fetchone()
+        return read_pet(row) if row else None
 
     async def add(self, new: NewPet, idempotency: Idempotency | None = None) -> Created:
         if idempotency is None:
@@ -99,35 +97,6 @@ class SqlitePets:
             )
         finally:
             self._in_flight.discard(idempotency)
-
-    async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
-        now_ms = self._clock.now_ms()
-
-        def change(connection: apsw.Connection) -> Pet:
-            row = connection.execute(_ONE, (pet_id,)).fetchone()
-            if row is None:
-                raise PetNotFound(pet_id)
-            pet = _pets([row])[0]
-            check_transition(pet_id, pet.status, status)
-            if pet.status is not status:
-                connection.execute("UPDATE pets SET status = ? WHERE id = ?", (status.value, pet_id))
-                connection.execute(
-                    "INSERT INTO pet_status_changes (pet_id, at_ms, actor, from_status, to_status)"
-                    " VALUES (?, ?, ?, ?, ?)",
-                    (pet_id, now_ms, actor, pet.status.value, status.value),
-                )
-            return msgspec.structs.replace(pet, status=status)
-
-        return await self._writer.submit(change)
-
-    async def history(self, pet_id: int) -> list[StatusChange]:
-        with translated():
-            rows: list[tuple[Any, ...]] = self._reader.execute(
-                "SELECT pet_id, at_ms, actor, from_status, to_status FROM pet_status_changes"
-                " WHERE pet_id = ? ORDER BY id",
-                (pet_id,),
-            ).fetchall()
-        return [StatusChange(row[0], row[1], row[2], STATUSES[row[3]], STATUSES[row[4]]) for row in rows]
 
 
 def _insert(connection: apsw.Connection, new: NewPet) -> Pet:

@@ -16,9 +16,10 @@ from petstore.core.versions import VersionSource
 from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite import reserve
-from petstore.storage.sqlite.accounts import SqliteKeys
 from petstore.storage.sqlite.connection import open_reader, open_writer, translated
 from petstore.storage.sqlite.counters import SqliteCounters, SqliteUsage
+from petstore.storage.sqlite.database import Database
+from petstore.storage.sqlite.keys import SqliteKeys
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.pets import SqlitePets
 from petstore.storage.sqlite.schema import prepare
@@ -48,8 +49,9 @@ class SqliteStore:
             partial(reserve.give_up, path),
         )
         turn = LoopReader(self._reader)
-        self.pets: PetRepository = SqlitePets(self._reader, turn, self._writer, clock)
-        self.keys: KeyRepository = SqliteKeys(self._reader, self._writer, clock)
+        database = Database(self._reader, self._writer)
+        self.pets: PetRepository = SqlitePets(turn, self._writer, database, clock)
+        self.keys: KeyRepository = SqliteKeys(self._reader, database, clock)
         self.usage: UsageRepository = SqliteUsage(self._reader)
         self.counters: CounterStore = SqliteCounters(self._reader, self._writer)
         self.merging_counters: MergingCounterStore | None = None

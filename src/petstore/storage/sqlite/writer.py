@@ -70,11 +70,16 @@ class Writer:
         """Writes that were taken and are not answered yet."""
         return self._waiting
 
-    async def submit(self, job: Callable[[apsw.Connection], _T], *, ends_access: bool = False) -> _T:
+    async def submit(self, job: Callable[[apsw.Connection], _T]) -> _T:
         """Carry out `job` inside a transaction; its result is durable when this returns.
 
         Raises what the job raises (then nothing of it is kept) and StoreUnavailable.
         """
+        # Shielded: a client that goes away must not undo the accounting of what is on its way.
+        return await asyncio.shield(self.start(job))
+
+    def start(self, job: Callable[[apsw.Connection], _T], *, ends_access: bool = False) -> asyncio.Future[_T]:
+        """The same on its way: wait for it through a shield. Raises StoreUnavailable."""
         if self._closed:
             raise StoreUnavailable("The service is shutting down; nothing was stored.")
         if self._waiting >= self._capacity:
@@ -86,8 +91,7 @@ class Writer:
         future: asyncio.Future[_T] = loop.create_future()
         self._waiting += 1
         self._queue.put(_Ticket(job, future, ends_access))
-        # Shielded: a client that goes away must not undo the accounting of what is on its way.
-        return await asyncio.shield(future)
+        return future
 
     async def drain(self) -> None:
         """Take nothing more, carry out what was accepted and end the thread."""

@@ -1,0 +1,34 @@
+"""The look-up of a key on the road of every request, in PostgreSQL; the rest: transactions/keys.py."""
+
+from __future__ import annotations
+
+from petstore.core.clock import Clock
+from petstore.core.keys import Caller
+from petstore.storage.postgres.database import Database
+from petstore.storage.postgres.sharing import Shared
+from petstore.storage.rows import SELECT_CALLER
+from petstore.storage.transactions.keys import Keys
+
+# PostgreSQL plans a query with an array anew each time, which takes longer than a look-up.
+_ONE_CALLER = f"{SELECT_CALLER} WHERE k.digest = $1"
+_CALLERS = f"{SELECT_CALLER} WHERE k.digest = ANY($1::bytea[])"
+
+
+class PostgresKeys(Keys):
+    """Implements keys.KeyRepository."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        super().__init__(database, clock)
+        self._fetch = database.fetch
+        # Anybody can send unknown keys: their look-ups take one connection, however many they are.
+        self._finding: Shared[bytes, dict[bytes, Caller]] = Shared(self._find_callers)
+
+    async def find_caller(self, key_digest: bytes) -> Caller | None:
+        return (await self._finding.answer(key_digest)).get(key_digest)
+
+    async def _find_callers(self, digests: set[bytes]) -> dict[bytes, Caller]:
+        if len(digests) == 1:
+            rows = await self._fetch(_ONE_CALLER, *digests)
+        else:
+            rows = await self._fetch(_CALLERS, list(digests))
+        return {row[-1]: Caller(*row[:-1]) for row in rows}

@@ -1,0 +1,94 @@
+"""The columns of every table and record, once: SELECT lists, the reading of rows and `db copy` follow them.
+
+AccountWindows and BanState are written by position, in the order of their fields: in the batches of
+sqlite/counters.py and postgres/counters.py, in the copy's TABLES below, and in Valkey by limiter/valkey's
+recovery.py, take.lua and arrive.lua. Change a field in all of them, with a migration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from petstore.core.keys import Account
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.plans import Plan
+from petstore.core.limits.usage import DailyUsage
+from petstore.core.limits.windows import AccountWindows
+from petstore.core.pets import STATUSES, Pet, StatusChange
+
+
+class Table(msgspec.Struct, frozen=True):
+    """A table of both databases. `order` is its primary key; `has_identity`: the database assigns `id`."""
+
+    name: str
+    columns: tuple[str, ...]
+    order: str = "id"
+    has_identity: bool = True
+
+
+ACCOUNT = ("id", "name", "plan", "per_minute", "per_day", "created_at_ms")
+PET = ("id", "name", "category_id", "status")
+STATUS_CHANGE = ("pet_id", "at_ms", "actor", "from_status", "to_status")
+CREATION = ("account_id", "key", "fingerprint", "pet_id", "created_at_ms")
+WINDOWS = AccountWindows.__struct_fields__
+BAN_STATE = BanState.__struct_fields__
+DAILY_USAGE = DailyUsage.__struct_fields__
+
+# In the order of their references. SQLite's table of versions and PostgreSQL's notes are their own.
+TABLES = (
+    Table("pets", PET),
+    Table("pet_status_changes", ("id", *STATUS_CHANGE)),
+    Table("accounts", ACCOUNT),
+    Table(
+        "api_keys",
+        (
+            "id",
+            "account_id",
+            "digest",
+            "label",
+            "display",
+            "created_at_ms",
+            "expires_at_ms",
+            "revoked_at_ms",
+            "pardoned_at_ms",
+        ),
+    ),
+    Table("idempotency_keys", CREATION, "account_id, key", has_identity=False),
+    Table("account_windows", ("account_id", *WINDOWS), "account_id", has_identity=False),
+    Table("key_standings", ("key_id", *BAN_STATE), "key_id", has_identity=False),
+    Table("key_activity", ("key_id", "last_used_at_ms"), "key_id", has_identity=False),
+    Table("usage_days", ("account_id", *DAILY_USAGE), "account_id, day", has_identity=False),
+)
+
+# Reads that join tables; the first columns are the record's fields.
+SELECT_KEY = (
+    "SELECT k.id, k.account_id, k.label, k.display, k.created_at_ms, k.expires_at_ms, k.revoked_at_ms,"
+    " u.last_used_at_ms FROM api_keys k LEFT JOIN key_activity u ON u.key_id = k.id"
+)
+SELECT_CALLER = (
+    "SELECT k.id, k.account_id, a.per_minute, a.per_day, k.expires_at_ms, k.revoked_at_ms, k.pardoned_at_ms,"
+    " k.digest FROM api_keys k JOIN accounts a ON a.id = k.account_id"
+)
+
+
+def select(columns: Sequence[str]) -> str:
+    """A list of columns in SQL."""
+    return ", ".join(columns)
+
+
+def read_pet(row: Sequence[Any]) -> Pet:
+    """Of the columns PET."""
+    return Pet(row[0], row[1], row[2], STATUSES[row[3]])
+
+
+def read_change(row: Sequence[Any]) -> StatusChange:
+    """Of the columns STATUS_CHANGE."""
+    return StatusChange(row[0], row[1], row[2], STATUSES[row[3]], STATUSES[row[4]])
+
+
+def read_account(row: Sequence[Any]) -> Account:
+    """Of the columns ACCOUNT."""
+    return Account(row[0], row[1], Plan(row[2], row[3], row[4]), row[5])

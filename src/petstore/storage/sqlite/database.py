@@ -1,0 +1,61 @@
+"""Runs scripts on the file: reads on the reading connection, writes in the writer's group of transactions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+import apsw
+
+from petstore.storage.sqlite.connection import translated
+from petstore.storage.sqlite.writer import Writer
+from petstore.storage.transactions.script import Script
+
+T = TypeVar("T")
+
+
+def run(connection: apsw.Connection, script: Script[T]) -> T:
+    """Step a script to its end. Raises what it raises, and the driver's errors."""
+    execute, send = connection.execute, script.send
+    try:
+        statement, arguments = next(script)
+        while True:
+            statement, arguments = send(execute(statement.sqlite, arguments).fetchall())
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+class Database:
+    """Implements script.Database. SQLite's triggers move the versions."""
+
+    def __init__(self, reader: apsw.Connection, writer: Writer) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def read(self, script: Script[T]) -> T:
+        with translated():
+            return run(self._reader, script)
+
+    def start(
+        self,
+        script: Callable[[], Script[T]],
+        *,
+        catalogue: bool = False,
+        keyring: bool = False,
+        ends_access: bool = False,
+    ) -> asyncio.Future[T]:
+        return self._writer.start(lambda connection: run(connection, script()), ends_access=ends_access)
+
+    async def write(
+        self,
+        script: Callable[[], Script[T]],
+        *,
+        catalogue: bool = False,
+        keyring: bool = False,
+        ends_access: bool = False,
+    ) -> T:
+        return await asyncio.shield(
+            self.start(script, catalogue=catalogue, keyring=keyring, ends_access=ends_access)
+        )

@@ -1,0 +1,27 @@
+"""The look-up of a key on the road of every request, in SQLite; the rest: transactions/keys.py."""
+
+from __future__ import annotations
+
+import apsw
+
+from petstore.core.clock import Clock
+from petstore.core.keys import Caller
+from petstore.storage.rows import SELECT_CALLER
+from petstore.storage.sqlite.connection import translated
+from petstore.storage.sqlite.database import Database
+from petstore.storage.transactions.keys import Keys
+
+_CALLER = f"{SELECT_CALLER} WHERE k.digest = ?"
+
+
+class SqliteKeys(Keys):
+    """Implements keys.KeyRepository."""
+
+    def __init__(self, reader: apsw.Connection, database: Database, clock: Clock) -> None:
+        super().__init__(database, clock)
+        self._reader = reader
+
+    async def find_caller(self, key_digest: bytes) -> Caller | None:
+        with translated():
+            row = self._reader.execute(_CALLER, (key_digest,)).fetchone()
+        return Caller(*row[:-1]) if row else None

@@ -1,0 +1,53 @@
+"""Animals: what is written once for both databases. The reads on the road are in each database's package."""
+
+from __future__ import annotations
+
+import msgspec
+
+from petstore.core.clock import Clock
+from petstore.core.errors import PetNotFound
+from petstore.core.pets import Pet, PetStatus, StatusChange, check_transition
+from petstore.storage.rows import PET, STATUS_CHANGE, read_change, read_pet, select
+from petstore.storage.transactions.script import Database, Script, statement
+
+_LOCK_PET = statement(f"SELECT {select(PET)} FROM pets WHERE id = $1", lock=" FOR UPDATE")
+_SET_STATUS = statement("UPDATE pets SET status = $2 WHERE id = $1")
+_ADD_CHANGE = statement(
+    f"INSERT INTO pet_status_changes ({select(STATUS_CHANGE)}) VALUES ($1, $2, $3, $4, $5)"
+)
+_HISTORY = statement(f"SELECT {select(STATUS_CHANGE)} FROM pet_status_changes WHERE pet_id = $1 ORDER BY id")
+
+
+def change_status(pet_id: int, status: PetStatus, actor: str, now_ms: int) -> Script[Pet]:
+    """Change an animal's status and keep who did it. Raises PetNotFound and Conflict."""
+    rows = yield _LOCK_PET, (pet_id,)
+    if not rows:
+        raise PetNotFound(pet_id)
+    pet = read_pet(rows[0])
+    check_transition(pet_id, pet.status, status)
+    if pet.status is not status:
+        yield _SET_STATUS, (pet_id, status.value)
+        yield _ADD_CHANGE, (pet_id, now_ms, actor, pet.status.value, status.value)
+    return msgspec.structs.replace(pet, status=status)
+
+
+def history(pet_id: int) -> Script[list[StatusChange]]:
+    """Every change of an animal's status, oldest first."""
+    return [read_change(row) for row in (yield _HISTORY, (pet_id,))]
+
+
+class Pets:
+    """What every PetRepository does alike."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
+        now_ms = self._clock.now_ms()
+        return await self._database.write(
+            lambda: change_status(pet_id, status, actor, now_ms), catalogue=True
+        )
+
+    async def history(self, pet_id: int) -> list[StatusChange]:
+        return await self._database.read(history(pet_id))

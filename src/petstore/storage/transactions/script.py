@@ -1,0 +1,69 @@
+"""Scripts: transactions written once, as generators that yield statements and are sent their rows.
+
+A script raises the core's errors, and composes by `yield from`. Each database has a driver that steps it:
+sqlite/database.py and postgres/database.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """One SQL statement in the words of each database. `locking` is PostgreSQL's within a transaction."""
+
+    sqlite: str
+    postgres: str
+    locking: str
+
+
+def statement(sql: str, *, lock: str = "") -> Statement:
+    """A statement that both databases understand, its parameters written `$1`, `$2` and so on.
+
+    `lock` follows it in PostgreSQL's transactions: ` FOR UPDATE` holds the rows until the end. SQLite needs
+    none, since it has one writer. Driver errors can't be caught by a script: ask for `ON CONFLICT`.
+    """
+    return Statement(sql.replace("$", "?"), sql, sql + lock)
+
+
+Script = Generator[tuple[Statement, tuple[object, ...]], list[Any], T]
+
+
+class Database(Protocol):
+    """Runs scripts. Raises what the script raises, and StoreUnavailable."""
+
+    async def read(self, script: Script[T]) -> T:
+        """Run a script that changes nothing, outside a transaction: each statement may see later data."""
+        ...
+
+    def start(
+        self,
+        script: Callable[[], Script[T]],
+        *,
+        catalogue: bool = False,
+        keyring: bool = False,
+        ends_access: bool = False,
+    ) -> asyncio.Future[T]:
+        """A script on its way in a transaction of its own, which a cancelled waiter must not cancel.
+
+        `script` makes a new generator for each attempt. `catalogue` and `keyring` tell which versions the
+        write moves; `ends_access` that it may use up the space reserved for revocations.
+        """
+        ...
+
+    async def write(
+        self,
+        script: Callable[[], Script[T]],
+        *,
+        catalogue: bool = False,
+        keyring: bool = False,
+        ends_access: bool = False,
+    ) -> T:
+        """The same, waited for: its result is durable when this returns."""
+        ...
