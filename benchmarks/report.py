@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from pathlib import Path
 
 import msgspec
@@ -29,25 +30,26 @@ def _number(value: float) -> str:
 
 
 def table(rows: list[Row]) -> str:
-    """Columns of plain text."""
-    cells = [["group", "row", "value", "unit", "ratio", "to", "target"]]
-    cells += [
+    """Columns of plain text under the name of each group. Without a unit: requests a second."""
+    cells = [
         [
-            row.group,
             row.name,
-            _number(row.value),
-            row.unit,
+            _number(row.value) + ("" if row.unit == "requests/s" else f" {row.unit}"),
             "" if row.ratio is None else f"{row.ratio:.3g}",
-            row.over,
             row.target,
         ]
         for row in rows
     ]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in cells
-    )
+    widths = [max(len(line[column]) for line in cells) for column in range(4)]
+    lines = []
+    for group, members in groupby(zip(rows, cells, strict=True), lambda pair: pair[0].group):
+        pairs = list(members)
+        over = next((row.over for row, _ in pairs if row.over), "")
+        lines.append(f"{group}, ratio: {over}" if over else group)
+        for _, line in pairs:
+            parts = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+            lines.append(f"  {'  '.join(parts)}".rstrip())
+    return "\n".join(lines)
 
 
 def replaced(results: str, title: str, text: str) -> str:
