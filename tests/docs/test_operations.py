@@ -129,11 +129,8 @@ def test_every_setting_exists() -> None:
     """A reader who sets what the page names is not refused."""
     known = {setting.variable for setting in TABLE if setting.variable}
     known |= {f"{setting.variable}_FILE" for setting in TABLE if setting.secret} | {"PETSTORE_CONFIG"}
-    mistyped = {"PETSTORE_PROT"}  # an example of what is refused
-    assert (
-        set(re.findall(r"\bPETSTORE_[A-Z_]+", DOCUMENT + MONITORING + BEHAVIOUR + TROUBLESHOOTING)) - known
-        == mistyped
-    )
+    text = DOCUMENT + MONITORING + BEHAVIOUR + TROUBLESHOOTING
+    assert set(re.findall(r"\bPETSTORE_[A-Z_]+", text)) - known == set()
 
 
 @pytest.mark.e2e
