@@ -19,8 +19,9 @@ from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.quota import decide
 from petstore.core.limits.windows import AccountWindows
+from petstore.server.binding import BACKLOG
 from petstore.server.listener import prepare
-from petstore.server.worker import BACKLOG, HttpServer, collect_garbage_seldom
+from petstore.server.worker import HttpServer, collect_garbage_seldom
 
 
 class Plaintext:

@@ -49,7 +49,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
         {"starlette", "structlog"},
     ),
     "wiring.asgi": ({"config", "api.pipeline", "wiring.service"}, {"structlog"}),
-    "server": ({"config", "wiring.asgi"}, {"granian", "structlog", "uvloop"}),
+    "server": ({"config", "ops", "wiring.asgi"}, {"granian", "structlog", "uvloop"}),
     "cli": ({"", "config", "ops", "server"} | FOR_COMMANDS, {"click", "rich", "structlog"}),
 }
 

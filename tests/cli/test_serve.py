@@ -356,7 +356,7 @@ class TestRefused:
         def refuse(*_: object) -> None:
             raise fault
 
-        monkeypatch.setattr("petstore.cli.serve._bind_soon", refuse)
+        monkeypatch.setattr("petstore.server.binding._bind_within_three_seconds", refuse)
         message = cli.refused(1, "serve")
         assert f"{fault.strerror}. {remedy}" in message
         assert started == []

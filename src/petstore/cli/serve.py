@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-import resource
-import socket
-import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,11 +24,6 @@ if TYPE_CHECKING:
 
     from petstore.config import Settings
     from petstore.wiring.administration import Store
-
-_CONNECTIONS_MAX = 16_384
-_DESCRIPTORS_KEPT_BACK = 128
-_DESCRIPTORS_BY_NOW = 16  # of those; more than that were inherited
-_BIND_ATTEMPTS, _BIND_PAUSE_SECONDS = 60, 0.05
 
 _log = structlog.get_logger("petstore.parent")
 
@@ -56,13 +47,14 @@ def serve(session: Session, workers: int | None) -> None:
     and only on a loopback address, it issues a key on the Free plan for an account "local", printed once.
     """
     from petstore.cli import parent
+    from petstore.server import binding
     from petstore.wiring import build, migrating, service, starting
 
     build.commit()  # for the workers: by the time one is started, the checkout may have moved on
     settings = _with_workers(session.settings, workers)
     output = service.start_log_of_parent(settings)
-    with _faults_as_events(), contextlib.closing(_bind(settings)) as listener:
-        connections = _raise_descriptor_limit(settings.database_pool)
+    with _faults_as_events(), contextlib.closing(binding.bind(settings.host, settings.port)) as listener:
+        connections = binding.raise_descriptor_limit(settings.database_pool)
         starting.refuse_unwritable(settings)
         with starting.lock_for_serving(settings):
             for warning in starting.warnings_before_start(settings, session.clock):
@@ -72,7 +64,7 @@ def serve(session: Session, workers: int | None) -> None:
             with_store(session, welcome, create=True, echo=_remark)
             if remark := migrating.remark(settings):
                 _log.warning("start check", message=f"Note: {remark}.")
-            _listen(listener, settings)
+            binding.listen(listener, settings.host, settings.port)
             parent.load_program(settings)
             with parent.counts_directory() as counts:
                 serving = parent.Serving(settings, listener, connections, counts, session.settings)
@@ -118,21 +110,6 @@ def _with_workers(settings: Settings, workers: int | None) -> Settings:
         settings = msgspec.structs.replace(settings, workers=workers)
         config.check(settings)
     return settings
-
-
-def _raise_descriptor_limit(for_database: int) -> int:
-    """Let the process have as many descriptors as it may; those left for connections, at one each."""
-    from petstore.ops.process import open_descriptors
-
-    inherited = max(0, open_descriptors() - _DESCRIPTORS_BY_NOW)
-    kept_back = _DESCRIPTORS_KEPT_BACK + for_database + inherited
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _CONNECTIONS_MAX + kept_back
-    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < allowed:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-        soft = allowed
-    return max(1, (wanted if soft == resource.RLIM_INFINITY else min(wanted, soft)) - kept_back)
 
 
 async def _welcome(settings: Settings, store: Store, *, may_show_key: bool) -> None:
@@ -200,53 +177,3 @@ async def _try_to_write(settings: Settings, store: Store) -> None:
 
 def _url_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
-
-
-def _bind(settings: Settings) -> socket.socket:
-    """The listener's socket: a port that is taken is found before anything is made."""
-    from petstore.server import listener as listeners
-
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if settings.host == "::":
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        _bind_soon(listener, settings)
-    except OSError as error:
-        listener.close()
-        raise _cannot_listen(settings, error) from error
-    listeners.prepare(listener)
-    return listener
-
-
-def _bind_soon(listener: socket.socket, settings: Settings) -> None:
-    """Within three seconds: workers whose parent was killed need a moment to go. Raises OSError."""
-    for left in reversed(range(_BIND_ATTEMPTS)):
-        try:
-            listener.bind((settings.host, settings.port))
-            return
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE or not left:
-                raise
-        threading.Event().wait(_BIND_PAUSE_SECONDS)
-
-
-def _listen(listener: socket.socket, settings: Settings) -> None:
-    from petstore.server.worker import BACKLOG
-
-    try:
-        listener.listen(BACKLOG)
-    except OSError as error:  # another program has bound it at the same moment
-        raise _cannot_listen(settings, error) from error
-
-
-def _cannot_listen(settings: Settings, error: OSError) -> OperatorError:
-    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-        remedy = "Set PETSTORE_HOST to an address of this machine."
-    elif error.errno in (errno.EACCES, errno.EPERM):
-        remedy = "Set PETSTORE_PORT to 1024 or above, or give this user the right to use lower ports."
-    else:
-        remedy = "Stop what uses it, or set PETSTORE_HOST and PETSTORE_PORT."
-    reason = error.strerror or str(error)
-    return OperatorError(f"Can't listen on {settings.host}:{settings.port}: {reason}. {remedy}")

@@ -21,11 +21,11 @@ from granian.server.embed import Server
 from petstore.config import Settings
 from petstore.core.clock import SystemClock
 from petstore.server import listener as listeners
+from petstore.server.binding import BACKLOG
 from petstore.server.connections import Connections
 from petstore.server.process import REPLACED, Report
 from petstore.wiring.asgi import Application
 
-BACKLOG = 2_048
 _CUT_SHORT = 3  # the exit code of a worker that stopped without finishing everything
 _BEAT_SECONDS = 1.0
 _HEADER_TIMEOUT_MS = 10_000

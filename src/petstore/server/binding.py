@@ -1,0 +1,77 @@
+"""The parent's listening socket, and how many connections its descriptors are enough for."""
+
+from __future__ import annotations
+
+import errno
+import resource
+import socket
+import threading
+
+from petstore.core.errors import OperatorError
+from petstore.ops.process import open_descriptors
+from petstore.server import listener as listeners
+
+BACKLOG = 2_048
+_CONNECTIONS_MAX = 16_384
+_DESCRIPTORS_RESERVED = 128
+_DESCRIPTORS_AT_START = 16  # of the reserved ones; more than these were inherited
+# Workers of a killed parent need a moment to end: three seconds in all.
+_BIND_ATTEMPTS, _BIND_PAUSE_SECONDS = 60, 0.05
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A bound socket that does not listen yet. Waits up to three seconds for a port; raises OperatorError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if host == "::":
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        _bind_within_three_seconds(listener, host, port)
+    except OSError as error:
+        listener.close()
+        raise _cannot_listen(host, port, error) from error
+    listeners.prepare(listener)
+    return listener
+
+
+def _bind_within_three_seconds(listener: socket.socket, host: str, port: int) -> None:
+    for left in reversed(range(_BIND_ATTEMPTS)):
+        try:
+            listener.bind((host, port))
+            return
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or not left:
+                raise
+        threading.Event().wait(_BIND_PAUSE_SECONDS)
+
+
+def listen(listener: socket.socket, host: str, port: int) -> None:
+    """Accept connections from now on. Raises OperatorError when another program was quicker."""
+    try:
+        listener.listen(BACKLOG)
+    except OSError as error:
+        raise _cannot_listen(host, port, error) from error
+
+
+def _cannot_listen(host: str, port: int, error: OSError) -> OperatorError:
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        remedy = "Set PETSTORE_HOST to an address of this machine."
+    elif error.errno in (errno.EACCES, errno.EPERM):
+        remedy = "Set PETSTORE_PORT to 1024 or above, or give this user the right to use lower ports."
+    else:
+        remedy = "Stop what uses it, or set PETSTORE_HOST and PETSTORE_PORT."
+    return OperatorError(f"Can't listen on {host}:{port}: {error.strerror or error}. {remedy}")
+
+
+def raise_descriptor_limit(for_database: int) -> int:
+    """Raise this process's limit of descriptors as far as it may; the number left for connections."""
+    inherited = max(0, open_descriptors() - _DESCRIPTORS_AT_START)
+    reserved = _DESCRIPTORS_RESERVED + for_database + inherited
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _CONNECTIONS_MAX + reserved
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+        soft = allowed
+    return max(1, (wanted if soft == resource.RLIM_INFINITY else min(wanted, soft)) - reserved)
