@@ -1,4 +1,4 @@
-"""Who a client is on the network, the peer or the hop that trusted proxies saw, and whom it means by Host."""
+"""The client's network address, behind trusted proxies too, and which names in Host are accepted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Networks = tuple[IPv4Network | IPv6Network, ...]
 
 UNKNOWN_CLIENT = "unknown"
 
-# As proxies write it: an address, IPv6 perhaps in brackets; after IPv4 and brackets perhaps a port.
+# An address as proxies write it: IPv6 may stand in brackets, a port may follow IPv4 and brackets.
 _HOP = re.compile(r"([0-9.]{7,15})(?::[0-9]{1,5})?|\[([^\]]{2,64})\](?::[0-9]{1,5})?|([^\[\]]{2,64})")
 
 _PORT = re.compile(r":[0-9]*$")
@@ -18,7 +18,7 @@ _PORT = re.compile(r":[0-9]*$")
 
 @lru_cache(maxsize=4_096)
 def parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """An address, an IPv4-mapped IPv6 one as IPv4; None when the text is none."""
+    """The address, or None when the text is none. IPv4-mapped IPv6 becomes IPv4."""
     try:
         parsed = ip_address(text)
     except ValueError:
@@ -29,16 +29,16 @@ def parse_address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def is_within(text: str, networks: Networks) -> bool:
-    """Whether the text is an address in one of the networks."""
+    """True when the text is an address in one of the networks."""
     address = parse_address(text)
     return address is not None and any(address in network for network in networks)
 
 
 def client_address(peer: str, forwarded_for: str, trusted: Networks) -> str:
-    """The peer unless it is trusted; then the right-most hop of X-Forwarded-For that is not.
+    """The peer, or behind a trusted peer the right-most untrusted hop of X-Forwarded-For.
 
-    The left end of that header is whatever the client wrote, so it is never believed by itself. A hop
-    that can't be read is somebody unknown: not the proxy, who may be allowed what others are not.
+    The client itself may have written the left end of that header. An unreadable hop is UNKNOWN_CLIENT, not
+    the proxy, because a proxy's address may have more rights.
     """
     if not forwarded_for.strip() or not is_within(peer, trusted):
         return peer
@@ -51,10 +51,10 @@ def client_address(peer: str, forwarded_for: str, trusted: Networks) -> str:
 
 
 def is_host_of_ours(host: str, names: frozenset[str]) -> bool:
-    """Whether a request's Host is one of the names, or one that no page on the web can have.
+    """True when a request's Host is one of the names, an address, or a name without a dot.
 
-    A page that lets its own name resolve to this machine (DNS rebinding) sends that name. An address and a
-    name without a dot, such as `localhost` or that of a container, are not names on the web.
+    This stops DNS rebinding: a web page that makes its own name resolve to this machine sends that name.
+    Addresses and names such as `localhost` or a container's belong to no web page.
     """
     if host.startswith("["):
         return True

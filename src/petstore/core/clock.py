@@ -1,4 +1,4 @@
-"""The only place that asks the time, so that a test can steer it."""
+"""The clock: no other module asks for the time, so that a test can set it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LATE_SECONDS = 1.0
 
 
 class Clock(Protocol):
-    """What the service knows about time."""
+    """The time of day, and a stopwatch."""
 
     def now_ms(self) -> int:
         """Milliseconds since the Unix epoch; may step back when the machine's clock is set."""
@@ -22,10 +22,9 @@ class Clock(Protocol):
 
 
 class AwakeClock:
-    """Seconds for which this process was awake, by a monotonic clock.
+    """A monotonic clock, in seconds, that leaves out times when the process or its machine was paused.
 
-    A process may be stopped, and a machine paused, with everybody whom the process waits for. So what a wait
-    took too long does not count.
+    A pause shows as a wait that ends more than a second after its timeout; the excess is left out.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
@@ -40,14 +39,14 @@ class AwakeClock:
         self._wait_began = self._monotonic()
 
     def wait_ended(self, timeout: float) -> None:
-        """After a wait of at most `timeout` seconds. On a busy machine it may end a second late."""
+        """Call it after a wait of at most `timeout` seconds; a busy machine may add a second."""
         late = self._monotonic() - self._wait_began - timeout
         if late > _LATE_SECONDS:
             self._lost += late
 
 
 class SystemClock:
-    """The machine's clocks."""
+    """Implements Clock by the machine's clocks."""
 
     monotonic = staticmethod(time.perf_counter)
 

@@ -1,7 +1,6 @@
-"""Every error that the service answers: its class, its code and its HTTP status.
+"""Every error: its class, and for an answer of the service its code and HTTP status.
 
-No code or status lives elsewhere; docs/errors.md has an entry for each, and a test compares.
-The headers of an error: api/pipeline/response.py.
+docs/errors.md has an entry for each code. The headers of an error: api/pipeline/response.py.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import msgspec
 
 
 class PetstoreError(Exception):
-    """Base of every error with a documented answer. `message` is written for the person who reads it."""
+    """An error with a documented HTTP answer. `message` is a sentence for a person."""
 
     code: ClassVar[str]
     status: ClassVar[int]
@@ -27,7 +26,7 @@ class PetstoreError(Exception):
 
     @property
     def public_message(self) -> str:
-        """What a client is told."""
+        """The message that an HTTP client gets."""
         return self.message
 
 
@@ -113,7 +112,7 @@ class RequestTimeout(PetstoreError):
 
 
 class Conflict(PetstoreError):
-    """The state of the thing does not allow the change."""
+    """The change does not fit the present state; with another state the same request may succeed."""
 
     code, status = "conflict", 409
 
@@ -126,7 +125,7 @@ class AccountExists(Conflict):
 
 
 class IdempotencyKeyInUse(PetstoreError):
-    """A request with the same Idempotency-Key is still being carried out."""
+    """The first request with this Idempotency-Key has not been answered yet."""
 
     code, status = "idempotency_key_in_use", 409
     retry_after_seconds = 1
@@ -162,7 +161,7 @@ class UnsupportedMediaType(PetstoreError):
 
 
 class IdempotencyKeyReused(PetstoreError):
-    """The Idempotency-Key was used before with another animal."""
+    """This Idempotency-Key belongs to another creation of the last 24 hours."""
 
     code, status = "idempotency_key_reused", 422
 
@@ -174,7 +173,7 @@ class RateLimited(PetstoreError):
 
 
 class KeyBanned(PetstoreError):
-    """The key is banned for a while, since it went on after many 429 answers."""
+    """The key is banned until a time, because it ignored many 429 answers."""
 
     code, status = "key_banned", 429
 
@@ -186,7 +185,7 @@ class HeadersTooLarge(PetstoreError):
 
 
 class InternalError(PetstoreError):
-    """Something unexpected; the details are in the log under the request id, never in the answer."""
+    """An unexpected error. The log has its details under the request id; the answer never has."""
 
     code, status = "internal_error", 500
 
@@ -201,8 +200,7 @@ class Unavailable(PetstoreError):
 class StoreUnavailable(Unavailable):
     """The database refused, is locked, is full or can't be reached.
 
-    `message` is for operators, in the log and on the command line. `public` is for clients, where they are
-    told less.
+    `message` is for operators: in the log and on the command line. `public`, if given, is for HTTP clients.
     """
 
     def __init__(self, message: str, *, public: str | None = None) -> None:
@@ -215,15 +213,15 @@ class StoreUnavailable(Unavailable):
 
 
 class StoreFull(StoreUnavailable):
-    """There is no room for what was to be written; nothing of it was."""
+    """The disk is full. Nothing of the transaction was written."""
 
 
 class StoreDamaged(StoreUnavailable):
-    """The file is damaged or is no database: to try again mends nothing."""
+    """The file is damaged or is no database. Trying again does not help."""
 
 
 class LimiterUnavailable(Unavailable):
-    """The shared counters can't be reached, and the operator prefers a refusal to a local share."""
+    """Valkey can't be reached, and PETSTORE_LIMITER_OUTAGE is `refuse`."""
 
 
 class OperatorError(Exception):
@@ -234,7 +232,7 @@ class OperatorError(Exception):
 
 
 class ConfigurationError(OperatorError):
-    """Settings that are unknown, malformed, contradictory or unsafe: the process must not start (exit 78)."""
+    """A setting is unknown, malformed, contradictory or unsafe: the process must not start (exit 78)."""
 
 
 class ErrorBody(msgspec.Struct, frozen=True):
@@ -246,7 +244,7 @@ class ErrorBody(msgspec.Struct, frozen=True):
 
 
 def error_body(error: PetstoreError) -> bytes:
-    """An error as the JSON that a client gets."""
+    """The JSON body of an error's answer."""
     return msgspec.json.encode(ErrorBody(error.code, error.public_message, error.status))
 
 

@@ -1,7 +1,7 @@
-"""The package's own files: read here and nowhere else, once for each package, and the same ever after.
+"""The program's files that are no modules, such as SQL and pages: each package's are read once and kept.
 
-A program may be replaced on the disk while it runs; the SQL of another version must not meet the code of this
-one. So the parent of workers reads everything before the first of them starts.
+An upgrade may replace the files while the program runs, and its SQL must not meet the old code. So the parent
+of the workers reads all files before it starts the first worker.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _ROOT = Path(__file__).parents[1]
 _COMPILED = "__pycache__"
 
 
-class Kept(Traversable):
-    """A file, or a folder, as it was when it was read. Modules are left out."""
+class Resource(Traversable):
+    """A file or a folder in memory, as it was when it was read; modules are left out."""
 
     def __init__(self, entry: Traversable) -> None:
         self._name = entry.name
         self._content = entry.read_bytes() if entry.is_file() else None
         below = sorted(entry.iterdir(), key=lambda one: one.name) if self._content is None else []
         self._below = {
-            one.name: Kept(one) for one in below if one.name != _COMPILED and not one.name.endswith(".py")
+            one.name: Resource(one) for one in below if one.name != _COMPILED and not one.name.endswith(".py")
         }
 
     @property
@@ -39,10 +39,10 @@ class Kept(Traversable):
     def is_file(self) -> bool:
         return self._content is not None
 
-    def iterdir(self) -> Iterator[Kept]:
+    def iterdir(self) -> Iterator[Resource]:
         return iter(self._below.values())
 
-    def joinpath(self, *descendants: Any) -> Kept:
+    def joinpath(self, *descendants: Any) -> Resource:
         """Raises FileNotFoundError."""
         found = self
         for name in "/".join(map(str, descendants)).split("/"):
@@ -65,26 +65,26 @@ class Kept(Traversable):
 
 
 @cache
-def files(package: str) -> Kept:
-    """The files of a package that are no modules. Only the package above all others is imported for that."""
+def files(package: str) -> Resource:
+    """The folder of a package. Of the packages only the top one is imported."""
     top, *below = package.split(".")
-    return Kept(resources.files(top).joinpath(*below))
+    return Resource(resources.files(top).joinpath(*below))
 
 
 def modules() -> list[str]:
-    """The names of all modules of the program. None is imported: some need a driver that may be missing."""
+    """The names of the program's modules. It imports none: some need a driver that may be missing."""
     paths = (path.relative_to(_ROOT.parent).with_suffix("") for path in _ROOT.rglob("*.py"))
     return sorted(".".join(path.parts).removesuffix(".__init__") for path in paths)
 
 
 def read_all() -> None:
-    """Read the files of every package of the program."""
+    """Read the files of every package."""
     for folder in _ROOT.rglob("__init__.py"):
         files(".".join((_ROOT.name, *folder.parent.relative_to(_ROOT).parts)))
 
 
 def fingerprint() -> frozenset[tuple[str, int, int]]:
-    """Of the program on the disk: each file with its size and the moment of its last change."""
+    """The path, size and time of change (ns) of each file of the program on the disk."""
     found = set()
     for path in _ROOT.rglob("*"):
         if _COMPILED not in path.parts and path.is_file():

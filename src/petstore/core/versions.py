@@ -1,6 +1,6 @@
-"""Versions that tell whether something read earlier is still true: one of the animals, one of the keys.
+"""Versions of the animals and of the keys: a cached value is valid while its version is the current one.
 
-Who moves them: SQLite by triggers; where counters are shared, whoever writes, through a Publisher.
+In SQLite triggers change a version; where counters are shared, the writer does through a Publisher.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from typing import Protocol
 
 import msgspec
 
-# Opaque: two of them are compared for equality, nothing else. None stands for "unknown": nothing that was
-# kept may be used, and nothing may be kept.
+# Only compared for equality. Where a version is None, it is unknown: the cache is neither read nor filled.
 Version = Hashable
 
 
 class Versions(msgspec.Struct, frozen=True, gc=False):
-    """`catalogue` changes with every change of an animal, `keyring` with every one of an account or key."""
+    """A change of an animal gives a new `catalogue`, a change of an account or key a new `keyring`."""
 
     catalogue: Version | None
     keyring: Version | None
@@ -25,34 +24,35 @@ class Versions(msgspec.Struct, frozen=True, gc=False):
 
 NO_VERSIONS = Versions(None, None)
 
-# Where counters are shared, nothing is kept for longer, whatever happens to the versions.
+# Where counters are shared, a cached value is used for at most this long, whatever its version.
 LEASE_SECONDS = 5.0
-# For so long a writer that never came back keeps a version unknown: whatever may still commit ends before.
+# After a writer died, its version stays unknown for this long: longer than any of its commits can take.
 WRITER_SECONDS = 10.0
 
 
 class VersionSource(Protocol):
-    """Where versions are known without shared counters: the store."""
+    """Where to read the versions: the store, unless counters are shared."""
 
     async def current(self) -> Versions:
-        """As of a moment after the call began. Raises StoreUnavailable."""
+        """The versions at a moment after the call began. Raises StoreUnavailable."""
         ...
 
     def try_current(self) -> Versions | None:
-        """The same as `current` where nobody has to wait for it, else None. Raises StoreUnavailable."""
+        """The same without waiting; None where it would have to wait. Raises StoreUnavailable."""
         ...
 
     def known(self) -> Versions:
-        """As of a moment before the call ended, perhaps long before; waits for nobody.
+        """The last versions that this process read, perhaps long ago. Waits for no server; raises
+        StoreUnavailable.
 
-        What is read from the store afterwards may be kept under it, once a decision has brought the same
-        version: then nothing has changed in between. Raises StoreUnavailable.
+        A value that is read from the store after this call may be cached under its version if the request's
+        decision has the same version: then there was no change in between.
         """
         ...
 
 
 class NoVersions:
-    """A VersionSource where nothing can be said: nothing that is kept is used."""
+    """A VersionSource that knows no version, so that nothing is cached."""
 
     async def current(self) -> Versions:
         return NO_VERSIONS
@@ -65,28 +65,26 @@ class NoVersions:
 
 
 class Publisher(Protocol):
-    """Tells everybody who keeps something that it may have changed; used by a store that can't do so itself.
-
-    Around every transaction that changes something, also around one that finds that it was done before (a
-    replayed answer is an acknowledgement too):
+    """Invalidates the caches of all processes around a write, for a store that has no triggers for it.
 
         async with publisher.changing(catalogue=True):
             ... begin, change, commit ...
 
-    While the block runs, and for some seconds after a writer that died in it, the version is unknown to all.
-    At the block's end, however it ends, the version moves. Never raises for an outage: what happens then is
-    for the implementation to say. The caller is answered after the block, never within.
+    While the block runs the version is unknown to all processes; at its end, also after an error, it is a new
+    one. After a writer that died within, it stays unknown for WRITER_SECONDS. A transaction that finds its
+    work done before, as a replay does, needs the block too. Answer the client after the block. An outage
+    raises nothing; each implementation says what happens then.
     """
 
     def changing(
         self, *, catalogue: bool = False, keyring: bool = False
     ) -> AbstractAsyncContextManager[None]:
-        """The time in which a change is made and committed."""
+        """Wrap it around the transaction."""
         ...
 
 
 class NoPublisher:
-    """For a store whose versions move by themselves."""
+    """Implements Publisher for a store with triggers."""
 
     def changing(
         self, *, catalogue: bool = False, keyring: bool = False
@@ -95,7 +93,7 @@ class NoPublisher:
 
 
 class LeaseWaitPublisher:
-    """For a command that can't tell anybody: it waits after each change, before it says that it is done."""
+    """Implements Publisher for a command without Valkey: after each change it waits for the leases to end."""
 
     def __init__(self, wait: Callable[[], Awaitable[None]]) -> None:
         self._wait = wait
