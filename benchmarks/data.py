@@ -55,7 +55,7 @@ def database(animals: int, keys: int = 1, per_minute: int = QUOTA_MAX) -> tuple[
         ((digest(text.encode()), display(text)) for text in texts[1:]),
     )
     for _, sql in triggers:
-        connection.execute(sql)
+        connection.execute(str(sql))
     connection.execute("COMMIT")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()

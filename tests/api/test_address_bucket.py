@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ LIMIT = 5
 
 
 @pytest.fixture
-async def few(tmp_path: Path, clock: ManualClock):
+async def few(tmp_path: Path, clock: ManualClock) -> AsyncIterator[CheckedShop]:
     """A shop where an address may fail five times a minute, behind a proxy in 10.0.0.0/8."""
     async with open_checked(
         tmp_path, clock, address_per_minute=str(LIMIT), trusted_proxies="10.0.0.0/8,fd00::/8"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ EXPOSED = {
 
 
 @pytest.fixture
-async def open_to(tmp_path: Path, clock: ManualClock):
+async def open_to(tmp_path: Path, clock: ManualClock) -> AsyncIterator[CheckedShop]:
     """A shop that two origins may call."""
     async with open_checked(tmp_path, clock, cors_origins=f"{ORIGIN}, http://localhost:3000") as shop:
         yield shop

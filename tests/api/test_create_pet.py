@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.api.checks import CheckedShop, open_checked
@@ -176,7 +178,7 @@ class TestLocation:
 class TestReferences:
     """Location and Link are absolute paths, or addresses below the configured base."""
 
-    async def test_with_a_base_address(self, tmp_path, clock: ManualClock) -> None:
+    async def test_with_a_base_address(self, tmp_path: Path, clock: ManualClock) -> None:
         """PETSTORE_BASE_URL stands before every reference."""
         async with open_checked(tmp_path, clock, base_url="https://api.example.com/shop/v1") as shop:
             created = await shop.post({"name": "n", "categoryId": 1})

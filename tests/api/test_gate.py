@@ -12,6 +12,7 @@ from petstore.api.pipeline.request import Request, read_request
 from petstore.core.errors import Unauthorized
 from petstore.core.keys import Caller, digest, mint
 from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.decision import Decision
 from petstore.core.limits.usage import UsageMeter
 from petstore.core.versions import Version, Versions
 from petstore.limiter.address_limiter import AddressLimiter
@@ -89,7 +90,7 @@ def entrance(clock: ManualClock) -> Entrance:
 
 def left(request: Request) -> int:
     """Remaining of the minute."""
-    assert request.decision is not None
+    assert isinstance(request.decision, Decision)
     return request.decision.windows[0].remaining
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
 from tests.api.checks import CheckedShop, outsider, settle
+from tests.support.service import Answer
 
 REX = {"name": "Rex", "categoryId": 1}
 DAY_SECONDS = 86_400
 
 
-async def post(shop: CheckedShop, document: object, key: str, account: str | None = None):
+async def post(shop: CheckedShop, document: object, key: str, account: str | None = None) -> Answer:
     return await shop.post(document, [("idempotency-key", key)], key=account)
 
 
@@ -202,7 +204,7 @@ class TestInUse409:
         assert [(await task).status for task in tasks] == [201] * 4
         assert len(shop.pets()) == 4
 
-    async def test_a_failed_write_frees_the_key(self, shop: CheckedShop, tmp_path) -> None:
+    async def test_a_failed_write_frees_the_key(self, shop: CheckedShop, tmp_path: Path) -> None:
         """After a 503 the key is neither in use nor used."""
         await shop.store._writer.submit(lambda connection: connection.set_busy_timeout(20))
         async with held(shop):

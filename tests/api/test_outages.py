@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ REX = {"name": "Rex", "categoryId": 1}
 
 
 @pytest.fixture
-async def impatient(tmp_path: Path, clock: ManualClock):
+async def impatient(tmp_path: Path, clock: ManualClock) -> AsyncIterator[CheckedShop]:
     """A shop that waits 20 milliseconds for somebody else's lock, and lets three writes wait."""
     async with open_checked(tmp_path, clock, busy_timeout="20ms", write_queue="3") as shop:
         yield shop
@@ -111,7 +111,7 @@ class TestDiskFull503:
         pages = await on_writer(shop, "PRAGMA page_count")
         await on_writer(shop, f"PRAGMA max_page_count = {pages}")
         name = "n" * 255
-        answers = []
+        answers: list[Answer] = []
         while not answers or answers[-1].status == 201:
             before = shop.fingerprint()
             answers.append(
@@ -244,7 +244,8 @@ class TestUnexpected500:
     async def broken(self, shop: CheckedShop, monkeypatch: pytest.MonkeyPatch) -> CheckedShop:
         """A shop whose handlers meet a bug in the repository."""
         shop.expects_500 = True
-        operations = shop.application.service.api.router.find(b"/v1/pets").operations["GET"].handler.__self__
+        route: Any = shop.application.service.api.router.find(b"/v1/pets")
+        operations = route.operations["GET"].handler.__self__
         monkeypatch.setattr(operations, "_pets", Broken())
         return shop
 

@@ -7,7 +7,7 @@ violate together there is a row.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +82,11 @@ PAIRS = [
 ]
 
 
+Prepared = tuple[CheckedShop, dict[str, str]]
+
+
 @pytest.fixture
-async def prepared(tmp_path: Path, clock: ManualClock):
+async def prepared(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Prepared]:
     """A shop with a key that is used up and one that is banned, and a short patience."""
     settings = {
         "body_timeout": "1ms",
@@ -116,7 +119,7 @@ class TestOrder:
     """Every pair of steps."""
 
     @pytest.mark.parametrize(("first", "second"), PAIRS)
-    async def test_pair(self, prepared: tuple[CheckedShop, dict[str, str]], first: Any, second: Any) -> None:
+    async def test_pair(self, prepared: Prepared, first: Any, second: Any) -> None:
         """A request with both faults gets the earlier step's answer, and changes nothing."""
         shop, keys = prepared
         ask = Ask()
@@ -130,7 +133,7 @@ class TestOrder:
         assert shop.fingerprint() == before
 
     @pytest.mark.parametrize("step", STEPS, ids=lambda step: step[0])
-    async def test_alone(self, prepared: tuple[CheckedShop, dict[str, str]], step: Any) -> None:
+    async def test_alone(self, prepared: Prepared, step: Any) -> None:
         """Each fault alone gets its own answer: what spoils a step does spoil it."""
         shop, keys = prepared
         ask = Ask()

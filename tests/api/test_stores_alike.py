@@ -90,7 +90,7 @@ class Backends:
 
     async def _walk(self, shop: Shop, secret: str, target: str) -> list[Any]:
         """Some pages, by their links."""
-        pages = []
+        pages: list[object] = []
         while target and len(pages) < 4:
             answer = await shop.ask("GET", target, key=secret)
             pages.append(comparable(answer))

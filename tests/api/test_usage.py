@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from petstore.core.limits.usage import DailyUsage
+from petstore.core.limits.usage import DailyUsage, UsageReport
 from tests.api.checks import CheckedShop
 
 DAY_MS = 86_400_000
@@ -11,7 +11,8 @@ DAY_MS = 86_400_000
 async def days(shop: CheckedShop, account_id: int) -> list[DailyUsage]:
     """The report of an account, after everything counted was written."""
     await shop.application.service.flusher.save()
-    return (await shop.store.usage.report(account_id, shop.clock.now_ms())).days
+    report: UsageReport = await shop.store.usage.report(account_id, shop.clock.now_ms())
+    return report.days
 
 
 class TestUsage:

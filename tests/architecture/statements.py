@@ -13,7 +13,7 @@ _PLACEHOLDER = re.compile(r"\?\d*|\$\d+")
 
 def statements(area: str) -> dict[str, str]:
     """Each statement of an area, with the place where it is written."""
-    found = {}
+    found: dict[str, str] = {}
     for module in modules():
         if is_in(module.name, area):
             for text, line in _texts(module):

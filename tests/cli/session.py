@@ -102,7 +102,7 @@ def _without_chance(text: str) -> str:
 
 def main() -> None:
     """Write the document anew."""
-    pwd.getpwuid = lambda _uid: SimpleNamespace(pw_name="alice")  # type: ignore[assignment,misc,return-value]
+    pwd.getpwuid = lambda _uid: SimpleNamespace(pw_name="alice")  # type: ignore[assignment,return-value]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         DOCUMENT.write_text(play(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")

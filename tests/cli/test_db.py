@@ -126,11 +126,8 @@ class TestBackup:
 
     def test_beside_a_server(self, shop: Cli) -> None:
         """Whoever serves need not stop."""
-        lock = lock_for_serving(settings(shop))
-        try:
+        with lock_for_serving(settings(shop)):
             assert shop.json("db", "backup", str(shop.folder / "copy.db"))["accounts"] == 1
-        finally:
-            lock.close()
 
     def test_damaged(self, shop: Cli) -> None:
         """The copy is there, for what it is worth; exit code 1 makes a job fail that nobody looks at."""
@@ -219,11 +216,8 @@ class TestRestore:
 
     def test_while_a_server_runs_it_is_refused(self, shop: Cli, copy: Path) -> None:
         """The counters of a running server would be written into the restored database."""
-        lock = lock_for_serving(settings(shop))
-        try:
+        with lock_for_serving(settings(shop)):
             assert "stop it first" in shop.refused(1, "db", "restore", str(copy))
-        finally:
-            lock.close()
         assert len(shop.json("accounts", "list")) == 2
 
     def test_damaged_backup_is_refused(self, shop: Cli) -> None:

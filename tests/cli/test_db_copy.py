@@ -15,8 +15,8 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import Idempotency, NewPet
-from petstore.storage import copying
 from petstore.storage.postgres import copying as postgres
+from petstore.storage.rows import TABLES
 from petstore.wiring.administration import Store
 from petstore.wiring.starting import lock_for_serving
 from tests.cli.conftest import Cli
@@ -59,7 +59,7 @@ def shop(cli: Cli) -> Cli:
 
 def rows_of(url: str, table: str) -> list[tuple[Any, ...]]:
     """A table as an outside program sees it."""
-    (found,) = [each for each in copying.TABLES if each.name == table]
+    (found,) = [each for each in TABLES if each.name == table]
     return [
         tuple(row)
         for row in run(url, f"SELECT {', '.join(found.columns)} FROM {table} ORDER BY {found.order}")
@@ -73,7 +73,7 @@ class TestCopied:
         """As they were, with their identifiers; what is printed are the counts of what is there."""
         printed = shop.json("db", "copy", f"sqlite:///{shop.database}", server)
         outside = apsw.Connection(str(shop.database))
-        for table in copying.TABLES:
+        for table in TABLES:
             columns = ", ".join(table.columns)
             rows = list(outside.execute(f"SELECT {columns} FROM {table.name} ORDER BY {table.order}"))
             assert rows, f"{table.name} has no rows: the test would show nothing"
@@ -195,4 +195,4 @@ def test_no_table_is_forgotten(cli: Cli) -> None:
     outside.close()
     for own in ("versions", "schema_steps"):
         tables.pop(own)
-    assert {table.name: table.columns for table in copying.TABLES} == tables
+    assert {table.name: table.columns for table in TABLES} == tables

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pwd
+from typing import Any
 
 import apsw
+import click
 import pytest
 
 from petstore.cli.main import petstore
@@ -172,7 +174,8 @@ class TestSetStatus:
 
     def test_help_shows_the_table_of_transitions(self) -> None:
         """What the help says is what the core does."""
-        command = petstore.get_command(None, "pets").commands["set-status"]
+        pets: Any = petstore.get_command(click.Context(petstore), "pets")
+        command = pets.commands["set-status"]
         said = {}
         for line in command.help.splitlines():
             before, arrow, after = line.partition("->")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -34,11 +35,12 @@ class Program:
         return environment(self.settings) | {"TERM": "xterm-256color", "NO_COLOR": ""}
 
     def run(
-        self, *arguments: str, stdin: str = "", stdout: object = subprocess.PIPE
+        self, *arguments: str, stdin: str = "", stdout: Any = subprocess.PIPE
     ) -> subprocess.CompletedProcess[str]:
         """One run, its streams apart."""
+        command: list[str | Path] = [PROGRAM, *arguments]
         return subprocess.run(
-            [PROGRAM, *arguments],
+            command,
             cwd=self.folder,
             env=self.environment,
             input=stdin,

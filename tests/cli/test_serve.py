@@ -90,7 +90,7 @@ class TestFirstStart:
 
     def test_of_two_at_once_one_issues_the_key(
         self, cli: Cli, started: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-    ):
+    ) -> None:
         """Replicas that meet at an empty database: whoever comes second goes on without a key."""
         cli.ok("accounts", "add", "local", "--plan", "free")
 
@@ -206,7 +206,7 @@ class TestChecks:
 class TestListener:
     def test_an_answer_waits_for_no_acknowledgement(
         self, cli: Cli, started: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-    ):
+    ) -> None:
         """Connections have TCP_NODELAY from their listener, and so does the one that is accepted first."""
         accepted: list[int] = []
 

@@ -70,7 +70,7 @@ class Project:
 
     def has(self, module: str) -> bool:
         """Whether the environment can import it, from its own packages."""
-        command = [self.path / ".venv" / "bin" / "python", "-c", f"import {module}"]
+        command: list[str | Path] = [self.path / ".venv" / "bin" / "python", "-c", f"import {module}"]
         return not subprocess.run(command, capture_output=True, timeout=20, check=False).returncode
 
     def interpreter(self) -> str:

@@ -174,7 +174,7 @@ class TestNumbers:
         for text in (NGINX, SITE):
             idle = re.search(r"^ *upstream .*?keepalive_timeout (\w+);", text, re.M | re.S)
             assert idle is not None
-            assert parse_duration(idle[1]) <= settings_of({}, tmp_path).drain / 2
+            assert parse_duration(idle[1]) <= settings_of({}, tmp_path).drain_ms / 2
 
     def test_nginx_knows_the_replicas(self) -> None:
         """Their addresses are those of the network, each as a first choice and in reserve."""

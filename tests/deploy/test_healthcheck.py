@@ -21,7 +21,7 @@ def check(port: int, *words: str) -> int:
     """Its exit code."""
     machine.program("bash")
     shell = {"PATH": os.environ["PATH"], "PETSTORE_PORT": str(port)}
-    command = [DEPLOY / "healthcheck", *words]
+    command: list[str | Path] = [DEPLOY / "healthcheck", *words]
     return subprocess.run(command, env=shell, capture_output=True, timeout=20, check=False).returncode
 
 

@@ -105,7 +105,11 @@ class TestInstallation:
     def test_the_user_is_made(self, tmp_path: Path) -> None:
         """systemd-sysusers makes the user that every unit names."""
         (tmp_path / "etc").mkdir()
-        command = [machine.program("systemd-sysusers"), f"--root={tmp_path}", SYSTEMD / "petstore.sysusers"]
+        command: list[str | Path] = [
+            machine.program("systemd-sysusers"),
+            f"--root={tmp_path}",
+            SYSTEMD / "petstore.sysusers",
+        ]
         subprocess.run(command, check=True, timeout=20)
         made = (tmp_path / "etc" / "passwd").read_text().split(":")[0]
         assert {dict(unit(path.name))["User"] for path in UNITS} == {made}
@@ -152,7 +156,7 @@ class TestBackup:
 
     def back_up(self, place: Path, keep: str = "3") -> subprocess.CompletedProcess[str]:
         shell = environment({"database_url": f"sqlite:///{place}/petstore.db"})
-        command = [SYSTEMD / "backup", PROGRAM, place / "copies", keep]
+        command: list[str | Path] = [SYSTEMD / "backup", PROGRAM, place / "copies", keep]
         return subprocess.run(command, env=shell, capture_output=True, text=True, timeout=50, check=False)
 
     def names(self, place: Path) -> list[str]:
@@ -175,7 +179,7 @@ class TestBackup:
         self.back_up(place)
         (copy,) = self.names(place)
         shell = environment({"database_url": f"sqlite:///{place}/restored.db"})
-        command = [PROGRAM, "db", "restore", place / "copies" / copy]
+        command: list[str | Path] = [PROGRAM, "db", "restore", place / "copies" / copy]
         done = subprocess.run(command, env=shell, capture_output=True, text=True, timeout=50, check=False)
         assert done.returncode == 0, done.stderr
         assert "keys            1" in done.stdout
@@ -216,7 +220,7 @@ def test_a_command_runs_as_the_user_of_the_service(tmp_path: Path) -> None:
 
     def called_by(user: str) -> str:
         shell = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "WHO": user}
-        command = [copied, "keys", "issue", "two words"]
+        command: list[str | Path] = [copied, "keys", "issue", "two words"]
         return subprocess.run(
             command, env=shell, capture_output=True, text=True, timeout=10, check=True
         ).stdout.strip()

@@ -87,7 +87,9 @@ def test_what_it_prints_works_and_it_leaves_nothing_behind() -> None:
     with command() as running:
         key = re.search(KEY_PATTERN, running.text)
         assert key is not None
-        lists, posts, others = [], [], []
+        lists: list[str] = []
+        posts: list[str] = []
+        others: list[str] = []
         for line in running.commands("curl"):
             (posts if " -d " in line else lists if "/v1/pets" in line else others).append(line)
         assert (len(lists), len(posts), len(others)) == (3, 1, 1)

@@ -131,9 +131,9 @@ def test_every_acknowledged_animal_is_there_after_twenty_kills(tmp_path: Path) -
     assert {name: found.get(name) for name in log.acknowledged} == log.acknowledged
     assert set(found) <= log.sent
     assert len(set(log.acknowledged.values())) == len(log.acknowledged) >= KILLS * 5
-    connection = apsw.Connection(str(tmp_path / "petstore.db"))
-    assert connection.execute("PRAGMA integrity_check").get == "ok"
-    connection.close()
+    database = apsw.Connection(str(tmp_path / "petstore.db"))
+    assert database.execute("PRAGMA integrity_check").get == "ok"
+    database.close()
 
 
 def test_a_kill_costs_at_most_a_second_of_counts(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,12 +79,12 @@ def test_where_numbers_are_left(monkeypatch: pytest.MonkeyPatch, place: str) -> 
     """In memory; where that is not possible in a file, and where that is not possible either, nowhere."""
     makes = tempfile.TemporaryDirectory
 
-    def make(**where: str | None) -> tempfile.TemporaryDirectory[str]:
+    def make(**where: Any) -> tempfile.TemporaryDirectory[str]:
         if (where["dir"] or tempfile.gettempdir()) != place:
             raise OSError
         return makes(**where)
 
-    monkeypatch.setattr(parent.tempfile, "TemporaryDirectory", make)
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", make)
     with parent.counts_directory() as directory:
         assert directory is not None
         assert str(directory.parent) == place

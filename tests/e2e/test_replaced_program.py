@@ -9,6 +9,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ def replace(package: Path) -> None:
 
 
 @pytest.fixture(params=["sqlite", "postgresql and valkey"])
-def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, Any]]:
     """Each database with its SQL, and the counters with their Lua."""
     with ExitStack() as stack:
         if request.param == "sqlite":
@@ -57,7 +58,7 @@ def wait_for_others(server: Server, before: list[int]) -> None:
     server.wait_until_ready()
 
 
-def test_workers_go_on_with_the_program_of_their_parent(tmp_path: Path, settings: dict[str, str]) -> None:
+def test_workers_go_on_with_the_program_of_their_parent(tmp_path: Path, settings: dict[str, Any]) -> None:
     """After a reload and after the death of a worker: the same pages, the same SQL and Lua, the same code; a
     line and a metric say that the disk has another program, once."""
     copy = Copy(tmp_path / "lib")

@@ -26,7 +26,7 @@ class Log:
         self.file = (folder / "log").open("wb")
 
     @asynccontextmanager
-    async def shop(self, **settings: str) -> AsyncIterator[Shop]:
+    async def shop(self, **settings: Any) -> AsyncIterator[Shop]:
         async with open_shop(self.folder, access_log="on", log_format="json", **settings) as shop:
             yield shop
 

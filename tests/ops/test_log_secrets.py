@@ -85,7 +85,7 @@ class TestUnexpectedErrors:
         self,
         tmp_path: Path,
         log: Callable[[], str],
-        settings: dict[str, str],
+        settings: dict[str, Any],
         monkeypatch: pytest.MonkeyPatch,
         log_format: str,
         broken: str,
@@ -106,7 +106,7 @@ class TestUnexpectedErrors:
         self,
         tmp_path: Path,
         log: Callable[[], str],
-        settings: dict[str, str],
+        settings: dict[str, Any],
         monkeypatch: pytest.MonkeyPatch,
         log_format: str,
     ) -> None:
@@ -122,7 +122,7 @@ class TestUnexpectedErrors:
     async def test_in_a_start(
         self,
         log: Callable[[], str],
-        settings: dict[str, str],
+        settings: dict[str, Any],
         monkeypatch: pytest.MonkeyPatch,
         log_format: str,
     ) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, MutableMapping
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import pytest
 import structlog
@@ -132,7 +134,7 @@ class TestNobodyReads:
 
     async def test_the_number_is_a_metric(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """petstore_log_lines_dropped_total; here there is no standard error at all."""
-        monkeypatch.setattr(logs.sys, "stderr", None)
+        monkeypatch.setattr(sys, "stderr", None)
         async with open_shop(tmp_path, access_log="on") as shop:
             writer = shop.application.service._log_writer
             for _ in range(3):
@@ -192,7 +194,7 @@ class TestSomebodyReads:
         async def receive() -> dict[str, str]:
             return {"type": "lifespan.startup"}
 
-        async def send(message: dict[str, str]) -> None:
+        async def send(message: MutableMapping[str, Any]) -> None:
             sent.append(message["type"])
 
         settings = config.load({"PETSTORE_DATABASE_URL": f"sqlite:///{tmp_path}/petstore.db"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from petstore.api.pipeline.cache import PageCache
 from petstore.api.pipeline.gate import Gate
@@ -75,7 +76,7 @@ def _answers_first(fleet: Fleet, store: SimulatedStore, valkey: SimulatedValkey,
 def _late_pages(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, ___: BanPolicy) -> None:
     for process in fleet:
         limiter = process.limiter
-        process.operations._kept = _KeptLate(lambda limiter=limiter: limiter._versions)  # type: ignore[misc]
+        process.operations.kept = _KeptLate(partial(getattr, limiter, "_versions"))
 
 
 def _late_callers(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, ___: BanPolicy) -> None:

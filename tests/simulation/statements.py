@@ -96,6 +96,8 @@ async def _measure(url: str, count: int) -> Measured:
             "SELECT pid FROM pg_stat_activity WHERE application_name = 'petstore' LIMIT 1"
         )
         new = NewPet("Pet number 1", 1)
+        counters = store.merging_counters
+        assert counters is not None
 
         def page(number: int) -> Awaitable[Any]:
             return store.pets.page(PageQuery(after_id=abs(number) * 37 % _ANIMALS))
@@ -104,13 +106,13 @@ async def _measure(url: str, count: int) -> Measured:
             pid,
             f"batch of {_BATCH:,} accounts",
             count // 200,
-            lambda number: store.counters.merge(*_batch(number)),
+            lambda number: counters.merge(*_batch(number)),
         )
         costs = [
             await _cost(pid, "page of 20", count, page),
             await _cost(pid, "caller", count, lambda _: store.keys.find_caller(key)),
             await _cost(
-                pid, "counters recalled", count, lambda _: store.counters.load_for(1, 1, 1_798_761_600_000)
+                pid, "counters recalled", count, lambda _: counters.load_for(1, 1, 1_798_761_600_000)
             ),
             await _cost(pid, "addition", count, lambda _: store.pets.add(new)),
             batches,

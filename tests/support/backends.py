@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
@@ -115,7 +115,10 @@ class PgBouncerBackend(PostgresBackend):
         return store
 
 
-STORES = {"sqlite": SqliteBackend, "postgres": PostgresBackend}
+STORES: dict[str, type[SqliteBackend] | type[PostgresBackend]] = {
+    "sqlite": SqliteBackend,
+    "postgres": PostgresBackend,
+}
 if system_program("pgbouncer") or os.environ.get("CI"):  # else test_pgbouncer.py skips all
     STORES["pgbouncer"] = PgBouncerBackend
 
@@ -217,7 +220,10 @@ class ValkeyBackend:
         self.limiter = self._opened = None
 
 
-LIMITERS = {"memory": MemoryBackend, "valkey": ValkeyBackend}
+LIMITERS: dict[str, Callable[[Store, ManualClock, BanPolicy], LimiterBackend]] = {
+    "memory": MemoryBackend,
+    "valkey": ValkeyBackend,
+}
 
 
 @pytest.fixture(params=sorted(LIMITERS))

@@ -57,8 +57,8 @@ class Disk:
         self.before = _ignore
 
 
-class _File(apsw.VFSFile):  # type: ignore[misc]
-    def __init__(self, base: str, disk: Disk, name: object, flags: list[int]) -> None:
+class _File(apsw.VFSFile):
+    def __init__(self, base: str, disk: Disk, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
         self._disk = disk
         self._path = name.filename() if isinstance(name, apsw.URIFilename) else str(name)
         super().__init__(base, name, flags)
@@ -89,13 +89,13 @@ class _File(apsw.VFSFile):  # type: ignore[misc]
         self._disk.after("sync", self._path, flags, b"")
 
 
-class _Vfs(apsw.VFS):  # type: ignore[misc]
+class _Vfs(apsw.VFS):
     def __init__(self, disk: Disk, name: str) -> None:
         self._disk = disk
         self._base = apsw.vfs_names()[0]
         super().__init__(name, self._base, makedefault=True)
 
-    def xOpen(self, name: object, flags: list[int]) -> _File:
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> _File:
         return _File(self._base, self._disk, name, flags)
 
     def xDelete(self, name: str, syncdir: bool) -> None:

@@ -93,7 +93,11 @@ def histories(draw: st.DrawFn, size: int = 40) -> list[Event]:
     return events
 
 
-_BAN = [Take(1, 4), Move(2_001), Take(1, 4)]  # of a key that has used nothing, on its account's first plan
+_BAN: list[Event] = [
+    Take(1, 4),
+    Move(2_001),
+    Take(1, 4),
+]  # of a key that has used nothing, on its account's first plan
 
 # Each reaches one rule's edge: what random events seldom meet.
 TELLING: list[list[Event]] = [

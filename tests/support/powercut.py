@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -235,7 +236,7 @@ def check(recording: Recording, cut: Cut, path: Path) -> list[str]:
     connection = apsw.Connection(str(path))
     try:
         faults = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
-        rows = connection.execute("SELECT id, name, category_id FROM pets").fetchall()
+        rows: list[Any] = connection.execute("SELECT id, name, category_id FROM pets").fetchall()
         keys = connection.execute("SELECT pet_id FROM idempotency_keys").fetchall()
     finally:
         connection.close()

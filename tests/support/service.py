@@ -14,7 +14,7 @@ from petstore.core.limits.plans import resolve_plan
 from petstore.wiring.asgi import Application
 from tests.support.clock import ManualClock
 
-Pairs = Sequence[tuple[str, str]]
+Pairs = Sequence[tuple[str, str | None]]  # None: without this header
 
 
 class Answer:

@@ -151,4 +151,5 @@ class TestVersions:
             decision = await limiter.take(caller)
             assert decision is not None
             assert decision.versions is versions.now
+        assert decision is not None
         assert decision.banned

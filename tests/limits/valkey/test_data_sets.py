@@ -325,7 +325,7 @@ class TestManyAccounts:
             asking -= 1
             return await load_for(*arguments)
 
-        replicas.counters.load_for = slow  # type: ignore[method-assign]
+        replicas.counters.load_for = slow  # type: ignore[assignment,method-assign]
         replica = await replicas.open()
         for round_ in (1, 2):
             callers = [Caller(number, number, 10, 10) for number in range(1, 301)]
@@ -346,7 +346,7 @@ class TestManyAccounts:
             await never.wait()
             raise StoreUnavailable("no answer")
 
-        replicas.counters.load_for = hang  # type: ignore[method-assign]
+        replicas.counters.load_for = hang  # type: ignore[assignment,method-assign]
         replica = await replicas.open()
         tasks = [asyncio.create_task(replica.take(Caller(n, n, 10, 10))) for n in range(1, 101)]
         await until(lambda: sum(task.done() for task in tasks) >= 84)
@@ -463,7 +463,7 @@ class TestTheEpoch:
             await go_on.wait()
             return told
 
-        replicas.counters.load_for = slow  # type: ignore[method-assign]
+        replicas.counters.load_for = slow  # type: ignore[assignment,method-assign]
         waiting = asyncio.create_task(replica.take(CALLER))
         await asked.wait()
         used = AccountWindows(0, 0, (await _now_ms(server)) // DAY_MS, 500)

@@ -185,7 +185,7 @@ class TestSeeds:
                 await replicas.counters.merge(replica.limiter.drain(), UsageChanges())
             return told
 
-        replicas.counters.load_for = slow  # type: ignore[method-assign]
+        replicas.counters.load_for = slow  # type: ignore[assignment,method-assign]
         empty(replicas)
         assert left(await replica.take(FREE)) == [39, 979]
 

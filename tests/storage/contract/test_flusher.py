@@ -159,7 +159,7 @@ class TestRun:
         running = asyncio.create_task(counting.flusher.run())
         for number, step in enumerate((60, -3_600), 1):
             counting.clock.advance(step)
-            await until(lambda number=number: len(counting.counters.purges) == number)
+            await until(lambda: len(counting.counters.purges) == number)  # noqa: B023
         counting.flusher.stop()
         await running
         assert len(counting.counters.purges) == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import apsw
 import pytest
 
@@ -15,7 +17,7 @@ OWN = {"schema_migrations", "schema_steps", "versions", "sqlite_sequence", "shar
 
 
 @pytest.fixture
-def sqlite_columns(tmp_path) -> set[tuple[str, str]]:
+def sqlite_columns(tmp_path: Path) -> set[tuple[str, str]]:
     backend_for(f"sqlite:///{tmp_path}/schema.db").open(ManualClock())
     connection = apsw.Connection(str(tmp_path / "schema.db"))
     rows = connection.execute(

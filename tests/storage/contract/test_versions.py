@@ -215,7 +215,7 @@ class TestTurn:
         """Checked, then committed outside, then received: it is seen."""
         loop = asyncio.get_running_loop()
         seen: list[Versions] = []
-        first = versions.known()
+        first: Any = versions.known()
         self.write(database)
         loop.call_soon(lambda: seen.append(versions.known()))
         await turn()
@@ -234,7 +234,7 @@ class TestTurn:
             self.write(database)
             loop.call_soon(lambda: seen.append(versions.known()))
 
-        first = versions.known()
+        first: Any = versions.known()
         await turn()
         spy.after_look = meanwhile
         assert versions.known() == first
@@ -250,7 +250,7 @@ class TestTurn:
         the state that was still open."""
         loop = asyncio.get_running_loop()
         seen: list[Versions] = []
-        first = versions.known()
+        first: Any = versions.known()
         await turn()
         spy.after_look = lambda: loop.call_soon(versions.known)
         assert versions.known() == first

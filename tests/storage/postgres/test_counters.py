@@ -101,7 +101,7 @@ class TestWindows:
         self, store: PostgresStore, seen: list[AccountWindows]
     ) -> None:
         """As a maximum over pairs: (opening, count) and (day, count)."""
-        await store._database.write_rows("DELETE FROM account_windows")  # type: ignore[attr-defined]
+        await store._database.write_rows("DELETE FROM account_windows")
         minute = max((used.minute_opened_ms, used.minute_used) for used in seen)
         day = max((used.day, used.day_used) for used in seen)
         assert await merge_windows(store, *seen) == AccountWindows(*minute, *day)

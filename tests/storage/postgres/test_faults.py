@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import asyncpg
 import pytest
@@ -35,7 +36,7 @@ async def proxy(database: str) -> AsyncIterator[Proxy]:
         yield opened
 
 
-def open_store(url: str, **options: int) -> Store:
+def open_store(url: str, **options: Any) -> Store:
     return backend_for(url, postgres=PostgresOptions(**options)).open(ManualClock())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -31,7 +32,7 @@ async def open_store(database: str) -> AsyncIterator[Open]:
     """Opens stores on the database; the first one finds an account, a key and an animal."""
     opened: list[Store] = []
 
-    def open_one(**options: int) -> Store:
+    def open_one(**options: Any) -> Store:
         opened.append(backend_for(database, postgres=PostgresOptions(**options)).open(ManualClock()))
         return opened[-1]
 

@@ -6,8 +6,8 @@ import asyncio
 import shutil
 import ssl
 import subprocess
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ from tools.servers import Unusable
 from tools.servers.postgres import give_to_nobody
 
 HERE = "IP:127.0.0.1"
+Speaking = Callable[[Path], AbstractAsyncContextManager[str]]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, address in (("mine", HERE), ("others", HERE), ("elsewhere", "DNS:db.example")):
         arguments = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=petstore"]
         arguments += ["-addext", f"subjectAltName={address}"]
-        files = ["-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem"]
+        files: list[str | Path] = ["-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem"]
         subprocess.run([program, "req", *arguments, *files], check=True, capture_output=True)
     return {path.stem: path for path in folder.glob("*.pem")}
 
@@ -70,9 +71,9 @@ async def proxys_tls(certificate: Path) -> AsyncIterator[str]:
 
 
 @pytest.fixture(params=[own_tls, proxys_tls])
-def speaking(request: pytest.FixtureRequest):
+def speaking(request: pytest.FixtureRequest) -> Speaking:
     """A PostgreSQL that speaks TLS with the given certificate."""
-    return request.param
+    return request.param  # type: ignore[no-any-return]
 
 
 async def open_store(url: str, sslmode: str, root: Path | None = None) -> Store:
@@ -81,7 +82,7 @@ async def open_store(url: str, sslmode: str, root: Path | None = None) -> Store:
     return await asyncio.to_thread(backend_for(asked).open, ManualClock())
 
 
-async def test_the_right_certificate_is_spoken_to(speaking, certificates: dict[str, Path]) -> None:
+async def test_the_right_certificate_is_spoken_to(speaking: Speaking, certificates: dict[str, Path]) -> None:
     """sslmode=verify-full, with the root that signed it: every connection of the pool is encrypted."""
     async with speaking(certificates["mine"]) as url:
         store = await open_store(url, "verify-full", certificates["mine"])
@@ -92,14 +93,18 @@ async def test_the_right_certificate_is_spoken_to(speaking, certificates: dict[s
         await store.close()
 
 
-async def test_a_certificate_of_somebody_else_is_refused(speaking, certificates: dict[str, Path]) -> None:
+async def test_a_certificate_of_somebody_else_is_refused(
+    speaking: Speaking, certificates: dict[str, Path]
+) -> None:
     """Another root did not sign it."""
     async with speaking(certificates["mine"]) as url:
         with pytest.raises(StoreUnavailable, match="certificate is not the one that PETSTORE_DATABASE_URL"):
             await open_store(url, "verify-full", certificates["others"])
 
 
-async def test_a_certificate_for_another_address_is_refused(speaking, certificates: dict[str, Path]) -> None:
+async def test_a_certificate_for_another_address_is_refused(
+    speaking: Speaking, certificates: dict[str, Path]
+) -> None:
     """The right root, and another name in it; verify-ca asks for the root alone."""
     root = certificates["elsewhere"]
     async with speaking(root) as url:

@@ -28,7 +28,8 @@ def test_nothing_acknowledged_is_lost(tmp_path: Path, seed: int) -> None:
 def test_the_cuts_can_lose_something(tmp_path: Path) -> None:
     """The test sees: were the log not synced at the commits, acknowledged animals would be lost."""
     recording = powercut.record(tmp_path, 1, jobs=60)
-    kept, places = [], []
+    kept: list[powercut.Event] = []
+    places: list[int] = []
     for event in recording.events:
         places.append(len(kept))
         first = all(one.name != event.name or one.operation != "sync" for one in kept)

@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from petstore.core.errors import OperatorError, StoreUnavailable
-from petstore.storage.sqlite import upkeep
+from petstore.storage.sqlite import staging, upkeep
 from petstore.storage.sqlite.connection import open_writer
 from petstore.storage.sqlite.schema import migrate
 from tests.support.clock import ManualClock
@@ -177,7 +177,7 @@ class TestBesideOthers:
 
     def test_what_is_written_just_before_is_kept(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         """While the backup is read, the lock is not held yet: such a write is in the kept copy."""
-        original = upkeep.staged
+        original = staging.staged
 
         def stage(source: str, *more: object, **options: object) -> AbstractContextManager[str]:
             if source == str(place.backup):

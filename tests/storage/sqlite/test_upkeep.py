@@ -8,6 +8,7 @@ import fcntl
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -16,6 +17,7 @@ from petstore.core.errors import ConfigurationError, OperatorError
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet, Pet
 from petstore.storage.options import SqliteOptions
+from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite import staging, upkeep
 from petstore.storage.sqlite.lock import lock_for_serving
 from petstore.storage.sqlite.schema import migrate
@@ -43,7 +45,8 @@ async def store(path: Path, clock: ManualClock) -> AsyncIterator[SqliteStore]:
 def pets_in(path: Path) -> dict[int, str]:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
-        return dict(connection.execute("SELECT id, name FROM pets").fetchall())
+        rows: list[Any] = connection.execute("SELECT id, name FROM pets").fetchall()
+        return dict(rows)
     finally:
         connection.close()
 
@@ -64,7 +67,7 @@ class TestCheck:
     async def test_a_sound_database(self, store: SqliteStore, path: Path) -> None:
         """Counted, and nothing to complain about."""
         report = upkeep.check(str(path), 1_000)
-        assert report == upkeep.CheckReport(report.schema_version, pets=1, accounts=1, keys=1, problems=[])
+        assert report == CheckReport(report.schema_version, pets=1, accounts=1, keys=1, problems=[])
         assert report.schema_version >= 1
 
     async def test_a_row_that_refers_to_nothing(self, store: SqliteStore, path: Path) -> None:
@@ -148,7 +151,7 @@ class TestBackup:
     ) -> None:
         """The first one is whole; the other is told, in its middle and at its end, and leaves nothing."""
         target = path.with_name("backup.db")
-        original = upkeep.staged
+        original = staging.staged
 
         @contextlib.contextmanager
         def beside_another(*arguments: str) -> Iterator[str]:
@@ -225,7 +228,7 @@ class TestBackup:
         writers = [asyncio.create_task(add()) for _ in range(4)]
         for number in range(5):
             count = len(acknowledged) + 20
-            await until(lambda count=count: len(acknowledged) >= count)
+            await until(lambda: len(acknowledged) >= count)  # noqa: B023
             before = list(acknowledged)
             target = path.with_name(f"backup-{number}.db")
             report = await asyncio.to_thread(upkeep.backup, str(path), str(target), 10_000)

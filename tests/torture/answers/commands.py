@@ -123,7 +123,7 @@ completion zsh
 completion fish
 completion tcsh
 """
-_ODD_SETTINGS = (
+_ODD_SETTINGS: tuple[dict[str, str], ...] = (
     {},
     {"PETSTORE_PORT": "9000", "PETSTORE_BASE_URL": "https://pets.example/v1", "PETSTORE_ENVIRONMENT": "test"},
     {"PETSTORE_PORT": "x", "PETSTORE_DRAIN": "soon", "PETSTORE_NOTHING": "1"},

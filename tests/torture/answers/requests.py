@@ -53,7 +53,23 @@ _TYPES = (
         "APPLICATION/JSON",
     ),
 )
-_NAMES = ("Rex", "", " ", "é", "\x00", "\x9b", "\u202e", "n" * 255, "n" * 256, 5, None, "a\nb", True, [], {})
+_NAMES: tuple[object, ...] = (
+    "Rex",
+    "",
+    " ",
+    "é",
+    "\x00",
+    "\x9b",
+    "\u202e",
+    "n" * 255,
+    "n" * 256,
+    5,
+    None,
+    "a\nb",
+    True,
+    [],
+    {},
+)
 _CATEGORIES = (1, 0, -1, "x", 1.5, 1.0, 2**63 - 1, 2**63, -(2**63), 1e30, None, True)
 _STATUSES = ("available", "pending", "sold", "lost", "SOLD", "", None, 1)
 _RAW = (
