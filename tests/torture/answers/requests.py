@@ -106,6 +106,7 @@ class Requests:
     keys: dict[str, str]
     _links: list[str] = field(default_factory=list)
     _burst: tuple[str, int] = ("", 0)
+    _past_second_ms: int = 0
 
     def __post_init__(self) -> None:
         self._chance = random.Random(self.seed)
@@ -199,9 +200,23 @@ class Requests:
             headers.append(("authorization", f"Bearer {self.keys[name]}"))
 
     def _pause_ms(self) -> int:
-        chance = self._chance.random()
-        if chance < 0.0003:
-            return 11 * 3_600_000
-        if chance < 0.003:
-            return self._chance.randrange(60_000, 400_000)
-        return self._chance.randrange(900) if chance < 0.1 else self._chance.randrange(10)
+        """Often none, and often one that ends where windows, graces and bans do: on a whole second."""
+        kind = self._chance.random()
+        in_burst = self._burst[1] > 0
+        pause = 0
+        if kind < 0.0003:
+            pause = 11 * 3_600_000
+        elif kind < 0.004:
+            pause = 2_000 if in_burst else self._chance.randrange(60_000, 400_000)
+        elif kind < 0.02:
+            pause = self._chance.choice(
+                (2_000, 2_000, 2_000, 60_000) if in_burst else (1_000, 59_000, 300_000)
+            )
+        elif kind < 0.08:
+            pause = 1_000 - self._past_second_ms
+        elif kind < 0.12:
+            pause = self._chance.randrange(10)
+        elif kind < 0.13:
+            pause = self._chance.randrange(900)
+        self._past_second_ms = (self._past_second_ms + pause) % 1_000
+        return pause
