@@ -21,7 +21,7 @@ from petstore.core.limits.plans import resolve_plan
 from petstore.core.pets import NewPet, PetStatus
 from petstore.limiter.valkey import publisher, shared
 from petstore.storage.backend import Store
-from petstore.wiring.administration import store_for_command
+from petstore.wiring.administration import backend_of, store_for_command
 from petstore.wiring.asgi import Application
 from tests.support.postgres import fresh_database
 from tests.support.service import Answer, Shop
@@ -114,7 +114,9 @@ async def pair(valkey: ValkeyServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
 @asynccontextmanager
 async def command(settings: config.Settings, said: list[str]) -> AsyncIterator[Store]:
     """The store as a command of the command line has it."""
-    async with store_for_command(settings, SystemClock(), said.append) as store:
+    async with store_for_command(
+        backend_of(settings), settings.valkey_url, SystemClock(), said.append
+    ) as store:
         yield store
 
 

@@ -17,7 +17,7 @@ FOR_EVERY_STORE = {
     f"storage.{name}"
     for name in ("failures", "migrations", "observer", "options", "reports", "rows", "transactions")
 }
-FOR_COMMANDS = {f"wiring.{name}" for name in ("administration", "build", "migrating", "service", "starting")}
+FOR_COMMANDS = {f"wiring.{name}" for name in ("administration", "build", "service")}
 
 # area: (areas of this program, packages from outside) that it may import besides itself, the core, the
 # standard library and msgspec. An area is a package or a module; a module belongs to the longest that fits.
@@ -41,9 +41,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "ops": ({""}, {"starlette", "structlog", "prometheus_client"}),
     "wiring": (set(), set()),
     "wiring.administration": ({"config", "storage", "limiter"}, set()),
-    "wiring.migrating": ({"config", "storage", "wiring.administration"}, set()),
-    "wiring.starting": ({"config", "storage", "wiring.administration"}, set()),
-    "wiring.counting": ({"config", "storage", "limiter", "wiring.administration"}, set()),
+    "wiring.counting": ({"config", "storage", "limiter"}, set()),
     "wiring.service": (
         {"", "config", "storage", "limiter", "api", "site", "ops", "wiring"},
         {"starlette", "structlog"},
@@ -133,7 +131,7 @@ def test_a_module_imports_only_what_its_place_allows(module: Module) -> None:
         ("petstore.limiter.memory", "petstore.limiter.valkey.client"),
         ("petstore.api.pipeline.gate", "petstore.api.pets"),
         ("petstore.api.pets", "petstore.site.pages"),
-        ("petstore.wiring.starting", "petstore.wiring.service"),
+        ("petstore.wiring.administration", "petstore.wiring.service"),
         ("petstore.cli.keys", "petstore.storage.backend"),
         ("petstore.cli.serve", "petstore.wiring.asgi"),
         ("petstore.server.worker", "petstore.wiring.service"),

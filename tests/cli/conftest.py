@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,10 @@ class Cli:
     def with_store(self, work: Callable[[Store], Awaitable[Any]]) -> Any:
         """What happens behind the command line's back: a server at work on the same database."""
         return with_store(self.session(), work)
+
+    def hold(self) -> AbstractContextManager[object]:
+        """The database, as a server holds it."""
+        return self.session().backend.hold_for_serving()
 
     def session(self) -> Session:
         """A session of its own, with the settings of this one."""

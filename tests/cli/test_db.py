@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from petstore import config
-from petstore.wiring.starting import lock_for_serving
 from tests.cli.conftest import Cli
 from tests.support.rights import without_rights
 from tools.servers import petstore
@@ -126,7 +125,7 @@ class TestBackup:
 
     def test_beside_a_server(self, shop: Cli) -> None:
         """Whoever serves need not stop."""
-        with lock_for_serving(settings(shop)):
+        with shop.hold():
             assert shop.json("db", "backup", str(shop.folder / "copy.db"))["accounts"] == 1
 
     def test_damaged(self, shop: Cli) -> None:
@@ -216,7 +215,7 @@ class TestRestore:
 
     def test_while_a_server_runs_it_is_refused(self, shop: Cli, copy: Path) -> None:
         """The counters of a running server would be written into the restored database."""
-        with lock_for_serving(settings(shop)):
+        with shop.hold():
             assert "stop it first" in shop.refused(1, "db", "restore", str(copy))
         assert len(shop.json("accounts", "list")) == 2
 

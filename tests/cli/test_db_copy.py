@@ -9,7 +9,6 @@ from typing import Any
 import apsw
 import pytest
 
-from petstore import config
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import DailyUsage, UsageChanges
@@ -18,7 +17,6 @@ from petstore.core.pets import Idempotency, NewPet
 from petstore.storage.postgres import copying as postgres
 from petstore.storage.rows import TABLES
 from petstore.wiring.administration import Store
-from petstore.wiring.starting import lock_for_serving
 from tests.cli.conftest import Cli
 from tests.support.postgres import fresh_database, run
 
@@ -133,7 +131,7 @@ class TestRefused:
 
     def test_a_source_that_is_served(self, shop: Cli, server: str) -> None:
         """What it accepts afterwards would be lost."""
-        with lock_for_serving(config.load(shop.settings)):
+        with shop.hold():
             message = shop.refused(1, "db", "copy", f"sqlite:///{shop.database}", server)
         assert "stop it first" in message
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from petstore import config
-from petstore.wiring.starting import lock_for_serving
 from tests.cli.conftest import Cli
 from tests.support.schemas import Know, knowing
 
@@ -162,8 +160,7 @@ class TestMigrate:
 
     def test_a_step_that_shuts_out_waits_for_the_server_to_stop(self, store: Cli, know: Know) -> None:
         """An expanding one does not: the server may go on, whichever version it is."""
-        lock = lock_for_serving(config.load(store.settings))
-        with lock:
+        with store.hold():
             know(EXPAND)
             store.ok("db", "migrate")
             know(EXPAND, CONTRACT)

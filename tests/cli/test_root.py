@@ -15,7 +15,8 @@ from petstore.cli.groups import LazyGroup, explain
 from petstore.cli.main import COMMANDS, petstore
 from petstore.core.errors import StoreUnavailable
 from petstore.storage.sqlite.backend import SqliteBackend
-from petstore.wiring import administration, build
+from petstore.storage.sqlite.database_file import DatabaseFile
+from petstore.wiring import build
 from tests.cli.conftest import Cli
 
 
@@ -127,7 +128,7 @@ class TestErrors:
         def interrupt(*_: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(administration, "database_path", interrupt)
+        monkeypatch.setattr(DatabaseFile, "checked_path", interrupt)
         result = cli.run("accounts", "list")
         assert (result.exit_code, result.output) == (130, "\n")
 
@@ -137,7 +138,7 @@ class TestErrors:
         def broken(*_: object) -> None:
             raise ZeroDivisionError
 
-        monkeypatch.setattr(administration, "database_path", broken)
+        monkeypatch.setattr(DatabaseFile, "checked_path", broken)
         with pytest.raises(ZeroDivisionError):
             cli.run("accounts", "list")
 

@@ -22,7 +22,6 @@ from petstore.core.errors import ConfigurationError
 from petstore.core.keys import KEY_PATTERN
 from petstore.ops import logs
 from petstore.wiring.administration import backend_of
-from petstore.wiring.starting import lock_for_serving
 from tests.cli.conftest import Cli
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
@@ -368,7 +367,7 @@ class TestRefused:
 
     def test_database_that_another_server_has(self, cli: Cli, started: list[dict[str, Any]]) -> None:
         """The counters of the limits live in one process."""
-        with lock_for_serving(config.load(cli.settings)):
+        with cli.hold():
             assert "Another server (process " in cli.refused(1, "serve")
         assert started == []
 
@@ -379,7 +378,7 @@ class TestRefused:
         with fresh_database() as url:
             cli.settings["PETSTORE_DATABASE_URL"] = url
             assert cli.run("serve").exit_code == 0
-            with lock_for_serving(config.load(cli.settings)):
+            with cli.hold():
                 message = cli.refused(1, "serve")
             assert "Another service is using the database" in message
             assert "PETSTORE_VALKEY_URL" in message
@@ -397,7 +396,7 @@ class TestRefused:
         """With counters in Valkey any number of services may be there."""
         with fresh_database() as url:
             cli.settings |= {"PETSTORE_DATABASE_URL": url, "PETSTORE_VALKEY_URL": emptied_url()}
-            with lock_for_serving(config.load(cli.settings)):
+            with cli.hold():
                 assert cli.run("serve").exit_code == 0
         assert len(started) == 1
 

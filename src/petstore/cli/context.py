@@ -13,7 +13,7 @@ from petstore.core.errors import OperatorError
 
 if TYPE_CHECKING:
     from petstore.config import Settings
-    from petstore.wiring.administration import Store
+    from petstore.wiring.administration import Backend, Store
 
 _T = TypeVar("_T")
 
@@ -31,6 +31,13 @@ class Session:
 
         return config.load()
 
+    @cached_property
+    def backend(self) -> Backend:
+        """The database of the settings. Raises ConfigurationError."""
+        from petstore.wiring import administration
+
+        return administration.backend_of(self.settings)
+
 
 def with_store(
     session: Session,
@@ -45,18 +52,19 @@ def with_store(
     """
     from petstore.wiring import administration
 
-    settings = session.settings
-    if not administration.has_database(settings):
-        name = administration.database_name(settings)
+    backend = session.backend
+    if not backend.exists():
         if not create:
             raise OperatorError(
-                f"There is no database {name}; `petstore db migrate` makes one, and so does `petstore serve`."
-                " If there should be one, check PETSTORE_DATABASE_URL and the working directory."
+                f"There is no database {backend.name}; `petstore db migrate` makes one, and so does"
+                " `petstore serve`. If there should be one, check PETSTORE_DATABASE_URL and the working"
+                " directory."
             )
-        echo(f"Making the database {name}.")
+        echo(f"Making the database {backend.name}.")
 
     async def run() -> _T:
-        async with administration.store_for_command(settings, session.clock, echo) as store:
+        url = session.settings.valkey_url
+        async with administration.store_for_command(backend, url, session.clock, echo) as store:
             return await work(store)
 
     return asyncio.run(run())

@@ -44,11 +44,12 @@ def migrate(session: Session, dry_run: bool, as_json: bool) -> None:
     FILE.before-migration-VERSION-TIME beside it. No other command migrates; `petstore serve` does what
     PETSTORE_MIGRATE says.
     """
-    from petstore.wiring import administration, migrating
+    from petstore.wiring import administration
 
-    name = administration.database_name(session.settings)
+    backend = session.backend
+    name = backend.name
     if dry_run:
-        pending = migrating.pending(session.settings)
+        pending = administration.pending_steps(backend)
         if as_json:
             write_json({"database": name, "pending": pending})
         for step in () if as_json else pending:
@@ -56,12 +57,12 @@ def migrate(session: Session, dry_run: bool, as_json: bool) -> None:
         told = pending
     else:
         log = _MigrationLog((lambda _: None) if as_json else click.echo)
-        migrating.migrate(session.settings, session.clock, log)
+        backend.migrate(session.clock, log)
         if as_json:
             write_json({"database": name, "applied": log.steps, "backup": log.backup})
         told = log.steps
     if not told and not as_json:
-        remark = migrating.remark(session.settings)
+        remark = administration.schema_remark(backend)
         click.echo(f"Nothing to do: {remark}." if remark else "The schema is up to date.")
 
 
@@ -91,16 +92,16 @@ def check(session: Session, as_json: bool) -> None:
     Exit code 1 when it is not, 78 when it needs a newer program. Safe beside a running server. Takes a while
     when the database is large, since it reads every page.
     """
-    from petstore.wiring import administration, migrating
+    from petstore.wiring import administration
 
-    report = administration.check_database(session.settings)
+    report = session.backend.check()
     _write_report(report, as_json)
     if report.problems:
         if not as_json:
             echo_err("petstore: The database is not sound. If it is damaged: petstore db restore FILE.")
         raise click.exceptions.Exit(EXIT_REFUSED)
     if report.pets is None:  # sound, and not for this program
-        migrating.check(session.settings)
+        administration.refuse_newer_schema(session.backend)
 
 
 @db.command("backup", epilog=examples('petstore db backup "petstore-$(date +%F).db"'))
@@ -119,7 +120,8 @@ def backup(session: Session, file: Path, as_json: bool) -> None:
         raise click.UsageError(
             f"There is no directory {file.absolute().parent}.", click.get_current_context()
         )
-    report = administration.back_up_database(session.settings, file)
+    database = administration.database_file(session.backend)
+    report = database.back_up(file)
     _write_report(report, as_json)
     if not as_json:
         echo_err(f"Written to {file}.")
@@ -130,7 +132,7 @@ def backup(session: Session, file: Path, as_json: bool) -> None:
             )
         raise click.exceptions.Exit(EXIT_REFUSED)
     try:
-        administration.note_backup(session.settings)
+        database.note_backup()
     except OSError as error:
         echo_err(f"petstore: The backup is good, but its time could not be noted for metrics: {error}.")
 
@@ -147,11 +149,12 @@ def restore(session: Session, file: Path, as_json: bool) -> None:
     """
     from petstore.wiring import administration
 
-    restored = administration.restore_database(session.settings, file, session.clock)
+    database = administration.database_file(session.backend)
+    restored = database.restore(file, session.clock)
     _write_report(restored.report, as_json, kept=restored.kept)
     if not as_json:
         kept = f" What was there is kept as {restored.kept}." if restored.kept else ""
-        echo_err(f"Restored {administration.database_path(session.settings)}.{kept}")
+        echo_err(f"Restored {database.checked_path()}.{kept}")
 
 
 @db.command(

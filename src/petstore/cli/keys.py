@@ -127,16 +127,15 @@ def revoke_key(session: Session, key_id: int, as_json: bool) -> None:
     There is no way back: issue a new key instead. Revoking a revoked key changes nothing. Works on a full
     disk too, with the room that the server keeps back for it.
     """
-    from petstore.wiring import administration
-
-    had_reserve = administration.has_reserve(session.settings)
+    file = session.backend.file
+    had_reserve = file is not None and file.has_reserve()
     try:
         key = with_store(session, lambda store: store.keys.revoke(key_id))
     except StoreFull:  # not even opened: no server is running, and SQLite's log can't be made
-        if not administration.give_up_reserve(session.settings):
+        if file is None or not file.give_up_reserve():
             raise
         key = with_store(session, lambda store: store.keys.revoke(key_id))
-    if had_reserve and not administration.has_reserve(session.settings):
+    if file is not None and had_reserve and not file.has_reserve():
         echo_err("The disk is full: the room that was kept back for this is used up. Make room.")
     _write_key(session, key, as_json)
 

@@ -10,6 +10,7 @@ import tempfile
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 import msgspec
@@ -128,15 +129,16 @@ def _renewed(old: Settings, new: Settings) -> Settings:
     _refuse_another("PETSTORE_VALKEY_URL", old.valkey_url, new.valkey_url)
     new = msgspec.structs.replace(new, **{name: getattr(old, name) for name in _SET_UP_AT_START})
     config.check(new)
-    if administration.uses_server(new) and not new.valkey_url:
-        administration.has_database(new)
+    backend = administration.backend_of(new)
+    if backend.file is None and not new.valkey_url:
+        backend.exists()
     return new
 
 
 def _refuse_another(name: str, old: str, new: str) -> None:
     """Another user or password may come into force; another place would be used beside the one before."""
     try:
-        same = administration.is_same_place(old, new)
+        same = _is_same_place(old, new)
     except ValueError:  # whose text may show a part of the password
         raise ConfigurationError(
             f"{name} is not understood. Write what is special in its password as %XX, such as %5B for [."
@@ -145,6 +147,14 @@ def _refuse_another(name: str, old: str, new: str) -> None:
         raise ConfigurationError(
             f"{name}: another one needs a stop of every service that uses it, and a start."
         )
+
+
+def _is_same_place(one: str, other: str) -> bool:
+    """Whether two URLs differ in user and password alone. Raises ValueError for one that can't be parsed."""
+    before, after = (
+        url._replace(netloc=url.netloc.rpartition("@")[2]) for url in (urlsplit(one), urlsplit(other))
+    )
+    return before == after
 
 
 @contextlib.contextmanager
@@ -179,10 +189,10 @@ def _remove_left_behind(own: Path) -> None:
                 shutil.rmtree(other)
 
 
-def load_program(settings: Settings) -> None:
+def load_program(settings: Settings, backend: administration.Backend) -> None:
     """Whatever a worker may need of it, also one that starts when another version is on the disk."""
     unused = ["petstore.cli"]
-    if not administration.uses_server(settings):
+    if backend.file is not None:
         unused += ["petstore.storage.postgres", "petstore.storage.copying"]
     if not settings.valkey_url:
         unused.append("petstore.limiter.valkey")  # but for what is imported already

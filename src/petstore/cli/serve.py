@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from petstore.config import Settings
-    from petstore.wiring.administration import Store
+    from petstore.wiring.administration import Backend, Store
 
 _log = structlog.get_logger("petstore.parent")
 
@@ -48,24 +48,25 @@ def serve(session: Session, workers: int | None) -> None:
     """
     from petstore.cli import parent
     from petstore.server import binding
-    from petstore.wiring import build, migrating, service, starting
+    from petstore.wiring import administration, build, service
 
     build.commit()  # for the workers: by the time one is started, the checkout may have moved on
     settings = _with_workers(session.settings, workers)
     output = service.start_log_of_parent(settings)
     with _faults_as_events(), contextlib.closing(binding.bind(settings.host, settings.port)) as listener:
         connections = binding.raise_descriptor_limit(settings.database_pool)
-        starting.refuse_unwritable(settings)
-        with starting.lock_for_serving(settings):
-            for warning in starting.warnings_before_start(settings, session.clock):
+        backend = session.backend
+        # Where counters are shared, several services use the database.
+        with contextlib.nullcontext() if settings.valkey_url else backend.hold_for_serving():
+            for warning in backend.warnings_before_start(session.clock):
                 _log.warning("start check", message=warning)
-            migrating.migrate_for_serving(settings, session.clock, _MigrationEvents())
-            welcome = partial(_welcome, settings, may_show_key=not output.is_journal)
+            administration.migrate_at_start(settings, backend, session.clock, _MigrationEvents())
+            welcome = partial(_welcome, settings, backend, may_show_key=not output.is_journal)
             with_store(session, welcome, create=True, echo=_remark)
-            if remark := migrating.remark(settings):
+            if remark := administration.schema_remark(backend):
                 _log.warning("start check", message=f"Note: {remark}.")
             binding.listen(listener, settings.host, settings.port)
-            parent.load_program(settings)
+            parent.load_program(settings, backend)
             with parent.counts_directory() as counts:
                 serving = parent.Serving(settings, listener, connections, counts, session.settings)
                 code = parent.supervise(settings, serving)
@@ -112,9 +113,9 @@ def _with_workers(settings: Settings, workers: int | None) -> Settings:
     return settings
 
 
-async def _welcome(settings: Settings, store: Store, *, may_show_key: bool) -> None:
+async def _welcome(settings: Settings, backend: Backend, store: Store, *, may_show_key: bool) -> None:
     """Tell where the service listens; on a first start on loopback, with a key that works."""
-    await _try_to_write(settings, store)
+    await _try_to_write(backend, store)
     await _warn_of_counting_apart(settings, store)
     here = f"http://{_url_host(settings.host)}:{settings.port}"
     public = f", for clients at {settings.base_url}" if settings.base_url else ""
@@ -142,9 +143,7 @@ async def _welcome(settings: Settings, store: Store, *, may_show_key: bool) -> N
 
 
 async def _warn_of_counting_apart(settings: Settings, store: Store) -> None:
-    from petstore.wiring import starting
-
-    if await starting.counts_apart(settings, store):
+    if not settings.valkey_url and await store.has_shared_counters():
         message = (
             "Services that share a Valkey used this database last, and PETSTORE_VALKEY_URL is not set here."
             " Set it if any of them still runs: each account would have its limits twice."
@@ -159,17 +158,15 @@ def _show_key(secret: str, here: str) -> None:
     echo_err(f"  curl -i -H 'Authorization: Bearer {secret}' {here}/v1/pets\n")
 
 
-async def _try_to_write(settings: Settings, store: Store) -> None:
+async def _try_to_write(backend: Backend, store: Store) -> None:
     """Say it when a file can't be written at the moment, as on a full disk: reads can be served all the same.
 
     Raises StoreUnavailable for a server, without which there is nothing, and ConfigurationError.
     """
-    from petstore.wiring import administration
-
     try:
         await store.try_write()
     except StoreUnavailable as error:
-        if administration.uses_server(settings):
+        if backend.file is None:
             raise
         message = f"Not ready until something can be written; reads are served meanwhile. {error.message}"
         _log.warning("start check", message=message)

@@ -5,7 +5,10 @@ Only the core's own errors leave this package; SQL stands nowhere else.
 
 from __future__ import annotations
 
-from typing import Protocol
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol
 
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError
@@ -14,9 +17,16 @@ from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.limits.usage import UsageRepository
 from petstore.core.pets import PetRepository
 from petstore.core.versions import Publisher, VersionSource
-from petstore.storage.observer import StoreLoad, StoreObserver
+from petstore.storage.migrations import Migration, Schema
+from petstore.storage.observer import MigrationObserver, StoreLoad, StoreObserver
 from petstore.storage.options import PostgresOptions, SqliteOptions
+from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite.backend import SqliteBackend
+from petstore.storage.sqlite.copying import opened
+from petstore.storage.sqlite.database_file import DatabaseFile
+
+if TYPE_CHECKING:
+    from petstore.storage.copying import CopiedTable
 
 
 class Store(Protocol):
@@ -74,20 +84,63 @@ class Store(Protocol):
 
 
 class Backend(Protocol):
-    """A database that a URL names, with its options. Nothing is opened before a method asks for it."""
+    """A database that a URL names, with its options. Nothing is opened before a method asks for it.
+
+    `file` is None for a database on a server; `migrates_at_start`: `serve` migrates unless told not to. Every
+    method raises ConfigurationError for a database that can't be used, StoreUnavailable when it fails.
+    """
+
+    @property
+    def file(self) -> DatabaseFile | None: ...
+
+    @property
+    def migrates_at_start(self) -> bool: ...
+
+    @property
+    def name(self) -> str:
+        """What to call the database to a person: its file, or its server and name without any password."""
+        ...
 
     def open(
         self, clock: Clock, observer: StoreObserver | None = None, publisher: Publisher | None = None
     ) -> Store:
-        """The store, created where there is none. A server's store tells `publisher` of every change.
+        """The store, created where there is none. A server's store tells `publisher` of every change."""
+        ...
 
-        Raises ConfigurationError for a schema that this program can't work with, StoreUnavailable when the
-        database can't be opened.
+    def exists(self) -> bool:
+        """Whether there is a schema of ours."""
+        ...
+
+    def schema(self) -> tuple[tuple[Migration, ...], Schema]:
+        """The migrations that this program knows, and the schema that the database has."""
+        ...
+
+    def migrate(self, clock: Clock, observer: MigrationObserver, *, serving: bool = False) -> None:
+        """Bring the schema up to date, in a new database when there is none; a file is copied first.
+
+        `serving`: the caller is within `hold_for_serving`. Raises OperatorError for a file that is damaged,
+        or that another server uses when a step shuts it out.
         """
         ...
 
+    def check(self) -> CheckReport:
+        """Read all of the database and say what is wrong. Raises OperatorError for a file that is missing."""
+        ...
 
-def is_server(url: str) -> bool:
+    def hold_for_serving(self) -> AbstractContextManager[object]:
+        """Hold the database for one service whose counters are its own; a missing file is made.
+
+        Raises OperatorError when another service holds it, ConfigurationError for a file that this user can't
+        write.
+        """
+        ...
+
+    def warnings_before_start(self, clock: Clock) -> list[str]:
+        """One line for each thing that an operator should correct, though the service can start."""
+        ...
+
+
+def _is_server(url: str) -> bool:
     """Whether the URL names a database server, and not a file."""
     return url.startswith(("postgresql://", "postgres://"))
 
@@ -114,8 +167,34 @@ def backend_for(
 
     Raises ConfigurationError for a URL of no known kind, and where a server's driver is not installed.
     """
-    if is_server(url):
+    if _is_server(url):
         from petstore.storage.postgres.backend import PostgresBackend  # needs a driver that not all have
 
         return PostgresBackend(url, postgres)
     return SqliteBackend(sqlite_path(url), sqlite)
+
+
+def copy_database(
+    source: str,
+    target: str,
+    sqlite: SqliteOptions,
+    postgres: PostgresOptions,
+    expect: Callable[[int], None],
+    progress: Callable[[int], None],
+) -> list[CopiedTable]:
+    """Move the store in a SQLite file to an empty PostgreSQL database; the source stays as it is.
+
+    `expect` is told how many rows there are to write and read back, `progress` of each that is done. Raises
+    ConfigurationError for any other pair of databases, OperatorError while a server uses the source or when
+    the target is not empty.
+    """
+    if _is_server(source) or not _is_server(target):
+        raise ConfigurationError(
+            "A store is copied from a SQLite file to PostgreSQL:"
+            " petstore db copy sqlite:///petstore.db postgresql://USER@HOST/DATABASE."
+        )
+    from petstore.storage import copying  # needs PostgreSQL's driver
+
+    with opened(sqlite_path(source), sqlite.busy_timeout_ms) as file:
+        expect(2 * copying.count_rows(file))
+        return asyncio.run(copying.copy(file, target, postgres, progress))

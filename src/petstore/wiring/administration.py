@@ -1,114 +1,77 @@
-"""Opens and tends the database of the settings: what a command needs without the service around it."""
+"""What a command needs: the database of the settings, its store beside running servers, its migrations."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from petstore.config import Settings
 from petstore.core.clock import Clock
-from petstore.core.errors import ConfigurationError, OperatorError, StoreUnavailable
+from petstore.core.errors import OperatorError, StoreUnavailable
 from petstore.core.versions import LEASE_SECONDS, LeaseWaitPublisher, Publisher
-from petstore.storage.backend import Backend, Store, backend_for, is_server, sqlite_path
+from petstore.storage import backend as backends
+from petstore.storage import migrations
+from petstore.storage.backend import Backend, Store
+from petstore.storage.observer import MigrationObserver
 from petstore.storage.options import PostgresOptions, SqliteOptions
 from petstore.storage.reports import CheckReport
-from petstore.storage.sqlite import files, reserve, upkeep
-from petstore.storage.sqlite import schema as sqlite
-from petstore.storage.sqlite.upkeep import Restored
+from petstore.storage.sqlite.database_file import DatabaseFile
 
 if TYPE_CHECKING:
     from petstore.limiter.valkey.inspection import CountersReport
     from petstore.storage.copying import CopiedTable
 
-__all__ = ["Backend", "CheckReport", "Restored", "Store", "backend_of"]
+__all__ = ["Backend", "CheckReport", "Store"]
 
 
 def backend_of(settings: Settings) -> Backend:
     """The database of the settings. Raises ConfigurationError for a URL that is not understood."""
-    return backend_for(settings.database_url, _sqlite_options(settings), postgres_options(settings))
+    return backends.backend_for(settings.database_url, *_options(settings))
 
 
-def _sqlite_options(settings: Settings) -> SqliteOptions:
-    return SqliteOptions(write_queue=settings.write_queue, busy_timeout_ms=settings.busy_timeout_ms)
-
-
-def postgres_options(settings: Settings) -> PostgresOptions:
-    """How to speak to the server of the settings."""
-    return PostgresOptions(
+def _options(settings: Settings) -> tuple[SqliteOptions, PostgresOptions]:
+    sqlite = SqliteOptions(write_queue=settings.write_queue, busy_timeout_ms=settings.busy_timeout_ms)
+    postgres = PostgresOptions(
         timeout_ms=settings.database_timeout_ms,
         connections=settings.database_pool,
         max_waiters=settings.write_queue,
         prepared=settings.database_prepared,
     )
+    return sqlite, postgres
 
 
-def uses_server(settings: Settings) -> bool:
-    """Whether the database is a server's, and not a file of this machine."""
-    return is_server(settings.database_url)
-
-
-def database_name(settings: Settings) -> str:
-    """What to call the database to a person: its file, or its server and name without any password."""
-    if not uses_server(settings):
-        return str(database_path(settings))
-    parts = urlsplit(settings.database_url)
-    return f"postgresql://{server_place(parts.netloc)}{parts.path}"
-
-
-def server_place(netloc: str) -> str:
-    """Host and port of a URL, without the user and the password before them."""
-    return netloc.rpartition("@")[2]
-
-
-def is_same_place(one: str, other: str) -> bool:
-    """Whether two URLs differ in user and password alone. Raises ValueError for one that can't be parsed."""
-    before, after = (
-        url._replace(netloc=server_place(url.netloc)) for url in (urlsplit(one), urlsplit(other))
-    )
-    return before == after
-
-
-def database_path(settings: Settings) -> Path:
-    """The database's file, which need not exist.
-
-    Raises ConfigurationError when its directory does not or can't be entered, when it is a directory, and
-    when this user may not read it; OperatorError when the database is not a file.
-    """
-    if uses_server(settings):
+def database_file(backend: Backend) -> DatabaseFile:
+    """The database's file. Raises OperatorError for a database on a server."""
+    if backend.file is None:
         raise OperatorError(
             "The database is on a PostgreSQL server and is no file:"
             " copy it with pg_dump, and put a copy back with pg_restore."
         )
-    path = Path(sqlite_path(settings.database_url))
-    try:
-        path.stat()
-    except PermissionError as error:
-        raise ConfigurationError(
-            f"PETSTORE_DATABASE_URL: this user may not enter a directory before {path}; allow that first."
-        ) from error
-    except OSError:
-        pass  # it need not exist
-    if not path.absolute().parent.is_dir():
-        raise ConfigurationError(
-            f"PETSTORE_DATABASE_URL: there is no directory {path.absolute().parent}; make it first."
-        )
-    if path.is_dir():
-        raise ConfigurationError(f"PETSTORE_DATABASE_URL: {path} is a directory; name a file in it.")
-    files.refuse_unreadable(path)
-    return path
+    return backend.file
 
 
-def has_database(settings: Settings) -> bool:
-    """Whether there is a store to open: a file, or a server's database, with a schema of ours."""
-    if uses_server(settings):
-        from petstore.storage.postgres import schema as postgres
+def pending_steps(backend: Backend) -> list[str]:
+    """The steps that `migrate` would run. Raises ConfigurationError for a schema that is too new."""
+    return [step.title for step in migrations.pending(*backend.schema())]
 
-        return postgres.read_database(settings.database_url, postgres_options(settings)).version > 0
-    return sqlite.read_file(str(database_path(settings)), settings.busy_timeout_ms).version > 0
+
+def refuse_newer_schema(backend: Backend) -> None:
+    """Raise ConfigurationError when the schema needs a newer program."""
+    migrations.check_allowed(*backend.schema())
+
+
+def schema_remark(backend: Backend) -> str:
+    """How the schema differs from this program's; empty when it does not."""
+    return migrations.remark(*backend.schema())
+
+
+def migrate_at_start(settings: Settings, backend: Backend, clock: Clock, observer: MigrationObserver) -> None:
+    """Migrate a database that exists and is held, where PETSTORE_MIGRATE allows it."""
+    allowed = settings.migrate == "on" or (settings.migrate == "auto" and backend.migrates_at_start)
+    if allowed and backend.exists():
+        backend.migrate(clock, observer, serving=True)
 
 
 def copy_database(
@@ -118,28 +81,13 @@ def copy_database(
     expect: Callable[[int], None],
     progress: Callable[[int], None],
 ) -> list[CopiedTable]:
-    """Move the store in a SQLite file to an empty PostgreSQL database; the source stays as it is.
-
-    `expect` is told how many rows there are to write and read back, `progress` of each that is done. Raises
-    ConfigurationError for any other pair of databases, OperatorError while a server uses the source or when
-    the target is not empty.
-    """
-    if is_server(source) or not is_server(target):
-        raise ConfigurationError(
-            "A store is copied from a SQLite file to PostgreSQL:"
-            " petstore db copy sqlite:///petstore.db postgresql://USER@HOST/DATABASE."
-        )
-    from petstore.storage import copying
-    from petstore.storage.sqlite import copying as source_copying
-
-    with source_copying.opened(sqlite_path(source), settings.busy_timeout_ms) as opened:
-        expect(2 * copying.count_rows(opened))
-        return asyncio.run(copying.copy(opened, target, postgres_options(settings), progress))
+    """Copy with the options of the settings; see storage.backend.copy_database."""
+    return backends.copy_database(source, target, *_options(settings), expect, progress)
 
 
 @asynccontextmanager
 async def store_for_command(
-    settings: Settings, clock: Clock, say: Callable[[str], None]
+    backend: Backend, valkey_url: str, clock: Clock, say: Callable[[str], None]
 ) -> AsyncIterator[Store]:
     """The store beside running servers, which hear of every change before the command is done.
 
@@ -161,15 +109,13 @@ async def store_for_command(
 
     async with AsyncExitStack() as opened:
         publisher: Publisher = LeaseWaitPublisher(wait_where_needed)
-        if settings.valkey_url:
+        if valkey_url:
             from petstore.limiter.valkey.shared import open_publisher
 
-            telling = open_publisher(
-                settings.valkey_url, lambda why: wait(f"Valkey can't be reached ({why})")
-            )
+            telling = open_publisher(valkey_url, lambda why: wait(f"Valkey can't be reached ({why})"))
             opened.push_async_callback(telling.close)
             publisher = telling
-        store = backend_of(settings).open(clock, publisher=publisher)
+        store = backend.open(clock, publisher=publisher)
         opened.push_async_callback(store.close)
         yield store
 
@@ -181,50 +127,3 @@ def check_counters(settings: Settings, clock: Clock) -> CountersReport | None:
     from petstore.limiter.valkey.shared import inspect
 
     return asyncio.run(inspect(settings.valkey_url, clock))
-
-
-def check_database(settings: Settings) -> CheckReport:
-    """Read all of the database and say what is wrong. Raises OperatorError when there is none."""
-    if uses_server(settings):
-        from petstore.storage.postgres.upkeep import check
-
-        return check(settings.database_url, postgres_options(settings))
-    return upkeep.check(str(database_path(settings)), settings.busy_timeout_ms)
-
-
-def keep_reserve(settings: Settings) -> None:
-    """Keep room back for `keys revoke` on a full disk, where the database is a file and there is plenty."""
-    if not uses_server(settings):
-        reserve.keep(sqlite_path(settings.database_url))
-
-
-def has_reserve(settings: Settings) -> bool:
-    """Whether such room is kept back."""
-    return not uses_server(settings) and reserve.is_kept(sqlite_path(settings.database_url))
-
-
-def give_up_reserve(settings: Settings) -> bool:
-    """Give that room back; whether there was any."""
-    return not uses_server(settings) and reserve.give_up(sqlite_path(settings.database_url))
-
-
-def back_up_database(settings: Settings, target: Path) -> CheckReport:
-    """Copy the database, in use or not, to a new file. Raises OperatorError when `target` exists."""
-    return upkeep.backup(str(database_path(settings)), str(target), settings.busy_timeout_ms)
-
-
-def backup_mark(settings: Settings) -> Path:
-    """An empty file beside the SQLite database; it is as old as the last sound backup."""
-    return Path(f"{database_path(settings).resolve()}.last-backup")
-
-
-def note_backup(settings: Settings) -> None:
-    """Note for metrics that a sound backup was made now. Raises OSError."""
-    mark = backup_mark(settings)
-    files.make(str(mark), like=str(database_path(settings)))
-    mark.touch()
-
-
-def restore_database(settings: Settings, source: Path, clock: Clock) -> Restored:
-    """Put a backup in the database's place. Raises OperatorError while a server runs or if it is damaged."""
-    return upkeep.restore(str(database_path(settings)), str(source), clock, settings.busy_timeout_ms)

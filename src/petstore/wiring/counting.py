@@ -11,9 +11,8 @@ from petstore.core.limits.counters import Limiter, LimiterState
 from petstore.core.limits.usage import UsageChanges
 from petstore.limiter.memory import MemoryLimiter
 from petstore.limiter.valkey.observer import LimiterObserver
-from petstore.storage.backend import Store
+from petstore.storage.backend import Backend, Store
 from petstore.storage.observer import StoreObserver
-from petstore.wiring.administration import backend_of
 
 Save = Callable[[LimiterState, UsageChanges], Awaitable[None]]
 
@@ -56,11 +55,10 @@ class Counting:
 
 
 async def open_counting(
-    settings: Settings, clock: Clock, observer: StoreObserver, watch: LimiterObserver
+    settings: Settings, backend: Backend, clock: Clock, observer: StoreObserver, watch: LimiterObserver
 ) -> Counting:
     """Both, as the settings say. Raises ConfigurationError and StoreUnavailable."""
     policy = ban_policy(settings)
-    backend = backend_of(settings)
     if not settings.valkey_url:
         store = backend.open(clock, observer)
         await store.note_counters(shared=False)

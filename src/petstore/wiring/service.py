@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from functools import partial
 from pathlib import Path
 
 import structlog
@@ -52,7 +51,7 @@ from petstore.ops.worker_metrics import WorkerMetricsDirectory
 from petstore.site.pages import Pages
 from petstore.storage.backend import Store
 from petstore.wiring import build as build_info
-from petstore.wiring.administration import backup_mark, database_path, keep_reserve, uses_server
+from petstore.wiring.administration import Backend, backend_of
 from petstore.wiring.counting import Counting, open_counting, processes
 
 _log = structlog.get_logger("petstore")
@@ -212,7 +211,7 @@ async def _answer_unexpected(request: PageRequest, error: Exception) -> Response
 
 
 def _measure(
-    settings: Settings,
+    backend: Backend,
     clock: Clock,
     metrics: Metrics,
     store: Store,
@@ -232,8 +231,8 @@ def _measure(
 
     metrics.read_from(read)
     metrics.read_from(ProcessUse(clock.now_ms()).read)
-    if not uses_server(settings):
-        metrics.show(database_metrics(database_path(settings).resolve(), backup_mark(settings)))
+    if (file := backend.file) is not None:
+        metrics.show(database_metrics(file.checked_path().resolve(), file.backup_mark()))
 
 
 async def build(
@@ -262,7 +261,8 @@ async def build(
 
 
 async def _join(settings: Settings, clock: Clock, log_writer: LogWriter, metrics: Metrics) -> Service:
-    counting = await open_counting(settings, clock, metrics, LimiterWatch(metrics, clock))
+    backend = backend_of(settings)
+    counting = await open_counting(settings, backend, clock, metrics, LimiterWatch(metrics, clock))
     store, limiter = counting.store, counting.limiter
     meter = UsageMeter()
     access_log = log_writer if settings.access_log else None
@@ -274,11 +274,11 @@ async def _join(settings: Settings, clock: Clock, log_writer: LogWriter, metrics
         save=counting.save,
         purge=store.purge,
         try_write=store.try_write,
-        each_round=[metrics.share, incidents.look, partial(keep_reserve, settings)],
+        each_round=[metrics.share, incidents.look, *([backend.file.keep_reserve] if backend.file else [])],
         clock=clock,
     )
     api = _build_api(settings, clock, store, limiter, meter, observer, metrics)
-    _measure(settings, clock, metrics, store, flusher, log_writer)
+    _measure(backend, clock, metrics, store, flusher, log_writer)
     endpoints = _build_endpoints(settings, store, flusher, metrics)
     return Service(
         counting=counting,

@@ -2,21 +2,58 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from urllib.parse import urlsplit
+
 from petstore.core.clock import Clock
 from petstore.core.versions import Publisher
-from petstore.storage.observer import StoreObserver
+from petstore.storage import migrations
+from petstore.storage.migrations import Migration, Schema
+from petstore.storage.observer import MigrationObserver, StoreObserver
 from petstore.storage.options import PostgresOptions
+from petstore.storage.postgres import schema as schemas
+from petstore.storage.postgres import upkeep
 from petstore.storage.postgres.store import PostgresStore
+from petstore.storage.reports import CheckReport
 
 
 class PostgresBackend:
     """Implements storage.backend.Backend for the database at `url`."""
 
+    migrates_at_start = False
+    file = None
+
     def __init__(self, url: str, options: PostgresOptions) -> None:
         self._url = url
         self._options = options
+
+    @property
+    def name(self) -> str:
+        parts = urlsplit(self._url)
+        return f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
     def open(
         self, clock: Clock, observer: StoreObserver | None = None, publisher: Publisher | None = None
     ) -> PostgresStore:
         return PostgresStore(self._url, clock, self._options, publisher, observer)
+
+    def exists(self) -> bool:
+        return schemas.read_database(self._url, self._options).version > 0
+
+    def schema(self) -> tuple[tuple[Migration, ...], Schema]:
+        found = schemas.read_database(self._url, self._options)
+        return migrations.load(schemas.MIGRATIONS_PACKAGE), found
+
+    def migrate(self, clock: Clock, observer: MigrationObserver, *, serving: bool = False) -> None:
+        schemas.migrate(self._url, self._options, observer.applied)
+
+    def check(self) -> CheckReport:
+        return upkeep.check(self._url, self._options)
+
+    def hold_for_serving(self) -> AbstractContextManager[object]:
+        if not self._options.prepared:
+            return nullcontext()  # PgBouncer has no sessions, so nothing can be held through it
+        return upkeep.held_for_serving(self._url, self._options)
+
+    def warnings_before_start(self, clock: Clock) -> list[str]:
+        return []

@@ -2,21 +2,57 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 from petstore.core.clock import Clock
 from petstore.core.versions import Publisher
-from petstore.storage.observer import StoreObserver
+from petstore.storage import migrations
+from petstore.storage.migrations import Migration, Schema
+from petstore.storage.observer import MigrationObserver, StoreObserver
 from petstore.storage.options import SqliteOptions
+from petstore.storage.reports import CheckReport
+from petstore.storage.sqlite import files, lock, migrating, start_checks, upkeep
+from petstore.storage.sqlite import schema as schemas
+from petstore.storage.sqlite.database_file import DatabaseFile
 from petstore.storage.sqlite.store import SqliteStore
 
 
 class SqliteBackend:
     """Implements storage.backend.Backend for the file at `path`."""
 
+    migrates_at_start = True
+
     def __init__(self, path: str, options: SqliteOptions) -> None:
         self._path = path
         self._options = options
+        self._busy_timeout_ms = options.busy_timeout_ms
+        self.file = DatabaseFile(path, options.busy_timeout_ms)
+
+    @property
+    def name(self) -> str:
+        return str(self.file.checked_path())
 
     def open(
         self, clock: Clock, observer: StoreObserver | None = None, publisher: Publisher | None = None
     ) -> SqliteStore:
         return SqliteStore(self._path, clock, self._options, observer)  # versions are in the file
+
+    def exists(self) -> bool:
+        return schemas.read_file(self.name, self._busy_timeout_ms).version > 0
+
+    def schema(self) -> tuple[tuple[Migration, ...], Schema]:
+        found = schemas.read_file(self.name, self._busy_timeout_ms)
+        return migrations.load(schemas.MIGRATIONS_PACKAGE), found
+
+    def migrate(self, clock: Clock, observer: MigrationObserver, *, serving: bool = False) -> None:
+        migrating.migrate(self.name, self._busy_timeout_ms, clock, observer, serving=serving)
+
+    def check(self) -> CheckReport:
+        return upkeep.check(self.name, self._busy_timeout_ms)
+
+    def hold_for_serving(self) -> AbstractContextManager[object]:
+        files.refuse_unwritable(self.name)
+        return lock.lock_for_serving(self.name, create=True)
+
+    def warnings_before_start(self, clock: Clock) -> list[str]:
+        return start_checks.warnings(self.name, self._busy_timeout_ms, clock)
