@@ -53,52 +53,6 @@ class TestAdd:
             assert "Making the database" in cli.run("accounts", "add", "shop", "--plan", "free").stderr
             assert [account["name"] for account in cli.json("accounts", "list")] == ["shop"]
 
-    def test_says_what_to_do_next(self, cli: Cli) -> None:
-        """A person is led on to the first key."""
-        result = cli.run("accounts", "add", "shop", "--plan", "free")
-        assert "plan     free: 60 a minute, 1,000 a day" in result.stdout
-        assert "petstore keys issue shop" in result.stderr
-
-    def test_taken_name_is_refused(self, shop: Cli) -> None:
-        """Names are unique."""
-        assert "already" in shop.refused(1, "accounts", "add", "shop", "--plan", "free")
-
-    @pytest.mark.parametrize("name", ["12", "", "a b", "a/b", "ä", "x" * 65, "a\n"])
-    def test_name_that_cannot_be_one_is_wrong_usage(self, cli: Cli, name: str) -> None:
-        """What the core's check refuses never reaches the database, which is not even made."""
-        assert "can't name an account" in cli.refused(2, "accounts", "add", name, "--plan", "free")
-        assert not cli.database.exists()
-
-    def test_plan_is_required(self, cli: Cli) -> None:
-        """A forgotten plan is answered with the plans that there are."""
-        line = cli.refused(2, "accounts", "add", "shop")
-        assert "free, pro, business, enterprise. Try 'petstore accounts add --help'" in line
-
-    def test_unknown_plan_is_wrong_usage(self, cli: Cli) -> None:
-        """A plan that does not exist is answered with those that do."""
-        assert "'enterprise'" in cli.refused(2, "accounts", "add", "shop", "--plan", "gold")
-
-    @pytest.mark.parametrize("numbers", [[], ["--per-minute", "5"], ["--per-day", "5"]])
-    def test_enterprise_without_both_numbers_is_wrong_usage(self, cli: Cli, numbers: list[str]) -> None:
-        """Nothing is unlimited: both numbers have to be said."""
-        line = cli.refused(2, "accounts", "add", "zoo", "--plan", "enterprise", *numbers)
-        assert "needs both agreed numbers" in line
-
-    def test_numbers_with_a_standard_plan_are_wrong_usage(self, cli: Cli) -> None:
-        """A number that would have no effect is not dropped in silence."""
-        assert "fixed limits" in cli.refused(2, "accounts", "add", "shop", "--plan", "pro", "--per-day", "5")
-
-    @pytest.mark.parametrize(
-        "number", ["0", "-1", "1.0", "1e3", "+5", "05", "1_0", "1000000001", "x", "\u0665"]
-    )
-    def test_number_that_is_none_is_wrong_usage(self, cli: Cli, number: str) -> None:
-        """Numbers are plain whole numbers within the bounds."""
-        line = cli.refused(
-            2, "accounts", "add", "z", "--plan", "enterprise", "--per-day", "5", "--per-minute", number
-        )
-        assert "'--per-minute'" in line
-        assert "from 1 to 1000000000" in line
-
 
 class TestList:
     def test_in_the_order_of_ids(self, shop: Cli) -> None:
@@ -128,18 +82,6 @@ class TestShow:
         assert shop.json("accounts", "show", reference)["name"] == "shop"
         assert "shop (id 1)" in shop.ok("accounts", "show", reference)
 
-    @pytest.mark.parametrize("reference", ["nobody", "7", "0", "01x", "9" * 30])
-    def test_unknown_is_refused(self, shop: Cli, reference: str) -> None:
-        """What names no account says where to look."""
-        assert "petstore accounts list" in shop.refused(1, "accounts", "show", reference)
-
-    @pytest.mark.parametrize("reference", ["", "a\x1b[31m", "\udcff"])
-    def test_what_can_be_no_reference_is_wrong_usage(self, shop: Cli, reference: str) -> None:
-        """Bytes that are no text never reach the database or, unescaped, the terminal."""
-        line = shop.refused(2, "accounts", "show", reference)
-        assert "neither the name nor the id" in line
-        assert "\x1b" not in line
-
 
 class TestSetPlan:
     def test_gives_another_plan(self, shop: Cli) -> None:
@@ -147,40 +89,3 @@ class TestSetPlan:
         changed = shop.json("accounts", "set-plan", "shop", "--plan", "business")
         assert (changed["id"], changed["perMinute"]) == (1, 1_000)
         assert shop.json("accounts", "show", "1") == changed
-
-    def test_unknown_account_is_refused(self, shop: Cli) -> None:
-        """There is nobody to give a plan to."""
-        shop.refused(1, "accounts", "set-plan", "nobody", "--plan", "free")
-
-    def test_combination_is_checked(self, shop: Cli) -> None:
-        """The same rule as for a new account."""
-        shop.refused(2, "accounts", "set-plan", "shop", "--plan", "enterprise", "--per-day", "5")
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["accounts", "list"],
-        ["accounts", "show", "shop"],
-        ["accounts", "set-plan", "shop", "--plan", "free"],
-        ["keys", "issue", "shop"],
-        ["keys", "list", "shop"],
-        ["keys", "rotate", "1"],
-        ["keys", "revoke", "1"],
-        ["keys", "unban", "1"],
-        ["pets", "list"],
-        ["pets", "set-status", "1", "sold"],
-        ["pets", "history", "1"],
-        ["usage", "shop"],
-        ["db", "check"],
-        ["db", "backup", "copy.db"],
-    ],
-    ids=" ".join,
-)
-def test_without_a_database_nothing_is_made(
-    cli: Cli, command: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What needs something that is there says that there is no database, and leaves none behind."""
-    monkeypatch.chdir(cli.folder)
-    assert f"There is no database {cli.database}" in cli.refused(1, *command)
-    assert list(cli.folder.iterdir()) == []

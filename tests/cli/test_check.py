@@ -96,8 +96,3 @@ class TestRefused:
     def test_nothing_on_standard_input_is_wrong_usage(self, shop: Cli, text: str) -> None:
         """A forgotten redirection is told from a bad key."""
         assert "petstore keys check < FILE" in shop.refused(2, "keys", "check", stdin=text)
-
-    def test_key_as_an_argument_is_wrong_usage(self, shop: Cli) -> None:
-        """Arguments are seen by every process of the machine and kept in histories: a key never is one."""
-        key, _ = shop.issue("shop")
-        assert "unexpected extra argument" in shop.refused(2, "keys", "check", key)

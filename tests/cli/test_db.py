@@ -148,10 +148,6 @@ class TestBackup:
         assert "never overwrites" in shop.refused(1, "db", "backup", str(target))
         assert target.read_text() == "precious"
 
-    def test_missing_directory_is_wrong_usage(self, shop: Cli) -> None:
-        """The path is named, rather than the database blamed."""
-        assert "There is no directory" in shop.refused(2, "db", "backup", str(shop.folder / "no" / "x.db"))
-
     def test_a_place_that_cannot_be_written(self, shop: Cli) -> None:
         """It is the target that is named, and no job should try it again: exit code 1."""
         place = shop.folder / "backups"
@@ -165,10 +161,6 @@ class TestBackup:
             f"petstore: The backup can't be written to {place}/x.db: Permission denied."
             " Let this user write there, or name another place.\n"
         )
-
-    def test_directory_is_wrong_usage(self, shop: Cli) -> None:
-        """FILE is a file."""
-        assert "is a directory" in shop.refused(2, "db", "backup", str(shop.folder))
 
 
 class TestRestore:
@@ -225,10 +217,6 @@ class TestRestore:
         broken.write_text("no database")
         assert "damaged and was not restored" in shop.refused(1, "db", "restore", str(broken))
         assert shop.json("accounts", "list")[0]["name"] == "shop"
-
-    def test_missing_backup_is_wrong_usage(self, shop: Cli) -> None:
-        """FILE has to be there."""
-        assert "does not exist" in shop.refused(2, "db", "restore", str(shop.folder / "none.db"))
 
 
 def settings(cli: Cli) -> config.Settings:

@@ -85,19 +85,6 @@ class TestHelp:
         cli.ok("completion", "bash")
 
 
-class TestUsage:
-    def test_unknown_command(self, cli: Cli) -> None:
-        """A typing error is answered with what may have been meant."""
-        assert "Did you mean 'keys'?" in cli.refused(2, "key")
-        assert "Try 'petstore --help'." in cli.refused(2, "nothing-like-it")
-        assert "No such command 'lst'" in cli.refused(2, "accounts", "lst")
-
-    def test_unknown_option(self, cli: Cli) -> None:
-        """Exit code 2, in one line, with the help that knows more."""
-        assert "Try 'petstore accounts add --help'." in cli.refused(2, "accounts", "add", "--nix")
-        assert "'--nix'" in cli.refused(2, "--nix")
-
-
 class TestErrors:
     def test_busy_store_is_unavailable(self, shop: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """75 tells a script to try again."""
@@ -183,10 +170,6 @@ class TestCompletion:
         assert f"_PETSTORE_COMPLETE={shell}_complete" in script
         assert script.splitlines()[-1].startswith("# To install it: ")
         assert f"petstore completion {shell}" in script.splitlines()[-1]
-
-    def test_unknown_shell_is_wrong_usage(self, cli: Cli) -> None:
-        """The shells that there are, are named."""
-        assert "'bash', 'zsh', 'fish'" in cli.refused(2, "completion", "csh")
 
     @pytest.mark.parametrize(
         ("words", "index", "expected"),

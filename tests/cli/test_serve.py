@@ -360,11 +360,6 @@ class TestRefused:
         assert f"{fault.strerror}. {remedy}" in message
         assert started == []
 
-    def test_number_of_workers_that_is_none(self, cli: Cli, started: list[dict[str, Any]]) -> None:
-        """The message names the numbers that are taken."""
-        assert "'x' is not a whole number from 1 to 256." in cli.refused(2, "serve", "--workers", "x")
-        assert started == []
-
     def test_database_that_another_server_has(self, cli: Cli, started: list[dict[str, Any]]) -> None:
         """The counters of the limits live in one process."""
         with cli.hold():

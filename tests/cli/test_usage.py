@@ -68,34 +68,8 @@ class TestReport:
             {"day": "2026-12-17", "requests": 39, "refused": 29, "deprecated": 1},
         ]
 
-    def test_text(self, shop: Cli) -> None:
-        """The same for people, as three tables."""
-        shop.issue("shop")
-        ban(shop, 1)
-        today = shop.clock.now_ms() // DAY_MS
-        serve(shop, minute=100, day=4_000, days={today: DailyUsage(today, 4_000, 12, 3)})
-        shown = shop.json("keys", "list", "shop")[0]["display"]
-        assert shop.ok("usage", "shop").splitlines() == [
-            "shop (id 1), plan pro",
-            "",
-            "WINDOW  LIMIT  REMAINING  RESETS",
-            "minute    300        200  2027-01-15 08:01:30Z",
-            "day     10000       6000  2027-01-16 00:00:00Z",
-            "",
-            "KEY  TEXT             STATE   BANNED UNTIL",
-            f"  1  {shown}  banned  2027-01-15 08:01:30Z",
-            "",
-            "DAY         REQUESTS  REFUSED  DEPRECATED",
-            "2027-01-15      4000       12           3",
-        ]
-
     def test_text_of_an_untouched_account(self, shop: Cli) -> None:
         """No empty tables."""
         result = shop.run("usage", "shop")
         assert result.stdout.splitlines()[-1].startswith("day")
         assert "No requests in the last 30 days." in result.stderr
-
-
-def test_unknown_account_is_refused(shop: Cli) -> None:
-    """There is nobody to report on."""
-    assert "petstore accounts list" in shop.refused(1, "usage", "nobody")

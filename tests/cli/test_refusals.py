@@ -1,0 +1,139 @@
+"""What commands refuse: a row for each fault, with a part of the one line that explains it.
+
+What is wrong usage beyond that: test_types.py, and the core's own checks. Refusals of `db` are in test_db.py.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from petstore.core.pets import NewPet, PetStatus
+from petstore.wiring.administration import Store
+from tests.cli.conftest import Cli
+
+BOTH_NUMBERS = "needs both agreed numbers"
+WRONG_USAGE = [
+    ("key", "Did you mean 'keys'?"),
+    ("nothing-like-it", "Try 'petstore --help'."),
+    ("--nix", "'--nix'"),
+    ("accounts lst", "No such command 'lst'"),
+    ("accounts add --nix", "Try 'petstore accounts add --help'."),
+    ("accounts add shop", "free, pro, business, enterprise. Try 'petstore accounts add --help'"),
+    ("accounts add shop --plan gold", "'enterprise'"),
+    ("accounts add 12 --plan free", "can't name an account"),
+    ("accounts add 'a\x1b[31m' --plan free", "can't name an account"),
+    ("accounts add zoo --plan enterprise", BOTH_NUMBERS),
+    ("accounts add zoo --plan enterprise --per-minute 5", BOTH_NUMBERS),
+    ("accounts add zoo --plan enterprise --per-day 5", BOTH_NUMBERS),
+    ("accounts add zoo --plan pro --per-day 5", "fixed limits"),
+    ("accounts add zoo --plan enterprise --per-day 5 --per-minute 0", "'--per-minute': '0' is not a whole"),
+    ("accounts add zoo --plan enterprise --per-minute 5 --per-day 1000000001", "from 1 to 1000000000"),
+    ("accounts set-plan shop --plan enterprise --per-day 5", BOTH_NUMBERS),
+    *((f"accounts {command} '\x1b'", "neither the name nor the id") for command in ("show", "set-plan")),
+    *((f"keys {command} '\x1b'", "neither the name nor the id") for command in ("issue", "list")),
+    ("usage '\x1b'", "neither the name nor the id"),
+    ("keys issue shop --label 'a\nb'", "'--label'"),
+    ("keys issue shop --expires 0", "'--expires'"),
+    ("keys rotate 1 --overlap x", "'--overlap'"),
+    *((f"keys {command} 0", "'KEY_ID'") for command in ("rotate", "revoke", "unban")),
+    # Other processes see arguments, and shells keep them: a key never is one.
+    ("keys check pets_live_x", "unexpected extra argument"),
+    ("keys check", "petstore keys check < FILE"),
+    ("pets add Rex", "--category"),
+    ("pets add Rex --category 9223372036854775808", "'--category'"),
+    ("pets add 'a\x9b31m' --category 1", "Invalid value for 'NAME': control characters"),
+    *((f"pets list --limit {number}", "'--limit'") for number in (0, 10_001)),
+    ("pets list --status AVAILABLE", "'pending'"),
+    ("pets list --after 0", "'--after'"),
+    ("pets set-status 0 sold", "'ID'"),
+    ("pets set-status 1 gone", "'pending'"),
+    ("pets set-status 1", "Missing argument 'STATUS'"),
+    ("pets history 0", "'ID'"),
+    ("db backup no/x.db", "There is no directory"),
+    ("db backup .", "is a directory"),
+    ("db restore none.db", "does not exist"),
+    ("serve --workers x", "'x' is not a whole number from 1 to 256."),
+    ("completion csh", "'bash', 'zsh', 'fish'"),
+]
+NO_ACCOUNT = "There is no account 'nobody'; `petstore accounts list` shows them."
+NO_KEY = "There is no key 9; `petstore keys list ACCOUNT` shows them."
+NO_PET = "There is no animal 9; `petstore pets list` shows them."
+REFUSED = [
+    ("accounts add shop --plan free", "There is an account 'shop' already"),
+    ("accounts show nobody", NO_ACCOUNT),
+    ("accounts set-plan nobody --plan free", NO_ACCOUNT),
+    ("keys issue nobody", NO_ACCOUNT),
+    ("keys list nobody", NO_ACCOUNT),
+    ("usage nobody", NO_ACCOUNT),
+    ("keys rotate 9", NO_KEY),
+    ("keys revoke 9", NO_KEY),
+    ("keys unban 9", NO_KEY),
+    ("keys rotate 2", "Key 2 is revoked; issue a new key instead."),
+    ("pets set-status 9 sold", NO_PET),
+    ("pets history 9", NO_PET),
+    ("pets set-status 3 pending", "it can become available, not pending"),
+]
+NEEDS_A_DATABASE = [
+    "accounts list",
+    "accounts show shop",
+    "accounts set-plan shop --plan free",
+    "keys issue shop",
+    "keys list shop",
+    "keys rotate 1",
+    "keys revoke 1",
+    "keys unban 1",
+    "pets list",
+    "pets set-status 1 sold",
+    "pets history 1",
+    "usage shop",
+    "db check",
+    "db backup copy.db",
+]
+
+
+@pytest.fixture
+def here(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """An empty directory, which is the working directory too."""
+    monkeypatch.chdir(cli.folder)
+    return cli
+
+
+@pytest.mark.parametrize(("line", "message"), WRONG_USAGE)
+def test_wrong_usage(here: Cli, line: str, message: str) -> None:
+    """Exit code 2, one line, and nothing is made: no database and no key."""
+    assert message in here.refused(2, *shlex.split(line))
+    assert list(here.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("line", NEEDS_A_DATABASE)
+def test_without_a_database_nothing_is_made(here: Cli, line: str) -> None:
+    """What needs something that is there says that there is no database, and leaves none behind."""
+    assert f"There is no database {here.database}" in here.refused(1, *line.split())
+    assert list(here.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(("line", "message"), REFUSED)
+def test_refused(shop: Cli, line: str, message: str) -> None:
+    """Exit code 1, one line, and no byte of the database changes."""
+
+    async def fill(store: Store) -> None:
+        for _ in range(2):
+            await store.keys.issue("shop", "live")
+        await store.keys.revoke(2)
+        for status in PetStatus:
+            await store.pets.add(NewPet("Rex", 1, status))
+
+    shop.with_store(fill)
+    before = shop.database.read_bytes()
+    assert message in shop.refused(1, *line.split(" "))
+    assert shop.database.read_bytes() == before
+
+
+def test_a_key_given_for_its_id_is_not_repeated(shop: Cli) -> None:
+    """Whoever confuses the two must not find the key in a log."""
+    key, _ = shop.issue("shop")
+    line = shop.refused(2, "keys", "revoke", key)
+    assert key[:12] not in line
+    assert "pets_live_…" in line
