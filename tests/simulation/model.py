@@ -1,6 +1,7 @@
 """The model as arithmetic: how often kept pages serve, what a load needs, how many bytes a store takes.
 
-docs/scaling.md explains it, and says which command measured each constant. Yours differ.
+docs/decisions/0022-one-postgresql-and-one-valkey.md explains it, and says which command measured each
+constant. Yours differ.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import msgspec
 
 
 class Constants(msgspec.Struct, frozen=True):
-    """Microseconds of processor time. Named as in docs/scaling.md."""
+    """Microseconds of processor time. Named as in decision 0022."""
 
     worker_list: float = 32.0  # a worker: a list that is kept, its decision included
     worker_page: float = 62.0  # a worker: more, when PostgreSQL is asked for the page

@@ -70,7 +70,7 @@ def test_a_step_of_the_protocol_left_out_is_seen(omitted: Omitted) -> None:
 
 
 def test_the_formula_for_kept_pages_agrees_with_the_simulation() -> None:
-    """docs/scaling.md calculates with it."""
+    """Decision 0022 calculates with it."""
     setup = Setup(processes=4, requests=400.0, seconds=20.0, writes=2.0, pages=50)
     found = _run(setup).page_hits
     expected = model.hits(model.zipf(50), 100.0, 2.0)
