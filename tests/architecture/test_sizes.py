@@ -7,12 +7,12 @@ from statistics import median
 from tests.architecture.sources import modules
 from tests.architecture.statements import statements
 
-MEDIAN_LINES = 93
-SHARED_STATEMENTS = 21
+MEDIAN_LINES = 90
+SHARED_STATEMENTS = 9
 
 
 def test_the_median_file_is_short() -> None:
-    """A file is read in one look. Lower the number when files become shorter; the aim is 90."""
+    """A file is read in one look. Split a long one at the seam between two subjects."""
     lines = median(len(module.text.splitlines()) for module in modules())
     assert lines <= MEDIAN_LINES, f"the median file has {lines} lines"
 
