@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -86,10 +86,9 @@ class Pair:
 
 
 @pytest.fixture(scope="module")
-def valkey() -> AsyncIterator[ValkeyServer]:  # type: ignore[misc]
-    server = ValkeyServer().start()
-    yield server
-    server.drop()
+def valkey() -> Iterator[ValkeyServer]:
+    with ValkeyServer().start() as server:
+        yield server
 
 
 @pytest.fixture

@@ -13,9 +13,8 @@ from tests.support.valkey import ValkeyServer
 
 @pytest.fixture
 def server() -> Iterator[ValkeyServer]:
-    opened = ValkeyServer().start()
-    yield opened
-    opened.drop()
+    with ValkeyServer().start() as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
@@ -41,7 +41,7 @@ def programs() -> Path:
 
 
 class PostgresServer(Postgres):
-    """A server of the test's own, which it may stop, kill and start again."""
+    """A server of the test's own, which it may stop, kill and start again; dropped at the end of `with`."""
 
     def __init__(self, *settings: str, tcp: bool = False, on_disk: bool = False) -> None:
         folder, self.port = short_folder("pg", on_disk=on_disk), free_port()
@@ -67,11 +67,17 @@ class PostgresServer(Postgres):
             return f"postgresql://petstore@127.0.0.1:{self.port}/{database}"
         return f"postgresql://petstore@/{database}?host={self.folder}&port={self.port}"
 
-    def start(self) -> PostgresServer:
+    def start(self) -> Self:
         """Start, and wait until it answers."""
         self.launch()
         self.await_answers()
         return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.drop()
 
     def drop(self) -> None:
         """Stop for good."""

@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import pytest
 
 from petstore.storage import migrations
+from petstore.storage.backend import sqlite_path
 from petstore.storage.migrations import Migration
+from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import schema as postgres
 from petstore.storage.sqlite import schema as sqlite
 
 # What 1.0.0 knows of each store: it takes the noted `oldest` for the version, and refuses a greater one.
 FIRST_RELEASE = {sqlite.MIGRATIONS_PACKAGE: 1, postgres.MIGRATIONS_PACKAGE: 2}
 Know = Callable[..., None]
+_T = TypeVar("_T")
+
+
+def migrate(url: str, busy_timeout_ms: int = 1_000) -> list[str]:
+    """The names of the steps that this program has run on a database of either kind."""
+    if url.startswith("sqlite"):
+        return sqlite.migrate(sqlite_path(url), busy_timeout_ms)
+    return postgres.migrate(url, PostgresOptions())
+
+
+def at_once(work: Callable[[], _T], threads: int = 8) -> list[_T]:
+    """What so many threads get from the same work, which they begin at the same moment."""
+    barrier = threading.Barrier(threads)
+
+    def begin(_: int) -> _T:
+        barrier.wait()
+        return work()
+
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(begin, range(threads)))
 
 
 def knowing(monkeypatch: pytest.MonkeyPatch) -> Know:

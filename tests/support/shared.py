@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Self
 
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
@@ -117,6 +118,12 @@ class Replicas:
         replica = Replica(shared, limiter, watch, self.time)
         self._opened.append(replica)
         return replica
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def close(self) -> None:
         for replica in self._opened:

@@ -81,7 +81,10 @@ class Client:
 
 
 class ValkeyServer(Valkey):
-    """A server of the test's own, which it may pause, kill and start again. It keeps nothing on the disk."""
+    """A server of the test's own, which it may pause, kill and start again. It keeps nothing on the disk.
+
+    At the end of a `with` block it is dropped.
+    """
 
     def __init__(self, *settings: str) -> None:
         folder = short_folder("vk")
@@ -107,6 +110,12 @@ class ValkeyServer(Valkey):
     def kill(self) -> None:
         """As a crash; everything that it held is gone."""
         self.child.kill()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.drop()
 
     def drop(self) -> None:
         """End it for good."""

@@ -37,8 +37,7 @@ def main() -> int:
     arguments = parser.parse_args()
     ends = time.monotonic() + arguments.seconds
     whole, seed = Report(), arguments.seed
-    server = ValkeyServer().start()
-    try:
+    with ValkeyServer().start() as server:
         while time.monotonic() < ends:
             report = asyncio.run(round_of(server.url, seed, arguments.processes))
             for fault in report.faults:
@@ -50,8 +49,6 @@ def main() -> int:
             whole.in_doubt += report.in_doubt
             whole.faults += report.faults
             seed += 1
-    finally:
-        server.drop()
     sys.stdout.write(f"seeds {arguments.seed} to {seed - 1}: {whole}\n")
     return 1 if whole.faults else 0
 

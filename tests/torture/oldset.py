@@ -20,13 +20,10 @@ def main() -> int:
     arguments = campaign_parser("oldset", __doc__).parse_args()
     ends = time.monotonic() + arguments.seconds
     report, seed = Report(), arguments.seed
-    server = ValkeyServer().start()
-    try:
+    with ValkeyServer().start() as server:
         while time.monotonic() < ends:
             asyncio.run(play(server, seed, report))
             seed += 1
-    finally:
-        server.drop()
     for fault in report.faults:
         sys.stdout.write(f"{fault}\n")
     sys.stdout.write(f"seeds {arguments.seed} to {seed - 1}: {report}\n")

@@ -13,10 +13,9 @@ from tests.support.valkey import ValkeyServer
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kills", [False, True], ids=["undisturbed", "killed and respawned"])
-async def test_the_limit_is_exact(kills: bool) -> None:
+async def test_the_limit_is_exact(server: ValkeyServer, kills: bool) -> None:
     """Several windows of minute and day. A process that is killed in the middle of its requests and started
     again: what is counted is exact, and all that is in doubt is what it had asked for and not heard."""
-    server = ValkeyServer().start()
     campaign = Campaign(server.url, seed=7, processes=8, kills=kills)
     await campaign.start()
     try:
@@ -24,7 +23,6 @@ async def test_the_limit_is_exact(kills: bool) -> None:
             await campaign.window()
     finally:
         await campaign.stop()
-        server.drop()
     report = campaign.report
     assert report.faults == []
     assert (report.windows, report.kills > 0) == (8, kills)

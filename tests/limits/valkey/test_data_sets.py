@@ -7,7 +7,6 @@ these, and nothing else does, whichever copy of the data comes back.
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -30,6 +29,7 @@ from tests.support.proxy import Proxy, open_proxy
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import Client, ValkeyServer
 from tests.support.waiting import until, wait_for
+from tools.servers.ports import free_port
 
 CALLER = Caller(1, 1, 500, 500)
 BUSY = BanPolicy(minimum_rejections=2, grace_ms=0)
@@ -39,17 +39,9 @@ DAY_MS = 86_400_000
 
 
 @pytest.fixture
-def server() -> Iterator[ValkeyServer]:
-    opened = ValkeyServer().start()
-    yield opened
-    opened.drop()
-
-
-@pytest.fixture
 async def replicas(server: ValkeyServer, clock: ManualClock) -> AsyncIterator[Replicas]:
-    opened = Replicas(server.url, clock, steered=False)
-    yield opened
-    await opened.close()
+    async with Replicas(server.url, clock, steered=False) as opened:
+        yield opened
 
 
 async def admitted(replica: Replica, times: int) -> int:
@@ -215,50 +207,34 @@ class TestTheStart:
         self, clock: ManualClock, settings: tuple[str, ...], told: int
     ) -> None:
         """Once, by each process; where the server does not say, nothing fails."""
-        server = ValkeyServer(*settings).start()
-        replicas = Replicas(server.url, clock, steered=False)
-        try:
-            replica = await replicas.open()
-            assert (await replica.take(CALLER)).allowed
-            assert (replica.watch.snapshots_only, replica.watch.reasons) == (told, [])
-        finally:
-            await replicas.close()
-            server.drop()
+        with ValkeyServer(*settings).start() as server:
+            async with Replicas(server.url, clock, steered=False) as replicas:
+                replica = await replicas.open()
+                assert (await replica.take(CALLER)).allowed
+                assert (replica.watch.snapshots_only, replica.watch.reasons) == (told, [])
 
 
 class TestACompleteLog:
     """`appendonly yes`: nothing was lost, and a restart costs one question for each account."""
 
-    async def test_counts_stand_and_the_counter_store_is_asked_once(
-        self, replicas: Replicas, clock: ManualClock
-    ) -> None:
+    async def test_counts_stand_and_the_counter_store_is_asked_once(self, clock: ManualClock) -> None:
         """Even what no counter store has heard of yet."""
-        server = ValkeyServer("--appendonly", "yes", "--appendfsync", "always").start()
-        replicas = Replicas(server.url, clock, steered=False)
-        try:
-            one, other = await replicas.open(), await replicas.open()
-            assert await admitted(one, 300) == 300
-            asked = replicas.counters.loads
-            await restart(server, one, other)
-            left = [(await replica.take(CALLER)).windows[0].remaining for replica in (other, one, other)]
-            assert left == [199, 198, 197]
-            assert replicas.counters.loads == asked + 1
-        finally:
-            await replicas.close()
-            server.drop()
-
-
-def _free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
+        with ValkeyServer("--appendonly", "yes", "--appendfsync", "always").start() as server:
+            async with Replicas(server.url, clock, steered=False) as replicas:
+                one, other = await replicas.open(), await replicas.open()
+                assert await admitted(one, 300) == 300
+                asked = replicas.counters.loads
+                await restart(server, one, other)
+                left = [(await replica.take(CALLER)).windows[0].remaining for replica in (other, one, other)]
+                assert left == [199, 198, 197]
+                assert replicas.counters.loads == asked + 1
 
 
 class Pair:
     """A primary and its replica, and one address that leads to one of them."""
 
     def __init__(self, folder: Path) -> None:
-        self.ports = _free_port(), _free_port()
+        self.ports = free_port(), free_port()
         self.primary, self.standby = (
             ValkeyServer("--port", str(port), "--repl-diskless-sync-delay", "0").start()
             for port in self.ports
@@ -293,11 +269,8 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
 
 @asynccontextmanager
 async def serving(pair: Pair, clock: ManualClock) -> AsyncIterator[Replicas]:
-    replicas = Replicas(f"unix://{pair.address}", clock, steered=False)
-    try:
+    async with Replicas(f"unix://{pair.address}", clock, steered=False) as replicas:
         yield replicas
-    finally:
-        await replicas.close()
 
 
 async def linked(pair: Pair, proxy: Proxy) -> None:

@@ -17,18 +17,7 @@ from petstore.core.limits.usage import UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.limiter.memory import MemoryLimiter
 from tests.support.clock import ManualClock
-from tests.support.histories import (
-    POLICY,
-    Event,
-    Model,
-    Move,
-    Pardon,
-    SetPlan,
-    Take,
-    as_told,
-    histories,
-    telling,
-)
+from tests.support.histories import POLICY, Event, as_told, compare, histories, telling
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import Client, emptied_url
 from tests.support.versions import SteeredVersions
@@ -39,9 +28,8 @@ BUSY = BanPolicy(minimum_rejections=2, grace_ms=0)
 
 @pytest.fixture
 async def replicas(clock: ManualClock) -> AsyncIterator[Replicas]:
-    opened = Replicas(emptied_url(), clock, steered=True)
-    yield opened
-    await opened.close()
+    async with Replicas(emptied_url(), clock, steered=True) as opened:
+        yield opened
 
 
 def empty(replicas: Replicas) -> None:
@@ -66,39 +54,30 @@ async def ban(replica: Replica, clock: ManualClock, caller: Caller) -> Decision:
 @given(events=histories())
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_three_limiters_decide_alike(events: list[Event]) -> None:
-    """I8: the pure arithmetic, memory and the script in Valkey, for the same requests, plan changes, pardons
-    and clock steps: each Decision is equal in every member."""
+    """I8: the pure arithmetic, memory, the script in Valkey and the model, for the same requests, plan
+    changes, pardons and clock steps: each Decision is equal in every member."""
 
     async def run() -> None:
-        clock, model = ManualClock(), Model(POLICY)
+        clock = ManualClock()
         windows: dict[int, AccountWindows] = {}
         bans: dict[int, BanState] = {}
         memory = MemoryLimiter(clock, POLICY, SteeredVersions())
-        replicas = Replicas(emptied_url(), clock, steered=True)
-        valkey = await replicas.open(policy=POLICY)
-        try:
-            for event in events:
-                match event:
-                    case Take(key, times):
-                        caller = model.caller(key)
-                        for _ in range(times):
-                            used = windows.setdefault(caller.account_id, AccountWindows())
-                            ban = bans.setdefault(key, BanState())
-                            pure = decide(used, ban, caller, POLICY, clock.now_ms())
-                            by_memory = await memory.take(caller)
-                            assert by_memory is not None
-                            told = as_told(pure)
-                            assert as_told(by_memory) == told
-                            assert as_told(await valkey.take(caller)) == told
-                    case Move(milliseconds):
-                        clock.ms += milliseconds
-                    case SetPlan(account, per_minute, per_day):
-                        model.accounts[account].per_minute = per_minute
-                        model.accounts[account].per_day = per_day
-                    case Pardon(key):
-                        model.pardon(key, clock.now_ms())
-        finally:
-            await replicas.close()
+        async with Replicas(emptied_url(), clock, steered=True) as replicas:
+            valkey = await replicas.open(policy=POLICY)
+
+            async def take(caller: Caller) -> Decision:
+                used = windows.setdefault(caller.account_id, AccountWindows())
+                ban = bans.setdefault(caller.key_id, BanState())
+                pure = decide(used, ban, caller, POLICY, clock.now_ms())
+                by_memory = await memory.take(caller)
+                assert by_memory is not None
+                assert as_told(pure) == as_told(by_memory) == as_told(await valkey.take(caller))
+                return pure
+
+            async def go_on() -> None:
+                """These three keep what they have: restarts are test_it_decides_as_the_rules_say's."""
+
+            await compare(events, clock, take, go_on)
 
     asyncio.run(run())
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -84,20 +84,15 @@ FAULTS = {
 
 
 @pytest.fixture(scope="module")
-def started() -> ValkeyServer:
-    return ValkeyServer().start()
+def started() -> Iterator[ValkeyServer]:
+    with ValkeyServer().start() as server:
+        yield server
 
 
 @pytest.fixture
 def server(started: ValkeyServer) -> ValkeyServer:
     started.client("FLUSHALL")
     return started
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _dropped(started: ValkeyServer) -> AsyncIterator[None]:  # type: ignore[misc]
-    yield
-    started.drop()
 
 
 @pytest.fixture
@@ -426,16 +421,12 @@ class TestTheStart:
     async def test_it_starts_in_an_outage(self, clock: NowClock) -> None:
         """Requests are decided by the share until the probe succeeds."""
         absent = ValkeyServer()
-        replicas = Replicas(absent.url, clock, steered=False)
-        replica = await replicas.open(PROCESSES)
-        assert limits(await replica.take(CALLER)) == [SHARE, 250]
-        absent.start()
-        try:
-            await replica.watch.back()
-            assert limits(await replica.take(CALLER)) == [100, 1_000]
-        finally:
-            await replicas.close()
-            absent.drop()
+        async with Replicas(absent.url, clock, steered=False) as replicas:
+            replica = await replicas.open(PROCESSES)
+            assert limits(await replica.take(CALLER)) == [SHARE, 250]
+            with absent.start():
+                await replica.watch.back()
+                assert limits(await replica.take(CALLER)) == [100, 1_000]
 
     async def test_something_that_is_not_valkey(self, clock: NowClock) -> None:
         """It talks of something else: an outage like any other, which says so."""

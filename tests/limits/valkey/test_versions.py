@@ -214,11 +214,11 @@ class TestLease:
 class TestOutage:
     """A writer that can't reach Valkey goes on, and tells when it can."""
 
-    async def test_what_was_kept_before_an_outage_is_not_used_after_it(self, clock: ManualClock) -> None:
+    async def test_what_was_kept_before_an_outage_is_not_used_after_it(
+        self, server: ValkeyServer, clock: ManualClock
+    ) -> None:
         """Some writer may have had nobody to tell; the versions are the same, the lease is another."""
-        server = ValkeyServer().start()
-        replicas = Replicas(server.url, clock, steered=False)
-        try:
+        async with Replicas(server.url, clock, steered=False) as replicas:
             reader = await replicas.open()
             before = await seen(reader)
             server.client("CLIENT", "KILL", "TYPE", "normal")
@@ -228,9 +228,6 @@ class TestOutage:
             after = await seen(reader)
             assert after.keyring != before.keyring
             assert not await stands(reader, before.keyring)
-        finally:
-            await replicas.close()
-            server.drop()
 
     async def test_an_answer_from_before_an_outage_is_of_before_it(
         self, reader: Replica, monkeypatch: pytest.MonkeyPatch
@@ -251,11 +248,11 @@ class TestOutage:
         assert before.catalogue != after.catalogue
         assert not await stands(reader, before.keyring)
 
-    async def test_a_change_during_an_outage_is_told_after_it(self, clock: ManualClock) -> None:
+    async def test_a_change_during_an_outage_is_told_after_it(
+        self, server: ValkeyServer, clock: ManualClock
+    ) -> None:
         """The service does not wait for it; another replica that kept its link learns of it then."""
-        server = ValkeyServer().start()
-        replicas = Replicas(server.url, clock, steered=False)
-        try:
+        async with Replicas(server.url, clock, steered=False) as replicas:
             writer, reader = await replicas.open(2), await replicas.open(2)
             before = await seen(reader)
             assert await seen(writer) != NO_VERSIONS
@@ -270,9 +267,6 @@ class TestOutage:
                 while (await seen(reader)).catalogue == before.catalogue:
                     pass
             assert reader.watch.reasons == []
-        finally:
-            await replicas.close()
-            server.drop()
 
 
 class TestACommand:

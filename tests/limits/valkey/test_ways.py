@@ -25,10 +25,9 @@ CALLER = Caller(1, 1, 100, 1_000)
 @pytest.fixture(scope="module")
 def server() -> Iterator[ValkeyServer]:
     """With a user who may do what the service does, and no more."""
-    opened = ValkeyServer().start()
-    opened.client("ACL", "SETUSER", "shop", "on", ">p@ss word", "~{petstore}:*", *_COMMANDS)
-    yield opened
-    opened.drop()
+    with ValkeyServer().start() as opened:
+        opened.client("ACL", "SETUSER", "shop", "on", ">p@ss word", "~{petstore}:*", *_COMMANDS)
+        yield opened
 
 
 _COMMANDS = (

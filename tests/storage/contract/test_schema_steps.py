@@ -5,7 +5,6 @@ A newer program is this one, made to know further steps; an older one is this on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,11 @@ from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet, PageQuery
 from petstore.storage import migrations
 from petstore.storage.backend import backend_for, sqlite_path
-from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import schema as postgres
 from petstore.storage.sqlite import schema as sqlite
 from tests.support.clock import ManualClock
-from tests.support.postgres import fresh_database, run
-from tests.support.schemas import FIRST_RELEASE, Know, knowing
+from tests.support.postgres import run
+from tests.support.schemas import FIRST_RELEASE, Know, knowing, migrate
 
 # With a default, so that a program that does not know the column can add rows.
 EXPAND = "ALTER TABLE pets ADD COLUMN chip text NOT NULL DEFAULT ''"
@@ -31,24 +29,9 @@ _numbers = count(1)
 CONTRACT = "ALTER TABLE accounts RENAME COLUMN name TO title"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/schema.db"
-        return
-    with fresh_database() as address:
-        yield address
-
-
 @pytest.fixture
 def know(monkeypatch: pytest.MonkeyPatch) -> Know:
     return knowing(monkeypatch)
-
-
-def migrate(url: str) -> list[str]:
-    if url.startswith("sqlite"):
-        return sqlite.migrate(sqlite_path(url), 1_000)
-    return postgres.migrate(url, PostgresOptions())
 
 
 def ask(url: str, sql: str) -> list[tuple[Any, ...]]:

@@ -23,9 +23,8 @@ from tests.support.service import open_shop
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
     """Of this module alone, since it is crashed."""
-    started = PostgresServer().start()
-    yield started
-    started.drop()
+    with PostgresServer().start() as started:
+        yield started
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from petstore.wiring import administration
 from tests.support.clock import ManualClock
 from tests.support.postgres import by_way_of, place_of, run, shared_url
 from tests.support.proxy import open_proxy
-from tests.support.schemas import Know, knowing
+from tests.support.schemas import Know, at_once, knowing
 from tests.support.waiting import until
 
 NEWEST = migrations.load(schema.MIGRATIONS_PACKAGE)[-1].number
@@ -191,57 +191,12 @@ class TestMigrate:
 class TestAtOnce:
     """Several replicas start on the same new database."""
 
-    @pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
-    def test_threads(self, database: str, isolation: str) -> None:
-        """Eight at the same moment: each step runs once, nobody fails. Also where the database's transactions
-        see by default what was there when they began to wait."""
-        run(
-            database,
-            f"ALTER DATABASE {urlsplit(database).path[1:]} SET default_transaction_isolation = '{isolation}'",
-        )
-        barrier = threading.Barrier(8)
-        ran: list[list[str]] = []
-        failed: list[Exception] = []
-
-        def begin() -> None:
-            barrier.wait()
-            try:
-                ran.append(migrate(database, OPTIONS))
-            except Exception as error:
-                failed.append(error)
-
-        threads = [threading.Thread(target=begin) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert failed == []
-        assert sum(map(len, ran)) == NEWEST
-
-    def test_processes(self, database: str) -> None:
-        """Real ones, which wait for the word."""
-        code = (
-            "import sys; from petstore.storage.options import PostgresOptions;"
-            " from petstore.storage.postgres.schema import migrate;"
-            " sys.stdin.read(1); print(len(migrate(sys.argv[1], PostgresOptions())))"
-        )
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-c", code, database],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for _ in range(3)
-        ]
-        for process in processes:
-            assert process.stdin is not None
-            process.stdin.write("!")
-            process.stdin.flush()
-        answers = [process.communicate(timeout=30) for process in processes]
-        assert [errors for _, errors in answers] == [""] * 3
-        assert sum(int(output) for output, _ in answers) == NEWEST
+    @pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
+    def test_whatever_transactions_see_by_default(self, database: str, isolation: str) -> None:
+        """Also what was there when they began to wait: each step runs once, nobody fails."""
+        name = urlsplit(database).path[1:]
+        run(database, f"ALTER DATABASE {name} SET default_transaction_isolation = '{isolation}'")
+        assert sum(map(len, at_once(lambda: migrate(database, OPTIONS)))) == NEWEST
 
     def test_who_waits_for_another_for_too_long_is_told(
         self, database: str, monkeypatch: pytest.MonkeyPatch

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-import threading
 from pathlib import Path
 
 import apsw
@@ -117,54 +114,3 @@ class TestRefusals:
         other.execute("ROLLBACK")
         other.close()
         assert schema(path)[0] == NEWEST
-
-
-class TestAtOnce:
-    """Several processes start on the same new file."""
-
-    def test_threads_with_connections_of_their_own(self, path: str) -> None:
-        """Eight at the same moment: each step runs once, nobody fails."""
-        barrier = threading.Barrier(8)
-        ran: list[list[str]] = []
-        failed: list[Exception] = []
-
-        def run() -> None:
-            barrier.wait()
-            try:
-                ran.append(migrate(path, 10_000))
-            except Exception as error:
-                failed.append(error)
-
-        threads = [threading.Thread(target=run) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert failed == []
-        assert sum(map(len, ran)) == NEWEST
-
-    def test_two_processes(self, path: str) -> None:
-        """Real ones; together they run each step once."""
-        code = (
-            "import sys; from petstore.storage.sqlite.schema import migrate;"
-            " sys.stdin.read(1); print(len(migrate(sys.argv[1], 10000)))"
-        )
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-c", code, path],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for _ in range(2)
-        ]
-        answers = []
-        for process in processes:
-            assert process.stdin is not None
-            process.stdin.write("!")
-            process.stdin.flush()
-        for process in processes:
-            answers.append(process.communicate(timeout=30))
-        assert [errors for _, errors in answers] == ["", ""]
-        assert sum(int(output) for output, _ in answers) == NEWEST
