@@ -13,7 +13,7 @@ from typing import Any
 
 import uvloop
 
-from petstore.api.pipeline.response import Header, complete, make_response
+from petstore.api.pipeline.response import Header, make_response, response_headers
 from petstore.core.clock import SystemClock
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
@@ -42,10 +42,12 @@ class Plaintext:
 
 def _headers_of_a_list(body: bytes) -> list[Header]:
     links = b'</v1/pets?limit=20&status=available&cursor=AAAAAAAAAAAA>; rel="next", '
-    reply = make_response(200, body, (b"link", links + b'</v1/pets?limit=20&status=available>; rel="first"'))
+    response = make_response(
+        200, body, (b"link", links + b'</v1/pets?limit=20&status=available>; rel="first"')
+    )
     caller = Caller(1, 1, 1_000_000_000, 1_000_000_000)
     decision = decide(AccountWindows(), None, caller, BanPolicy(), SystemClock().now_ms())
-    return complete(reply, decision, b"0123456789ab-1000")
+    return response_headers(response, decision, b"0123456789ab-1000")
 
 
 async def serve(port: int, body_bytes: int, *, like_a_list: bool) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from petstore.api.pipeline.request import read_request
-from petstore.api.pipeline.routing import Route
+from petstore.api.pipeline.response import make_response
+from petstore.api.pipeline.routing import NO_ROUTE
 from petstore.config.values import networks
 from petstore.core.clock import SystemClock
 from petstore.core.keys import Caller
@@ -41,10 +42,10 @@ async def _nothing() -> dict[str, Any]:
 
 def _answer(benchmark: BenchmarkFixture, scope: dict[str, Any], log: Kept | None) -> None:
     request = read_request(scope, _nothing)
-    request.caller = CALLER
     decision = decide(AccountWindows(), None, CALLER, BanPolicy(), NOW_MS)
     observer = ApiObserver(Metrics(), Incidents(SystemClock()), log, logs_addresses=True)
-    benchmark(observer.answered, request, Route("/v1/pets", {}), "listPets", 200, b"[]", 0.001, decision)
+    response = make_response(200, b"[]")
+    benchmark(observer.answered, request, NO_ROUTE.otherwise, response, 0.001, decision, CALLER, None)
 
 
 def test_an_answer_is_counted(benchmark: BenchmarkFixture, scope: dict[str, Any]) -> None:

@@ -224,19 +224,6 @@ class TestServerAway503:
         assert "The store failed: it can't be reached" in log
 
 
-class Broken:
-    """A repository with a bug."""
-
-    async def page(self, _query: object) -> None:
-        raise ZeroDivisionError("secret detail /etc/passwd")
-
-    async def get(self, _pet_id: int) -> None:
-        raise KeyError("secret detail")
-
-    async def add(self, _new: object, _idempotency: object = None) -> None:
-        raise RuntimeError("secret detail")
-
-
 class TestUnexpected500:
     """Something that nobody foresaw."""
 
@@ -244,9 +231,12 @@ class TestUnexpected500:
     async def broken(self, shop: CheckedShop, monkeypatch: pytest.MonkeyPatch) -> CheckedShop:
         """A shop whose handlers meet a bug in the repository."""
         shop.expects_500 = True
-        route: Any = shop.application.service.api.router.find(b"/v1/pets")
-        operations = route.operations["GET"].handler.__self__
-        monkeypatch.setattr(operations, "_pets", Broken())
+
+        async def fail(*_: object) -> None:
+            raise KeyError("secret detail /etc/passwd")
+
+        for method in ("page", "get", "add"):
+            monkeypatch.setattr(shop.store.pets, method, fail)
         return shop
 
     @pytest.mark.parametrize(

@@ -37,8 +37,6 @@ FORMER_MODULES = {
 ALLOWED = {
     ("", "Counting"),
     ("", "SharedCounters"),
-    ("api", "complete"),
-    ("api", "kept"),
     ("server", "_Worker"),
     ("wiring", "counting"),
 }

@@ -31,26 +31,26 @@ class _Unmarked(ValkeyPublisher):
             await super()._tell(what, writer, keys)
 
 
-class _KeptLate(PageCache):
-    """Keeps a page under the version that was seen last, not under the one from before the read."""
+class _CachedLate(PageCache):
+    """Caches a page under the version that was seen last, not under the one from before the read."""
 
     def __init__(self, seen: Callable[[], Versions]) -> None:
         super().__init__()
         self._seen = seen
 
-    def keep(self, query: bytes, version: Version | None, reply: Response) -> None:
-        super().keep(query, self._seen().catalogue, reply)
+    def add(self, request: Request, version: Version | None, response: Response) -> None:
+        super().add(request, self._seen().catalogue, response)
 
 
 class _LateGate(Gate):
-    """Keeps a caller under the decision's version, without looking at the one from before the read."""
+    """Caches a caller under the decision's version, without looking at the one from before the read."""
 
     async def _take_afresh(
         self, request: Request, token: bytes, key_digest: bytes
     ) -> tuple[Caller, Decision]:
         caller, decision = await super()._take_afresh(request, token, key_digest)
         if decision.versions.keyring is not None:
-            self._keep(decision.versions.keyring, key_digest, caller)
+            self._cache(decision.versions.keyring, key_digest, caller)
         return caller, decision
 
 
@@ -76,7 +76,7 @@ def _answers_first(fleet: Fleet, store: SimulatedStore, valkey: SimulatedValkey,
 def _late_pages(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, ___: BanPolicy) -> None:
     for process in fleet:
         limiter = process.limiter
-        process.operations.kept = _KeptLate(partial(getattr, limiter, "_versions"))
+        process.cache = _CachedLate(partial(getattr, limiter, "_versions"))
 
 
 def _late_callers(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, ___: BanPolicy) -> None:

@@ -12,12 +12,15 @@ import msgspec
 
 from petstore.api.deprecation import Deprecation
 from petstore.api.pets import PetOperations
-from petstore.api.pipeline.gate import Gate
+from petstore.api.pipeline.cache import PageCache
+from petstore.api.pipeline.gate import Gate, Refused
 from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Response
 from petstore.core.errors import PetstoreError
+from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.counters import Limiter
+from petstore.core.limits.decision import AddressDecision, Decision
 from petstore.core.limits.usage import UsageMeter
 from petstore.limiter.address_limiter import AddressLimiter
 from petstore.limiter.valkey.client import ValkeyClient
@@ -79,6 +82,7 @@ class Process:
             fallback=FallbackLimiter(self.clock, policy, processes),
         )
         self.meter = UsageMeter()
+        self.cache = PageCache()
         self.operations = PetOperations(
             pets=store,  # type: ignore[arg-type]  # lists only
             clock=self.clock,
@@ -123,32 +127,41 @@ class Process:
         page_due = (store.catalogue.acknowledged, store.catalogue.shown)
         request = _request(store.tokens[place], page)
         notes.requests += 1
+        caller: Caller | None
+        decision: Decision | AddressDecision
         try:
-            await self.gate.admit(request, deprecated=False)
+            caller, decision = await self.gate.admit(request, deprecated=False)
+        except Refused as refused:
+            caller, decision = refused.caller, refused.decision
         except PetstoreError:
-            if request.caller is None or request.decision is None:
-                notes.failed += 1
-                return
-        self._note(request, notes)
-        assert request.caller is not None
-        shown = store.change_of(request.caller)
+            notes.failed += 1
+            return
+        assert caller is not None
+        assert isinstance(decision, Decision)
+        self._note(caller, decision, notes)
+        shown = store.change_of(caller)
         notes.callers.note(shown, key_due, truth.age(shown, arrived))
         truth.shown = max(truth.shown, shown)
-        if request.decision is not None and request.decision.allowed:
-            answer = self.operations.list_pets(request)
-            reply = answer if isinstance(answer, Response) else await answer
+        if decision.allowed:
+            response = await self._list(request, caller, decision)
             notes.lists += 1
-            assert reply.body is not None
-            seen = msgspec.json.decode(reply.body)[0]["id"] - 1
+            assert response.body is not None
+            seen = msgspec.json.decode(response.body)[0]["id"] - 1
             notes.pages.note(seen, page_due, store.catalogue.age(seen, arrived))
             # Another client can act on it once it has arrived.
             self._loop.call_later(delays.one_way(), _shown, store, seen)
         notes.seconds += self._loop.time() - arrived
 
-    def _note(self, request: Request, notes: Notes) -> None:
-        decision, caller = request.decision, request.caller
-        assert decision is not None
-        assert caller is not None
+    async def _list(self, request: Request, caller: Caller, decision: Decision) -> Response:
+        """As ApiApp does it."""
+        version = decision.versions.catalogue
+        found = self.cache.find(request, version)
+        response = found or await self.operations.list_pets(request, caller)
+        if found is None:
+            self.cache.add(request, version, response)
+        return response
+
+    def _note(self, caller: Caller, decision: Decision, notes: Notes) -> None:
         local, self._observer.was_local = self._observer.was_local, False
         limits = (caller.per_minute, caller.per_day)
         at_ms = EPOCH_MS + int(self._loop.time() * 1_000) if local else decision.now_ms

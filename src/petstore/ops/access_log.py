@@ -21,16 +21,13 @@ from petstore.core.keys import Caller
 # as long, and 100,000 entries may wait.
 FORWARDED_MAX_BYTES = 512
 
-_METHODS = {
+# A client may send any word; the log has these, and `other`.
+METHODS = {
     name: name
     for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "QUERY")
 }
+OTHER_METHOD = "other"
 _RECURRING_KEPT = 4_096
-
-
-def known_method(method: str) -> str:
-    """The method, or `other`: a client may send any word."""
-    return _METHODS.get(method, "other")
 
 
 class AccessEntry(msgspec.Struct, gc=False):

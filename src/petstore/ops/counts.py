@@ -109,8 +109,8 @@ class Levels(msgspec.Struct):
     writes_waiting: int = 0
     pool_in_use: int = 0
     pool_waiting: int = 0
-    kept_pages: int = 0
-    kept_keys: int = 0
+    cached_pages: int = 0
+    cached_keys: int = 0
     resident_bytes: int = 0
     virtual_bytes: int = 0
     open_descriptors: int = 0

@@ -49,8 +49,8 @@ _GAUGES = {
     "writes_waiting": ("petstore_store_writes_waiting", "Writes in SQLite's queue."),
     "pool_in_use": ("petstore_pool_connections_in_use", "Connections to PostgreSQL in use."),
     "pool_waiting": ("petstore_pool_waiting", "Requests that wait for such a connection."),
-    "kept_pages": ("petstore_kept_pages", "Pages that are kept."),
-    "kept_keys": ("petstore_kept_keys", "Keys that are kept."),
+    "cached_pages": ("petstore_kept_pages", "Pages that are kept."),
+    "cached_keys": ("petstore_kept_keys", "Keys that are kept."),
     "counters_saved_at": (
         "petstore_counters_saved_timestamp_seconds",
         "When limits and usage were last saved.",

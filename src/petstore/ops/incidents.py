@@ -10,7 +10,7 @@ import structlog
 
 from petstore.core.clock import Clock
 from petstore.core.keys import Caller
-from petstore.core.limits.decision import AnyDecision
+from petstore.core.limits.decision import Decision
 
 _LINE_EVERY_SECONDS = 1.0
 _QUIET_SECONDS = 10.0
@@ -43,13 +43,13 @@ class Incidents:
         self._failures: dict[str, _Failures] = {}
         self.bans: dict[int, _Ban] = {}  # by key; asked for every answer whether there are any
 
-    def ban_began(self, caller: Caller, decision: AnyDecision) -> None:
+    def ban_began(self, caller: Caller, decision: Decision) -> None:
         until_ms = decision.binding.reset_at * 1_000
         self.bans[caller.key_id] = _Ban(caller.account_id, until_ms)
         seconds = round((until_ms - decision.now_ms) / 1_000)
         _log.warning("ban began", account=caller.account_id, key=caller.key_id, seconds=seconds)
 
-    def answered(self, caller: Caller, decision: AnyDecision) -> None:
+    def answered(self, caller: Caller, decision: Decision) -> None:
         """A key that is not banned any more before the time was pardoned."""
         if not decision.banned and (ban := self.bans.get(caller.key_id)) is not None:
             self._ban_ended(caller.key_id, ban, "time" if ban.until_ms <= decision.now_ms else "pardon")

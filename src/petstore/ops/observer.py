@@ -10,8 +10,8 @@ import structlog
 
 from petstore.core.clock import Clock
 from petstore.core.keys import Caller
-from petstore.core.limits.decision import AnyDecision
-from petstore.ops.access_log import FORWARDED_MAX_BYTES, AccessEntry, known_method
+from petstore.core.limits.decision import AddressDecision, Decision
+from petstore.ops.access_log import FORWARDED_MAX_BYTES, METHODS, OTHER_METHOD, AccessEntry
 from petstore.ops.counts import LATENCY_BOUNDS, Histogram
 from petstore.ops.incidents import Incidents
 from petstore.ops.log_writers import LogWriter
@@ -30,19 +30,30 @@ class Answered(Protocol):
     method: str
     values: dict[bytes, bytes]
     request_id: bytes
-    caller: Caller | None
-    cause: str | None
 
 
-class Found(Protocol):
-    """The path that a request found."""
+class Matched(Protocol):
+    """What is read of the operation that a request found; `path` is a template, None for unknown paths."""
 
     @property
-    def template(self) -> str: ...
+    def path(self) -> str | None: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+class Sent(Protocol):
+    """What is read of a response."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def body(self) -> bytes | None: ...
 
 
 class ApiObserver:
-    """Implements api.app.Observer. Without addresses in the log, none is looked at."""
+    """Implements api.pipeline.app.Observer. Without addresses in the log, none is looked at."""
 
     def __init__(
         self, metrics: Metrics, incidents: Incidents, access_log: LogWriter | None, *, logs_addresses: bool
@@ -56,24 +67,24 @@ class ApiObserver:
     def answered(
         self,
         request: Answered,
-        route: Found | None,
-        operation: str,
-        status: int,
-        body: bytes,
+        operation: Matched,
+        response: Sent,
         seconds: float,
-        decision: AnyDecision,
+        decision: Decision | AddressDecision,
+        caller: Caller | None,
+        cause: str | None,
     ) -> None:
-        latencies = self._latencies.get((operation, status))
-        if latencies is None:
-            latencies = self._latencies[operation, status] = self._metrics.latencies(operation, status)
+        name, status = operation.name, response.status
+        latencies = self._latencies.get((name, status)) or self._latencies_of(name, status)
         latencies.counts[bisect_left(LATENCY_BOUNDS, seconds)] += 1  # Histogram.observe without the call
         latencies.total += seconds
-        if status in {429, 401}:
-            self._count_refusal(request, status, decision)
-        if self._incidents.bans and request.caller is not None and request.cause is None:
-            self._incidents.answered(request.caller, decision)
+        if status in {401, 429}:
+            self._count_refusal(status, decision, caller, cause)
+        if self._incidents.bans and caller is not None and isinstance(decision, Decision):
+            self._incidents.answered(caller, decision)
         if self._access_log is not None:
             client, forwarded_for = None, b""
+            body = b"" if request.method == "HEAD" else response.body or b""
             if self._logs_addresses:
                 client = request.scope.get("client")
                 forwarded_for = request.values.get(b"x-forwarded-for", b"")[-FORWARDED_MAX_BYTES:]
@@ -81,27 +92,36 @@ class ApiObserver:
                 AccessEntry(
                     decision.now_ms,
                     seconds,
-                    known_method(request.method),
-                    None if route is None else route.template,
-                    operation,
+                    METHODS.get(request.method, OTHER_METHOD),
+                    operation.path,
+                    name,
                     status,
                     len(body),
                     client,
                     forwarded_for,
-                    request.caller,
-                    request.cause,
+                    caller,
+                    cause,
                     request.request_id,
                 )
             )
 
-    def _count_refusal(self, request: Answered, status: int, decision: AnyDecision) -> None:
+    def _latencies_of(self, operation: str, status: int) -> Histogram:
+        latencies = self._latencies[operation, status] = self._metrics.latencies(operation, status)
+        return latencies
+
+    def _count_refusal(
+        self, status: int, decision: Decision | AddressDecision, caller: Caller | None, cause: str | None
+    ) -> None:
         if status == 401:
-            self._metrics.unauthorized(request.cause)
-        else:
-            window = "ban" if decision.banned else decision.binding.name
-            self._metrics.refused(window, ban_began=decision.ban_began)
-            if decision.ban_began and request.caller is not None:
-                self._incidents.ban_began(request.caller, decision)
+            self._metrics.unauthorized(cause)
+            return
+        if not isinstance(decision, Decision):
+            self._metrics.refused(decision.binding.name, ban_began=False)
+            return
+        window = "ban" if decision.banned else decision.binding.name
+        self._metrics.refused(window, ban_began=decision.ban_began)
+        if decision.ban_began and caller is not None:
+            self._incidents.ban_began(caller, decision)
 
     def failed(self, request: Answered, operation: str, error: Exception, *, expected: bool) -> None:
         request_id = request.request_id.decode("ascii")
@@ -155,7 +175,7 @@ class SiteWatch:
                 AccessEntry(
                     self._clock.now_ms(),
                     seconds,
-                    known_method(scope["method"]),
+                    METHODS.get(scope["method"], OTHER_METHOD),
                     path,
                     operation,
                     status,

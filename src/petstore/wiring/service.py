@@ -15,10 +15,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request as PageRequest
 from starlette.responses import Response
 
-from petstore.api.app import PREFIX, ApiApp, build_router
 from petstore.api.deprecation import Deprecation
 from petstore.api.openapi.document import INTERFACE_VERSION, OpenApiDocument
+from petstore.api.operations import operations
 from petstore.api.pets import PetOperations
+from petstore.api.pipeline.app import PREFIX, ApiApp
 from petstore.api.pipeline.cors import Cors
 from petstore.api.pipeline.gate import Gate
 from petstore.config import Settings
@@ -155,13 +156,12 @@ def _build_api(
         clock=clock,
         trusted_proxies=settings.trusted_proxies,
     )
-    api = ApiApp(
-        router=build_router(pets), gate=gate, cors=Cors(settings.cors_origins), clock=clock, observer=observer
-    )
+    cors = Cors(settings.cors_origins)
+    api = ApiApp(operations=operations(pets), gate=gate, cors=cors, clock=clock, observer=observer)
 
     def read(counts: Counts, levels: Levels) -> None:
-        counts.page_reads, levels.kept_pages = pets.kept.reads, len(pets.kept)
-        counts.key_reads, levels.kept_keys = gate.key_reads, gate.kept_keys
+        counts.page_reads, levels.cached_pages = api.cache.reads, len(api.cache)
+        counts.key_reads, levels.cached_keys = gate.key_reads, gate.cached_keys
         levels.in_flight = api.in_flight
 
     metrics.read_from(read)

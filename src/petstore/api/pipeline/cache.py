@@ -1,21 +1,22 @@
-"""Replies with a page, kept for as long as no animal has changed: never stale, no timer, bounded."""
+"""Caches whole responses until an animal changes: never stale, without a timer, bounded."""
 
 from __future__ import annotations
 
 from itertools import chain
 
+from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Response
 from petstore.core.versions import Version
 
 _BYTES_MAX = 2 * 1024 * 1024
-_OVERHEAD_BYTES = 300
+_OVERHEAD_BYTES = 300  # of an entry, beside its bytes
 
 
 class PageCache:
-    """Replies by query string, all of one version of the catalogue. `reads` counts those not found here."""
+    """Responses by path and query, all of one version of the catalogue. `reads` counts those added."""
 
     def __init__(self) -> None:
-        self._pages: dict[bytes, Response] = {}
+        self._pages: dict[tuple[bytes, bytes], Response] = {}
         self._version: Version | None = None
         self._bytes = 0
         self.reads = 0
@@ -23,12 +24,14 @@ class PageCache:
     def __len__(self) -> int:
         return len(self._pages)
 
-    def find(self, query: bytes, version: Version | None) -> Response | None:
-        """The page of this query, if it was kept while the catalogue had this version."""
-        return self._pages.get(query) if version is not None and version == self._version else None
+    def find(self, request: Request, version: Version | None) -> Response | None:
+        """The cached response if it was made under this version; None while the version is unknown."""
+        if version is None or version != self._version:
+            return None
+        return self._pages.get((request.path, request.query))
 
-    def keep(self, query: bytes, version: Version | None, reply: Response) -> None:
-        """Keep a reply whose page was read after the version was; forget those of other versions."""
+    def add(self, request: Request, version: Version | None, response: Response) -> None:
+        """Cache a response that was made after `version` was read; drop those of other versions."""
         self.reads += 1
         if version is None:
             return
@@ -36,6 +39,6 @@ class PageCache:
             self._pages.clear()
             self._bytes = 0
             self._version = version
-        self._pages[query] = reply
-        headers = sum(map(len, chain.from_iterable(reply.headers)))
-        self._bytes += len(query) + len(reply.body or b"") + headers + _OVERHEAD_BYTES
+        self._pages[request.path, request.query] = response
+        size = len(request.path) + len(request.query) + len(response.body or b"")
+        self._bytes += size + sum(map(len, chain.from_iterable(response.headers))) + _OVERHEAD_BYTES

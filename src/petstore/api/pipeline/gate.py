@@ -1,7 +1,7 @@
-"""The gate before everything under /v1: bearer -> key -> Decision.
+"""The gate before every operation: from the bearer token to the caller and the Decision.
 
-It wraps all of /v1; exempting something from it is a visible act in api/app.py. A refusal costs a client's
-address, not an account: without a valid key there is no account.
+Only OPTIONS passes around it, in app.py. A request without a valid key has no account: it is taken from the
+limit of the client's address.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Protocol
 from petstore.api.pipeline.request import Request
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
-from petstore.core.errors import KeyBanned, RateLimited, Unauthorized
+from petstore.core.errors import KeyBanned, PetstoreError, RateLimited, Unauthorized
 from petstore.core.keys import Caller, KeyRepository, digest, is_wellformed
 from petstore.core.limits.counters import Limiter
 from petstore.core.limits.decision import AddressDecision, Decision
@@ -21,7 +21,7 @@ from petstore.core.versions import Version
 _CACHED_CALLERS_MAX = 100_000
 
 _ONE_MESSAGE = "The API key is missing or invalid; send it as 'Authorization: Bearer <API_KEY>'."
-# Of keys that somebody has had: whoever sends one knows it.
+# For keys that exist: whoever sends one knows it.
 _MESSAGES = {
     "revoked": "This API key was revoked; use another one.",
     "expired": "This API key has expired; use its successor or ask for a new one.",
@@ -36,8 +36,29 @@ class AddressQuota(Protocol):
     def peek(self, address: str) -> AddressDecision: ...
 
 
+class Refused(Exception):
+    """A request that was not admitted: the error for the client, and the facts for headers and the log.
+
+    `caller` belongs to the key if that exists. `cause` is why the key was refused: missing, malformed,
+    unknown, expired or revoked; None when a limit or a ban of the account refused.
+    """
+
+    def __init__(
+        self,
+        error: PetstoreError,
+        decision: Decision | AddressDecision,
+        caller: Caller | None = None,
+        cause: str | None = None,
+    ) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.decision = decision
+        self.caller = caller
+        self.cause = cause
+
+
 class Gate:
-    """Decides whether a request may pass; keeps callers for as long as the keyring's version stands."""
+    """Admits requests or refuses them; caches callers until the version of the keyring changes."""
 
     def __init__(
         self,
@@ -55,94 +76,89 @@ class Gate:
         self._meter = meter
         self._clock = clock
         self._trusted = trusted_proxies
-        self._kept: dict[bytes, Caller] = {}
-        self._kept_version: Version | None = None
+        self._cached: dict[bytes, Caller] = {}
+        self._cached_version: Version | None = None
         self.key_reads = 0
 
     @property
-    def kept_keys(self) -> int:
-        return len(self._kept)
+    def cached_keys(self) -> int:
+        return len(self._cached)
 
-    async def admit(self, request: Request, *, deprecated: bool) -> None:
-        """Let an authenticated request pass at the cost of one, and note the Decision on it.
+    async def admit(self, request: Request, *, deprecated: bool) -> tuple[Caller, Decision]:
+        """The caller behind the request's key, and the Decision that admits it, at the cost of one.
 
-        Raises Unauthorized, RateLimited and KeyBanned; StoreUnavailable from the store.
+        Raises Refused with Unauthorized, RateLimited or KeyBanned; StoreUnavailable from the store.
         """
         token = request.bearer_token()
         if token is None:
             cause = "missing" if request.header(b"authorization") is None else "malformed"
-            raise self._failed(request, cause)
-        # The digest first, whatever the token: the work says nothing about how close a guess was.
+            raise self._unauthorized(request, cause)
+        # The digest first, whatever the token: the time taken tells nothing about how close a guess was.
         key_digest = digest(token)
-        caller, decision = self._kept.get(key_digest), None
-        # A key whose end has come is read afresh: its refusal is never an old one.
+        caller, decision = self._cached.get(key_digest), None
+        # A key that has expired by now is read again: its refusal is never an old one.
         if caller is not None and (
             caller.expires_at_ms is None or caller.expires_at_ms > self._clock.now_ms()
         ):
-            version = self._kept_version
+            version = self._cached_version
             limiter = self._limiter
             decision = limiter.try_take(caller, version) or await limiter.take(caller, version)
-            if decision is None and version == self._kept_version:
-                self._kept.clear()
+            if decision is None and version == self._cached_version:
+                self._cached.clear()
         if caller is None or decision is None:
             caller, decision = await self._take_afresh(request, token, key_digest)
-        request.caller = caller
-        request.decision = decision
         self._meter.count(caller.account_id, caller.key_id, decision.now_ms, decision.allowed, deprecated)
         if not decision.allowed:
-            raise _refusal(decision)
+            raise Refused(_limit_error(decision), decision, caller)
+        return caller, decision
 
     def describe(self, request: Request) -> AddressDecision:
-        """The address's window, for an answer that was given before authentication."""
+        """The client address's window, for an answer without a Decision of an account."""
         return self._addresses.peek(request.client_address(self._trusted))
 
     async def _take_afresh(
         self, request: Request, token: bytes, key_digest: bytes
     ) -> tuple[Caller, Decision]:
-        """Read the caller from the store, take by it, and keep it when nothing has changed meanwhile."""
+        """Read the caller from the store, take one, and cache the caller unless a key changed meanwhile."""
         version = self._limiter.keyring_version()
         if not (token.isascii() and is_wellformed(token.decode("ascii"))):
-            raise self._failed(request, "malformed")
+            raise self._unauthorized(request, "malformed")
         self.key_reads += 1
         caller = await self._keys.find_caller(key_digest)
         if caller is None:
-            raise self._failed(request, "unknown")
-        self._check_term(request, caller)
+            raise self._unauthorized(request, "unknown")
+        # Revoked and expired keys are told apart only here, after the digest matched.
+        if caller.revoked_at_ms is not None:
+            raise self._unauthorized(request, "revoked", caller)
+        if caller.expires_at_ms is not None and caller.expires_at_ms <= self._clock.now_ms():
+            raise self._unauthorized(request, "expired", caller)
         decision = await self._limiter.take(caller)
-        assert decision is not None  # nothing was said about a version
+        assert decision is not None  # it is None only for a version that is out of date
         if version is not None and version == decision.versions.keyring:
-            self._keep(version, key_digest, caller)
+            self._cache(version, key_digest, caller)
         return caller, decision
 
-    def _keep(self, version: Version, key_digest: bytes, caller: Caller) -> None:
-        """Everything kept is of one version of the keyring."""
-        if version != self._kept_version or len(self._kept) >= _CACHED_CALLERS_MAX:
-            self._kept.clear()
-            self._kept_version = version
-        self._kept[key_digest] = caller
+    def _cache(self, version: Version, key_digest: bytes, caller: Caller) -> None:
+        """All cached callers are of one version of the keyring."""
+        if version != self._cached_version or len(self._cached) >= _CACHED_CALLERS_MAX:
+            self._cached.clear()
+            self._cached_version = version
+        self._cached[key_digest] = caller
 
-    def _check_term(self, request: Request, caller: Caller) -> None:
-        """Revoked and expired keys are told apart only here, after the digest matched."""
-        request.caller = caller
-        if caller.revoked_at_ms is not None:
-            raise self._failed(request, "revoked")
-        if caller.expires_at_ms is not None and caller.expires_at_ms <= self._clock.now_ms():
-            raise self._failed(request, "expired")
-
-    def _failed(self, request: Request, cause: str) -> Exception:
-        """401, or 429 once the client's address has failed too often; `cause` is for the operator."""
-        request.cause = cause
-        decision = request.decision = self._addresses.charge(request.client_address(self._trusted))
-        if decision.allowed:
-            return Unauthorized(_MESSAGES.get(cause, _ONE_MESSAGE))
-        return RateLimited(
-            "Too many requests without a valid API key came from this address; "
-            f"try again in {decision.retry_after_seconds} s.",
-            retry_after_seconds=decision.retry_after_seconds,
-        )
+    def _unauthorized(self, request: Request, cause: str, caller: Caller | None = None) -> Refused:
+        """401, or 429 once the client's address has failed too often."""
+        decision = self._addresses.charge(request.client_address(self._trusted))
+        error: PetstoreError = Unauthorized(_MESSAGES.get(cause, _ONE_MESSAGE))
+        if not decision.allowed:
+            error = RateLimited(
+                "Too many requests without a valid API key came from this address; "
+                f"try again in {decision.retry_after_seconds} s.",
+                retry_after_seconds=decision.retry_after_seconds,
+            )
+        return Refused(error, decision, caller, cause)
 
 
-def _refusal(decision: Decision) -> Exception:
+def _limit_error(decision: Decision) -> PetstoreError:
     seconds = decision.retry_after_seconds
     if decision.banned:
         return KeyBanned(

@@ -1,4 +1,4 @@
-"""The head of a request: the few headers that the service reads, bounded, and who the client is.
+"""The head of a request: the few headers that the service reads, and its bounds.
 
 Bodies: body.py. Query strings: query.py. Keys and limits: gate.py.
 """
@@ -15,8 +15,6 @@ import msgspec
 
 from petstore.core.client_address import Networks, client_address
 from petstore.core.errors import HeadersTooLarge, InvalidHeader, UriTooLong
-from petstore.core.keys import Caller
-from petstore.core.limits.decision import AnyDecision
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -27,7 +25,7 @@ HEAD_MAX_BYTES = 16 * 1024
 
 # RFC 9110, 7.2 and RFC 3986, 3.2.2: a name, an IPv4 address or an IPv6 literal, and a port.
 _HOST = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?")
-# Never one with a key in it by mistake: it would stand in the log.
+# None that holds an API key by mistake: the id is logged.
 _REQUEST_ID = re.compile(rb"(?!.*pets_(?:live|test)_)[A-Za-z0-9._:/+=@-]{1,128}")
 _IDEMPOTENCY_KEY = re.compile(rb"[\x21-\x7e]{1,255}")
 
@@ -36,17 +34,15 @@ _ONCE: frozenset[bytes] = frozenset()
 
 @lru_cache(maxsize=1_024)
 def _is_host(value: bytes) -> bool:
-    """Whether a Host header could name this service; clients send the same one again and again."""
+    """Whether a Host header is well-formed. Cached, because clients repeat it."""
     return _HOST.fullmatch(value) is not None
 
 
 class Request(msgspec.Struct, gc=False):
-    """One request on its way through the pipeline; the gate fills `caller`, `decision` and `cause`.
+    """One request. `request_id` is the client's own if it is well-formed, until the pipeline sets another.
 
-    `values` has the header lines by their name, `repeated` the names that stand more than once, `size` counts
-    the bytes of the target and of the lines, four more for each line: the colon, the space and its end.
-    `caller` is set for a refused key too; `cause` says why it was refused: missing, malformed, unknown,
-    expired or revoked. `request_id` is the client's own if it is valid, until the pipeline gives it another.
+    `values` has the first header line of each name, `repeated` the names that occur more than once. `size` is
+    that of the target and the lines in bytes, with four more for each line: its colon, space and end.
     """
 
     scope: Scope
@@ -58,20 +54,17 @@ class Request(msgspec.Struct, gc=False):
     repeated: frozenset[bytes]
     size: int
     request_id: bytes = b""
-    caller: Caller | None = None
-    decision: AnyDecision | None = None
-    cause: str | None = None
 
     def header(self, name: bytes) -> bytes | None:
         """A header's value, the first one where it is repeated."""
         return self.values.get(name)
 
     def is_repeated(self, name: bytes) -> bool:
-        """Whether a header that may stand once stands more often."""
+        """Whether a header occurs more than once."""
         return name in self.repeated
 
     def bearer_token(self) -> bytes | None:
-        """What follows `Bearer` in the one Authorization header; None when there is no such thing."""
+        """The token of the one Authorization header; None without one or with another scheme."""
         value = self.values.get(b"authorization")
         if value is None or value[:7].lower() != b"bearer " or b"authorization" in self.repeated:
             return None
@@ -93,7 +86,7 @@ class Request(msgspec.Struct, gc=False):
 
         Raises UriTooLong, HeadersTooLarge and InvalidHeader.
         """
-        if self.size > TARGET_MAX_BYTES:  # the smaller one of both bounds, on a part of the size
+        if self.size > TARGET_MAX_BYTES:  # the smaller bound: below it both hold
             self._check_size()
         host = self.values.get(b"host")
         if host is None or not _is_host(host) or b"host" in self.repeated:
@@ -113,12 +106,12 @@ class Request(msgspec.Struct, gc=False):
 
 
 def read_request(scope: Scope, receive: Receive) -> Request:
-    """A request as the HTTP server hands it over; header names are in lower case by then."""
+    """The request of an ASGI scope, whose header names are in lower case."""
     pairs: list[tuple[bytes, bytes]] = scope["headers"]
     path, query = scope["raw_path"], scope["query_string"]
     values = dict(pairs)
     repeated = _ONCE
-    parts = [path, query, *values, *values.values()]  # a quarter quicker than by way of the pairs
+    parts = [path, query, *values, *values.values()]  # a quarter faster than from the pairs
     if len(values) != len(pairs):
         values, repeated = _read_repeated(pairs)
         parts = [path, query, *chain.from_iterable(pairs)]
@@ -132,7 +125,7 @@ def read_request(scope: Scope, receive: Receive) -> Request:
 def _read_repeated(
     pairs: list[tuple[bytes, bytes]],
 ) -> tuple[dict[bytes, bytes], frozenset[bytes]]:
-    """Header lines of which some stand more than once: the first one counts, X-Forwarded-For is a list."""
+    """Header lines with repeated names: the first line counts, X-Forwarded-For's are joined to a list."""
     values: dict[bytes, bytes] = {}
     repeated = set()
     for name, value in pairs:

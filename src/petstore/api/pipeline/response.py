@@ -1,7 +1,4 @@
-"""Replies as bytes: bodies and every header that a response under /v1 carries.
-
-One builder for each; what they say is decided elsewhere.
-"""
+"""Responses as bytes: bodies, and every header of a response under /v1."""
 
 from __future__ import annotations
 
@@ -10,15 +7,14 @@ from functools import lru_cache
 import msgspec
 
 from petstore.core.errors import MethodNotAllowed, PetstoreError, error_body
-from petstore.core.limits.decision import AnyDecision, Decision
-from petstore.core.pets import Pet
+from petstore.core.limits.decision import AddressDecision, Decision, Window
 
 Header = tuple[bytes, bytes]
 
-_encode = msgspec.json.Encoder().encode
+encode = msgspec.json.Encoder().encode
 
 _JSON: Header = (b"content-type", b"application/json")
-# Answers belong to a key and hold for a moment: nothing between us and the client may keep them.
+# Responses belong to a key and hold for a moment: no proxy or browser may cache them.
 _ALWAYS: tuple[Header, ...] = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
@@ -29,9 +25,9 @@ _CHALLENGE_INVALID: Header = (b"www-authenticate", b'Bearer realm="petstore", er
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):
-    """A status, a body (None: the response has none at all) and every header that is not the request's own.
+    """A status, a body (None: no body at all) and the headers that don't depend on the request.
 
-    The same object may answer any number of requests.
+    One object may answer any number of requests.
     """
 
     status: int
@@ -40,24 +36,14 @@ class Response(msgspec.Struct, frozen=True, gc=False):
 
 
 def make_response(status: int, body: bytes | None, *headers: Header) -> Response:
-    """A reply with the headers of this answer alone, and those that follow from its body."""
+    """A response with the given headers, those of every response and those of its body."""
     if body is None:
         return Response(status, None, (*headers, *_ALWAYS))
     return Response(status, body, (*headers, *_WITH_BODY, (b"content-length", b"%d" % len(body))))
 
 
-def pet_body(pet: Pet) -> bytes:
-    """A Pet."""
-    return _encode(pet)
-
-
-def pets_body(pets: list[Pet]) -> bytes:
-    """Pets: a bare array."""
-    return _encode(pets)
-
-
 def error_response(error: PetstoreError, *, credential_sent: bool = False) -> Response:
-    """An error as the client gets it, with the headers that its kind asks for."""
+    """An error with the headers that its kind needs."""
     headers: list[Header] = []
     if error.status == 401:
         headers.append(_CHALLENGE_INVALID if credential_sent else _CHALLENGE)
@@ -68,53 +54,29 @@ def error_response(error: PetstoreError, *, credential_sent: bool = False) -> Re
     return make_response(error.status, error_body(error), *headers)
 
 
-@lru_cache(maxsize=1_024)
-def _account_limits(
-    per_minute: int, per_day: int, limit: int, reset_at: int
-) -> tuple[Header, Header, Header]:
-    """What stands for as long as a window does; the policy has each window's quota and length in seconds."""
-    policy = b'"minute";q=%d;w=60, "day";q=%d;w=86400' % (per_minute, per_day)
-    return _limits(limit, reset_at, policy)
+def response_headers(
+    response: Response, decision: Decision | AddressDecision, request_id: bytes
+) -> list[Header]:
+    """The limits in both dialects, the request id, and the headers of the response.
 
-
-def _limits(limit: int, reset_at: int, policy: bytes) -> tuple[Header, Header, Header]:
-    return (
-        (b"x-ratelimit-limit", b"%d" % limit),
-        (b"x-ratelimit-reset", b"%d" % reset_at),
-        (b"ratelimit-policy", policy),
-    )
-
-
-def complete(reply: Response, decision: AnyDecision, request_id: bytes) -> list[Header]:
-    """All headers of a response under /v1.
-
-    The limits in both dialects: `X-RateLimit-*` for the window that binds, the IETF pair for every window
+    `X-RateLimit-*` are of the window that stops the client first, the IETF pair is of every window
     (draft-ietf-httpapi-ratelimit-headers, `t` in seconds from now).
     """
-    now = decision.now_ms // 1_000  # rounded down, so that what is left until a whole second is rounded up
-    if isinstance(decision, Decision):
-        per_minute, remaining, reset_at = (
-            decision.per_minute,
-            decision.minute_remaining,
-            decision.minute_reset_at,
-        )
-        per_day, day_remaining, day_reset_at = decision.per_day, decision.day_remaining, decision.day_reset_at
-        left = b'"minute";r=%d;t=%d, "day";r=%d;t=%d' % (
-            remaining,
-            reset_at - now,
-            day_remaining,
-            day_reset_at - now,
-        )
-        if decision.minute_binds:
-            limit, reset, policy = _account_limits(per_minute, per_day, per_minute, reset_at)
-        else:
-            limit, reset, policy = _account_limits(per_minute, per_day, per_day, day_reset_at)
-            remaining = day_remaining
+    now = decision.now_ms // 1_000  # rounded down, so that the seconds left are rounded up
+    if not isinstance(decision, Decision):
+        return [*_address_limits(decision.binding, now), (b"x-request-id", request_id), *response.headers]
+    minute_reset_at, day_reset_at = decision.minute_reset_at, decision.day_reset_at
+    if decision.minute_binds:
+        quota, remaining, reset_at = decision.per_minute, decision.minute_remaining, minute_reset_at
     else:
-        window = decision.binding
-        remaining = window.remaining
-        left = b'"address";r=%d;t=%d' % (remaining, window.reset_at - now)
-        limit, reset, policy = _limits(window.limit, window.reset_at, b'"address";q=%d;w=60' % window.limit)
+        quota, remaining, reset_at = decision.per_day, decision.day_remaining, day_reset_at
+    limit, reset, policy = _of_a_window(decision.per_minute, decision.per_day, quota, reset_at)
+    left = b'"minute";r=%d;t=%d, "day";r=%d;t=%d' % (
+        decision.minute_remaining,
+        minute_reset_at - now,
+        decision.day_remaining,
+        day_reset_at - now,
+    )
     return [
         limit,
         (b"x-ratelimit-remaining", b"%d" % remaining),
@@ -122,5 +84,25 @@ def complete(reply: Response, decision: AnyDecision, request_id: bytes) -> list[
         policy,
         (b"ratelimit", left),
         (b"x-request-id", request_id),
-        *reply.headers,
+        *response.headers,
     ]
+
+
+@lru_cache(maxsize=1_024)
+def _of_a_window(per_minute: int, per_day: int, limit: int, reset_at: int) -> tuple[Header, Header, Header]:
+    """The headers that stay the same until a window ends; the policy has each window's quota and seconds."""
+    return (
+        (b"x-ratelimit-limit", b"%d" % limit),
+        (b"x-ratelimit-reset", b"%d" % reset_at),
+        (b"ratelimit-policy", b'"minute";q=%d;w=60, "day";q=%d;w=86400' % (per_minute, per_day)),
+    )
+
+
+def _address_limits(window: Window, now: int) -> tuple[Header, ...]:
+    return (
+        (b"x-ratelimit-limit", b"%d" % window.limit),
+        (b"x-ratelimit-remaining", b"%d" % window.remaining),
+        (b"x-ratelimit-reset", b"%d" % window.reset_at),
+        (b"ratelimit-policy", b'"address";q=%d;w=60' % window.limit),
+        (b"ratelimit", b'"address";r=%d;t=%d' % (window.remaining, window.reset_at - now)),
+    )

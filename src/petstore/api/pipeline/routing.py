@@ -1,65 +1,85 @@
-"""The table of operations under /v1 and how a raw path finds its row: exact match, never a redirect."""
+"""What an operation is, and which one answers a raw path: exact match, never a redirect."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from enum import Enum
 
 import msgspec
 
 from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Header, Response
+from petstore.core.errors import MethodNotAllowed, NotFound
+from petstore.core.keys import Caller
 
-# A Response, or an awaitable of one. A handler that need not wait answers at once: a coroutine costs as
-# much as a look-up in the page cache.
-Handler = Callable[[Request], Response | Awaitable[Response]]
+Handler = Callable[[Request, Caller], Awaitable[Response]]
 HeaderMaker = Callable[[Request], list[Header]]
 
 
-class Operation(msgspec.Struct, frozen=True):
-    """One operation; `always_headers` are on every answer of it, whatever the status."""
+class Access(Enum):
+    """What a key must be allowed to do; today every key may do both."""
 
+    READ = "read"
+    WRITE = "write"
+
+
+class Operation(msgspec.Struct, frozen=True):
+    """One row of the table of operations. Each takes one request from the limits."""
+
+    method: str
+    path: str | None  # ends with at most one `{parameter}`; None for every unknown path
     name: str
     handler: Handler
-    deprecated: bool = False
-    always_headers: HeaderMaker | None = None
+    access: Access
+    deprecated: bool = False  # counted apart in the account's usage
+    cacheable: bool = False  # the answer follows from path, query and animals, whoever asks
+    always_headers: HeaderMaker | None = None  # on every answer, whatever its status
 
 
 class Route(msgspec.Struct, frozen=True):
-    """The template of a whole path and its operations by method; HEAD is answered by every GET."""
+    """The operations of one path by method; HEAD has GET's. `allow` is the value of the header Allow."""
 
-    template: str
     operations: dict[str, Operation]
-
-    @property
-    def allow(self) -> str:
-        """The value of Allow."""
-        methods = set(self.operations) | {"OPTIONS"} | ({"HEAD"} if "GET" in self.operations else set())
-        return ", ".join(sorted(methods))
-
-    def operation(self, method: str) -> Operation | None:
-        """The operation that answers a method."""
-        return self.operations.get("GET" if method == "HEAD" else method)
+    otherwise: Operation  # for every other method: it answers with an error
+    allow: str
 
 
 class Router:
-    """Finds the route of a raw path. A template ends with at most one `{parameter}`."""
+    """Finds the route of a raw path. `exact` has the routes without a parameter."""
 
-    def __init__(self, routes: list[Route]) -> None:
-        self.routes = routes
-        self._exact: dict[bytes, Route] = {}
+    def __init__(self, operations: Iterable[Operation]) -> None:
+        by_path: dict[str, dict[str, Operation]] = {}
+        for operation in operations:
+            assert operation.path is not None
+            by_method = by_path.setdefault(operation.path, {})
+            by_method[operation.method] = operation
+            if operation.method == "GET":
+                by_method["HEAD"] = operation
+        self.exact: dict[bytes, Route] = {}
         self._parents: dict[bytes, Route] = {}
-        for route in routes:
-            path = route.template.encode("ascii")
-            parent, _, last = path.rpartition(b"/")
-            if last.startswith(b"{"):
-                self._parents[parent] = route
-            else:
-                self._exact[path] = route
+        for path, by_method in by_path.items():
+            raw = path.encode("ascii")
+            parent, _, last = raw.rpartition(b"/")
+            routes, key = (self._parents, parent) if last.startswith(b"{") else (self.exact, raw)
+            routes[key] = _route(path, by_method)
 
-    def find(self, path: bytes) -> Route | None:
-        """The route, or None. A parameter is one segment that is not empty."""
-        route = self._exact.get(path)
-        if route is not None:
-            return route
+    def find(self, path: bytes) -> Route:
+        """The route of a path, or NO_ROUTE. A parameter is one segment that is not empty."""
         parent, _, last = path.rpartition(b"/")
-        return self._parents.get(parent) if last else None
+        return self.exact.get(path) or (self._parents.get(parent) if last else None) or NO_ROUTE
+
+
+def _route(path: str, operations: dict[str, Operation]) -> Route:
+    allow = ", ".join(sorted({*operations, "OPTIONS"}))
+
+    async def refuse(request: Request, caller: Caller) -> Response:
+        raise MethodNotAllowed(f"This path takes {allow}.", allow)
+
+    return Route(operations, Operation("", path, "none", refuse, Access.READ), allow)
+
+
+async def _no_such_path(request: Request, caller: Caller) -> Response:
+    raise NotFound("There is no such path under /v1; the interface is described at /docs.")
+
+
+NO_ROUTE = Route({}, Operation("", None, "none", _no_such_path, Access.READ), "")

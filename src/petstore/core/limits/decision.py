@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import msgspec
 
 from petstore.core.durations import DAY_SECONDS
-from petstore.core.versions import NO_VERSIONS, Versions
+from petstore.core.versions import Versions
 
 
 class Window(msgspec.Struct, frozen=True, gc=False):
@@ -59,9 +57,3 @@ class AddressDecision(msgspec.Struct, frozen=True, gc=False):
     now_ms: int
     binding: Window
     retry_after_seconds: int = 0  # at least 1 for a refusal, 0 when allowed
-    banned: ClassVar[bool] = False
-    ban_began: ClassVar[bool] = False
-    versions: ClassVar[Versions] = NO_VERSIONS
-
-
-AnyDecision = Decision | AddressDecision

@@ -1,0 +1,19 @@
+"""The table of operations under /v1: one row each."""
+
+from __future__ import annotations
+
+from petstore.api.pets import PetOperations
+from petstore.api.pipeline.routing import Access, Operation
+
+
+def operations(pets: PetOperations) -> list[Operation]:
+    """Every operation of the service, by the specification's names."""
+    return [
+        Operation("GET", "/v1/pets", "listPets", pets.list_pets, Access.READ, cacheable=True),
+        Operation("POST", "/v1/pets", "createPet", pets.create_pet, Access.WRITE),
+        Operation(
+            *("GET", "/v1/pets/{petId}", "getPet", pets.get_pet, Access.READ),
+            deprecated=True,
+            always_headers=pets.get_pet_headers,
+        ),
+    ]

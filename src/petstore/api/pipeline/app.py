@@ -1,0 +1,125 @@
+"""The /v1 application: gate, cache, handler, response. Errors become bodies here and nowhere else.
+
+The order of the steps is the documented precedence, so that every request has one answer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import Iterable
+from typing import Protocol
+
+from petstore.api.pipeline.cache import PageCache
+from petstore.api.pipeline.cors import Cors
+from petstore.api.pipeline.gate import Gate, Refused
+from petstore.api.pipeline.request import Receive, Request, Scope, Send, read_request
+from petstore.api.pipeline.response import Response, error_response, make_response, response_headers
+from petstore.api.pipeline.routing import NO_ROUTE, Operation, Route, Router
+from petstore.core.clock import Clock
+from petstore.core.errors import InternalError, PetstoreError, Unavailable
+from petstore.core.keys import Caller
+from petstore.core.limits.decision import AddressDecision, Decision
+
+PREFIX = "/v1"
+
+
+class Observer(Protocol):
+    """Counts and logs; every request waits for it, so it must cost next to nothing."""
+
+    def answered(
+        self,
+        request: Request,
+        operation: Operation,
+        response: Response,
+        seconds: float,
+        decision: Decision | AddressDecision,
+        caller: Caller | None,
+        cause: str | None,
+    ) -> None:
+        """A response was sent; `caller` and `cause` are those of gate.Refused where it was a refusal."""
+        ...
+
+    def failed(self, request: Request, operation: str, error: Exception, *, expected: bool) -> None:
+        """An expected failure of the store became a 503, or an unexpected error a 500."""
+        ...
+
+
+class ApiApp:
+    """A plain ASGI application for every path under /v1."""
+
+    def __init__(
+        self,
+        *,
+        operations: Iterable[Operation],
+        gate: Gate,
+        cors: Cors,
+        clock: Clock,
+        observer: Observer,
+    ) -> None:
+        self._router = Router(operations)
+        self.cache = PageCache()
+        self._gate = gate
+        self._cors = cors
+        self._monotonic = clock.monotonic
+        self._observer = observer
+        self._id_prefix = secrets.token_hex(6).encode("ascii")
+        self._ids = itertools.count(1)
+        self.in_flight = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = self._monotonic()
+        self.in_flight += 1
+        try:
+            request = read_request(scope, receive)
+            request.request_id = request.request_id or b"%s-%x" % (self._id_prefix, next(self._ids))
+            route = self._router.exact.get(request.path) or self._router.find(request.path)
+            operation = route.operations.get(request.method) or route.otherwise
+            decision: Decision | AddressDecision | None = None
+            caller, cause = None, None
+            # In the order of the documented precedence.
+            try:
+                request.check_head()
+                if request.method == "OPTIONS" and route is not NO_ROUTE:
+                    response = self._describe(request, route)
+                else:
+                    caller, decision = await self._gate.admit(request, deprecated=operation.deprecated)
+                    version = decision.versions.catalogue
+                    found = self.cache.find(request, version) if operation.cacheable else None
+                    response = found or await operation.handler(request, caller)
+                    if operation.cacheable and found is None:
+                        self.cache.add(request, version, response)
+            except Refused as refused:
+                caller, decision, cause = refused.caller, refused.decision, refused.cause
+                response = self._failure(request, operation.name, refused.error)
+            except Exception as error:
+                response = self._failure(request, operation.name, error)
+            decision = decision or self._gate.describe(request)
+            headers = response_headers(response, decision, request.request_id)
+            if operation.always_headers is not None:
+                headers += operation.always_headers(request)
+            if self._cors.is_configured:
+                headers += self._cors.headers(request)
+            await send({"type": "http.response.start", "status": response.status, "headers": headers})
+            body = response.body if response.body is not None and request.method != "HEAD" else b""
+            await send({"type": "http.response.body", "body": body})
+            seconds = self._monotonic() - began
+            self._observer.answered(request, operation, response, seconds, decision, caller, cause)
+        finally:
+            self.in_flight -= 1
+
+    def _failure(self, request: Request, operation: str, error: Exception) -> Response:
+        """An error as a response; what is unexpected, or no fault of the client, is told to the observer."""
+        if isinstance(error, PetstoreError):
+            if isinstance(error, Unavailable):
+                self._observer.failed(request, operation, error, expected=True)
+            return error_response(error, credential_sent=request.header(b"authorization") is not None)
+        self._observer.failed(request, operation, error, expected=False)
+        return error_response(
+            InternalError("Something went wrong on our side; tell us the X-Request-Id of this answer.")
+        )
+
+    def _describe(self, request: Request, route: Route) -> Response:
+        """OPTIONS: the methods of a path. Needs no key and takes nothing from the limits."""
+        headers = [(b"allow", route.allow.encode("ascii"))]
+        return make_response(204, None, *headers, *self._cors.preflight_headers(request, route.allow))
