@@ -48,7 +48,13 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     ),
     "wiring.asgi": ({"config", "api.pipeline", "wiring.service"}, {"structlog"}),
     "server": ({"config", "ops", "wiring.asgi"}, {"granian", "structlog", "uvloop"}),
-    "cli": ({"", "config", "ops", "server"} | FOR_COMMANDS, {"click", "rich", "structlog"}),
+    "server.reload": ({"config", "wiring.administration"}, set()),
+    "server.starting": ({"", "config", "wiring.administration"}, {"structlog"}),
+    "server.parent": (
+        {"config", "ops", "server", "wiring.administration", "wiring.service"},
+        {"structlog"},
+    ),
+    "cli": ({"", "config", "server"} | FOR_COMMANDS, {"click", "rich"}),
 }
 
 

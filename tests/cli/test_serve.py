@@ -17,10 +17,10 @@ import structlog
 from structlog.testing import capture_logs
 
 from petstore import config
-from petstore.cli.parent import Serving
 from petstore.core.errors import ConfigurationError
 from petstore.core.keys import KEY_PATTERN
 from petstore.ops import logs
+from petstore.server.parent import Serving
 from petstore.wiring.administration import backend_of
 from tests.cli.conftest import Cli
 from tests.support.clock import ManualClock
@@ -49,7 +49,7 @@ class FakeSupervisor:
 def started(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
     """What was handed to the supervisor."""
     FakeSupervisor.started = []
-    monkeypatch.setattr("petstore.cli.parent.Supervisor", FakeSupervisor)
+    monkeypatch.setattr("petstore.server.parent.Supervisor", FakeSupervisor)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         cli.settings["PETSTORE_PORT"] = str(probe.getsockname()[1])

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from petstore.cli import parent
 from petstore.core.clock import SystemClock
+from petstore.ops.worker_metrics import metrics_directory
 from tests.support.server import Server, running_server
 from tests.support.waiting import wait_for
 from tools.servers.petstore import PROGRAM, environment
@@ -85,26 +85,26 @@ def test_where_numbers_are_left(monkeypatch: pytest.MonkeyPatch, place: str) -> 
         return makes(**where)
 
     monkeypatch.setattr(tempfile, "TemporaryDirectory", make)
-    with parent.counts_directory() as directory:
+    with metrics_directory() as directory:
         assert directory is not None
         assert str(directory.parent) == place
         assert directory.stat().st_mode & 0o777 == 0o700
     assert not directory.exists()
     place = "/nowhere"
-    with parent.counts_directory() as directory:
+    with metrics_directory() as directory:
         assert directory is None
 
 
 def test_what_killed_services_left_behind_is_removed() -> None:
     """An hour later, at the next start; that of a service that runs is not."""
-    with parent.counts_directory() as first:
+    with metrics_directory() as first:
         assert first is not None
         old = first.with_name("petstore-metrics-of-the-dead")
         old.mkdir()
         (old / "1-x.counts").touch()
         hour_ago = first.stat().st_mtime - 3_700
         os.utime(old, (hour_ago, hour_ago))
-        with parent.counts_directory():
+        with metrics_directory():
             assert first.exists()
             assert not old.exists()
 

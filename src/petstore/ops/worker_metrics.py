@@ -10,14 +10,22 @@ import contextlib
 import fcntl
 import os
 import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import structlog
 
 from petstore.ops.counts import Counts, Levels, combine
 from petstore.ops.process import started_ticks
 
 _FOLDED_KEPT = 100
+_PREFIX = "petstore-metrics-"
+_LEFT_BEHIND_SECONDS = 3_600
+
+_log = structlog.get_logger("petstore.parent")
 
 
 class Numbers(msgspec.Struct):
@@ -36,6 +44,38 @@ class _Ended(msgspec.Struct):
 
     counts: Counts
     files: list[str]
+
+
+@contextlib.contextmanager
+def metrics_directory() -> Iterator[Path | None]:
+    """The directory of one service, for as long as it runs; None where there can be none.
+
+    In memory where that is possible: workers write every second, and a disk may make them wait.
+    """
+    for place in ("/dev/shm", None):
+        with contextlib.suppress(OSError):
+            directory = tempfile.TemporaryDirectory(prefix=_PREFIX, dir=place)
+            break
+    else:
+        _log.warning(
+            "no directory for metrics",
+            message="There is no directory for temporary files: each worker shows its own metrics alone.",
+        )
+        yield None
+        return
+    with directory as name:
+        _remove_left_behind(Path(name))
+        yield Path(name)
+
+
+def _remove_left_behind(own: Path) -> None:
+    """Free the memory of killed services: nothing wrote into their directories for an hour."""
+    newest = own.stat()
+    for other in own.parent.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            found = other.lstat()
+            if found.st_uid == newest.st_uid and newest.st_mtime - found.st_mtime > _LEFT_BEHIND_SECONDS:
+                shutil.rmtree(other)
 
 
 class WorkerMetricsDirectory:

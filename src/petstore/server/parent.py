@@ -1,0 +1,184 @@
+"""The parent of the workers: from the bound port to the end of the service, and what SIGHUP makes of it."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import sys
+import traceback
+from enum import Enum
+from pathlib import Path
+
+import structlog
+
+# Imported before the fork, so that a worker is quick to start and shares the memory.
+import petstore.server.worker
+from petstore import config
+from petstore.config import Settings
+from petstore.config.surroundings import read_surroundings
+from petstore.core.clock import Clock, SystemClock
+from petstore.core.errors import OperatorError, PetstoreError
+from petstore.ops.supervision import Supervision, leave
+from petstore.ops.worker_metrics import metrics_directory
+from petstore.server import binding, program
+from petstore.server.job import Facts, WorkerFailed
+from petstore.server.notify import Notifier
+from petstore.server.process import Patience, Report
+from petstore.server.reload import SET_UP_AT_START, renewed
+from petstore.server.starting import ShowKey, prepare
+from petstore.server.supervisor import Supervisor
+from petstore.wiring import administration, service
+
+_log = structlog.get_logger("petstore.parent")
+
+# After the deadline for bodies: answers that nobody reads are cut off, the counters saved, the store closed.
+_STOP_MARGIN_SECONDS = 3
+
+
+class Ending(Enum):
+    """How a service ended. CUT_SHORT: some clients did not get their whole answer."""
+
+    STOPPED = "stopped"
+    CUT_SHORT = "cut short"
+    FAILED = "failed"
+
+
+def run(settings: Settings, configured: Settings, clock: Clock, show_key: ShowKey) -> Ending:
+    """Serve until the service is told to stop. `configured`: the settings without the command line's options.
+
+    Raises OperatorError, PetstoreError and OSError when it can't start. Another error is logged: FAILED.
+    """
+    output = service.start_log_of_parent(settings)
+    try:
+        ending = _serve(settings, configured, clock, None if output.is_journal else show_key)
+    except (OperatorError, PetstoreError, OSError):
+        raise
+    except Exception as error:
+        _log.critical("parent failed", exc_info=error)
+        return Ending.FAILED
+    if ending is Ending.CUT_SHORT:
+        message = "Stopped, but some answers were cut off: a client did not read, or a worker did not stop."
+        _log.warning("cut short", message=message)
+    elif ending is Ending.STOPPED:
+        _log.info("stopped", message="Stopped.")
+    return ending
+
+
+def _serve(settings: Settings, configured: Settings, clock: Clock, show_key: ShowKey | None) -> Ending:
+    with contextlib.ExitStack() as opened:
+        # First of all, so that a port in use is found before anything is made.
+        listener = opened.enter_context(contextlib.closing(binding.bind(settings.host, settings.port)))
+        connections = binding.raise_descriptor_limit(settings.database_pool)
+        backend = administration.backend_of(settings)
+        if not settings.valkey_url:  # with shared counters several services may use the database
+            opened.enter_context(backend.hold_for_serving())
+        prepare(settings, backend, clock, show_key)
+        binding.listen(listener, settings.host, settings.port)
+        _load_program(settings, backend)
+        metrics = opened.enter_context(metrics_directory())
+        return _supervise(settings, Serving(settings, listener, connections, metrics, configured))
+
+
+def _load_program(settings: Settings, backend: administration.Backend) -> None:
+    """Load all that a worker may need, because one may start after an upgrade of the files."""
+    unused = ["petstore.cli"]
+    if backend.file is not None:
+        unused += ["petstore.storage.postgres", "petstore.storage.copying"]
+    if not settings.valkey_url:
+        unused.append("petstore.limiter.valkey")  # but for what is imported already
+    program.load(but=unused)
+
+
+def _supervise(settings: Settings, job: Serving) -> Ending:
+    monotonic = SystemClock().monotonic
+    supervisor = Supervisor(
+        job,
+        count=settings.workers,
+        overlap=bool(settings.valkey_url),  # else the counters are in the one process
+        hangup_stops=sys.stderr is not None and sys.stderr.isatty(),
+        monotonic=monotonic,
+        notifier=Notifier(monotonic, read_surroundings()),
+    )
+    try:
+        return Ending.STOPPED if supervisor.run() else Ending.CUT_SHORT
+    except WorkerFailed:
+        message = "The service ended, since its worker died twice within seconds; the log says why."
+        _log.critical("failed", message=f"petstore: {message}")
+        return Ending.FAILED
+
+
+class Serving:
+    """Implements job.Job: workers share the listener; SIGHUP renews the settings."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        listener: socket.socket,
+        connections: int,
+        counts_directory: Path | None,
+        configured: Settings | None = None,
+    ) -> None:
+        """`configured`: the settings without the command line's options."""
+        self._configured = configured or settings
+        self._counts_directory = counts_directory
+        self._settings = settings
+        self._listener = listener
+        self._connections = connections
+        self._installed = program.Installed(SystemClock().monotonic)
+        self._left: Supervision | None = None
+
+    def work(self, number: int, report: Report) -> int:
+        return petstore.server.worker.run(
+            self._settings,
+            number,
+            self._counts_directory,
+            lambda application: petstore.server.worker.HttpServer(
+                application.answer, self._listener, self._connections
+            ),
+            report,
+        )
+
+    @property
+    def patience(self) -> Patience:
+        settings = self._settings
+        return Patience(
+            stop_seconds=(settings.body_timeout_ms + settings.drain_ms) / 1_000 + _STOP_MARGIN_SECONDS,
+            silence_seconds=settings.worker_timeout_ms / 1_000,
+        )
+
+    def renew(self) -> None:
+        self._installed.look(now=True)
+        new = config.load()
+        self._settings = renewed(self._settings, new)
+        service.start_log_of_parent(self._settings)
+        for name in SET_UP_AT_START:
+            if getattr(new, name) != getattr(self._configured, name):
+                setting, kept = f"PETSTORE_{name.upper()}", getattr(self._settings, name)
+                message = f"{setting} waits for a restart: the service goes on with {kept}."
+                _log.warning("restart needed", setting=setting, message=message)
+
+    def observe(self, facts: Facts) -> None:
+        """Leave changes of the facts where workers find them for their metrics."""
+        self._installed.look()
+        seen = Supervision(
+            facts.workers, dict(facts.restarts), dict(facts.reloads), self._installed.is_replaced
+        )
+        if self._counts_directory is not None and seen != self._left:
+            self._left = seen
+            try:
+                leave(self._counts_directory, seen)
+            except OSError as error:
+                message = f"Metrics of the parent not written: {error.strerror}."
+                _log.warning("metrics not written", reason=error.strerror, message=message)
+
+    def explain(self, error: Exception) -> str:
+        """An unexpected error may quote a secret: only its class and its place are shown."""
+        if isinstance(error, OperatorError):
+            return " ".join(str(error).split())
+        if isinstance(error, PetstoreError):
+            return error.message
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return f"an unexpected {type(error).__name__} at {Path(last.filename).name}:{last.lineno}."
+
+    def before_stop(self) -> None:
+        self._listener.close()

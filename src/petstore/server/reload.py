@@ -1,0 +1,52 @@
+"""What SIGHUP may change: settings, but not the places that the service has opened already."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import msgspec
+
+from petstore import config
+from petstore.config import Settings
+from petstore.core.errors import ConfigurationError
+from petstore.wiring import administration
+
+SET_UP_AT_START = ("host", "port", "workers")
+
+
+def renewed(old: Settings, new: Settings) -> Settings:
+    """The new settings, with host, port and number of workers as at the start.
+
+    Raises ConfigurationError. Raises StoreUnavailable where two workers can't serve side by side and the new
+    one could not reach its database.
+    """
+    _refuse_another("PETSTORE_DATABASE_URL", old.database_url, new.database_url)
+    _refuse_another("PETSTORE_VALKEY_URL", old.valkey_url, new.valkey_url)
+    new = msgspec.structs.replace(new, **{name: getattr(old, name) for name in SET_UP_AT_START})
+    config.check(new)
+    backend = administration.backend_of(new)
+    if backend.file is None and not new.valkey_url:
+        backend.exists()
+    return new
+
+
+def _refuse_another(name: str, old: str, new: str) -> None:
+    """A new user or password is fine. In a new place, new and old workers would serve two stores at once."""
+    try:
+        same = _is_same_place(old, new)
+    except ValueError:  # whose text may show a part of the password
+        raise ConfigurationError(
+            f"{name} is not understood. Write what is special in its password as %XX, such as %5B for [."
+        ) from None
+    if not same:
+        raise ConfigurationError(
+            f"{name}: another one needs a stop of every service that uses it, and a start."
+        )
+
+
+def _is_same_place(one: str, other: str) -> bool:
+    """Whether two URLs differ in user and password alone. Raises ValueError for one that can't be parsed."""
+    before, after = (
+        url._replace(netloc=url.netloc.rpartition("@")[2]) for url in (urlsplit(one), urlsplit(other))
+    )
+    return before == after

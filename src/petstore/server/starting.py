@@ -1,0 +1,114 @@
+"""The start of a service up to its workers: checks, the migration, the first key. Each says what it found."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+
+import structlog
+
+from petstore import __version__
+from petstore.config import Settings
+from petstore.core.clock import Clock
+from petstore.core.errors import AccountExists, StoreUnavailable
+from petstore.core.limits.plans import FREE
+from petstore.wiring import administration
+from petstore.wiring.administration import Backend, Store
+
+# Shows a person the first key, with the address to use it at.
+ShowKey = Callable[[str, str], None]
+
+_log = structlog.get_logger("petstore.parent")
+
+
+def prepare(settings: Settings, backend: Backend, clock: Clock, show_key: ShowKey | None) -> None:
+    """Make the held database ready to serve. Without `show_key` no key is issued on a first start.
+
+    Raises OperatorError and StoreUnavailable when the service can't start.
+    """
+    for warning in backend.warnings_before_start(clock):
+        _log.warning("start check", message=warning)
+    administration.migrate_at_start(settings, backend, clock, _MigrationEvents())
+    if not backend.exists():
+        _log_preparation(f"Making the database {backend.name}.")
+    asyncio.run(_use(settings, backend, clock, show_key))
+    if remark := administration.schema_remark(backend):
+        _log.warning("start check", message=f"Note: {remark}.")
+
+
+async def _use(settings: Settings, backend: Backend, clock: Clock, show_key: ShowKey | None) -> None:
+    url = settings.valkey_url
+    async with administration.store_for_command(backend, url, clock, _log_preparation) as store:
+        await _try_to_write(backend, store)
+        await _warn_of_counting_apart(settings, store)
+        here = _log_address(settings)
+        if await store.is_empty():
+            await _issue_first_key(settings, store, here, show_key)
+
+
+def _log_preparation(text: str) -> None:
+    _log.info("preparing", message=text)
+
+
+class _MigrationEvents:
+    """Implements storage's MigrationObserver."""
+
+    def backed_up(self, file: str) -> None:
+        _log.info("backup", file=file, message=f"The database of before is kept as {file}.")
+
+    def applied(self, step: str) -> None:
+        _log.info("migration", step=step, message=f"applied {step}")
+
+
+def _log_address(settings: Settings) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    here = f"http://{host}:{settings.port}"
+    public = f", for clients at {settings.base_url}" if settings.base_url else ""
+    _log.info(
+        "start",
+        version=__version__,
+        address=here,
+        database=settings.database_url.partition(":")[0],
+        workers=settings.workers,
+        pid=os.getpid(),
+        message=f"Pet Store Service at {here}/v1{public}, reference at {here}/docs. Ctrl+C stops it.",
+    )
+    return here
+
+
+async def _issue_first_key(settings: Settings, store: Store, here: str, show_key: ShowKey | None) -> None:
+    """On loopback alone: the log of a public service must hold no key."""
+    if show_key is None or not settings.is_loopback:
+        command = "petstore accounts add NAME --plan free, then petstore keys issue NAME"
+        _log.info("no account yet", command=command, message=f"No account yet: {command}")
+        return
+    try:
+        await store.keys.add_account("local", FREE)
+    except AccountExists:  # another replica starts at the same moment, and prints the key
+        return
+    issued = await store.keys.issue("local", settings.environment, label="first start")
+    show_key(issued.secret, here)
+
+
+async def _warn_of_counting_apart(settings: Settings, store: Store) -> None:
+    if not settings.valkey_url and await store.has_shared_counters():
+        message = (
+            "Services that share a Valkey used this database last, and PETSTORE_VALKEY_URL is not set here."
+            " Set it if any of them still runs: each account would have its limits twice."
+        )
+        _log.warning("start check", message=message)
+
+
+async def _try_to_write(backend: Backend, store: Store) -> None:
+    """Warn when a file can't be written, as on a full disk: reads can be served.
+
+    Raises StoreUnavailable for a database on a server, and ConfigurationError.
+    """
+    try:
+        await store.try_write()
+    except StoreUnavailable as error:
+        if backend.file is None:
+            raise
+        message = f"Not ready until something can be written; reads are served meanwhile. {error.message}"
+        _log.warning("start check", message=message)
