@@ -1,4 +1,4 @@
-"""The end of GET /pets/{petId}: its headers until the removal date, and where to go instead.
+"""The headers that announce the end of GET /pets/{petId}, and the error after it.
 
 Specification, Versioning: deprecated, removal on 5 December 2030.
 """
@@ -9,7 +9,7 @@ from email.utils import formatdate
 
 from petstore.core.errors import Gone
 
-# The release of 1.0.0, 2026-11-21T00:00:00Z; RFC 9745 wants the moment, not the document.
+# 2026-11-21T00:00:00Z, the release of 1.0.0. RFC 9745 asks for a Unix time.
 DEPRECATED_AT = 1_795_219_200
 
 
@@ -38,5 +38,5 @@ class Deprecation:
         return [*self._fixed, (b"link", link.encode("ascii"))]
 
     def gone(self, pet_id: int | None) -> Gone:
-        """The answer from the removal date on."""
+        """The error from the removal date on."""
         return Gone(f"GET /pets/{{petId}} was removed; use GET {self.successor(pet_id)} instead.")

@@ -9,12 +9,12 @@ import yaml
 
 from petstore.core import packaged
 
-# Of the interface (specification, Versioning), which is not that of this program.
+# The version of the interface (specification, Versioning), not of the program.
 INTERFACE_VERSION = "1.0.0"
 
 
 class OpenApiDocument:
-    """The contract in both notations; read and rendered when it is first asked for."""
+    """The contract as JSON and as YAML; each is rendered on first use."""
 
     def __init__(self, servers: list[dict[str, str]]) -> None:
         self._servers = servers

@@ -1,1 +1,1 @@
-"""What every request of /v1 passes, whatever its operation."""
+"""The steps that every request under /v1 passes, whatever its operation."""

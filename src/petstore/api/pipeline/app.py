@@ -109,7 +109,7 @@ class ApiApp:
             self.in_flight -= 1
 
     def _failure(self, request: Request, operation: str, error: Exception) -> Response:
-        """An error as a response; what is unexpected, or no fault of the client, is told to the observer."""
+        """An error as a response. The observer logs the service's own: 500 and 503."""
         if isinstance(error, PetstoreError):
             if isinstance(error, Unavailable):
                 self._observer.failed(request, operation, error, expected=True)

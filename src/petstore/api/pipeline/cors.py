@@ -1,4 +1,4 @@
-"""Cross-origin requests from browsers: answered for the configured origins only, none by default."""
+"""Cross-origin requests of browsers: allowed for the configured origins, by default for none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Cors:
         self.is_configured = bool(origins)
 
     def headers(self, request: Request) -> list[Header]:
-        """For every answer where CORS is configured."""
+        """The headers of every response while CORS is configured."""
         vary: Header = (b"vary", b"Origin")
         origin = request.header(b"origin")
         if origin not in self._origins:
@@ -33,7 +33,7 @@ class Cors:
         ]
 
     def preflight_headers(self, request: Request, allow: str) -> list[Header]:
-        """What a preflight asks for in addition; empty for any other OPTIONS request."""
+        """The further headers of a preflight; empty for any other OPTIONS request."""
         if (
             request.header(b"origin") not in self._origins
             or request.header(b"access-control-request-method") is None

@@ -1,7 +1,7 @@
-"""The opaque position in a walk: the last identifier seen, bound to the filter of the walk.
+"""The cursor: the last identifier of a page, bound to the filter of the list.
 
-16 characters of URL-safe base64: 8 bytes of identifier, 4 bytes of CRC-32. It guards against mistakes;
-it is no secret, since whoever may walk may start anywhere.
+16 characters of URL-safe base64: 8 bytes of identifier, 4 bytes of CRC-32 against mistakes. It is no secret:
+a client that may list animals may start anywhere.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _checksum(after_id: int, status: PetStatus | None, ids: tuple[int, ...] | No
 
 
 def write(after_id: int, query: PageQuery) -> str:
-    """The cursor behind `after_id` in the walk of this filter."""
+    """The cursor of the page after `after_id` with this filter."""
     packed = _LAYOUT.pack(after_id, _checksum(after_id, query.status, query.ids))
     return b2a_base64(packed, newline=False).decode("ascii").replace("+", "-").replace("/", "_")
 

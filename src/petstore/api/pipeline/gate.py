@@ -21,7 +21,7 @@ from petstore.core.versions import Version
 _CACHED_CALLERS_MAX = 100_000
 
 _ONE_MESSAGE = "The API key is missing or invalid; send it as 'Authorization: Bearer <API_KEY>'."
-# For keys that exist: whoever sends one knows it.
+# For keys that exist: their holders may know the reason.
 _MESSAGES = {
     "revoked": "This API key was revoked; use another one.",
     "expired": "This API key has expired; use its successor or ask for a new one.",

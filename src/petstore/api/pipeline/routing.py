@@ -1,4 +1,4 @@
-"""What an operation is, and which one answers a raw path: exact match, never a redirect."""
+"""Operations, and the one that answers a raw path: exact match, never a redirect."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HeaderMaker = Callable[[Request], list[Header]]
 
 
 class Access(Enum):
-    """What a key must be allowed to do; today every key may do both."""
+    """The right that a key needs; today every key has both."""
 
     READ = "read"
     WRITE = "write"
@@ -32,7 +32,7 @@ class Operation(msgspec.Struct, frozen=True):
     handler: Handler
     access: Access
     deprecated: bool = False  # counted apart in the account's usage
-    cacheable: bool = False  # the answer follows from path, query and animals, whoever asks
+    cacheable: bool = False  # the answer depends on path, query and animals only, not on the caller
     always_headers: HeaderMaker | None = None  # on every answer, whatever its status
 
 
@@ -40,7 +40,7 @@ class Route(msgspec.Struct, frozen=True):
     """The operations of one path by method; HEAD has GET's. `allow` is the value of the header Allow."""
 
     operations: dict[str, Operation]
-    otherwise: Operation  # for every other method: it answers with an error
+    otherwise: Operation  # for every other method: its handler raises
     allow: str
 
 

@@ -19,7 +19,7 @@ _INT64_DIGITS = 20  # of the longest int64, with its sign
 _FAULTS_MAX = 10
 _MISSING = object()
 
-# A phrase that says what is wrong with a value; None when nothing is.
+# Returns a phrase with the fault of a value, or None.
 Fault = Callable[[Any], str | None]
 Rule = Callable[[str], str | None]
 
@@ -55,15 +55,15 @@ class Schema(Generic[_T]):
         except msgspec.ValidationError:
             pass
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            # An escaped lone surrogate is well-formed JSON: the slow path names the member that holds it.
+            # An escaped lone surrogate is well-formed JSON: the slow path names its member.
             if b"\\u" not in body:
                 raise _not_json(body, error) from None
         return self._read_naming_faults(body)
 
     def _is_faultless(self, body: bytes, value: _T) -> bool:
-        """Whether a decoded body keeps every rule and can't repeat a member: the usual case.
+        """Whether a decoded value keeps every rule, and its body surely repeats no member: the usual case.
 
-        It can't when it has no escapes, and each member's name at most once. Loops, because all() costs more.
+        Sure is a body without escapes that has each name once at most. Loops, because all() is slower.
         """
         if b"\\" in body:
             return False
@@ -123,7 +123,7 @@ class Schema(Generic[_T]):
 
 
 def _fault_of(field: inspect.Field, rules: dict[str, Rule]) -> Fault:
-    """What checks the values of a field."""
+    """The check of a field's values."""
     match field.type:
         case inspect.StrType():
             return _text(rules.get(field.name, lambda _: None))
