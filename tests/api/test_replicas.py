@@ -19,7 +19,9 @@ from petstore import config
 from petstore.core.clock import SystemClock
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.pets import NewPet, PetStatus
-from petstore.limiter.valkey import publisher, shared
+from petstore.limiter.valkey import shared
+from petstore.limiter.valkey.client import ValkeyClient
+from petstore.limiter.valkey.scripts import Script
 from petstore.storage.backend import Store
 from petstore.wiring.administration import backend_of, store_for_command
 from petstore.wiring.asgi import Application
@@ -241,14 +243,14 @@ class TestADeadWriter:
     async def test_the_others_read_the_store(self, pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
         """Its animal is there and nobody was told: no page is used until its time is up."""
         await pair.settled()
-        whole = publisher.ValkeyPublisher._tell
+        call = ValkeyClient.call
 
-        async def die(self: Any, what: bytes, writer: bytes, keys: tuple[bytes, ...]) -> None:
-            if what == b"settle":
+        async def die(self: ValkeyClient, script: Script, evalsha: bytes) -> Any:
+            if b"complete" in evalsha:
                 raise Killed
-            await whole(self, what, writer, keys)
+            return await call(self, script, evalsha)
 
-        monkeypatch.setattr(publisher.ValkeyPublisher, "_tell", die)
+        monkeypatch.setattr(ValkeyClient, "call", die)
         with pytest.raises(Killed):
             await pair.one.store.pets.add(NewPet("Rex", 1))
         monkeypatch.undo()

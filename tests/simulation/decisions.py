@@ -94,7 +94,7 @@ def _marks(scripts: Scripts, count: int) -> list[bytes]:
     return [
         command(*head, what, b"writer-%d" % number, b"10000")
         for number in range(count // 2)
-        for what in (b"begin", b"settle")
+        for what in (b"begin", b"complete")
     ]
 
 

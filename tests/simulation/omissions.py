@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
+from unittest.mock import patch
 
 from petstore.api.pipeline.cache import PageCache
 from petstore.api.pipeline.gate import Gate
@@ -17,18 +18,9 @@ from petstore.core.versions import NoVersions, Version, Versions
 from petstore.limiter.memory import MemoryLimiter
 from petstore.limiter.valkey import limiter as limiter_module
 from petstore.limiter.valkey.fallback import FallbackLimiter
-from petstore.limiter.valkey.publisher import ValkeyPublisher
 from tests.simulation.process import Process
 from tests.simulation.store import SimulatedStore
 from tests.simulation.valkey import SimulatedValkey
-
-
-class _Unmarked(ValkeyPublisher):
-    """Does not say that it is going to write."""
-
-    async def _tell(self, what: bytes, writer: bytes, keys: tuple[bytes, ...]) -> None:
-        if what != b"begin":
-            await super()._tell(what, writer, keys)
 
 
 class _CachedLate(PageCache):
@@ -58,9 +50,8 @@ Fleet = list[Process]
 Omission = Callable[[Fleet, SimulatedStore, SimulatedValkey, BanPolicy], None]
 
 
-def _no_mark(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, ___: BanPolicy) -> None:
-    for process in fleet:
-        process.publisher = _Unmarked(process.client)
+def _no_mark(_: Fleet, __: SimulatedStore, valkey: SimulatedValkey, ___: BanPolicy) -> None:
+    valkey.marks = False
 
 
 def _no_bump(_: Fleet, __: SimulatedStore, valkey: SimulatedValkey, ___: BanPolicy) -> None:
@@ -130,12 +121,7 @@ def left_out(
     step: str, fleet: Fleet, store: SimulatedStore, valkey: SimulatedValkey, policy: BanPolicy
 ) -> Iterator[None]:
     """Leave this step out of everything in the block; "" for none."""
-    lease = limiter_module.LEASE_SECONDS
     if step:
         OMISSIONS[step](fleet, store, valkey, policy)
-    if step == "lease":
-        limiter_module.LEASE_SECONDS = 1e6
-    try:
+    with patch.object(limiter_module, "LEASE_SECONDS", 1e6) if step == "lease" else nullcontext():
         yield
-    finally:
-        limiter_module.LEASE_SECONDS = lease

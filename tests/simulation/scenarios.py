@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from petstore.limiter.valkey.limiter import LEASE_SECONDS
+from petstore.core.versions import LEASE_SECONDS
 from tests.simulation.world import Outage, Result, Setup
 
 _LIMITED = Setup(limited=True, requests=300.0, seconds=100.0, accounts=200)

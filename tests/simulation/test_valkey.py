@@ -51,7 +51,7 @@ def _caller(rng: random.Random, now_ms: int, pardons: dict[int, int]) -> Caller:
     return Caller(number, number, 6, 40, pardoned_at_ms=pardons.get(number, 0))
 
 
-def _seeds(rng: random.Random, now_ms: int) -> tuple[bytes, bytes]:
+def _records(rng: random.Random, now_ms: int) -> tuple[bytes, bytes]:
     """What a counter store may have: behind what was counted, equal to it or ahead of it."""
     opened_ms = now_ms // 1_000 * 1_000 - rng.choice((0, 3_000, 70_000))
     windows = b"%d %d %d %d" % (opened_ms, rng.randrange(7), now_ms // 86_400_000, rng.randrange(40))
@@ -61,7 +61,7 @@ def _seeds(rng: random.Random, now_ms: int) -> tuple[bytes, bytes]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_simulated_valkey_answers_as_the_real_one(seed: int) -> None:
-    """Admissions, refusals, bans, pardons, marks, epochs, seeds and what is carried."""
+    """Admissions, refusals, bans, pardons, marks, epochs, restored records and pending counts."""
     rng, clock, url = random.Random(seed), ManualClock(1_800_000_000_000 - 40_000), emptied_url()
     client, time, scripts = Client(url), SteeredTime(url, clock), steered_scripts()
     for script in (scripts.take, scripts.publish):
@@ -82,7 +82,7 @@ def test_the_simulated_valkey_answers_as_the_real_one(seed: int) -> None:
     for _ in range(400):
         clock.advance(rng.choice((0.0, 0.05, 0.3, 0.9, 4.0)))
         if rng.random() < 0.06:
-            what = rng.choice((b"begin", b"settle"))
+            what = rng.choice((b"begin", b"complete"))
             keys = rng.choice((_KEYS[:2], _KEYS[2:], _KEYS))
             writer = b"writer-%d" % rng.randrange(2)
             call = _words(
@@ -94,11 +94,11 @@ def test_the_simulated_valkey_answers_as_the_real_one(seed: int) -> None:
             client("SET", EPOCH, epoch)
             simulated._data.epoch = epoch
         caller, cached_version = _caller(rng, clock.now_ms(), pardons), (int(rng.random() < 0.05), 0)
-        carried = b"%d 2 %d 2" % (clock.now_ms() // 1_000 * 1_000 - 3_000, clock.now_ms() // 86_400_000)
-        more: tuple[bytes, ...] = (b"", b"", b"", carried) if rng.random() < 0.03 else ()
+        pending = b"%d 2 %d 2" % (clock.now_ms() // 1_000 * 1_000 - 3_000, clock.now_ms() // 86_400_000)
+        more: tuple[bytes, ...] = (b"", b"", b"", pending) if rng.random() < 0.03 else ()
         reply = both(_words(calls.take(caller, cached_version, more)), scripts.take)
         kinds.add(reply[0])
         if reply[0] == 1:
-            more = (b"%d" % int(str(reply[1])), *_seeds(rng, clock.now_ms()), *more[3:])
+            more = (b"%d" % int(str(reply[1])), *_records(rng, clock.now_ms()), *more[3:])
             kinds.add(both(_words(calls.take(caller, cached_version, more)), scripts.take)[0])
     assert kinds >= {0, 1, 2, 3, 4, 5}

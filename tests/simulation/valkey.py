@@ -46,9 +46,12 @@ def _record(text: bytes) -> BanState:
 
 
 class SimulatedValkey:
-    """`moves` off: settling a write does not move the version. `torn` on: records are read in one round trip
-    and written in another. `doubts` off: records of an earlier epoch are believed. These are steps of the
-    protocol left out, to show that this would be seen."""
+    """Four flags leave out a step of the protocol, to show that the simulation would see it.
+
+    `marks` off: the begin of a write leaves no mark. `moves` off: its end does not move the version. `torn`
+    on: records are read in one round trip and written in another. `doubts` off: records of an earlier epoch
+    count.
+    """
 
     def __init__(self, loop: VirtualLoop, delays: Delays, policy: BanPolicy, service_seconds: float) -> None:
         self._loop = loop
@@ -58,7 +61,7 @@ class SimulatedValkey:
         self._scripts = Scripts()
         self._readers: dict[Pipe, libvalkey.Reader] = {}
         self._free_at = 0.0
-        self.moves = True
+        self.marks = self.moves = True
         self.torn = False
         self.doubts = True
         self.is_down = self.hangs = False
@@ -145,6 +148,8 @@ class SimulatedValkey:
     def _publish(self, keys: list[bytes], arguments: list[bytes], now_us: int) -> None:
         for version, writers in zip(keys[::2], keys[1::2], strict=True):
             if arguments[0] == b"begin":
+                if not self.marks:
+                    continue
                 self._data.writers[writers][arguments[1]] = now_us // 1_000 + int(arguments[2])
             else:
                 self._data.writers[writers].pop(arguments[1], None)
@@ -167,21 +172,21 @@ class SimulatedValkey:
     def _take(self, keys: list[bytes], arguments: list[bytes], now_us: int) -> list[int]:
         catalogue = self._current(CATALOGUE, CATALOGUE_WRITERS, now_us)
         keyring = self._current(KEYRING, KEYRING_WRITERS, now_us)
-        per_minute, per_day, pardoned, cached_version, kept_until_ms = _integers(arguments[0])
-        if cached_version and (cached_version != keyring or now_us // 1_000 >= kept_until_ms):
+        per_minute, per_day, pardoned, cached_version, cached_until_ms = _integers(arguments[0])
+        if cached_version and (cached_version != keyring or now_us // 1_000 >= cached_until_ms):
             return [0, catalogue, keyring, now_us // 1_000]
-        asked_in, *seeds, carried = (*arguments[2:], b"", b"", b"", b"")[:4]
+        read_in, *records, pending = (*arguments[2:], b"", b"", b"", b"")[:4]
         data = self._data
         data.epoch = data.epoch or now_us
         used, ban = data.accounts.get(keys[0]), data.keys.get(keys[1])
         doubted = [key for key in keys[:2] if data.epochs.get(key) != data.epoch]
         if used is None or ban is None or (doubted and self.doubts):
-            if asked_in != b"%d" % data.epoch:
+            if read_in != b"%d" % data.epoch:
                 return [1, data.epoch]
             if keys[0] in doubted:
-                used = _later(used, AccountWindows(*_integers(seeds[0])))
+                used = _later(used, AccountWindows(*_integers(records[0])))
             if keys[1] in doubted:
-                ban = max(ban or BanState(), _record(seeds[1]), key=_order)
+                ban = max(ban or BanState(), _record(records[1]), key=_order)
         assert used is not None
         assert ban is not None
         if self.torn:
@@ -190,8 +195,8 @@ class SimulatedValkey:
         else:
             self._write(keys, used, ban)
         now_ms = now_us // 1_000
-        if carried:
-            _carry(used, AccountWindows(*_integers(carried)), now_ms)
+        if pending:
+            _add_pending(used, AccountWindows(*_integers(pending)), now_ms)
         caller = Caller(0, 0, per_minute, per_day, pardoned_at_ms=pardoned)
         decision = decide(used, ban, caller, self._policy, now_ms)
         outcome = 5 if decision.ban_began else _OUTCOMES[decision.allowed, decision.banned]
@@ -207,24 +212,24 @@ class SimulatedValkey:
         data.epochs[keys[0]] = data.epochs[keys[1]] = data.epoch
 
 
-def _later(used: AccountWindows | None, seed: AccountWindows) -> AccountWindows:
-    return seed if used is None else later_windows(used, seed)
+def _later(used: AccountWindows | None, stored: AccountWindows) -> AccountWindows:
+    return stored if used is None else later_windows(used, stored)
 
 
 def _order(ban: BanState) -> tuple[int, ...]:
     return ban.pardoned_ms, ban.banned_from_ms, ban.strikes_opened_ms, ban.strikes
 
 
-def _carry(used: AccountWindows, carried: AccountWindows, now_ms: int) -> None:
-    """Add what was counted elsewhere, where its windows are still open: as take.lua does."""
+def _add_pending(used: AccountWindows, pending: AccountWindows, now_ms: int) -> None:
+    """Add pending counts whose windows are still open, as take.lua does."""
     if now_ms - used.minute_opened_ms >= MINUTE_MS:
         used.minute_opened_ms, used.minute_used = now_ms - now_ms % 1_000, 0
     if now_ms // DAY_MS > used.day:
         used.day, used.day_used = now_ms // DAY_MS, 0
-    opened_ms = min(carried.minute_opened_ms, now_ms - now_ms % 1_000)
+    opened_ms = min(pending.minute_opened_ms, now_ms - now_ms % 1_000)
     if now_ms - opened_ms < MINUTE_MS:
         if used.minute_used == 0:
             used.minute_opened_ms = opened_ms
-        used.minute_used += carried.minute_used
-    if carried.day == used.day:
-        used.day_used += carried.day_used
+        used.minute_used += pending.minute_used
+    if pending.day == used.day:
+        used.day_used += pending.day_used

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from petstore.core.limits.bans import BanPolicy
+from petstore.core.versions import LEASE_SECONDS
 from petstore.limiter.valkey.client import ValkeyClient
-from petstore.limiter.valkey.limiter import LEASE_SECONDS
 from petstore.limiter.valkey.observer import NoObserver
 from petstore.limiter.valkey.publisher import CommandPublisher
 from petstore.limiter.valkey.scripts import Scripts

@@ -1,1 +1,1 @@
-"""Counters behind the quota: in memory, in Valkey (valkey/), and by client address (address_limiter.py)."""
+"""The limiters: in memory, in Valkey (valkey/), and by client address (address_limiter.py)."""

@@ -1,7 +1,6 @@
-"""Failed authentications by client address, so that guessing keys is slow and never hurts a valid key.
+"""Limits failed authentications by client address: guessing keys is slow, and valid keys are unaffected.
 
-Bounded: at most 100,000 addresses are remembered; the one whose window opened first is forgotten first. Not
-kept over a restart.
+In memory for at most 100,000 addresses: the one whose window opened first goes first. A restart clears it.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.limits.decision import AddressDecision, Window
 from petstore.core.limits.windows import ceil_seconds
 
-_REMEMBERED = 100_000
+_ADDRESSES_MAX = 100_000
 _IPV6_NETWORK_BITS = 64
 
 
 def bucket_name(address: str) -> str:
-    """The bucket of an address: itself, or its /64 for IPv6, since one subscriber owns all of that."""
+    """The address itself; for IPv6 its /64, since a subscriber has all of it."""
     parsed = parse_address(address)
     if isinstance(parsed, IPv6Address):
         return f"{int(parsed) >> _IPV6_NETWORK_BITS:x}/64"
@@ -36,7 +35,7 @@ class AddressBucket(msgspec.Struct):
 
 
 def decide_address(bucket: AddressBucket, limit: int, now_ms: int, *, charge: bool) -> AddressDecision:
-    """Take one failed authentication from an address's window, or (`charge` off) only look at it."""
+    """Take one failed authentication from an address's window; without `charge` only look at it."""
     age_ms = now_ms - bucket.opened_ms
     if not 0 <= age_ms < MINUTE_MS:
         bucket.opened_ms = now_ms - now_ms % SECOND_MS
@@ -52,7 +51,7 @@ def decide_address(bucket: AddressBucket, limit: int, now_ms: int, *, charge: bo
 
 
 class AddressLimiter:
-    """Buckets in memory, in the order in which their current windows opened."""
+    """Buckets in the order in which their current windows opened."""
 
     def __init__(self, clock: Clock, per_minute: int) -> None:
         self._clock = clock
@@ -70,12 +69,12 @@ class AddressLimiter:
         return decision
 
     def peek(self, address: str) -> AddressDecision:
-        """The address's window as it stands; counts and remembers nothing."""
+        """The address's window as it is; changes nothing."""
         bucket = self._buckets.get(bucket_name(address)) or AddressBucket()
         return decide_address(bucket, self._per_minute, self._clock.now_ms(), charge=False)
 
     def _remember(self, name: str, bucket: AddressBucket) -> None:
-        """Put it last, or an address known for long would be forgotten in a minute that it has used up."""
-        if self._buckets.pop(name, None) is None and len(self._buckets) >= _REMEMBERED:
+        """Put it last: else an old address could be dropped within a minute that it has used up."""
+        if self._buckets.pop(name, None) is None and len(self._buckets) >= _ADDRESSES_MAX:
             del self._buckets[next(iter(self._buckets))]
         self._buckets[name] = bucket

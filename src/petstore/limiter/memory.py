@@ -1,7 +1,7 @@
 """The limiter of a single process: records in two dictionaries, decided by quota.py.
 
-No locks: every call is made on the event loop, and nothing suspends between reading a record and writing
-it. ops/flusher.py saves them in the store, which also has the versions.
+Without locks: every call is made on the event loop, and nothing is awaited between reading a record and
+writing it. ops/flusher.py saves the records in the store, which also has the versions.
 """
 
 from __future__ import annotations
@@ -35,22 +35,24 @@ class MemoryLimiter:
         self._swept_day = clock.now_ms() // DAY_MS
 
     async def take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
-        return self._take(
-            caller, cached_version, self._versions.try_current() or await self._versions.current()
-        )
+        versions = self._versions.try_current() or await self._versions.current()
+        return self.take_at(caller, cached_version, versions, self._now_ms())
 
     def try_take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         versions = self._versions.try_current()
-        return None if versions is None else self._take(caller, cached_version, versions)
+        return None if versions is None else self.take_at(caller, cached_version, versions, self._now_ms())
 
-    def _take(self, caller: Caller, cached_version: Version | None, versions: Versions) -> Decision | None:
+    def take_at(
+        self, caller: Caller, cached_version: Version | None, versions: Versions, now_ms: int
+    ) -> Decision | None:
+        """`take` with the versions and the time of this moment."""
         if cached_version is not None and versions.keyring != cached_version:
             return None
         used = self._windows.get(caller.account_id)
         if used is None:
             used = self._windows[caller.account_id] = AccountWindows()
         ban = self._bans.get(caller.key_id)
-        decision = decide(used, ban, caller, self._policy, self._now_ms(), versions)
+        decision = decide(used, ban, caller, self._policy, now_ms, versions)
         if decision.allowed:
             self._changed_accounts.add(caller.account_id)
         else:
@@ -73,10 +75,10 @@ class MemoryLimiter:
         return changed
 
     def saved(self) -> None:
-        """All of it is here all the time."""
+        """Nothing to do: memory has all records anyway."""
 
     def _sweep(self, now_ms: int) -> None:
-        """Once a day, forget what can't matter any more, so that memory follows the active accounts."""
+        """Once a day, remove records that no longer matter, so that memory follows the active accounts."""
         day = now_ms // DAY_MS
         if day == self._swept_day:
             return

@@ -113,7 +113,7 @@ class TestAddresses:
         self, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """What counts is when the current window opened: others can't push a used-up one out by their age."""
-        monkeypatch.setattr(address_limiter, "_REMEMBERED", 3)
+        monkeypatch.setattr(address_limiter, "_ADDRESSES_MAX", 3)
         limiter = AddressLimiter(clock, 1)
         for address in ("192.0.2.1", "192.0.2.2", "192.0.2.3"):
             limiter.charge(address)

@@ -273,14 +273,14 @@ class TestTheBound:
                 if number == 40:
                     clock.ms -= back_ms
                     passed = []
-                decision = await share.take(Caller(1, 1, 9, 1_000_000))
+                decision = share.take(Caller(1, 1, 9, 1_000_000))
                 if not decision.allowed:
                     clock.ms += decision.retry_after_seconds * 1_000
-                    decision = await share.take(Caller(1, 1, 9, 1_000_000))
+                    decision = share.take(Caller(1, 1, 9, 1_000_000))
                 assert decision.allowed
                 passed.append(clock.ms // 1_000)
                 assert sum(second > passed[-1] - 60 for second in passed) <= limit
-                share.forget()
+                share.sweep()
 
         asyncio.run(run())
 
@@ -289,11 +289,11 @@ class TestTheBound:
         share = FallbackLimiter(clock, NO_BANS, PROCESSES)
         first_ms = clock.ms - clock.ms % 1_000
         for _ in range(3):
-            await share.take(CALLER)
+            share.take(CALLER)
         carried = share.take_pending(1)
         assert carried is not None
         clock.advance(5)
-        await share.take(CALLER)
+        share.take(CALLER)
         share.restore_pending(1, carried)
         assert share.take_pending(1) == AccountWindows(first_ms, 4, clock.ms // 86_400_000, 4)
         assert not share.has_pending

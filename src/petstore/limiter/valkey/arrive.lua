@@ -1,16 +1,16 @@
--- A process has connected. Where the server's history is another one than the one noted beside the epoch, its data
--- set may be older than the counts that were answered: a new epoch begins, and no record is believed any more
--- before the counter store was asked (take.lua). Versions may be older too, so they move.
+-- A process has connected. If the server's history is another one than that stored beside the epoch, its data set
+-- may be older than the counts of past replies: a new epoch begins, and take.lua believes no record until the store
+-- was read. Versions may be older too, so they move.
 --
--- A server draws a new name for its history when it starts and when it becomes a primary.
+-- A server has a new history (replication ID) after a start and after it became a primary.
 --
--- KEYS  epoch, name of the history, versions of catalogue and keyring
--- Response 0 the same data set, 1 another one, 2 unknown since INFO is not allowed, taken for another one
+-- KEYS  epoch, stored history, versions of catalogue and keyring
+-- Reply 0 the same data set, 1 another one, 2 unknown since INFO is not allowed, so treated as another one
 local time = redis.call('TIME')
-local told = redis.pcall('INFO', 'replication')
-local history = type(told) == 'string' and string.match(told, 'master_replid:(%x+)') or ''
-local epoch, noted = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2])
-if epoch and history ~= '' and history == noted then
+local info = redis.pcall('INFO', 'replication')
+local history = type(info) == 'string' and string.match(info, 'master_replid:(%x+)') or ''
+local epoch, stored = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2])
+if epoch and history ~= '' and history == stored then
   return 0
 end
 for _, key in ipairs({KEYS[1], KEYS[3], KEYS[4]}) do

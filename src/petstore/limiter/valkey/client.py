@@ -1,7 +1,7 @@
-"""The link to Valkey: one connection, and while there is none, a probe every half second.
+"""The client of Valkey: one connection, and during an outage an attempt to connect every half second.
 
-Nothing waits for the probe. Whatever goes wrong with a call is an outage, and a new connection its end: what
-is wrong may be the server behind a name.
+Calls fail at once during an outage. Any failure of a call begins one and only a new connection ends it: the
+name may lead to another server by then.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ANOTHER = 1
 
 
 class ValkeyClient:
-    """`outages` counts them: what was true before one need not be true after it."""
+    """`outages` is the number of outages so far; `on_return` is called at the end of each."""
 
     def __init__(
         self,
@@ -44,18 +44,18 @@ class ValkeyClient:
 
     @property
     def is_up(self) -> bool:
-        """Whether a call is worth making; while not, callers decide for themselves at once."""
+        """False during an outage: callers then decide for themselves at once."""
         return self._connection is not None
 
     async def open(self) -> None:
-        """Connect; when that fails, go on trying beside what the caller does."""
+        """Connect. A failure begins an outage, which ends as any other."""
         try:
             await self.open_once()
         except Unreachable as error:
-            self._began(str(error))
+            self._begin_outage(str(error))
 
     async def open_once(self) -> None:
-        """Connect. Raises Unreachable, and tries no more then."""
+        """Connect. Raises Unreachable after one failed attempt."""
         load = (self.scripts.take.load, self.scripts.publish.load)
         connection = await connect(self._url, CAN_WRITE, *load, patience_seconds=self._patience_seconds)
         try:
@@ -71,8 +71,8 @@ class ValkeyClient:
         connection.on_lost = lambda reason: self._lost(reason, connection)
         self._connection = connection
 
-    async def look_at_persistence(self) -> None:
-        """Tell of a server that may come back with older counts."""
+    async def check_persistence(self) -> None:
+        """Tell the observer when a restart of the server would bring back older counts."""
         connection = self._connection
         if connection is not None:
             with contextlib.suppress(Unreachable):
@@ -80,7 +80,7 @@ class ValkeyClient:
                     self._observer.keeps_snapshots_only()
 
     async def call(self, script: Script, evalsha: bytes) -> Any:
-        """The script's reply. Raises Unreachable for every other outcome; the outage has begun then."""
+        """The script's reply. Raises Unreachable for any other outcome, which begins an outage."""
         connection = self._connection
         if connection is None:
             raise Unreachable("there is no connection")
@@ -98,9 +98,9 @@ class ValkeyClient:
     def _lost(self, reason: str, connection: Connection) -> None:
         if self._connection is connection:
             self._connection = None
-            self._began(reason)
+            self._begin_outage(reason)
 
-    def _began(self, reason: str) -> None:
+    def _begin_outage(self, reason: str) -> None:
         self.outages += 1
         self._observer.outage_began(reason)
         self._probing = asyncio.get_running_loop().create_task(self._probe())
@@ -111,11 +111,11 @@ class ValkeyClient:
             with contextlib.suppress(Unreachable):
                 await self.open_once()
         self._observer.outage_ended()
-        for told in self.on_return:
-            told()
+        for callback in self.on_return:
+            callback()
 
     async def close(self) -> None:
-        """Let go, for good."""
+        """Close the connection, and end the attempts to connect."""
         if self._probing is not None:
             self._probing.cancel()
             await asyncio.wait([self._probing])

@@ -1,6 +1,6 @@
-"""One connection to Valkey: commands go out together, answers come back in order, none is waited for long.
+"""One connection to Valkey: pipelined, and lost when an answer takes longer than 50 ms.
 
-A connection of our own instead of a client library, for its cost: docs/decisions/0011.
+Our own, since client libraries cost too much: docs/decisions/0011.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from petstore.limiter.valkey.scripts import command
 from petstore.limiter.valkey.url import ValkeyUrl
 
 # How long an answer may take. Calls carry no timestamp: a watchdog ticks every 8 ms and remembers how many
-# calls had been sent; a call unanswered for four to five ticks, and a last look, is an outage.
+# calls had been sent; a call unanswered for four to five ticks, and a last tick of 5 ms, is an outage.
 PATIENCE_SECONDS = 0.05
 _TICKS = 4
-_INTERVAL, _LAST_TICK = 0.16, 0.1  # parts of the patience; timers are late by up to a millisecond each
+_INTERVAL, _LAST_TICK = 0.16, 0.1  # parts of the patience; each timer may be 1 ms late
 CONNECT_SECONDS = 1.0
 
 
 class Unreachable(Exception):
-    """No answer, or one that says that the server can't do its work now."""
+    """Valkey did not answer, or answered that it can't do its work now."""
 
 
 class Connection(asyncio.Protocol):
-    """Pipelined by nature: every call of a turn of the event loop is in one write."""
+    """Writes all commands of one turn of the event loop together; replies come in the order of commands."""
 
     def __init__(self, patience_seconds: float) -> None:
         self._tick_seconds = patience_seconds * _INTERVAL
@@ -52,7 +52,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def call(self, sent: bytes) -> asyncio.Future[Any]:
-        """Send a command; the reply, or Unreachable. An error that the server answers is a reply as well."""
+        """Send a command. The result is its reply, also an error of the server, or raises Unreachable."""
         if self.is_lost:
             raise Unreachable("the connection is lost")
         future = self._loop.create_future()
@@ -78,15 +78,15 @@ class Connection(asyncio.Protocol):
             while (reply := reader.gets()) is not False:
                 future = waiting.popleft()
                 self._answered += 1
-                if not future.done():  # its request may have gone
+                if not future.done():  # its request may have been cancelled
                     future.set_result(reply)
         except (libvalkey.ProtocolError, IndexError) as error:
             self.give_up(f"it does not speak the protocol of Valkey: {error}")
 
     def _tick(self) -> None:
-        """Whether everything is answered that was sent before the oldest look that is remembered."""
+        """Declare the connection lost if a call from four ticks ago is unanswered."""
         if self._is_overdue():
-            # It may be this process that paused, with the answers unread: read first, then judge.
+            # This process may have paused, with answers unread: let it read them before the last tick.
             self._watch = self._loop.call_later(self._last_tick_seconds, self._last_tick)
             return
         self._sent_at_ticks.append(self._sent)
@@ -94,8 +94,8 @@ class Connection(asyncio.Protocol):
         self._watch = self._loop.call_later(self._tick_seconds, self._tick) if waits else None
 
     def _is_overdue(self) -> bool:
-        looks = self._sent_at_ticks
-        return len(looks) == _TICKS and self._answered < looks[0]
+        sent = self._sent_at_ticks
+        return len(sent) == _TICKS and self._answered < sent[0]
 
     def _last_tick(self) -> None:
         if self._is_overdue():
@@ -108,12 +108,12 @@ class Connection(asyncio.Protocol):
         self.give_up(f"the connection was lost: {exc}" if exc else "the connection was closed")
 
     async def close(self) -> None:
-        """Give it up, and see that it is gone."""
+        """Close it and wait until it is closed."""
         self.give_up("closed")
         await self._closed.wait()
 
     def give_up(self, reason: str) -> None:
-        """Take it as lost: everybody who waits is told, and nothing more is sent."""
+        """Declare it lost: all calls without a reply raise Unreachable, and nothing more is sent."""
         if self.is_lost:
             return
         self.is_lost = True
@@ -122,7 +122,7 @@ class Connection(asyncio.Protocol):
         for future in self._waiting:
             if not future.done():
                 future.set_exception(Unreachable(reason))
-                future.exception()  # nobody may be waiting any more
+                future.exception()  # retrieved, or asyncio logs those of cancelled requests
         self._waiting.clear()
         self._out.clear()
         if self._transport is not None:
@@ -131,7 +131,7 @@ class Connection(asyncio.Protocol):
 
 
 async def connect(url: ValkeyUrl, *greeting: bytes, patience_seconds: float = PATIENCE_SECONDS) -> Connection:
-    """A connection that is ready for use: authenticated, its database chosen, each greeting answered.
+    """Connect, authenticate, select the database and send the commands of `greeting`, in one second at most.
 
     Raises Unreachable.
     """
@@ -165,13 +165,13 @@ async def connect(url: ValkeyUrl, *greeting: bytes, patience_seconds: float = PA
 
 
 def _reason(error: OSError) -> str:
-    """In the system's words; asyncio's have the address and the number of the error."""
+    """The system's text; asyncio's has the address and the number of the error too."""
     if isinstance(error, ssl.SSLError | socket.gaierror):
         return error.strerror or str(error)
     return os.strerror(error.errno) if error.errno else str(error) or "no answer"
 
 
 def raise_for(reply: object) -> None:
-    """Raise Unreachable when the reply says that the server can't do its work."""
+    """Raises Unreachable for a reply that is an error."""
     if isinstance(reply, libvalkey.ReplyError):
         raise Unreachable(str(reply))

@@ -1,8 +1,8 @@
-"""What decides during an outage of the shared counters: this process's own, for its share of every limit.
+"""The limiter during an outage of Valkey: this process counts alone, for its part of every limit.
 
-Each of N processes admits at most a limit's Nth part (at least one request) in any 60 seconds, on top of what
-was admitted elsewhere. So no window of the shared counters, whenever it opened, has more than one share of
-each process, however often they are lost. What was admitted is carried into them afterwards.
+Each of N processes admits at most an Nth of a limit (at least one request) in any 60 seconds, on top of what
+was admitted elsewhere. So no window in Valkey, whenever it opened, has more than one such part of each
+process, however often Valkey is lost. Valkey counts these admissions afterwards: they are pending until then.
 """
 
 from __future__ import annotations
@@ -18,39 +18,23 @@ from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.windows import AccountWindows
-from petstore.core.versions import NoVersions
+from petstore.core.versions import NO_VERSIONS, NoVersions
 from petstore.limiter.memory import MemoryLimiter
 
-# More accounts than this are not carried: they have less than a request each to give back, on average.
+# More accounts than this have no pending counts: with so many, each has less than a request on average.
 _PENDING_MAX = 100_000
 _NOTHING_USED = AccountWindows()
 
 
-class _Moment:
-    """A clock that stands still while one request is decided."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self.monotonic = clock.monotonic
-        self.ms = clock.now_ms()
-
-    def now_ms(self) -> int:
-        return self.ms
-
-    def go_on(self) -> int:
-        self.ms = self._clock.now_ms()
-        return self.ms
-
-
 class _LastMinute:
-    """How many requests of an account were admitted in each of the last 60 seconds that had any."""
+    """The requests of an account that were admitted in the last 60 seconds, by second."""
 
     def __init__(self) -> None:
         self._seconds: deque[tuple[int, int]] = deque()
         self._used = 0
 
     def add(self, now_ms: int) -> None:
-        """One more; `window` was asked at the same moment."""
+        """Count one more, right after `window` at the same moment."""
         second_ms, count = now_ms - now_ms % SECOND_MS, 1
         if self._seconds and self._seconds[-1][0] == second_ms:
             count += self._seconds.pop()[1]
@@ -58,11 +42,11 @@ class _LastMinute:
         self._used += 1
 
     def window(self, now_ms: int) -> tuple[int, int]:
-        """When the oldest of them opened, and how many they are: a window that ends when the oldest does."""
+        """The second of the oldest request, in ms, and the number of all: the window ends with the oldest."""
         seconds = self._seconds
         while seconds and now_ms - seconds[0][0] >= MINUTE_MS:
             self._used -= seconds.popleft()[1]
-        if seconds and seconds[-1][0] > now_ms:  # the clock was set back: what lies ahead was now
+        if seconds and seconds[-1][0] > now_ms:  # the clock was set back: count all of them as of now
             seconds.clear()
             seconds.append((now_ms - now_ms % SECOND_MS, self._used))
         if not seconds:
@@ -71,55 +55,53 @@ class _LastMinute:
 
 
 class FallbackLimiter:
-    """Counters that outlive an outage, so that a second one does not begin anew."""
+    """Its counters outlive an outage: a second one soon after admits nothing more."""
 
     def __init__(self, clock: Clock, policy: BanPolicy, processes: int) -> None:
+        self._clock = clock
         self._processes = processes
-        self._moment = _Moment(clock)
         self._windows: dict[int, AccountWindows] = {}
-        state = LimiterState(self._windows)
-        self._limiter = MemoryLimiter(self._moment, policy, NoVersions(), state)
+        self._limiter = MemoryLimiter(clock, policy, NoVersions(), LimiterState(self._windows))
         self._minutes: dict[int, _LastMinute] = {}
-        self._swept_ms = self._moment.ms
+        self._swept_ms = clock.now_ms()
         self._pending: dict[int, AccountWindows] = {}
 
-    async def take(self, caller: Caller) -> Decision:
-        """One request, by this process's share. Versions are unknown.
+    def take(self, caller: Caller) -> Decision:
+        """Take one request from this process's part of the limits. Versions are unknown.
 
-        Its minute resets when the oldest of the requests that it counts is 60 seconds old.
+        The minute resets when the oldest request that it counts is 60 seconds old.
         """
-        share_of_limits = msgspec.structs.replace(
+        part = msgspec.structs.replace(
             caller,
             per_minute=max(1, caller.per_minute // self._processes),
             per_day=max(1, caller.per_day // self._processes),
         )
-        now_ms = self._moment.go_on()
+        now_ms = self._clock.now_ms()
         minute = self._minutes.get(caller.account_id)
         if minute is None:
             minute = self._minutes[caller.account_id] = _LastMinute()
         used = self._windows.setdefault(caller.account_id, AccountWindows())
         used.minute_opened_ms, used.minute_used = minute.window(now_ms)
-        decision = self._limiter.try_take(share_of_limits)
-        assert decision is not None
+        decision = self._limiter.take_at(part, None, NO_VERSIONS, now_ms)
+        assert decision is not None  # without a cached version there always is one
         if decision.allowed:
             minute.add(now_ms)
-            self._note(caller.account_id, now_ms, decision)
+            self._add_pending(caller.account_id, now_ms, decision)
         return decision
 
-    def _note(self, account_id: int, now_ms: int, decision: Decision) -> None:
-        """Count what is to be carried: in a minute and on the day in which it was admitted."""
-        noted = self._pending.get(account_id)
-        if noted is None:
+    def _add_pending(self, account_id: int, now_ms: int, decision: Decision) -> None:
+        pending = self._pending.get(account_id)
+        if pending is None:
             if len(self._pending) >= _PENDING_MAX:
                 return
-            noted = self._pending[account_id] = AccountWindows()
-        if not 0 <= now_ms - noted.minute_opened_ms < MINUTE_MS:
-            noted.minute_opened_ms, noted.minute_used = now_ms - now_ms % SECOND_MS, 0
-        number = decision.day_reset_at // DAY_SECONDS - 1
-        if noted.day != number:
-            noted.day, noted.day_used = number, 0
-        noted.minute_used += 1
-        noted.day_used += 1
+            pending = self._pending[account_id] = AccountWindows()
+        if not 0 <= now_ms - pending.minute_opened_ms < MINUTE_MS:
+            pending.minute_opened_ms, pending.minute_used = now_ms - now_ms % SECOND_MS, 0
+        day = decision.day_reset_at // DAY_SECONDS - 1
+        if pending.day != day:
+            pending.day, pending.day_used = day, 0
+        pending.minute_used += 1
+        pending.day_used += 1
 
     @property
     def has_pending(self) -> bool:
@@ -132,19 +114,19 @@ class FallbackLimiter:
 
     def restore_pending(self, account_id: int, pending: AccountWindows) -> None:
         """Put back what `take_pending` gave: Valkey did not count it."""
-        noted = self._pending.setdefault(account_id, pending)
-        if noted is pending:
+        later = self._pending.setdefault(account_id, pending)
+        if later is pending:
             return
-        if abs(noted.minute_opened_ms - pending.minute_opened_ms) < MINUTE_MS:
-            noted.minute_opened_ms = min(noted.minute_opened_ms, pending.minute_opened_ms)
-            noted.minute_used += pending.minute_used
-        if noted.day == pending.day:
-            noted.day_used += pending.day_used
+        if abs(later.minute_opened_ms - pending.minute_opened_ms) < MINUTE_MS:
+            later.minute_opened_ms = min(later.minute_opened_ms, pending.minute_opened_ms)
+            later.minute_used += pending.minute_used
+        if later.day == pending.day:
+            later.day_used += pending.day_used
 
-    def forget(self) -> None:
-        """Let go of what can't matter any more; to be called now and then."""
+    def sweep(self) -> None:
+        """Remove records that no longer matter; call it about once a second."""
         self._limiter.drain()
-        now_ms = self._moment.go_on()
+        now_ms = self._clock.now_ms()
         if abs(now_ms - self._swept_ms) >= MINUTE_MS:
             self._swept_ms = now_ms
             for account, minute in list(self._minutes.items()):

@@ -1,4 +1,4 @@
-"""What a Valkey says about itself: whether its settings and its clock suit counters."""
+"""Whether a Valkey suits counters: its persistence, its rights and its clock."""
 
 from __future__ import annotations
 
@@ -13,43 +13,40 @@ from petstore.limiter.valkey.connection import Connection, Unreachable, connect,
 from petstore.limiter.valkey.scripts import CAN_WRITE, command
 from petstore.limiter.valkey.url import ValkeyUrl
 
-# Clocks that NTP keeps are nearer to each other by far.
+# Clocks set by NTP differ by far less.
 AGREE_MS = 2_000
 SNAPSHOTS = "snapshots"
 _PATIENCE_SECONDS = 5.0
 
 
 class CountersReport(msgspec.Struct, frozen=True):
-    """`persistence`: what a restart brings back, of "log", "snapshots", "nothing" and "unknown".
+    """A Valkey as an operator sees it."""
 
-    `ahead_ms`: how far the server's clock is ahead of this machine's.
-    """
-
-    place: str
+    place: str  # its URL without the password
     version: str
-    persistence: str
-    ahead_ms: int
+    persistence: str  # what a restart brings back: "log", "snapshots", "nothing" or "unknown"
+    ahead_ms: int  # the server's clock is so far ahead of this machine's
     warnings: list[str]
 
 
 async def persistence(connection: Connection) -> str:
-    """What a restart brings back; "unknown" where the server refuses to say. Raises Unreachable."""
-    asked = (command(b"CONFIG", b"GET", name) for name in (b"appendonly", b"save"))
-    told = await asyncio.gather(*map(connection.call, asked))
-    if any(isinstance(reply, libvalkey.ReplyError) or len(reply) != 2 for reply in told):
+    """What a restart brings back; "unknown" where the server refuses CONFIG. Raises Unreachable."""
+    commands = (command(b"CONFIG", b"GET", name) for name in (b"appendonly", b"save"))
+    replies = await asyncio.gather(*map(connection.call, commands))
+    if any(isinstance(reply, libvalkey.ReplyError) or len(reply) != 2 for reply in replies):
         return "unknown"
-    if told[0][1] != b"no":
+    if replies[0][1] != b"no":
         return "log"
-    return SNAPSHOTS if told[1][1] else "nothing"
+    return SNAPSHOTS if replies[1][1] else "nothing"
 
 
 async def inspect(url: ValkeyUrl, clock: Clock) -> CountersReport:
-    """Connect as the service does, and look. Raises Unavailable."""
+    """Connect as the service does and ask. Raises Unavailable."""
     try:
         connection = await connect(url, CAN_WRITE, patience_seconds=_PATIENCE_SECONDS)
         try:
-            kept = await persistence(connection)
-            about = await connection.call(command(b"INFO", b"server"))
+            persists = await persistence(connection)
+            info = await connection.call(command(b"INFO", b"server"))
             time = await connection.call(command(b"TIME"))
             raise_for(time)
         finally:
@@ -58,20 +55,20 @@ async def inspect(url: ValkeyUrl, clock: Clock) -> CountersReport:
         reason = str(error).rstrip(".")
         raise Unavailable(f"Valkey at {url} can't count: {reason}. Check PETSTORE_VALKEY_URL.") from error
     ahead_ms = int(time[0]) * 1_000 + int(time[1]) // 1_000 - clock.now_ms()
-    warnings = _warnings(kept, isinstance(about, libvalkey.ReplyError), ahead_ms)
-    return CountersReport(str(url), _version(about), kept, ahead_ms, warnings)
+    warnings = _warnings(persists, isinstance(info, libvalkey.ReplyError), ahead_ms)
+    return CountersReport(str(url), _version(info), persists, ahead_ms, warnings)
 
 
-def _version(about: object) -> str:
-    if not isinstance(about, bytes):
+def _version(info: object) -> str:
+    if not isinstance(info, bytes):
         return "unknown"
-    lines = dict(line.split(":", 1) for line in about.decode().splitlines() if ":" in line)
+    lines = dict(line.split(":", 1) for line in info.decode().splitlines() if ":" in line)
     return lines.get("valkey_version") or lines.get("redis_version") or "unknown"
 
 
-def _warnings(kept: str, refuses_info: bool, ahead_ms: int) -> list[str]:
+def _warnings(persists: str, refuses_info: bool, ahead_ms: int) -> list[str]:
     warnings = []
-    if kept == SNAPSHOTS:
+    if persists == SNAPSHOTS:
         warnings.append(
             "It keeps snapshots and no log: a restart brings back older counts and may lose a second of them."
             " Set `appendonly yes`."

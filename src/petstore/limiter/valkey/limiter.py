@@ -1,6 +1,6 @@
-"""The limiter of many processes: the records are in Valkey, decided by take.lua in one round trip.
+"""The limiter of many processes: records in Valkey, decided by take.lua in one round trip.
 
-What comes back is made a Decision by the same arithmetic as everywhere. In an outage fallback.py decides.
+quota.py makes the Decision from the reply. During an outage fallback.py decides.
 """
 
 from __future__ import annotations
@@ -32,39 +32,37 @@ from petstore.limiter.valkey.scripts import (
     Script,
 )
 
-__all__ = ["LEASE_SECONDS", "ValkeyLimiter"]
+# After so many new epochs during one request its data set counts as unreachable.
+_EPOCHS_MAX = 3
 
-# So many new epochs one request waits for; then it is decided by the share.
-_EPOCHS = 3
-
+# Replies of take.lua. _MOVED: the Caller was cached under another version of the keyring.
 _MOVED, _NEEDS_RECORDS, _ADMITTED, _REFUSED, _BANNED, _BAN_BEGAN = range(6)
 
-
-# The version under which a caller was kept, and when by the server's clock it may be used no longer.
+# The version under which a Caller was cached, and until when by the server's clock it may be used.
 _Cached = tuple[int, int]
 _NOT_CACHED = (0, 0)
 
 
 class _Lease(msgspec.Struct, eq=False, gc=False):
-    """A stretch of time in which what is kept may be used: five seconds of this process's clock, five of the
-    server's (which goes on while this machine is suspended), and no outage in between."""
+    """A time in which caches may be used, without an outage: five seconds by this process's clock, and by the
+    server's too, which goes on while this machine is suspended."""
 
     outages: int
     ends_seconds: float
-    # By the server's clock, known with its first answer; earlier ones may still be on their way.
+    # By the server's clock: known with the first reply, after which those of earlier calls may come.
     begins_ms: int = 0
     ends_ms: int = 0
 
 
 class _Token(msgspec.Struct, frozen=True, gc=False):
-    """A version, within a lease."""
+    """A version that is valid within a lease."""
 
     number: int
     lease: _Lease
 
 
 class _Calls:
-    """Encodes the calls of the script; what does not change from one to the next is made once."""
+    """Encodes calls of take.lua, whose constant parts are made once."""
 
     def __init__(self, script: Script, policy: BanPolicy) -> None:
         numbers = (policy.minimum_rejections, policy.window_ms, policy.grace_ms, policy.forgiven_after_ms)
@@ -75,7 +73,7 @@ class _Calls:
         self._rule = b"$%d\r\n%b\r\n" % (len(rule), rule)
 
     def take(self, caller: Caller, cached: _Cached, more: tuple[bytes, ...] = ()) -> bytes:
-        """`more`: an epoch, seeds of account and key, and what is pending; empty where there is none."""
+        """`more`: the script's ARGV 3 to 6, as far as they are needed."""
         account = TAG + b"windows:%d" % caller.account_id
         key = TAG + b"standing:%d" % caller.key_id
         numbers = b"%d %d %d %d %d" % (caller.per_minute, caller.per_day, caller.pardoned_at_ms, *cached)
@@ -95,7 +93,7 @@ class _Calls:
 
 
 class ValkeyLimiter:
-    """Implements counters.Limiter for everything that shares one Valkey and one counter store."""
+    """Implements counters.Limiter for all processes that share one Valkey and one store."""
 
     def __init__(
         self,
@@ -107,7 +105,7 @@ class ValkeyLimiter:
         observer: LimiterObserver,
         fallback: FallbackLimiter | None,
     ) -> None:
-        """Without a `share` every request of an outage is refused."""
+        """Without a `fallback` every request during an outage raises LimiterUnavailable."""
         self._client = client
         self._calls = _Calls(client.scripts.take, policy)
         self._recovery = RecoveryCache(clock, counters)
@@ -120,18 +118,18 @@ class ValkeyLimiter:
         self._clocks_differ = False
 
     async def take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
-        # As of now, when the call is sent: its answer may be looked at after an outage has begun.
+        # Before the call is sent: an outage may begin before its reply is read.
         lease, cached = self._lease_of_now(), _NOT_CACHED
         if cached_version is not None:
             if not isinstance(cached_version, _Token) or cached_version.lease is not lease:
                 return None
             cached = (cached_version.number, lease.ends_ms)
         if not self._client.is_up:
-            return await self._decide_locally(caller, cached_version)
+            return self._decide_locally(caller, cached_version)
         try:
             reply = await self._ask(caller, cached)
         except Unreachable:
-            return await self._decide_locally(caller, cached_version)
+            return self._decide_locally(caller, cached_version)
         return self._read(caller, reply, lease)
 
     def try_take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
@@ -142,7 +140,7 @@ class ValkeyLimiter:
 
     def drain(self) -> LimiterState:
         if self._fallback is not None:
-            self._fallback.forget()
+            self._fallback.sweep()
         return self._recovery.drain()
 
     def saved(self) -> None:
@@ -155,7 +153,7 @@ class ValkeyLimiter:
         return lease
 
     async def _ask(self, caller: Caller, cached: _Cached) -> list[int]:
-        """The script's reply. Raises Unreachable, and StoreUnavailable where the store has to be asked."""
+        """The script's reply. Raises Unreachable, and StoreUnavailable where records are restored from it."""
         fallback = self._fallback
         if fallback is not None and fallback.has_pending:
             pending = fallback.take_pending(caller.account_id)
@@ -167,8 +165,8 @@ class ValkeyLimiter:
     async def _ask_with_records(
         self, caller: Caller, cached: _Cached, epoch: int, *pending: bytes
     ) -> list[int]:
-        """After the counter store was asked; once more where another epoch has begun meanwhile."""
-        for _ in range(_EPOCHS):
+        """Call with restored records, again when a new epoch has begun meanwhile."""
+        for _ in range(_EPOCHS_MAX):
             records = await self._recovery.restore(caller, epoch)
             more = (b"%d" % epoch, *records, *pending)
             reply = await self._call(self._calls.take(caller, cached, more))
@@ -180,23 +178,23 @@ class ValkeyLimiter:
     async def _ask_with_pending(
         self, fallback: FallbackLimiter, caller: Caller, cached: _Cached, pending: AccountWindows
     ) -> list[int]:
-        """What it carries comes back where nobody knows whether it arrived: rather too much than too little
-        is counted then."""
-        arrived = False
+        """Call with an account's pending counts. They stay pending when the outcome is unknown: a count may
+        then be taken twice, and none is lost."""
+        counted = False
         text = as_text(pending)
         try:
             reply = await self._call(self._calls.take(caller, cached, (b"", b"", b"", text)))
             if reply[0] == _NEEDS_RECORDS:
                 reply = await self._ask_with_records(caller, cached, reply[1], text)
-            arrived = reply[0] != _MOVED
+            counted = reply[0] != _MOVED
         finally:
-            if not arrived:
+            if not counted:
                 fallback.restore_pending(caller.account_id, pending)
         return reply
 
-    async def _call(self, sent: bytes) -> list[int]:
+    async def _call(self, command: bytes) -> list[int]:
         began = self._clock.monotonic()
-        reply: list[int] = await self._client.call(self._client.scripts.take, sent)
+        reply: list[int] = await self._client.call(self._client.scripts.take, command)
         self._observer.asked(self._clock.monotonic() - began)
         return reply
 
@@ -216,7 +214,7 @@ class ValkeyLimiter:
         return ban_decision(caller, ban, reply[3], versions, began=kind == _BAN_BEGAN)
 
     def _current(self, reply: list[int], lease: _Lease) -> Versions:
-        """The reply's versions as tokens; the same objects for as long as they are the same."""
+        """The reply's versions as tokens: the same objects until a version or the lease changes."""
         _, catalogue, keyring, server_ms, *_ = reply
         if not lease.begins_ms <= server_ms < lease.ends_ms:
             lease = self._anchored(lease, server_ms)
@@ -229,11 +227,11 @@ class ValkeyLimiter:
         return self._versions
 
     def _anchored(self, lease: _Lease, server_ms: int) -> _Lease:
-        """The lease, if this is its first answer; else it is over by the server's clock: another one."""
+        """The lease, begun with this first reply; a new one if it has ended by the server's clock."""
         self._compare_clocks(server_ms)
         if lease.ends_ms:
-            over, lease = lease, _Lease(lease.outages, lease.ends_seconds)
-            if self._lease is over:
+            ended, lease = lease, _Lease(lease.outages, lease.ends_seconds)
+            if self._lease is ended:
                 self._lease = lease
         length_ms = round(LEASE_SECONDS * 1_000)
         lease.begins_ms, lease.ends_ms = server_ms - length_ms, server_ms + length_ms
@@ -246,10 +244,10 @@ class ValkeyLimiter:
             self._observer.clocks_differ(ahead_ms / 1_000)
         self._clocks_differ = differ
 
-    async def _decide_locally(self, caller: Caller, cached_version: Version | None) -> Decision | None:
+    def _decide_locally(self, caller: Caller, cached_version: Version | None) -> Decision | None:
         if cached_version is not None:
             return None
         self._observer.decided_locally()
         if self._fallback is None:
             raise LimiterUnavailable("The limits can't be counted at the moment; try again soon.")
-        return await self._fallback.take(caller)
+        return self._fallback.take(caller)

@@ -1,4 +1,4 @@
-"""What a limiter with counters elsewhere tells about its work."""
+"""Events of the limiter in Valkey, for metrics and the log."""
 
 from __future__ import annotations
 
@@ -6,39 +6,38 @@ from typing import Protocol
 
 
 class LimiterObserver(Protocol):
-    """Told on the event loop; must cost next to nothing."""
+    """Called on the event loop, some of it for every request: must be quick."""
 
     def outage_began(self, reason: str) -> None:
-        """The shared counters are out of reach from now on."""
-        ...
+        """Valkey is out of reach from now on."""
 
-    def outage_ended(self) -> None: ...
+    def outage_ended(self) -> None:
+        """A new connection works."""
 
     def decided_locally(self) -> None:
-        """One request was decided by this process's share, or refused for the outage."""
-        ...
+        """One request of an outage was decided by this process alone, or refused."""
 
     def asked(self, seconds: float) -> None:
         """One round trip."""
-        ...
 
     def another_data_set(self, *, known: bool) -> None:
-        """The server started, or became the primary: each account and key is asked of the store once more.
-        Not `known`: it may not say, so that every new connection is taken for this."""
-        ...
+        """The server started or became the primary: each account and key is read from the store once more.
+
+        Not `known`: it refuses INFO, so every new connection is taken for such a start.
+        """
 
     def keeps_snapshots_only(self) -> None:
         """The server writes no log: a restart brings back older counts."""
-        ...
 
     def clocks_differ(self, seconds: float) -> None:
-        """The server's clock is so much ahead of this machine's (behind: negative); told once, not again
-        until they have agreed in between."""
-        ...
+        """The server's clock is so far ahead of this machine's (negative: behind).
+
+        Called once, and again only after the clocks have agreed in between.
+        """
 
 
 class NoObserver:
-    """Nobody is told."""
+    """Ignores all events."""
 
     def outage_began(self, reason: str) -> None: ...
 

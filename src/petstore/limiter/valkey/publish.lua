@@ -1,7 +1,7 @@
--- A writer says that it may change something, and later that it has come to its end.
+-- A writer announces a change, and later its end.
 --
 -- KEYS  version and set of writers, of the catalogue, the keyring or both; all in one slot
--- ARGV  "begin" or "settle", the writer's own name for this change, for how many milliseconds to wait for it
+-- ARGV  "begin" or "complete", the writer's name for this change, after how many milliseconds it counts as dead
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for i = 1, #KEYS, 2 do

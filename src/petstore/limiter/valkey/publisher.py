@@ -1,6 +1,6 @@
-"""Moves the versions in Valkey around every change, so that no replica uses what was kept before it.
+"""Moves the versions in Valkey around every change, so that no process uses what it cached before.
 
-What a writer's death, an outage and an emptied Valkey do to this: docs/decisions/0012.
+docs/decisions/0012: what a writer's death, an outage and an emptied Valkey do to this.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _WRITER_MS = int(WRITER_SECONDS * 1_000)
 
 
 class ValkeyPublisher:
-    """Implements versions.Publisher for a service: an outage is no reason to wait.
+    """Implements versions.Publisher for a service: changes do not wait for the end of an outage.
 
-    A change that could not be told is told when the link is back; until then the lease bounds its age.
+    What could not be published is published at its end; until then the lease bounds the age of caches.
     """
 
     def __init__(self, client: ValkeyClient) -> None:
@@ -31,7 +31,7 @@ class ValkeyPublisher:
         self._numbers = count(1)
         self._pending: set[bytes] = set()
         self._publishing: asyncio.Task[None] | None = None
-        client.on_return.append(self._publish_pending)
+        client.on_return.append(self._start_pending)
 
     def changing(
         self, *, catalogue: bool = False, keyring: bool = False
@@ -43,50 +43,50 @@ class ValkeyPublisher:
     @asynccontextmanager
     async def _changing(self, keys: tuple[bytes, ...]) -> AsyncIterator[None]:
         writer = b"%b-%d" % (self._name, next(self._numbers))
-        with suppress(Unreachable):  # settling moves the version all the same
-            await self._tell(b"begin", writer, keys)
+        with suppress(Unreachable):  # "complete" moves the version all the same
+            await self._publish(b"begin", writer, keys)
         try:
             yield
         finally:
             try:
-                await self._tell(b"settle", writer, keys)
+                await self._publish(b"complete", writer, keys)
             except Unreachable as error:
-                await self._could_not_tell(keys, str(error))
+                await self._not_published(keys, str(error))
 
-    async def _could_not_tell(self, keys: tuple[bytes, ...], reason: str) -> None:
+    async def _not_published(self, keys: tuple[bytes, ...], reason: str) -> None:
         self._pending.update(keys[::2])
 
-    async def _tell(self, what: bytes, writer: bytes, keys: tuple[bytes, ...]) -> None:
+    async def _publish(self, step: bytes, writer: bytes, keys: tuple[bytes, ...]) -> None:
         if not keys:
             return
         script = self._client.scripts.publish
-        arguments = (b"%d" % len(keys), *keys, what, writer, b"%d" % _WRITER_MS)
+        arguments = (b"%d" % len(keys), *keys, step, writer, b"%d" % _WRITER_MS)
         await self._client.call(script, command(b"EVALSHA", script.digest, *arguments))
 
-    def _publish_pending(self) -> None:
+    def _start_pending(self) -> None:
         if self._pending:
-            self._publishing = asyncio.get_running_loop().create_task(self._complete_pending())
+            self._publishing = asyncio.get_running_loop().create_task(self._publish_pending())
 
-    async def _complete_pending(self) -> None:
+    async def _publish_pending(self) -> None:
         pending, self._pending = self._pending, set()
         keys: tuple[bytes, ...] = ()
         for version, writers in ((CATALOGUE, CATALOGUE_WRITERS), (KEYRING, KEYRING_WRITERS)):
             if version in pending:
                 keys += (version, writers)
         try:
-            await self._tell(b"settle", self._name, keys)
+            await self._publish(b"complete", self._name, keys)
         except Unreachable:
             self._pending |= pending
 
 
 class CommandPublisher(ValkeyPublisher):
-    """For a command: who is told that a key is revoked may rely on it, so it waits where it can't tell.
+    """For a command: its user may rely on a revocation, so in an outage it waits until caches have ended.
 
-    It connects when there is something to tell.
+    It connects at the first change.
     """
 
     def __init__(self, client: ValkeyClient, wait: Callable[[str], Awaitable[None]]) -> None:
-        """`wait` is told why."""
+        """`wait` gets the reason of the outage."""
         super().__init__(client)
         self._wait = wait
         self._reason = ""
@@ -102,9 +102,8 @@ class CommandPublisher(ValkeyPublisher):
         async with super()._changing(keys):
             yield
 
-    async def _could_not_tell(self, keys: tuple[bytes, ...], reason: str) -> None:
+    async def _not_published(self, keys: tuple[bytes, ...], reason: str) -> None:
         await self._wait(self._reason or reason)
 
     async def close(self) -> None:
-        """Let go of the connection."""
         await self._client.close()

@@ -1,4 +1,4 @@
-"""The three Lua scripts, as text and as commands; the names of the keys that they work on."""
+"""The three Lua scripts as texts and commands, and the names of their keys."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 
 from petstore.core import packaged
 
-# One hash tag: the versions are decided on together with every account, so all keys are in one slot.
+# One hash tag, so one slot: a script reads the versions together with the records of an account.
 TAG = b"{petstore}:"
 CATALOGUE, KEYRING = TAG + b"version:catalogue", TAG + b"version:keyring"
 CATALOGUE_WRITERS, KEYRING_WRITERS = TAG + b"writers:catalogue", TAG + b"writers:keyring"
@@ -15,12 +15,12 @@ PROBE = TAG + b"probe"
 
 
 def command(*parts: bytes) -> bytes:
-    """A command as it goes over the wire."""
+    """A command as bytes of the protocol."""
     return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)
 
 
 class Script:
-    """A script's text and, by its digest, the short form that a server which knows it is asked with."""
+    """A script, and its SHA-1 by which a server that has loaded it runs it."""
 
     def __init__(self, text: str) -> None:
         self.text = text.encode("utf-8")
@@ -28,17 +28,17 @@ class Script:
 
     @property
     def load(self) -> bytes:
-        """The command that makes a server know it."""
+        """The command that loads it."""
         return command(b"SCRIPT", b"LOAD", self.text)
 
     def in_full(self, evalsha: bytes) -> bytes:
-        """The same call with the whole text, for a server that has forgotten the script."""
+        """An EVALSHA call as EVAL with the text, for a server that no longer has the script."""
         head, _, rest = evalsha.partition(b"$7\r\nEVALSHA\r\n$40\r\n%b\r\n" % self.digest)
         return head + b"$4\r\nEVAL\r\n$%d\r\n%b\r\n" % (len(self.text), self.text) + rest
 
 
 class Scripts:
-    """All of them. (A test gives texts that read a time of its own.)"""
+    """All of them. Tests pass texts that read another clock."""
 
     def __init__(
         self, take: str | None = None, publish: str | None = None, arrive: str | None = None
@@ -49,10 +49,10 @@ class Scripts:
         self.arrive = command(b"EVAL", arrive_text, b"4", EPOCH, HISTORY, CATALOGUE, KEYRING)
 
 
-# A server that is full, or that may not write, answers a ping.
+# Not PING: a server that is full or read-only answers that.
 CAN_WRITE = command(b"SET", PROBE, b"1", b"PX", b"1000")
 
 
 def text_of(name: str) -> str:
-    """A script as it stands beside this module."""
+    """The text of a script in this folder."""
     return packaged.files("petstore.limiter.valkey").joinpath(name).read_text(encoding="utf-8")

@@ -74,7 +74,7 @@ async def open_shared(
     observer = observer or NoObserver()
     client = ValkeyClient(_usable(url), scripts or Scripts(), observer, patience_seconds)
     await client.open()
-    await client.look_at_persistence()
+    await client.check_persistence()
     return SharedCounters(client, observer)
 
 

@@ -1,21 +1,21 @@
 -- One request: both windows of its account or neither, refusals and bans of its key, and both versions.
--- The same rules as quota.decide, in the same integers (milliseconds); a test holds the two together.
+-- The same rules as quota.decide, in the same integers (milliseconds); tests compare the two.
 --
--- A record says in which epoch of the data set it was last right (arrive.lua). One from before may be old: it is
--- merged with what the counter store has, so that neither counts nor bans go backwards.
+-- A record has the epoch (arrive.lua) in which it was written. A record of an earlier epoch may be old: it is merged
+-- with the store's record, so that neither counts nor bans go backwards.
 --
--- KEYS  windows of the account, ban of the key, versions of catalogue and keyring, sets of their writers,
---       epoch; all in one slot
--- ARGV  1  "per_minute per_day pardoned_ms cached_version kept_until_ms", the last two 0 when nothing was kept
+-- KEYS  windows of the account, ban of the key, versions of catalogue and keyring, sets of their writers, epoch;
+--       all in one slot
+-- ARGV  1  "per_minute per_day pardoned_ms cached_version cached_until_ms", the last two 0 for an uncached Caller
 --       2  "minimum_rejections window grace forgiven_after duration ..."
---       3  the epoch in which the counter store was asked, "" when it was not; what it has of 4 the account, 5 the key
---       6  "minute_opened minute_used day day_used" that were counted elsewhere during an outage
--- Response one of
---       {0, catalogue, keyring, now}   the caller was kept under another keyring, or for too long
---       {1, epoch}                     account or key are not known in this epoch: ask the counter store, call again
+--       3  the epoch in which the store was read, "" if it was not; its records of 4 the account, 5 the key
+--       6  "minute_opened minute_used day day_used": counts of an outage that are pending for this account
+-- Reply one of
+--       {0, catalogue, keyring, now}   the Caller was cached under another keyring, or for too long
+--       {1, epoch}                     no record of account or key in this epoch: read the store, call again
 --       {2 admitted or 3 refused, catalogue, keyring, now, minute_opened, minute_used, day, day_used}
 --       {4 banned or 5 began now, catalogue, keyring, now, from, until, level, pardoned}
--- A version of 0 is unknown: somebody is writing.
+-- A version of 0 is unknown: a writer is at work.
 local DAY, MINUTE = 86400000, 60000
 local floor, ceil, max, min, format, match = math.floor, math.ceil, math.max, math.min, string.format, string.match
 
@@ -29,22 +29,22 @@ if not epoch then -- emptied, or evicted
   redis.call('SET', KEYS[7], epoch)
 end
 if not catalogue or not keyring or redis.call('EXISTS', KEYS[5], KEYS[6]) > 0 then
-  -- A version that is missing begins with the time, so that an emptied server never repeats one. A writer
-  -- that has not come back in its time is taken off, and the version moves in its stead.
-  local function settled(version, key, writers)
+  -- A missing version starts with the time, so that an emptied server never repeats one. A writer that is
+  -- overdue is dead: it is removed, and the version moves.
+  local function current(version, key, writers)
     if redis.call('ZREMRANGEBYSCORE', writers, '-inf', now) > 0 or not version then
       version = max((version or 0) + 1, time[1] * 1000000 + time[2])
       redis.call('SET', key, format('%.0f', version))
     end
     return redis.call('EXISTS', writers) > 0 and 0 or version
   end
-  catalogue = settled(catalogue, KEYS[3], KEYS[5])
-  keyring = settled(keyring, KEYS[4], KEYS[6])
+  catalogue = current(catalogue, KEYS[3], KEYS[5])
+  keyring = current(keyring, KEYS[4], KEYS[6])
 end
 
-local per_minute, per_day, pardoned_now, cached_version, kept_until =
+local per_minute, per_day, pardoned_now, cached_version, cached_until =
   match(ARGV[1], '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
-if cached_version ~= '0' and (tonumber(cached_version) ~= keyring or now >= tonumber(kept_until)) then
+if cached_version ~= '0' and (tonumber(cached_version) ~= keyring or now >= tonumber(cached_until)) then
   return {0, catalogue, keyring, now}
 end
 local opened, used, day, day_used, epoch_then = match(held[1] or '', '^(-?%d+) (%d+) (%d+) (%d+) (%d+)$')
@@ -56,7 +56,7 @@ end
 per_minute, per_day, pardoned_now = tonumber(per_minute), tonumber(per_day), tonumber(pardoned_now)
 opened, used, day, day_used = tonumber(opened), tonumber(used), tonumber(day), tonumber(day_used)
 
-if account_changed then -- of each window the later one, of the same the greater count
+if account_changed then -- of each window the later one, of the same window the greater count
   local its_opened, its_used, its_day, its_day_used = match(ARGV[4], '^(-?%d+) (%d+) (%d+) (%d+)$')
   its_opened, its_used, its_day, its_day_used =
     tonumber(its_opened), tonumber(its_used), tonumber(its_day), tonumber(its_day_used)
@@ -67,7 +67,7 @@ if account_changed then -- of each window the later one, of the same the greater
     day, day_used = its_day, its_day_used
   end
 end
-if key_changed then -- the one with the later pardon, then the later ban, then the later strikes
+if key_changed then -- the one with the later pardon, then the later start, then the later strikes
   local function order(ban)
     local strikes, strikes_opened, from, pardoned =
       match(ban, '^%d+ %d+ (%d+) (%d+) %d+ (%d+) %d+ (%d+)$')
@@ -76,7 +76,7 @@ if key_changed then -- the one with the later pardon, then the later ban, then t
   if not key or key == '-' or ARGV[5] ~= '-' and order(ARGV[5]) > order(key) then key = ARGV[5] end
 end
 
--- "-" is a key that never misbehaved: most of them.
+-- "-" is a key without a refusal: most of them.
 local reset, first, strikes, strikes_opened, level, from, till, pardoned = 0, 0, 0, 0, 0, 0, 0, 0
 if key ~= '-' then
   reset, first, strikes, strikes_opened, level, from, till, pardoned =
@@ -88,10 +88,10 @@ end
 
 if pardoned_now > pardoned then
   reset, first, strikes, strikes_opened, level, from, till = 0, 0, 0, 0, 0, 0, 0
-  pardoned = pardoned_now  -- kept with the key's next refusal; until then it is applied anew, to the same effect
+  pardoned = pardoned_now  -- stored with the key's next refusal; until then applied anew, to the same effect
 end
 
--- A clock that was set back: counts stay, and no end is further away than a window or a ban is long.
+-- After the clock was set back: counts stay, and no window or ban ends later than its length from now.
 if now < opened then
   opened, account_changed = now - now % 1000, true
 end
@@ -102,9 +102,9 @@ if now < from then
   from, till, key_changed = now, ceil((now + till - from) / 1000) * 1000, true
 end
 
--- New windows open with a request that may pass, or with what is carried.
-local banned, carried = now < till, (ARGV[6] or '') ~= ''
-if carried or not banned then
+-- New windows open with a request that may pass, or with pending counts.
+local banned, has_pending = now < till, (ARGV[6] or '') ~= ''
+if has_pending or not banned then
   if now - opened >= MINUTE then
     opened, used, account_changed = now - now % 1000, 0, true
   end
@@ -112,7 +112,7 @@ if carried or not banned then
     day, day_used, account_changed = floor(now / DAY), 0, true
   end
 end
-if carried then
+if has_pending then
   local its_opened, its_used, its_day, its_day_used = match(ARGV[6], '^(-?%d+) (%d+) (%d+) (%d+)$')
   its_opened = min(tonumber(its_opened), now - now % 1000)
   if now - its_opened < MINUTE then
@@ -135,12 +135,12 @@ if not admitted and not banned or key_changed and key ~= '-' then
   for number in string.gmatch(ARGV[2], '%d+') do rule[#rule + 1] = tonumber(number) end
   forgiven = rule[4]
   if not admitted and not banned then
-    -- Which window binds: the one with least left, on a tie the later reset.
+    -- The binding window: the one with less remaining, on a tie the later reset.
     local left, day_left = max(per_minute - used, 0), max(per_day - day_used, 0)
     local minute_reset, binding = opened / 1000 + 60, (day + 1) * 86400
     if left < day_left or (left == day_left and minute_reset > binding) then binding = minute_reset end
 
-    -- The first 429 of a window, and those within the grace after it, were in flight: they do not count.
+    -- The first 429 of a window does not count, nor those within the grace after it: they were in flight.
     if reset ~= binding then
       reset, first = binding, now
     elseif now - first > rule[3] then
@@ -156,7 +156,7 @@ if not admitted and not banned or key_changed and key ~= '-' then
         from, till = now, ceil((now + duration) / 1000) * 1000
       end
     end
-    key, key_changed = 'misbehaved', true
+    key, key_changed = 'refused', true
   end
 end
 

@@ -21,7 +21,7 @@ _NO_PORT = (
 
 
 class ValkeyUrl(msgspec.Struct, frozen=True):
-    """Where Valkey is: a `path` of a socket, or a host and a port."""
+    """The `path` of a socket, or a host and a port."""
 
     host: str = ""
     port: int = _PORT
@@ -33,16 +33,16 @@ class ValkeyUrl(msgspec.Struct, frozen=True):
     authority_file: str = ""
 
     def __str__(self) -> str:
-        """For the log: without the password."""
+        """Without the password, for the log."""
         return self.path or f"{self.host}:{self.port}"
 
     def tls_context(self) -> ssl.SSLContext:
-        """The server's certificate is always verified, against `?ca=FILE` or the system's authorities."""
+        """Verifies the server by `?ca=FILE` or the system's authorities. Raises OSError for the file."""
         return ssl.create_default_context(cafile=self.authority_file or None)
 
 
 def parse_url(text: str) -> ValkeyUrl:
-    """Raises ConfigurationError, whose message never shows the password."""
+    """Read a URL. Raises ConfigurationError; its message never shows the password."""
     try:
         parts = urlsplit(text)
         (parts.hostname or "").encode("idna")
@@ -50,7 +50,7 @@ def parse_url(text: str) -> ValkeyUrl:
         raise ConfigurationError(_ADVICE.format("its host is no name and no address")) from None
     try:
         port = parts.port or _PORT
-    except ValueError:  # whose text may show a part of the password
+    except ValueError:  # its text may show a part of the password
         raise ConfigurationError(_ADVICE.format(_NO_PORT)) from None
     options = dict(parse_qsl(parts.query))
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
