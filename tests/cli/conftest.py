@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from petstore import config
 from petstore.cli.context import Session, with_store
 from petstore.cli.main import petstore
 from petstore.wiring.administration import Store
@@ -70,13 +71,7 @@ class Cli:
     def session(self) -> Session:
         """A session of its own, with the settings of this one."""
         session = Session(self.clock)
-        before = dict(os.environ)
-        os.environ.update(self.settings)
-        try:
-            assert session.settings.database_url == self.settings["PETSTORE_DATABASE_URL"]
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
+        session.settings = config.load(self.settings)
         return session
 
 

@@ -116,10 +116,10 @@ class Serving:
         listener: socket.socket,
         connections: int,
         counts_directory: Path | None,
-        configured: Settings | None = None,
+        configured: Settings,
     ) -> None:
         """`configured`: the settings without the command line's options."""
-        self._configured = configured or settings
+        self._configured = configured
         self._counts_directory = counts_directory
         self._settings = settings
         self._listener = listener
