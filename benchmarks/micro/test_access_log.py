@@ -19,7 +19,7 @@ from petstore.ops.access_log import AccessEntry, AccessFormat
 from petstore.ops.incidents import Incidents
 from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
-from petstore.ops.observer import ApiObserver
+from petstore.ops.telemetry import ApiObserver
 
 NOW_MS = 1_800_000_030_000
 CALLER = Caller(1, 1, 10**12, 10**12)

@@ -37,7 +37,6 @@ FORMER_MODULES = {
 ALLOWED = {
     ("", "Counting"),
     ("", "SharedCounters"),
-    ("server", "_Worker"),
     ("wiring", "counting"),
 }
 

@@ -82,7 +82,7 @@ def run(
     asyncio.set_event_loop(loop)
     application = Application(settings, counts_directory=counts_directory, worker=number)
     # Never closed: a signal that comes after its end would find no handler and change the exit code.
-    return loop.run_until_complete(_Worker(application, server(application), settings, report).serve())
+    return loop.run_until_complete(Worker(application, server(application), settings, report).serve())
 
 
 def collect_garbage_seldom() -> None:
@@ -92,7 +92,7 @@ def collect_garbage_seldom() -> None:
     gc.set_threshold(20_000, 50, 50)
 
 
-class _Worker:
+class Worker:
     """One application from its start to its stop."""
 
     def __init__(

@@ -45,9 +45,9 @@ from petstore.ops.flusher import CounterFlusher
 from petstore.ops.incidents import Incidents
 from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
-from petstore.ops.observer import ApiObserver, LimiterWatch, Site, SiteWatch
 from petstore.ops.process import Connections, ProcessUse
 from petstore.ops.supervision import supervision_metrics
+from petstore.ops.telemetry import ApiObserver, LimiterWatch, Site, SiteWatch
 from petstore.ops.worker_metrics import WorkerMetricsDirectory
 from petstore.site.pages import Pages
 from petstore.storage.backend import Store
