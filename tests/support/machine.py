@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,3 +53,11 @@ def folder() -> Iterator[Path]:
 def program(name: str) -> Path:
     """An installed program, else the test skips."""
     return system_program(name) or absent(name)
+
+
+def make_certificate(certificate: Path, key: Path, address: str) -> None:
+    """A certificate that signed itself, for an address such as IP:127.0.0.1 or DNS:localhost."""
+    made = ("-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=petstore")
+    files = ("-addext", f"subjectAltName={address}", "-keyout", key, "-out", certificate)
+    command: list[str | Path] = [program("openssl"), "req", *made, *files]
+    subprocess.run(command, check=True, capture_output=True, timeout=30)

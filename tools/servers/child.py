@@ -97,7 +97,7 @@ class Child:
             time.sleep(_LOOK_AGAIN_SECONDS)
 
     def stop(self, number: signal.Signals = signal.SIGTERM, patience_seconds: float = 30) -> None:
-        """Tell it to stop, wait, and kill what is left."""
+        """Send a signal and wait; kill it, and its session, when it is still there after that time."""
         if self._process is None:
             return
         if self._process.poll() is None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 import socket
 import sys
+from collections.abc import Iterator
 from functools import cache
 from itertools import cycle
 
 _BLOCKS = range(12_000, 32_000, 200)
+_claims: list[socket.socket] = []
 
 
 def is_free(port: int) -> bool:
@@ -23,29 +25,22 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """A port on which nobody listens, and which no other process gets from here."""
+    """A port without a listener, which no other process can get from this module at the same time."""
     return free_ports(1)[0]
 
 
 def free_ports(count: int) -> range:
-    """So many in a row."""
-    starts = _starts()
+    """So many free ports in a row."""
+    ports = _ports()
     while True:
-        found = range(first := next(starts), first + count)
-        if found[-1] in _block() and all(map(is_free, found)):
-            for _ in found[1:]:
-                next(starts)
-            return found
+        found = [next(ports) for _ in range(count)]
+        if found[-1] - found[0] == count - 1 and all(map(is_free, found)):
+            return range(found[0], found[-1] + 1)
 
 
 @cache
-def _starts() -> cycle[int]:
-    return cycle(_block())
-
-
-@cache
-def _block() -> range:
-    """200 ports that belong to this process until it ends.
+def _ports() -> Iterator[int]:
+    """200 ports that belong to this process until it ends, again and again.
 
     On Linux the claim is a socket with an abstract name, which two processes can't bind. Elsewhere two
     processes may get the same block.
@@ -59,8 +54,5 @@ def _block() -> range:
             claim.close()
             continue
         _claims.append(claim)
-        return range(first, first + _BLOCKS.step)
+        return cycle(range(first, first + _BLOCKS.step))
     raise OSError("Every block of ports is in use.")
-
-
-_claims: list[socket.socket] = []

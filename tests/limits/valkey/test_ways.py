@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -40,9 +39,7 @@ _COMMANDS = (
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A key and a certificate for the name localhost, in one file."""
     path = tmp_path_factory.mktemp("tls") / "server.pem"
-    arguments = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    arguments += ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(path), "-out", f"{path}.crt"]
-    subprocess.run([machine.program("openssl"), "req", *arguments], check=True, capture_output=True)
+    machine.make_certificate(Path(f"{path}.crt"), path, "DNS:localhost")
     path.write_text(path.read_text() + Path(f"{path}.crt").read_text())
     return path
 

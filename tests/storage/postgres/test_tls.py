@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import ssl
-import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -29,13 +28,9 @@ Speaking = Callable[[Path], AbstractAsyncContextManager[str]]
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Three that signed themselves, each with its key beside it: two for this address, one for another."""
-    program = machine.program("openssl")
     folder = tmp_path_factory.mktemp("tls")
     for name, address in (("mine", HERE), ("others", HERE), ("elsewhere", "DNS:db.example")):
-        arguments = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=petstore"]
-        arguments += ["-addext", f"subjectAltName={address}"]
-        files: list[str | Path] = ["-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem"]
-        subprocess.run([program, "req", *arguments, *files], check=True, capture_output=True)
+        machine.make_certificate(folder / f"{name}.pem", folder / f"{name}.key", address)
     return {path.stem: path for path in folder.glob("*.pem")}
 
 
