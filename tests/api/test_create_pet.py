@@ -103,15 +103,6 @@ class TestCreatePet201:
         answer = await shop.post(None, body=rb'{"name":"\ud83d\ude00","categoryId":1}')
         assert answer.json()["name"] == "😀"
 
-    async def test_identifiers_are_one_two_three_and_never_used_again(self, shop: CheckedShop) -> None:
-        """Also when the newest animal was removed and the service restarted."""
-        assert [(await shop.post({"name": "n", "categoryId": 1})).json()["id"] for _ in range(3)] == [1, 2, 3]
-        await shop.store._writer.submit(
-            lambda connection: connection.execute("DELETE FROM pets WHERE id = 3")
-        )
-        await shop.restart()
-        assert (await shop.post({"name": "n", "categoryId": 1})).json()["id"] == 4
-
     async def test_refused_bodies_use_up_no_identifier(self, shop: CheckedShop) -> None:
         """The next animal's identifier follows the last one's."""
         await shop.post({"name": "n", "categoryId": 1})

@@ -84,16 +84,6 @@ class TestPages:
             other.execute("DELETE FROM pets WHERE id = 2")
             assert "next" not in (await shop.ask("GET", "/v1/pets?limit=1")).links
 
-    async def test_counters_do_not_drop_pages(self, shop: CheckedShop) -> None:
-        """Saving counters changes no version: what is kept stays, and stays right."""
-        await shop.post({"name": "Rex", "categoryId": 1})
-        before = await shop.store.versions.current()
-        await shop.ask("GET", "/v1/pets")
-        await shop.application.service.flusher.save()
-        await asyncio.sleep(0)
-        assert await shop.store.versions.current() == before
-        assert await names(shop, "/v1/pets") == ["Rex"]
-
     async def test_an_answer_that_is_kept_belongs_to_no_key(self, shop: CheckedShop) -> None:
         """Headers are each request's own, the body is everybody's."""
         other, _ = await shop.open_account("other", "free")

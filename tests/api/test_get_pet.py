@@ -33,15 +33,6 @@ class TestGetPet200:
         assert (answer.status, answer.body) == (200, created.body)
         check_kit(answer, "/v1/pets?id=1")
 
-    async def test_head(self, shop: CheckedShop) -> None:
-        """The same headers, no body."""
-        await shop.post({"name": "Rex", "categoryId": 1})
-        whole = await shop.ask("GET", "/v1/pets/1")
-        head = await shop.ask("HEAD", "/v1/pets/1")
-        assert (head.status, head.body) == (200, b"")
-        assert head.headers["content-length"] == str(len(whole.body))
-        check_kit(head, "/v1/pets?id=1")
-
     @pytest.mark.parametrize("query", ["", "?", "?limit=0", "?id=2", "?%ff"])
     async def test_the_query_is_ignored(self, shop: CheckedShop, query: str) -> None:
         """The operation has no query parameters."""
@@ -165,12 +156,6 @@ class TestGetPet410:
         assert (await shop.call("GET", "/v1/pets/1")).status == 401
         assert (await shop.ask("GET", "/v1/pets/1", key=key)).headers["x-ratelimit-remaining"] == "0"
         assert (await shop.ask("GET", "/v1/pets/1", key=key)).status == 429
-
-    async def test_the_rest_of_the_interface_goes_on(self, shop: CheckedShop) -> None:
-        """List and creation are not touched."""
-        shop.clock.set_seconds(REMOVAL)
-        assert (await shop.post({"name": "n", "categoryId": 1})).status == 201
-        assert (await shop.ask("GET", "/v1/pets")).status == 200
 
     async def test_the_operator_may_postpone(self, tmp_path: Path, clock: ManualClock) -> None:
         """A later date moves Sunset, the end and Location together."""

@@ -75,17 +75,6 @@ class TestListPets200:
         await stock(shop, 9)
         assert await ids(shop, "id=7&id=2&id=2&id=9") == [2, 7, 9]
 
-    async def test_unknown_identifiers_are_absent(self, shop: CheckedShop) -> None:
-        """An identifier of no animal is no error."""
-        await stock(shop, 2)
-        assert await ids(shop, f"id=5&id=1&id={MAX}") == [1]
-        assert await ids(shop, "id=5") == []
-
-    async def test_id_combines_with_status(self, shop: CheckedShop) -> None:
-        """An animal must satisfy every filter."""
-        await stock(shop, 7)
-        assert await ids(shop, "id=1&id=2&id=4&status=available") == [1, 4]
-
     async def test_a_hundred_identifiers_are_taken(self, shop: CheckedShop) -> None:
         """At most 100 values of id, and limit bounds the page as ever."""
         await stock(shop, 101)

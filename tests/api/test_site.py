@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from urllib.parse import urljoin
@@ -41,35 +40,9 @@ class TestStart:
         for target in targets:
             assert (await shop.call("GET", target)).status == 200
 
-    async def test_for_programs(self, shop: CheckedShop) -> None:
-        """The same in JSON."""
-        document = (await shop.call("GET", "/")).json()
-        assert document["interface"] == "/v1"
-        assert document["reference"] == "/docs"
-        assert document["openapi"] == "/openapi.json"
-        assert document["version"] == "1.0.0"
-
 
 class TestReference:
     """Swagger UI, vendored, under a strict policy."""
-
-    @pytest.mark.parametrize("path", PAGES)
-    async def test_policy(self, shop: CheckedShop, path: str) -> None:
-        """Nothing inline that runs, nothing from other hosts, no frames."""
-        answer = await shop.call("GET", path, HTML)
-        assert answer.status == 200
-        assert is_html(answer)
-        policy = dict(
-            part.strip().partition(" ")[::2] for part in answer.headers["content-security-policy"].split(";")
-        )
-        assert policy["default-src"] == "'none'"
-        assert policy["script-src"] == "'self'"
-        assert policy["connect-src"] == "'self'"
-        assert policy["frame-ancestors"] == "'none'"
-        assert policy["base-uri"] == "'none'"
-        assert "unsafe-eval" not in str(policy)
-        assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["referrer-policy"] == "no-referrer"
 
     @pytest.mark.parametrize("path", PAGES)
     async def test_everything_is_served_from_here(self, shop: CheckedShop, path: str) -> None:
@@ -153,7 +126,7 @@ class TestHealth:
 
     async def test_not_ready_while_draining(self, shop: CheckedShop) -> None:
         """Readiness fails first, so that no more traffic is sent here."""
-        shop.application.service._endpoints.draining = True
+        shop.application.service.begin_drain()
         answer = await shop.call("GET", "/readyz")
         assert (answer.status, answer.json()["status"]) == (503, "not ready")
         assert (await shop.call("GET", "/healthz")).status == 200
@@ -339,7 +312,3 @@ class TestErrors:
         for path in (*PAGES, *DOCUMENTS, *OPS, "/nothing"):
             headers = (await shop.call("GET", path)).headers
             assert not {"server", "x-powered-by", "via"} & set(headers)
-
-    async def test_json_is_json(self, shop: CheckedShop) -> None:
-        """The documents are valid in their media types."""
-        json.loads((await shop.call("GET", "/openapi.json")).body)

@@ -51,19 +51,6 @@ class TestUsage:
         await shop.ask("GET", "/v1/pets/1", key=key)
         assert [(day.requests, day.deprecated) for day in await days(shop, 2)] == [(1, 1)]
 
-    async def test_days_are_utc_days_newest_first(self, shop: CheckedShop) -> None:
-        """Midnight begins another day; keys of one account are one sum."""
-        key, _ = await shop.open_account("a", "pro")
-        second = (await shop.store.keys.issue("a", "live")).secret
-        midnight_ms = (shop.clock.now_ms() // DAY_MS + 1) * DAY_MS
-        shop.clock.ms = midnight_ms - 1
-        await shop.ask("GET", "/v1/pets", key=key)
-        await shop.ask("GET", "/v1/pets", key=second)
-        shop.clock.ms = midnight_ms
-        await shop.ask("GET", "/v1/pets", key=key)
-        today = midnight_ms // DAY_MS
-        assert [(day.day, day.requests) for day in await days(shop, 2)] == [(today, 1), (today - 1, 2)]
-
     async def test_nothing_is_lost_by_a_clean_stop(self, shop: CheckedShop) -> None:
         """What was counted before and after a restart adds up."""
         key, _ = await shop.open_account("a", "pro")

@@ -115,7 +115,7 @@ class TestLength:
     """The ladder: 1, 5, 15, 60 minutes, and 60 again."""
 
     def test_each_ban_is_a_step_longer_and_the_last_step_repeats(self) -> None:
-        """Each begins 3 s after a fresh window is opened; none is skipped."""
+        """I15: each begins 3 s after a fresh window is opened; none is skipped."""
         client = Client()
         at = 0
         for minutes in (1, 5, 15, 60, 60):
