@@ -15,6 +15,8 @@ from petstore.core.clock import SystemClock
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.limiter.valkey.connection import connect
+from petstore.limiter.valkey.limiter import ValkeyLimiter
+from petstore.limiter.valkey.opening import open_client
 from petstore.limiter.valkey.scripts import (
     CATALOGUE,
     CATALOGUE_WRITERS,
@@ -24,7 +26,6 @@ from petstore.limiter.valkey.scripts import (
     Scripts,
     command,
 )
-from petstore.limiter.valkey.shared import open_shared
 from petstore.limiter.valkey.url import parse_url
 from tests.support.counter_store import MemoryCounterStore
 from tests.support.valkey import PATIENT, emptied_url
@@ -67,11 +68,11 @@ def calls(clients: int, call: Callable[[], Awaitable[Any]]) -> Callable[[], Awai
 @at_a_time
 def test_640_decisions(benchmark: BenchmarkFixture, loop: Loop, url: str, clients: int) -> None:
     """From the caller to the Decision, by the limiter of the service."""
-    shared = loop.run(open_shared(url, patience_seconds=PATIENT))
-    limiter = shared.limiter(MemoryCounterStore(), SystemClock(), BanPolicy(), 1, refuse=True)
+    client = loop.run(open_client(url, patience_seconds=PATIENT))
+    limiter = ValkeyLimiter(client, MemoryCounterStore(), SystemClock(), BanPolicy())
     every = calls(clients, lambda: limiter.take(CALLER))
     benchmark(lambda: loop.run(every()))
-    loop.run(shared.close())
+    loop.run(client.close())
 
 
 @at_a_time

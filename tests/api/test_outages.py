@@ -36,7 +36,7 @@ NOT_READ = "The service can't use its store at the moment. Try again shortly."
 
 async def with_log(shop: Shop, path: Path, request: Awaitable[Answer]) -> tuple[Answer, str]:
     """The answer of a request, and what it left in the log, which is closed after it."""
-    writer = shop.application.service._log_writer
+    writer = shop.application.service.log_writer
     with path.open("w+b") as file:
         writer._descriptor = file.fileno()
         answer = await request
@@ -277,7 +277,7 @@ class TestUnexpected500:
 
     async def test_a_broken_log_does_not_break_the_answer(self, broken: CheckedShop) -> None:
         """Standard error may be a file that takes nothing; tests/ops/test_log_writer.py has the pipes."""
-        writer = broken.application.service._log_writer
+        writer = broken.application.service.log_writer
         writer._descriptor = -1
         assert (await broken.ask("GET", "/v1/pets")).code == "internal_error"
         writer.close()

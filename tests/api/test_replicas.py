@@ -19,7 +19,7 @@ from petstore import config
 from petstore.core.clock import SystemClock
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.pets import NewPet, PetStatus
-from petstore.limiter.valkey import shared
+from petstore.limiter.valkey import opening
 from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.scripts import Script
 from petstore.storage.backend import Store
@@ -96,7 +96,7 @@ def valkey() -> Iterator[ValkeyServer]:
 @pytest.fixture
 async def pair(valkey: ValkeyServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Pair]:
     """More patient than in service, since the machine of a test may be busy."""
-    monkeypatch.setattr(shared, "open_shared", partial(shared.open_shared, patience_seconds=0.5))
+    monkeypatch.setattr(opening, "open_client", partial(opening.open_client, patience_seconds=0.5))
     valkey.client("FLUSHALL")
     with fresh_database() as database:
         environment = {

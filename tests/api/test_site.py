@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 import pytest
 import yaml
 
-from petstore.wiring import build
+from petstore.ops import build
 from tests.api.checks import CheckedShop, check_error, open_checked
 from tests.support.clock import ManualClock
 from tests.support.service import Answer

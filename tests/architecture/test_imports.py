@@ -17,7 +17,7 @@ FOR_EVERY_STORE = {
     f"storage.{name}"
     for name in ("failures", "migrations", "observer", "options", "reports", "rows", "transactions")
 }
-FOR_COMMANDS = {f"wiring.{name}" for name in ("administration", "build", "service")}
+FOR_COMMANDS = {"ops.build", "wiring.administration", "wiring.service"}
 
 # area: (areas of this program, packages from outside) that it may import besides itself, the core, the
 # standard library and msgspec. An area is a package or a module; a module belongs to the longest that fits.
@@ -37,21 +37,19 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "api": ({"api.pipeline"}, set()),
     "api.pipeline": (set(), set()),
     "api.openapi": (set(), {"yaml"}),
-    "site": ({""}, {"starlette"}),
+    "site": ({""}, {"starlette", "structlog"}),
     "ops": ({""}, {"starlette", "structlog", "prometheus_client"}),
     "wiring": (set(), set()),
     "wiring.administration": ({"config", "storage", "limiter"}, set()),
-    "wiring.counting": ({"config", "storage", "limiter"}, set()),
-    "wiring.service": (
-        {"", "config", "storage", "limiter", "api", "site", "ops", "wiring"},
-        {"starlette", "structlog"},
-    ),
+    "wiring.limits": ({"config", "storage", "limiter"}, set()),
+    "wiring.background": ({"config", "storage", "ops"}, {"structlog"}),
+    "wiring.service": ({"config", "storage", "limiter", "api", "site", "ops", "wiring"}, {"starlette"}),
     "wiring.asgi": ({"config", "api.pipeline", "wiring.service"}, {"structlog"}),
     "server": ({"config", "ops", "wiring.asgi"}, {"granian", "structlog", "uvloop"}),
     "server.reload": ({"config", "wiring.administration"}, set()),
     "server.starting": ({"", "config", "wiring.administration"}, {"structlog"}),
     "server.parent": (
-        {"config", "ops", "server", "wiring.administration", "wiring.service"},
+        {"config", "ops", "server", "wiring.administration", "wiring.background"},
         {"structlog"},
     ),
     "cli": ({"", "config", "server"} | FOR_COMMANDS, {"click", "rich"}),

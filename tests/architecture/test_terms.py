@@ -33,12 +33,6 @@ FORMER_MODULES = {
     "storage.sqlite": {"snapshot"},
     "wiring": {"counting"},
 }
-# Those that are still there: (area, name). Take a row out when its last use is renamed, and add none.
-ALLOWED = {
-    ("", "Counting"),
-    ("", "SharedCounters"),
-    ("wiring", "counting"),
-}
 
 
 @cache
@@ -73,9 +67,4 @@ def uses() -> dict[tuple[str, str], str]:
 
 def test_no_former_name_is_used() -> None:
     """A reader who knows a term from one place knows it everywhere: take the name that the source uses."""
-    assert {key: place for key, place in uses().items() if key not in ALLOWED} == {}
-
-
-def test_what_is_allowed_is_still_there() -> None:
-    """The list of exceptions only shrinks: take out what is gone."""
-    assert ALLOWED - set(uses()) == set()
+    assert uses() == {}

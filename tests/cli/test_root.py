@@ -14,9 +14,9 @@ from petstore.cli import main as console_script
 from petstore.cli.groups import LazyGroup, explain
 from petstore.cli.main import COMMANDS, petstore
 from petstore.core.errors import StoreUnavailable
+from petstore.ops import build
 from petstore.storage.sqlite.backend import SqliteBackend
 from petstore.storage.sqlite.database_file import DatabaseFile
-from petstore.wiring import build
 from tests.cli.conftest import Cli
 
 

@@ -127,7 +127,7 @@ class TestUnexpectedErrors:
         log_format: str,
     ) -> None:
         """What is handed from function to function then are the settings, with both passwords."""
-        monkeypatch.setattr("petstore.wiring.service.open_counting", fail)
+        monkeypatch.setattr("petstore.wiring.service.open_store", fail)
         given = {f"PETSTORE_{name.upper()}": text for name, text in settings.items()}
         loaded = config.load(given | {"PETSTORE_LOG_FORMAT": log_format})
         assert not await Application(loaded, ManualClock()).try_to_start()

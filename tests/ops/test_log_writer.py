@@ -136,7 +136,7 @@ class TestNobodyReads:
         """petstore_log_lines_dropped_total; here there is no standard error at all."""
         monkeypatch.setattr(sys, "stderr", None)
         async with open_shop(tmp_path, access_log="on") as shop:
-            writer = shop.application.service._log_writer
+            writer = shop.application.service.log_writer
             for _ in range(3):
                 await shop.ask("GET", "/v1/pets")
             wait_for(lambda: writer.dropped == 3, "the lines")

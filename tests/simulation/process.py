@@ -74,12 +74,11 @@ class Process:
         self.client = ValkeyClient(ValkeyUrl(host=self.host), Scripts(), self._observer)
         self.publisher = ValkeyPublisher(self.client)
         self.limiter = ValkeyLimiter(
-            client=self.client,
-            counters=store,  # type: ignore[arg-type]  # the service never loads or saves where counters are shared
-            clock=self.clock,
-            policy=policy,
-            observer=self._observer,
-            fallback=FallbackLimiter(self.clock, policy, processes),
+            self.client,
+            store,  # type: ignore[arg-type]  # the service never loads or saves where counters are shared
+            self.clock,
+            policy,
+            FallbackLimiter(self.clock, policy, processes),
         )
         self.meter = UsageMeter()
         self.cache = PageCache()

@@ -21,7 +21,9 @@ from petstore.core.limits.counters import Limiter, MergingCounterStore
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.usage import UsageChanges
 from petstore.limiter.memory import MemoryLimiter
-from petstore.limiter.valkey.shared import SharedCounters, open_shared
+from petstore.limiter.valkey.client import ValkeyClient
+from petstore.limiter.valkey.limiter import ValkeyLimiter
+from petstore.limiter.valkey.opening import open_client
 from petstore.storage.backend import Store, backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.store import PostgresStore
@@ -192,7 +194,7 @@ class ValkeyBackend:
         self.url = emptied_url()
         self.time = SteeredTime(self.url, clock)
         self.limiter: Limiter | None = None
-        self._opened: SharedCounters | None = None
+        self._opened: ValkeyClient | None = None
         self._opening = asyncio.Lock()
 
     async def take(self, caller: Caller) -> Decision:
@@ -204,8 +206,8 @@ class ValkeyBackend:
         self.time.tell()
         async with self._opening:
             if self.limiter is None:
-                self._opened = await open_shared(self.url, FailOnOutage(), steered_scripts(), PATIENT)
-                self.limiter = self._opened.limiter(self.counters, self._clock, self._policy, 1, refuse=True)
+                self._opened = await open_client(self.url, FailOnOutage(), steered_scripts(), PATIENT)
+                self.limiter = ValkeyLimiter(self._opened, self.counters, self._clock, self._policy)
         return self.limiter
 
     async def restart(self) -> None:

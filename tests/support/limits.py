@@ -20,7 +20,8 @@ from pathlib import Path
 from petstore.core.errors import LimiterUnavailable
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
-from petstore.limiter.valkey.shared import open_shared
+from petstore.limiter.valkey.limiter import ValkeyLimiter
+from petstore.limiter.valkey.opening import open_client
 from tests.support.clock import ManualClock
 from tests.support.counter_store import MemoryCounterStore
 from tests.support.valkey import PATIENT, Client, FailOnOutage, SteeredTime, steered_scripts
@@ -171,8 +172,8 @@ class Campaign:
 async def work(url: str, number: int) -> None:
     """A worker: for every line of standard input so many requests at a time, one line for each answer."""
     loop = asyncio.get_running_loop()
-    shared = await open_shared(url, FailOnOutage(), steered_scripts(), PATIENT)
-    limiter = shared.limiter(MemoryCounterStore(), ManualClock(), _NO_BANS, 1, refuse=True)
+    client = await open_client(url, FailOnOutage(), steered_scripts(), PATIENT)
+    limiter = ValkeyLimiter(client, MemoryCounterStore(), ManualClock(), _NO_BANS)
     while order := await loop.run_in_executor(None, sys.stdin.readline):
         times, per_minute, per_day = map(int, order.split())
         left = iter(range(times))
@@ -191,7 +192,7 @@ async def work(url: str, number: int) -> None:
 
         await asyncio.gather(*(ask() for _ in range(CONCURRENCY)))
         os.write(1, b"done\n")
-    await shared.close()
+    await client.close()
 
 
 if __name__ == "__main__":

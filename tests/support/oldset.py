@@ -138,7 +138,7 @@ class Round:
     async def _replace(self) -> None:
         """A process dies with what it had not written, and another one starts."""
         place = self._random.randrange(len(self._processes))
-        await self._processes[place].shared.close()
+        await self._processes[place].client.close()
         self._processes[place] = await self._replicas.open(policy=_POLICY)
 
     async def _ban(self) -> None:

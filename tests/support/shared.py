@@ -10,8 +10,9 @@ from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.counters import Limiter
 from petstore.core.limits.decision import Decision
 from petstore.core.versions import Version
+from petstore.limiter.valkey.client import ValkeyClient
+from petstore.limiter.valkey.opening import FallbackLimiter, ValkeyLimiter, ValkeyPublisher, open_client
 from petstore.limiter.valkey.scripts import Scripts
-from petstore.limiter.valkey.shared import SharedCounters, open_shared
 from tests.support.clock import ManualClock
 from tests.support.counter_store import MemoryCounterStore
 from tests.support.valkey import PATIENT, SteeredTime, steered_scripts
@@ -62,12 +63,12 @@ class Replica:
     """One process's limiter and publisher."""
 
     def __init__(
-        self, shared: SharedCounters, limiter: Limiter, watch: Watch, time: SteeredTime | None
+        self, client: ValkeyClient, limiter: Limiter, watch: Watch, time: SteeredTime | None
     ) -> None:
-        self.shared = shared
+        self.client = client
         self.limiter = limiter
         self.watch = watch
-        self.publisher = shared.publisher
+        self.publisher = ValkeyPublisher(client)
         self._time = time
 
     async def ask(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
@@ -113,9 +114,11 @@ class Replicas:
         watch = Watch()
         scripts = steered_scripts() if self.time is not None else Scripts()
         patience = PATIENT if self.time is not None else _WITH_OUTAGES_SECONDS
-        shared = await open_shared(self.url, watch, scripts, patience)
-        limiter = shared.limiter(self.counters, self.clock, policy or BanPolicy(), processes, refuse=refuse)
-        replica = Replica(shared, limiter, watch, self.time)
+        client = await open_client(self.url, watch, scripts, patience)
+        policy = policy or BanPolicy()
+        fallback = None if refuse else FallbackLimiter(self.clock, policy, processes)
+        limiter = ValkeyLimiter(client, self.counters, self.clock, policy, fallback)
+        replica = Replica(client, limiter, watch, self.time)
         self._opened.append(replica)
         return replica
 
@@ -127,4 +130,4 @@ class Replicas:
 
     async def close(self) -> None:
         for replica in self._opened:
-            await replica.shared.close()
+            await replica.client.close()

@@ -26,7 +26,7 @@ COMMANDS = {
 
 def _show_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
     if asked and not context.resilient_parsing:
-        from petstore.wiring import build
+        from petstore.ops import build
 
         click.echo(f"petstore {__version__} (commit {build.commit()})")
         context.exit()

@@ -34,9 +34,9 @@ def serve(session: Session, workers: int | None) -> None:
     Creates the database when there is none, and migrates one as PETSTORE_MIGRATE says. On the first start,
     and only on a loopback address, it issues a key on the Free plan for an account "local", printed once.
     """
+    from petstore.ops import build
     from petstore.server import parent
     from petstore.server.parent import Ending
-    from petstore.wiring import build
 
     build.commit()  # for the workers: by the time one is started, the checkout may have moved on
     settings = _with_workers(session.settings, workers)

@@ -27,7 +27,7 @@ from petstore.server.process import Patience, Report
 from petstore.server.reload import SET_UP_AT_START, renewed
 from petstore.server.starting import ShowKey, prepare
 from petstore.server.supervisor import Supervisor
-from petstore.wiring import administration, service
+from petstore.wiring import administration, background
 
 _log = structlog.get_logger("petstore.parent")
 
@@ -48,7 +48,7 @@ def run(settings: Settings, configured: Settings, clock: Clock, show_key: ShowKe
 
     Raises OperatorError, PetstoreError and OSError when it can't start. Another error is logged: FAILED.
     """
-    output = service.start_log_of_parent(settings)
+    output = background.start_log_of_parent(settings)
     try:
         ending = _serve(settings, configured, clock, None if output.is_journal else show_key)
     except (OperatorError, PetstoreError, OSError):
@@ -150,7 +150,7 @@ class Serving:
         self._installed.look(now=True)
         new = config.load()
         self._settings = renewed(self._settings, new)
-        service.start_log_of_parent(self._settings)
+        background.start_log_of_parent(self._settings)
         for name in SET_UP_AT_START:
             if getattr(new, name) != getattr(self._configured, name):
                 setting, kept = f"PETSTORE_{name.upper()}", getattr(self._settings, name)

@@ -110,7 +110,7 @@ async def store_for_command(
     async with AsyncExitStack() as opened:
         publisher: Publisher = LeaseWaitPublisher(wait_where_needed)
         if valkey_url:
-            from petstore.limiter.valkey.shared import open_publisher
+            from petstore.limiter.valkey.opening import open_publisher
 
             telling = open_publisher(valkey_url, lambda why: wait(f"Valkey can't be reached ({why})"))
             opened.push_async_callback(telling.close)
@@ -124,6 +124,6 @@ def check_counters(settings: Settings, clock: Clock) -> CountersReport | None:
     """What the Valkey of the settings says about itself; None where there is none. Raises Unavailable."""
     if not settings.valkey_url:
         return None
-    from petstore.limiter.valkey.shared import inspect
+    from petstore.limiter.valkey.opening import inspect
 
     return asyncio.run(inspect(settings.valkey_url, clock))

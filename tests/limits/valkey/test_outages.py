@@ -24,7 +24,8 @@ from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import NO_VERSIONS
 from petstore.limiter.valkey import connection
 from petstore.limiter.valkey.fallback import FallbackLimiter
-from petstore.limiter.valkey.shared import open_shared
+from petstore.limiter.valkey.limiter import ValkeyLimiter
+from petstore.limiter.valkey.opening import open_client
 from tests.support.clock import ManualClock
 from tests.support.counter_store import MemoryCounterStore
 from tests.support.shared import Replica, Replicas, Watch
@@ -380,8 +381,8 @@ class TestPatience:
         """The event loop stood still for longer than the patience, time and again, while answers lay in the
         socket: they are read, and nothing is given up."""
         watch = Watch()
-        shared = await open_shared(server.url, watch)
-        limiter = shared.limiter(MemoryCounterStore(), ManualClock(), NO_BANS, PROCESSES, refuse=True)
+        client = await open_client(server.url, watch)
+        limiter = ValkeyLimiter(client, MemoryCounterStore(), ManualClock(), NO_BANS)
         await limiter.take(CALLER)
         for _ in range(8):
             asked = [asyncio.create_task(limiter.take(CALLER)) for _ in range(4)]
@@ -392,7 +393,7 @@ class TestPatience:
                 assert decision is not None
                 assert decision.windows[0].limit == 100
         assert watch.reasons == []
-        await shared.close()
+        await client.close()
 
 
 class TestRefusing:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from petstore.core.errors import ConfigurationError
-from petstore.limiter.valkey.shared import open_publisher, open_shared
+from petstore.limiter.valkey.opening import open_client, open_publisher
 from petstore.limiter.valkey.url import ValkeyUrl, parse_url
 
 
@@ -83,7 +83,7 @@ async def test_a_file_of_authorities_that_is_of_no_use(tmp_path: Path, content: 
     if content is not None:
         path.write_text(content)
     with pytest.raises(ConfigurationError, match=r"ca\.pem can't be used as its ca: "):
-        await open_shared(f"valkeys://cache?ca={path}")
+        await open_client(f"valkeys://cache?ca={path}")
     with pytest.raises(ConfigurationError, match=r"ca\.pem can't be used as its ca: "):
         open_publisher(f"valkeys://cache?ca={path}", lambda _: asyncio.sleep(0))
 
@@ -101,4 +101,4 @@ def test_a_missing_driver_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(builtins, "__import__", importing)
     with pytest.raises(ConfigurationError, match=r"make setup-scale.*pip install '\.\[valkey\]'"):
-        import petstore.limiter.valkey.shared  # noqa: F401
+        import petstore.limiter.valkey.opening  # noqa: F401

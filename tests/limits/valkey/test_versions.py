@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from petstore.core.keys import Caller
-from petstore.core.versions import NO_VERSIONS, Version, Versions
+from petstore.core.versions import LEASE_SECONDS, NO_VERSIONS, Version, Versions
+from petstore.limiter.valkey.opening import open_publisher
 from petstore.limiter.valkey.scripts import Script
-from petstore.limiter.valkey.shared import LEASE_SECONDS, open_publisher
 from tests.support.clock import ManualClock
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import Client, ValkeyServer, emptied_url

@@ -37,7 +37,7 @@ class ValkeyClient:
         self.outages = 0
         self.on_return: list[Callable[[], Any]] = []
         self._url = url
-        self._observer = observer
+        self.observer = observer
         self._patience_seconds = patience_seconds
         self._connection: Connection | None = None
         self._probing: asyncio.Task[None] | None = None
@@ -65,7 +65,7 @@ class ValkeyClient:
             await connection.close()
             raise
         if data_set:
-            self._observer.another_data_set(known=data_set == _ANOTHER)
+            self.observer.another_data_set(known=data_set == _ANOTHER)
         if connection.is_lost:
             raise Unreachable("the connection was lost at once")
         connection.on_lost = lambda reason: self._lost(reason, connection)
@@ -77,7 +77,7 @@ class ValkeyClient:
         if connection is not None:
             with contextlib.suppress(Unreachable):
                 if await persistence(connection) == SNAPSHOTS:
-                    self._observer.keeps_snapshots_only()
+                    self.observer.keeps_snapshots_only()
 
     async def call(self, script: Script, evalsha: bytes) -> Any:
         """The script's reply. Raises Unreachable for any other outcome, which begins an outage."""
@@ -102,7 +102,7 @@ class ValkeyClient:
 
     def _begin_outage(self, reason: str) -> None:
         self.outages += 1
-        self._observer.outage_began(reason)
+        self.observer.outage_began(reason)
         self._probing = asyncio.get_running_loop().create_task(self._probe())
 
     async def _probe(self) -> None:
@@ -110,7 +110,7 @@ class ValkeyClient:
             await asyncio.sleep(PROBE_SECONDS)
             with contextlib.suppress(Unreachable):
                 await self.open_once()
-        self._observer.outage_ended()
+        self.observer.outage_ended()
         for callback in self.on_return:
             callback()
 

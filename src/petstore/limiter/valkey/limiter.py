@@ -20,7 +20,6 @@ from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.connection import Unreachable
 from petstore.limiter.valkey.fallback import FallbackLimiter
 from petstore.limiter.valkey.inspection import AGREE_MS
-from petstore.limiter.valkey.observer import LimiterObserver
 from petstore.limiter.valkey.recovery import RecoveryCache, as_text
 from petstore.limiter.valkey.scripts import (
     CATALOGUE,
@@ -97,13 +96,11 @@ class ValkeyLimiter:
 
     def __init__(
         self,
-        *,
         client: ValkeyClient,
         counters: MergingCounterStore,
         clock: Clock,
         policy: BanPolicy,
-        observer: LimiterObserver,
-        fallback: FallbackLimiter | None,
+        fallback: FallbackLimiter | None = None,
     ) -> None:
         """Without a `fallback` every request during an outage raises LimiterUnavailable."""
         self._client = client
@@ -111,7 +108,7 @@ class ValkeyLimiter:
         self._recovery = RecoveryCache(clock, counters)
         self._fallback = fallback
         self._clock = clock
-        self._observer = observer
+        self._observer = client.observer
         self._lease = _Lease(client.outages, 0.0)
         self._seen: tuple[int, int, _Lease] = (0, 0, self._lease)
         self._versions = NO_VERSIONS

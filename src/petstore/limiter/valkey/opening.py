@@ -1,4 +1,4 @@
-"""Counters and versions that many processes share: opened by a URL, for a service or for one command."""
+"""The way into this package, by a URL: for a service, for a command that writes, for an inspection."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from ssl import SSLError
 
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError
-from petstore.core.limits.bans import BanPolicy
-from petstore.core.limits.counters import Limiter, MergingCounterStore
-from petstore.core.versions import LEASE_SECONDS, Publisher
 from petstore.limiter.valkey.observer import LimiterObserver, NoObserver
 from petstore.limiter.valkey.scripts import Scripts
 from petstore.limiter.valkey.url import ValkeyUrl, parse_url
@@ -30,57 +27,37 @@ except ModuleNotFoundError as error:
         " environment of your own `pip install '.[valkey]'` in this project's directory."
     ) from None
 
-__all__ = ["LEASE_SECONDS", "SharedCounters", "inspect", "open_publisher", "open_shared"]
+__all__ = [
+    "FallbackLimiter",
+    "ValkeyLimiter",
+    "ValkeyPublisher",
+    "inspect",
+    "open_client",
+    "open_publisher",
+]
 
 
-class SharedCounters:
-    """A link to Valkey, with what works over it."""
-
-    def __init__(self, client: ValkeyClient, observer: LimiterObserver) -> None:
-        self._client = client
-        self._observer = observer
-        self.publisher: Publisher = ValkeyPublisher(client)
-
-    def limiter(
-        self, counters: MergingCounterStore, clock: Clock, policy: BanPolicy, processes: int, *, refuse: bool
-    ) -> Limiter:
-        """The limiter; in an outage it decides by one share in `processes`, or refuses."""
-        return ValkeyLimiter(
-            client=self._client,
-            counters=counters,
-            clock=clock,
-            policy=policy,
-            observer=self._observer,
-            fallback=None if refuse else FallbackLimiter(clock, policy, processes),
-        )
-
-    async def close(self) -> None:
-        """Let go."""
-        await self._client.close()
-
-
-async def open_shared(
+async def open_client(
     url: str,
     observer: LimiterObserver | None = None,
     scripts: Scripts | None = None,
     patience_seconds: float = PATIENCE_SECONDS,
-) -> SharedCounters:
+) -> ValkeyClient:
     """Connect, for a second at most; where that fails, an outage has begun and a probe will end it.
 
     An answer that takes longer than `patience_seconds` is an outage too.
 
     Raises ConfigurationError for a URL that is not understood.
     """
-    observer = observer or NoObserver()
-    client = ValkeyClient(_usable(url), scripts or Scripts(), observer, patience_seconds)
+    client = ValkeyClient(_usable(url), scripts or Scripts(), observer or NoObserver(), patience_seconds)
     await client.open()
     await client.check_persistence()
-    return SharedCounters(client, observer)
+    return client
 
 
 def open_publisher(url: str, wait: Callable[[str], Awaitable[None]]) -> CommandPublisher:
     """For a command. `wait` is called, with the reason, where replicas could not be told: it has to take
-    LEASE_SECONDS.
+    core.versions.LEASE_SECONDS.
 
     Raises ConfigurationError for a URL that is not understood.
     """

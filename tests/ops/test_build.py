@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from petstore.wiring import build
+from petstore.ops import build
 
 ROOT = Path(__file__).parents[2]
 
@@ -83,7 +83,7 @@ def test_a_program_from_an_archive_knows_its_commit(tmp_path: Path) -> None:
     packed = subprocess.run(["git", "archive", "HEAD", "src"], cwd=ROOT, capture_output=True, check=True)
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
         archive.extractall(tmp_path, filter="data")
-    code = "from petstore.wiring import build; print(build.commit())"
+    code = "from petstore.ops import build; print(build.commit())"
     said = subprocess.run(
         [sys.executable, "-c", code],
         env=os.environ | {"PYTHONPATH": str(tmp_path / "src")},

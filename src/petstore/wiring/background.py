@@ -1,0 +1,93 @@
+"""What a service does beside requests: its log, its metrics, and the round that saves counters."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import structlog
+
+from petstore.config import Settings
+from petstore.config.surroundings import read_surroundings
+from petstore.core.clock import Clock
+from petstore.core.errors import StoreUnavailable
+from petstore.ops import build, logs
+from petstore.ops.access_log import AccessFormat
+from petstore.ops.counts import Counts, Levels
+from petstore.ops.disk import database_metrics
+from petstore.ops.flusher import CounterFlusher
+from petstore.ops.log_writers import LogWriter
+from petstore.ops.metrics import Metrics
+from petstore.ops.process import Connections, ProcessUse
+from petstore.ops.supervision import supervision_metrics
+from petstore.ops.worker_metrics import WorkerMetricsDirectory
+from petstore.storage.backend import Backend, Store
+
+_log = structlog.get_logger("petstore")
+
+
+def start_log(settings: Settings, worker: int) -> LogWriter:
+    """Set up the log of a process that serves: a thread writes the lines, until `close`."""
+    access = AccessFormat(
+        trusted_proxies=settings.trusted_proxies, addresses=settings.log_address, worker=worker
+    )
+    stream = read_surroundings().journal_stream
+    return logs.start(
+        settings.log_level, settings.log_format, access=access, journal_stream=stream, worker=worker
+    )
+
+
+def start_log_of_parent(settings: Settings) -> logs.Output:
+    """Set up the log of a process that only forks workers. Returns where it goes."""
+    stream = read_surroundings().journal_stream
+    return logs.start_directly(settings.log_level, settings.log_format, journal_stream=stream)
+
+
+def build_metrics(counts_directory: Path | None) -> Metrics:
+    """The metrics of this process, shared with other workers by `counts_directory`."""
+    shared = WorkerMetricsDirectory(counts_directory, os.getpid()) if counts_directory else None
+    metrics = Metrics(shared, build.commit())
+    metrics.show(supervision_metrics(counts_directory))
+    return metrics
+
+
+def measure(
+    backend: Backend,
+    clock: Clock,
+    metrics: Metrics,
+    store: Store,
+    flusher: CounterFlusher,
+    log_writer: LogWriter,
+) -> None:
+    """Let metrics show the load of the store, the process, the log and the disk; before the first request."""
+    connections = Connections(lambda: store.load().pool_open)
+
+    def read(counts: Counts, levels: Levels) -> None:
+        load = store.load()
+        levels.writes_waiting = load.writes_waiting
+        levels.pool_in_use, levels.pool_waiting = load.pool_in_use, load.pool_waiting
+        levels.connections = connections.count()
+        levels.counters_saved_at = flusher.saved_ms / 1_000
+        counts.lines_dropped = log_writer.dropped
+
+    metrics.read_from(read)
+    metrics.read_from(ProcessUse(clock.now_ms()).read)
+    if (file := backend.file) is not None:
+        metrics.show(database_metrics(file.checked_path().resolve(), file.backup_mark()))
+
+
+def run_until_closed(flusher: CounterFlusher, opened: AsyncExitStack) -> None:
+    """Save counters about once a second until `opened` is closed, and then once more."""
+    running = asyncio.create_task(flusher.run())
+
+    async def save_last() -> None:
+        flusher.stop()
+        await running
+        try:
+            await flusher.save()
+        except StoreUnavailable as error:
+            _log.error("the last counters could not be saved", reason=error.message)
+
+    opened.push_async_callback(save_last)

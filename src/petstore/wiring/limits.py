@@ -1,0 +1,68 @@
+"""Opens the store of a service and the limiter with it: counters of one process, or shared in Valkey."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+
+from petstore.config import Settings
+from petstore.core.clock import Clock
+from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.counters import Limiter, LimiterState
+from petstore.core.limits.usage import UsageChanges
+from petstore.limiter.memory import MemoryLimiter
+from petstore.limiter.valkey.observer import LimiterObserver
+from petstore.storage.backend import Backend, Store
+from petstore.storage.observer import StoreObserver
+
+# Writes what the limiter's `drain` has given.
+Save = Callable[[LimiterState, UsageChanges], Awaitable[None]]
+
+
+def ban_policy(settings: Settings) -> BanPolicy:
+    """The ban rule of the settings."""
+    return BanPolicy(
+        settings.ban_minimum_rejections,
+        settings.ban_window_ms,
+        settings.ban_grace_ms,
+        settings.ban_durations_ms,
+        settings.ban_forgiven_after_ms,
+    )
+
+
+def processes(settings: Settings) -> int:
+    """How many processes share the limits: each divides by it what it counts alone."""
+    return settings.replicas * settings.workers if settings.valkey_url else 1
+
+
+async def open_store(
+    settings: Settings,
+    backend: Backend,
+    clock: Clock,
+    observer: StoreObserver,
+    watch: LimiterObserver,
+    opened: AsyncExitStack,
+) -> tuple[Store, Limiter, Save]:
+    """The store, its limiter, and how counters are saved. `opened` closes what this opens, also if it fails.
+
+    Raises ConfigurationError and StoreUnavailable.
+    """
+    policy = ban_policy(settings)
+    if not settings.valkey_url:
+        store = backend.open(clock, observer)
+        opened.push_async_callback(store.close)
+        await store.note_counters(shared=False)
+        state = await store.counters.load(clock.now_ms())
+        return store, MemoryLimiter(clock, policy, store.versions, state), store.counters.save
+    from petstore.limiter.valkey import opening as valkey  # needs a driver that not everybody has
+
+    client = await valkey.open_client(settings.valkey_url, watch)
+    opened.push_async_callback(client.close)  # after the store, which announces its last writes
+    store = backend.open(clock, observer, valkey.ValkeyPublisher(client))
+    opened.push_async_callback(store.close)
+    await store.note_counters(shared=True)
+    counters = store.merging_counters
+    assert counters is not None, "config refuses a file with a Valkey"
+    refuse = settings.limiter_outage == "refuse"
+    fallback = None if refuse else valkey.FallbackLimiter(clock, policy, processes(settings))
+    return store, valkey.ValkeyLimiter(client, counters, clock, policy, fallback), counters.merge
