@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import socket
@@ -18,44 +17,30 @@ from petstore.core.keys import KEY_PATTERN
 from tests.architecture.sources import ROOT
 from tests.support import machine
 from tests.support.waiting import wait_for
-from tools.servers.child import family, status_of
+from tools.servers.child import Child, family, status_of
 from tools.servers.ports import free_ports, is_free
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("e2e-cluster")]
 
 
-class Command:
-    """The running command; `text` is what it has printed."""
+class Command(Child):
+    """The running command, with what it keeps in `data`."""
 
     def __init__(self, data: Path, *words: str) -> None:
         self.data = data
         self.port = free_ports(5)[0]
-        self._output = data.with_name(f"{data.name}-output.txt")
-        with self._output.open("wb") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tools.cluster", "--data", data, "--port", str(self.port), *words],
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-
-    @property
-    def text(self) -> str:
-        return self._output.read_text(encoding="utf-8")
-
-    def wait_until_ready(self) -> None:
-        wait_for(lambda: "Ctrl+C" in self.text or self.process.poll() is not None, "the cluster")
-        assert self.process.poll() is None, self.text
+        where = ("--data", str(data), "--port", str(self.port))
+        command = [sys.executable, "-m", "tools.cluster", *where, *words]
+        super().__init__("make cluster", command, data.with_name(f"output-{self.port}"), cwd=ROOT)
+        self.start()
 
     def commands(self, begin: str) -> list[str]:
         """The printed lines that begin so."""
-        return [line.strip() for line in self.text.splitlines() if line.startswith(f"  {begin}")]
+        return [line.strip() for line in self.said.splitlines() if line.startswith(f"  {begin}")]
 
     def children(self) -> set[int]:
         """Everything that it has started, and what these have."""
-        return set(family(self.process.pid)) - {self.process.pid}
+        return set(family(self.pid)) - {self.pid}
 
 
 @contextmanager
@@ -64,11 +49,10 @@ def command(*words: str) -> Iterator[Command]:
     with machine.folder() as path:
         started = Command(path / "data", *words)
         try:
-            started.wait_until_ready()
+            started.wait_until(lambda: "Ctrl+C" in started.said)
             yield started
         finally:
-            started.process.kill()
-            started.process.wait(10)
+            started.kill()
 
 
 def shell(line: str) -> str:
@@ -85,7 +69,7 @@ def test_what_it_prints_works_and_it_leaves_nothing_behind() -> None:
     second start finds what the first one left."""
     machine.program("curl")
     with command() as running:
-        key = re.search(KEY_PATTERN, running.text)
+        key = re.search(KEY_PATTERN, running.said)
         assert key is not None
         lists: list[str] = []
         posts: list[str] = []
@@ -101,7 +85,7 @@ def test_what_it_prints_works_and_it_leaves_nothing_behind() -> None:
         assert "local" in shell(usage)
         clients = [line.split()[0] for line in running.commands("") if "-cli -u " in line]
         assert all(Path(client).exists() for client in clients)
-        assert clients or "There is no valkey-cli here" in running.text
+        assert clients or "There is no valkey-cli here" in running.said
         (psql,) = [line for line in running.commands("") if "/psql " in line or line.startswith("psql ")]
         if Path(psql.split()[0]).exists():
             assert "Rex" in shell(f"{psql} -Atc 'SELECT name FROM pets'")
@@ -113,14 +97,14 @@ def test_what_it_prints_works_and_it_leaves_nothing_behind() -> None:
         assert len(before & children) < len(before)
         running.process.send_signal(signal.SIGTERM)
         assert running.process.wait(30) == 0
-        assert running.text.endswith("Stopped; nothing runs any more.\n")
+        assert running.said.endswith("Stopped; nothing runs any more.\n")
         assert [pid for pid in before | children if Path(f"/proc/{pid}").exists()] == []
         assert all(is_free(port) for port in range(running.port, running.port + 5))
 
         again = Command(running.data, "--for", "100ms")
         assert again.process.wait(40) == 0
-        assert re.search(KEY_PATTERN, again.text) is None
-        assert "The data of the last time is there." in again.text
+        assert re.search(KEY_PATTERN, again.said) is None
+        assert "The data of the last time is there." in again.said
 
 
 def test_a_kill_leaves_nothing_behind_either() -> None:
@@ -128,8 +112,7 @@ def test_a_kill_leaves_nothing_behind_either() -> None:
     with command("--for", "50s") as running:
         children = running.children()
         assert status_of(running.port, "/healthz") == 200
-        os.kill(running.process.pid, signal.SIGKILL)
-        running.process.wait(10)
+        running.kill()
         wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children), "all to end")
 
 
