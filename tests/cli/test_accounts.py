@@ -1,4 +1,4 @@
-"""`petstore accounts`."""
+"""`petstore accounts`. Its text is in docs/cli.md, its refusals are in test_refusals.py."""
 
 from __future__ import annotations
 
@@ -7,34 +7,8 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.support.postgres import fresh_database, run
 
-NOW = "2027-01-15T08:00:30.000Z"
-
 
 class TestAdd:
-    @pytest.mark.parametrize(
-        ("plan", "per_minute", "per_day"),
-        [("free", 60, 1_000), ("pro", 300, 10_000), ("business", 1_000, 100_000)],
-    )
-    def test_standard_plans_bring_their_limits(
-        self, cli: Cli, plan: str, per_minute: int, per_day: int
-    ) -> None:
-        """A standard plan has the specification's numbers."""
-        assert cli.json("accounts", "add", "shop", "--plan", plan) == {
-            "id": 1,
-            "name": "shop",
-            "plan": plan,
-            "perMinute": per_minute,
-            "perDay": per_day,
-            "createdAt": NOW,
-        }
-
-    def test_enterprise_takes_the_agreed_numbers(self, cli: Cli) -> None:
-        """The enterprise plan has the two numbers that were given."""
-        added = cli.json(
-            "accounts", "add", "zoo", "--plan", "enterprise", "--per-minute", "5000", "--per-day", "2000000"
-        )
-        assert (added["plan"], added["perMinute"], added["perDay"]) == ("enterprise", 5_000, 2_000_000)
-
     def test_makes_the_database_and_says_so(self, cli: Cli) -> None:
         """The first account may come before the first start; where its database is, is said."""
         result = cli.run("accounts", "add", "shop", "--plan", "free")
@@ -56,15 +30,9 @@ class TestAdd:
 
 class TestList:
     def test_in_the_order_of_ids(self, shop: Cli) -> None:
-        """All accounts, the oldest first, with their limits."""
+        """The oldest first."""
         shop.ok("accounts", "add", "bakery", "--plan", "free")
-        assert [(account["id"], account["name"]) for account in shop.json("accounts", "list")] == [
-            (1, "shop"),
-            (2, "bakery"),
-        ]
-        lines = shop.ok("accounts", "list").splitlines()
-        assert lines[0].split() == ["ID", "NAME", "PLAN", "PER", "MINUTE", "PER", "DAY", "CREATED"]
-        assert lines[1].split() == ["1", "shop", "pro", "300", "10000", "2027-01-15", "08:00:30Z"]
+        assert [account["name"] for account in shop.json("accounts", "list")] == ["shop", "bakery"]
 
     def test_none_yet(self, cli: Cli) -> None:
         """An empty list is no failure: a program gets [], a person the next step."""

@@ -58,10 +58,7 @@ class TestShow:
             ("valkeys://[::1]:6379/0?ca=/etc/ca.pem", "valkeys://[::1]:6379/0?ca=/etc/ca.pem"),
             ("unix:///run/valkey/valkey.sock?db=0", "unix:///run/valkey/valkey.sock?db=0"),
             ("postgresql://shop@db/pets?sslmode=off", "postgresql://shop@db/pets?sslmode=off"),
-            (
-                "postgresql://db/pets?user=shop&password=geheim&a=1",
-                "postgresql://db/pets?***",
-            ),
+            ("postgresql://db/pets?user=shop&password=geheim&a=1", "postgresql://db/pets?***"),
         ],
     )
     def test_password_is_masked(self, cli: Cli, url: str, shown: str) -> None:
@@ -75,7 +72,8 @@ class TestShow:
     @pytest.mark.parametrize(
         "rest",
         [
-            "shop:se/cret@db:6379/0", "shop:se@cret@db/0", "shop:se#cret@db/0", "shop:se?cret@db/0",
+            "shop:secret@db/0", "shop:se/cret@db:6379/0",
+            "shop:se@cret@db/0", "shop:se#cret@db/0", "shop:se?cret@db/0",
             "shop:se[cret@db/0", "shop:se:cret@db/0", "shop:se cret@db/0", "shop:se\\cret@db/0",
             ":/secret@db/0", "/secret@db/0", "db/0?password=secret", "db/0?Password=1&secret",
             "db/0?passfile=/x&x=secret", "shop:12/secret@db", "shop:sé/cret@db/0", "sh/op:secret@db",
@@ -114,12 +112,8 @@ class TestWrong:
         ("variable", "text"),
         [
             ("PETSTORE_PORT", "0"),
-            ("PETSTORE_ACCESS_LOG", "yes"),
-            ("PETSTORE_BAN_WINDOW", "5"),
-            ("PETSTORE_REMOVAL_DATE", "2030-12-04"),
             ("PETSTORE_BAN_GRACE", "5m"),
             ("PETSTORE_CONFIG", "/does/not/exist.toml"),
-            ("PETSTORE_DATABASE_URL_FILE", "/does/not/exist"),
             ("PETSTORE_NO_SUCH", "1"),
         ],
     )
@@ -129,8 +123,6 @@ class TestWrong:
     def test_every_command_ends_with_78(self, cli: Cli, variable: str, text: str, command: list[str]) -> None:
         """One line that names the setting."""
         cli.settings[variable] = text
-        if variable.endswith("_FILE"):
-            del cli.settings["PETSTORE_DATABASE_URL"]
         assert variable in cli.refused(78, *command)
 
     @pytest.mark.parametrize(
@@ -146,13 +138,6 @@ class TestWrong:
         assert result.stderr.startswith("petstore: ")
         assert variable in result.stderr
 
-    def test_unknown_name_in_the_file(self, cli: Cli) -> None:
-        """A typing error in the file is found like one in a variable."""
-        file = cli.folder / "petstore.toml"
-        file.write_text("prot = 9000\n")
-        cli.settings["PETSTORE_CONFIG"] = str(file)
-        assert "no such setting: prot" in cli.refused(78, "accounts", "list")
-
     def test_missing_directory_of_the_database(self, cli: Cli) -> None:
         """A database's directory is never made in silence."""
         cli.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{cli.folder}/no/petstore.db"
@@ -163,8 +148,3 @@ class TestWrong:
             ["accounts", "add", "x", "--plan", "free"],
         ):
             assert "there is no directory" in cli.refused(78, *command)
-
-    def test_password_of_an_unknown_database_is_not_repeated(self, cli: Cli) -> None:
-        """An address that is not understood may hold a password."""
-        cli.settings["PETSTORE_DATABASE_URL"] = "mysql://shop:geheim@db/pets"
-        assert "geheim" not in cli.refused(78, "accounts", "list")

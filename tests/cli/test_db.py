@@ -1,4 +1,4 @@
-"""`petstore db`."""
+"""`petstore db`. What it refuses beside a server: test_process.py; other refusals: tests/storage/sqlite."""
 
 from __future__ import annotations
 
@@ -14,35 +14,14 @@ from tests.cli.conftest import Cli
 from tests.support.rights import without_rights
 from tools.servers import petstore
 
+KEPT = ".before-restore-20270115T080030Z"
+
 
 def damage(shop: Cli) -> None:
     """A key of nobody, written past the constraints."""
     with sqlite3.connect(shop.database) as connection:
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute("INSERT INTO api_keys VALUES (1, 9, zeroblob(32), '', '', 0, NULL, NULL, 0)")
-
-
-class TestMigrate:
-    def test_makes_the_database_once(self, cli: Cli) -> None:
-        """The first run says what it did, the second that there is nothing to do."""
-        assert cli.ok("db", "migrate") == "applied 0001_initial\n"
-        assert cli.ok("db", "migrate") == "The schema is up to date.\n"
-
-    def test_json(self, cli: Cli) -> None:
-        """A program gets the steps and the file."""
-        assert cli.json("db", "migrate") == {
-            "database": str(cli.database),
-            "applied": ["0001_initial"],
-            "backup": None,
-        }
-
-    def test_schema_that_is_too_new_is_a_configuration_error(self, cli: Cli) -> None:
-        """A newer program's database is left alone."""
-        cli.ok("db", "migrate")
-        with sqlite3.connect(cli.database) as connection:
-            connection.execute("PRAGMA user_version = 99")
-        assert "schema version 99" in cli.refused(78, "db", "migrate")
-        assert "schema version 99" in cli.refused(78, "accounts", "list")
 
 
 class TestCheck:
@@ -123,11 +102,6 @@ class TestBackup:
         assert shop.run("db", "backup", str(shop.folder / "fourth.db")).exit_code == 1
         assert not mark.exists()
 
-    def test_beside_a_server(self, shop: Cli) -> None:
-        """Whoever serves need not stop."""
-        with shop.hold():
-            assert shop.json("db", "backup", str(shop.folder / "copy.db"))["accounts"] == 1
-
     def test_damaged(self, shop: Cli) -> None:
         """The copy is there, for what it is worth; exit code 1 makes a job fail that nobody looks at."""
         damage(shop)
@@ -140,13 +114,6 @@ class TestBackup:
         result = shop.run("db", "backup", str(target), "--json")
         assert (result.exit_code, result.stderr) == (1, "")
         assert len(json.loads(result.stdout)["problems"]) == 1
-
-    def test_file_that_exists_is_refused(self, shop: Cli) -> None:
-        """A backup never overwrites."""
-        target = shop.folder / "copy.db"
-        target.write_text("precious")
-        assert "never overwrites" in shop.refused(1, "db", "backup", str(target))
-        assert target.read_text() == "precious"
 
     def test_a_place_that_cannot_be_written(self, shop: Cli) -> None:
         """It is the target that is named, and no job should try it again: exit code 1."""
@@ -174,28 +141,11 @@ class TestRestore:
 
     def test_puts_the_backup_in_place(self, shop: Cli, copy: Path) -> None:
         """What came after the backup is gone, and kept in the file beside."""
-        result = shop.run("db", "restore", str(copy))
-        assert result.exit_code == 0
-        kept = ".before-restore-20270115T080030Z"
-        assert (
-            result.stderr == f"Restored {shop.database}. What was there is kept as {shop.database}{kept}.\n"
-        )
+        restored = shop.json("db", "restore", str(copy))
+        assert (restored["accounts"], restored["kept"]) == (1, f"{shop.database}{KEPT}")
         assert [account["name"] for account in shop.json("accounts", "list")] == ["shop"]
-        shop.settings["PETSTORE_DATABASE_URL"] += kept
+        shop.settings["PETSTORE_DATABASE_URL"] += KEPT
         assert len(shop.json("accounts", "list")) == 2
-
-    def test_taken_back_by_restoring_what_was_kept(self, shop: Cli, copy: Path) -> None:
-        """The one of before is a backup like any other, and a program learns its name."""
-        kept = shop.json("db", "restore", str(copy))["kept"]
-        back = shop.json("db", "restore", kept)
-        assert back["accounts"] == 2
-        assert back["kept"] == f"{kept}-2"
-        assert [account["name"] for account in shop.json("accounts", "list")] == ["shop", "later"]
-
-    def test_the_database_itself_is_refused(self, shop: Cli) -> None:
-        """It is no backup of itself."""
-        assert "is the database itself" in shop.refused(1, "db", "restore", str(shop.database))
-        assert len(shop.json("accounts", "list")) == 1
 
     def test_where_there_is_no_database(self, shop: Cli, copy: Path) -> None:
         """On a new machine nothing has to be kept."""
@@ -204,19 +154,6 @@ class TestRestore:
         assert (result.exit_code, result.stderr) == (0, f"Restored {shop.folder}/new.db.\n")
         shop.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{shop.folder}/newer.db"
         assert shop.json("db", "restore", str(copy))["kept"] is None
-
-    def test_while_a_server_runs_it_is_refused(self, shop: Cli, copy: Path) -> None:
-        """The counters of a running server would be written into the restored database."""
-        with shop.hold():
-            assert "stop it first" in shop.refused(1, "db", "restore", str(copy))
-        assert len(shop.json("accounts", "list")) == 2
-
-    def test_damaged_backup_is_refused(self, shop: Cli) -> None:
-        """A working database is not replaced by a broken one."""
-        broken = shop.folder / "broken.db"
-        broken.write_text("no database")
-        assert "damaged and was not restored" in shop.refused(1, "db", "restore", str(broken))
-        assert shop.json("accounts", "list")[0]["name"] == "shop"
 
 
 def settings(cli: Cli) -> config.Settings:

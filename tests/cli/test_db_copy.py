@@ -64,12 +64,17 @@ def rows_of(url: str, table: str) -> list[tuple[Any, ...]]:
     ]
 
 
+def copy(cli: Cli, target: str) -> tuple[str, ...]:
+    """The command that copies the store."""
+    return "db", "copy", f"sqlite:///{cli.database}", target
+
+
 class TestCopied:
     """A store that was moved."""
 
     def test_every_row_of_every_table(self, shop: Cli, server: str) -> None:
         """As they were, with their identifiers; what is printed are the counts of what is there."""
-        printed = shop.json("db", "copy", f"sqlite:///{shop.database}", server)
+        printed = shop.json(*copy(shop, server))
         outside = apsw.Connection(str(shop.database))
         for table in TABLES:
             columns = ", ".join(table.columns)
@@ -83,14 +88,14 @@ class TestCopied:
         """The key of before is the key of after, and what is used stays used."""
         secret, _ = shop.issue("shop")
         before, used = shop.json("keys", "check", stdin=secret), shop.json("usage", "shop")
-        shop.ok("db", "copy", f"sqlite:///{shop.database}", server)
+        shop.ok(*copy(shop, server))
         shop.settings["PETSTORE_DATABASE_URL"] = server
         assert shop.json("keys", "check", stdin=secret) == before
         assert shop.json("usage", "shop") == used
 
     def test_identifiers_go_on_where_they_were(self, shop: Cli, server: str) -> None:
         """The animal with the last identifier was deleted: that identifier is not given again."""
-        shop.ok("db", "copy", f"sqlite:///{shop.database}", server)
+        shop.ok(*copy(shop, server))
         shop.settings["PETSTORE_DATABASE_URL"] = server
         assert shop.json("pets", "add", "Next", "--category", "1")["id"] == 6
         assert shop.json("accounts", "add", "next", "--plan", "free")["id"] == 2
@@ -98,7 +103,7 @@ class TestCopied:
 
     def test_an_idempotency_key_still_finds_its_animal(self, shop: Cli, server: str) -> None:
         """A retry after the move creates nothing."""
-        shop.ok("db", "copy", f"sqlite:///{shop.database}", server)
+        shop.ok(*copy(shop, server))
         shop.settings["PETSTORE_DATABASE_URL"] = server
 
         async def retry(store: Store) -> Any:
@@ -110,11 +115,11 @@ class TestCopied:
     def test_an_empty_store(self, cli: Cli, server: str) -> None:
         """Zero rows everywhere is a copy too."""
         cli.ok("db", "migrate")
-        assert {table["rows"] for table in cli.json("db", "copy", f"sqlite:///{cli.database}", server)} == {0}
+        assert {table["rows"] for table in cli.json(*copy(cli, server))} == {0}
 
     def test_what_people_read(self, shop: Cli, server: str) -> None:
         """A table on standard output, and what to do next on standard error."""
-        result = shop.run("db", "copy", f"sqlite:///{shop.database}", server)
+        result = shop.run(*copy(shop, server))
         assert result.exit_code == 0
         assert result.stdout.splitlines()[0].split() == ["TABLE", "ROWS", "SHA-256"]
         assert "Set PETSTORE_DATABASE_URL" in result.stderr
@@ -125,14 +130,14 @@ class TestRefused:
 
     def test_a_target_with_something_in_it(self, shop: Cli, server: str) -> None:
         """It belongs to another store."""
-        shop.ok("db", "copy", f"sqlite:///{shop.database}", server)
-        message = shop.refused(1, "db", "copy", f"sqlite:///{shop.database}", server)
+        shop.ok(*copy(shop, server))
+        message = shop.refused(1, *copy(shop, server))
         assert "The target is not empty: there are rows in pets" in message
 
     def test_a_source_that_is_served(self, shop: Cli, server: str) -> None:
         """What it accepts afterwards would be lost."""
         with shop.hold():
-            message = shop.refused(1, "db", "copy", f"sqlite:///{shop.database}", server)
+            message = shop.refused(1, *copy(shop, server))
         assert "stop it first" in message
 
     def test_a_source_that_is_not_there(self, cli: Cli, server: str) -> None:
@@ -145,7 +150,7 @@ class TestRefused:
         outside = apsw.Connection(str(shop.database))
         outside.execute("PRAGMA foreign_keys = OFF; DELETE FROM accounts")
         outside.close()
-        message = shop.refused(1, "db", "copy", f"sqlite:///{shop.database}", server)
+        message = shop.refused(1, *copy(shop, server))
         assert "is damaged and was not copied" in message
 
     @pytest.mark.parametrize("pair", [("pg", "sqlite"), ("pg", "pg"), ("sqlite", "sqlite")])
@@ -158,7 +163,7 @@ class TestRefused:
     def test_a_server_that_is_not_there(self, shop: Cli, tmp_path: Path) -> None:
         """Unavailable: to be tried again. The password is not shown."""
         url = f"postgresql://me:secret@/pets?host={tmp_path}"
-        message = shop.refused(75, "db", "copy", f"sqlite:///{shop.database}", url)
+        message = shop.refused(75, *copy(shop, url))
         assert "it can't be reached; check that it runs, and its address in PETSTORE_DATABASE_URL." in message
         assert "secret" not in message
 
@@ -172,7 +177,7 @@ class TestRefused:
             await write(self, table, columns, rows)
 
         monkeypatch.setattr(postgres.Target, "write", careless)
-        message = shop.refused(75, "db", "copy", f"sqlite:///{shop.database}", server)
+        message = shop.refused(75, *copy(shop, server))
         assert "The rows of usage_days differ" in message
         assert rows_of(server, "pets") == []
         assert rows_of(server, "accounts") == []

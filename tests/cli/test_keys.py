@@ -1,8 +1,6 @@
-"""`petstore keys` without `check`."""
+"""`petstore keys` without `check`. Its text is in docs/cli.md, its refusals are in test_refusals.py."""
 
 from __future__ import annotations
-
-import pytest
 
 from petstore.core.keys import is_wellformed
 from petstore.core.limits.bans import BanState
@@ -20,21 +18,6 @@ class TestIssue:
         assert "Key 1 for account 'shop', label 'web site'" in result.stderr
         assert "shown only now" in result.stderr
 
-    def test_json_has_the_key_and_its_record(self, shop: Cli) -> None:
-        """A program gets the key with everything that is kept of it."""
-        issued = shop.json("keys", "issue", "1", "--label", "ci", "--expires", "30d")
-        assert is_wellformed(issued["key"])
-        assert issued == {
-            "key": issued["key"],
-            "id": 1,
-            "display": f"pets_live_…{issued['key'][-4:]}",
-            "label": "ci",
-            "state": "active",
-            "createdAt": "2027-01-15T08:00:30.000Z",
-            "expiresAt": "2027-02-14T08:00:30.000Z",
-            "lastUsedAt": None,
-        }
-
     def test_environment_chooses_the_prefix(self, shop: Cli) -> None:
         """PETSTORE_ENVIRONMENT=test issues keys that no scanner takes for live ones."""
         shop.settings["PETSTORE_ENVIRONMENT"] = "test"
@@ -47,13 +30,7 @@ class TestList:
         key, key_id = shop.issue("shop", "--label", "web")
         (listed,) = shop.json("keys", "list", "shop")
         assert set(listed) == {
-            "id",
-            "display",
-            "label",
-            "state",
-            "createdAt",
-            "expiresAt",
-            "lastUsedAt",
+            *("id", "display", "label", "state", "createdAt", "expiresAt", "lastUsedAt"),
         }
         assert listed["id"] == key_id
         assert listed["display"].endswith(key[-4:])
@@ -72,9 +49,6 @@ class TestList:
         assert [key["state"] for key in listed] == ["active", "expired", "revoked"]
         assert listed[0]["lastUsedAt"] == "2027-01-15T08:00:31.500Z"
         assert listed[1]["expiresAt"] == "2027-01-15T09:00:30.000Z"
-        lines = shop.ok("keys", "list", "shop").splitlines()
-        assert lines[1].split()[2] == "-"  # no label
-        assert lines[1].endswith("active   2027-01-15 08:00:30Z  -                     2027-01-15 08:00:31Z")
 
     def test_none_yet(self, shop: Cli) -> None:
         """No keys is no failure: a program gets [], a person the next step."""
@@ -115,19 +89,11 @@ class TestRotate:
         assert first["expiresAt"] == "2027-01-22T08:00:30.000Z"
         assert second["expiresAt"] == "2027-01-15T09:00:30.000Z"
 
-    @pytest.mark.parametrize("zero", ["0", "0s"])
-    def test_overlap_of_nothing_ends_the_old_key_at_once(self, shop: Cli, zero: str) -> None:
+    def test_overlap_of_nothing_ends_the_old_key_at_once(self, shop: Cli) -> None:
         """Where two working keys are too many."""
         shop.issue("shop")
-        assert "works no longer" in shop.run("keys", "rotate", "1", "--overlap", zero).stderr
+        assert "works no longer" in shop.run("keys", "rotate", "1", "--overlap", "0").stderr
         assert [key["state"] for key in shop.json("keys", "list", "shop")] == ["expired", "active"]
-
-    def test_absurd_overlap_of_the_settings_can_be_shown(self, shop: Cli) -> None:
-        """An end beyond the calendar is shown as the calendar's end, not as a failure."""
-        shop.issue("shop")
-        shop.settings["PETSTORE_KEY_ROTATION_OVERLAP"] = "999999999d"
-        shop.ok("keys", "rotate", "1")
-        assert shop.json("keys", "list", "shop")[0]["expiresAt"] == "9999-12-31T23:59:59.999Z"
 
 
 class TestRevoke:

@@ -7,14 +7,12 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
 
-from petstore.core.keys import is_wellformed
 from tests.support.server import Server, running_server
 from tools.servers.petstore import PROGRAM, environment
 
@@ -57,22 +55,6 @@ class Program:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def on_terminal(self, arguments: Sequence[str], more: Mapping[str, str] | None = None) -> str:
-        """What a run without input writes to a terminal."""
-        ours, theirs = pty.openpty()
-        done = subprocess.run(
-            [PROGRAM, *arguments],
-            env=self.environment | dict(more or {}),
-            stdin=subprocess.DEVNULL,
-            stdout=theirs,
-            stderr=subprocess.DEVNULL,
-            timeout=_SECONDS,
-            check=True,
-        )
-        assert done.returncode == 0
-        os.close(theirs)
-        return read_all(ours)
-
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
@@ -112,28 +94,6 @@ def read_all(terminal: int) -> str:
 
 
 class TestStreams:
-    def test_key_stands_alone_on_standard_output(self, program: Program) -> None:
-        """A redirected key is the key, and it works in the check."""
-        program.ok("accounts", "add", "shop", "--plan", "free")
-        done = program.run("keys", "issue", "shop")
-        assert is_wellformed(done.stdout.removesuffix("\n"))
-        assert "shown only now" in done.stderr
-        assert "active" in program.ok("keys", "check", stdin=done.stdout)
-
-    def test_no_colour_when_piped(self, program: Program) -> None:
-        """A pipe gets plain text, from help to tables."""
-        program.ok("accounts", "add", "shop", "--plan", "free")
-        for arguments in (["accounts", "list"], ["--help"], ["config"], ["usage", "shop"]):
-            assert "\x1b" not in program.ok(*arguments)
-
-    def test_colour_on_a_terminal_unless_unwanted(self, program: Program) -> None:
-        """A terminal gets styles; with NO_COLOR it gets none at all."""
-        program.ok("accounts", "add", "shop", "--plan", "free")
-        assert "\x1b[" in program.on_terminal(["accounts", "list"])
-        plain = program.on_terminal(["accounts", "list"], {"NO_COLOR": "1"})
-        assert "\x1b" not in plain
-        assert "shop" in plain
-
     def test_closed_pipe_ends_quietly(self, program: Program) -> None:
         """`petstore openapi | head -1` and the like: no traceback, nothing on standard error."""
         program.ok("db", "migrate")

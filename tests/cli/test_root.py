@@ -13,9 +13,14 @@ from petstore import __version__
 from petstore.cli import main as console_script
 from petstore.cli.groups import LazyGroup, explain
 from petstore.cli.main import COMMANDS, petstore
-from petstore.core.errors import StoreUnavailable
+from petstore.core.errors import (
+    ConfigurationError,
+    OperatorError,
+    PetNotFound,
+    StoreDamaged,
+    StoreUnavailable,
+)
 from petstore.ops import build
-from petstore.storage.sqlite.backend import SqliteBackend
 from petstore.storage.sqlite.database_file import DatabaseFile
 from tests.cli.conftest import Cli
 
@@ -32,6 +37,7 @@ def commands(
             yield from commands(command, (*path, name))
 
 
+DAMAGED = "Check PETSTORE_DATABASE_URL, or stop the server and restore a backup."
 ALL = dict(commands())
 LEAVES = {path: command for path, command in ALL.items() if not isinstance(command, click.Group)}
 
@@ -86,28 +92,37 @@ class TestHelp:
 
 
 class TestErrors:
-    def test_busy_store_is_unavailable(self, shop: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-        """75 tells a script to try again."""
+    @pytest.mark.parametrize(
+        ("error", "code", "line"),
+        [
+            (
+                StoreUnavailable("The store is busy; try again shortly."),
+                75,
+                "The store is busy; try again shortly.",
+            ),
+            (StoreDamaged("It is damaged."), 78, f"It is damaged. {DAMAGED}"),
+            (ConfigurationError("PETSTORE_PORT: no."), 78, "PETSTORE_PORT: no."),
+            (OperatorError("A port\n  is in use."), 1, "A port is in use."),
+            (PetNotFound(7), 1, "There is no animal 7; `petstore pets list` shows them."),
+            (
+                PermissionError(13, "Permission denied", "/x/petstore.db"),
+                1,
+                "/x/petstore.db: Permission denied.",
+            ),
+            (OSError("first\n  second"), 1, "first second."),
+        ],
+    )
+    def test_is_one_line_with_a_code(
+        self, capsys: pytest.CaptureFixture[str], error: Exception, code: int, line: str
+    ) -> None:
+        """75 tells a script to try again; a file that the operating system refused is named."""
+        assert explain(error) == code
+        assert capsys.readouterr().err == f"petstore: {line}\n"
 
-        def busy(*_: object, **__: object) -> None:
-            raise StoreUnavailable("The store is busy with other writes; try again shortly.")
-
-        monkeypatch.setattr(SqliteBackend, "open", busy)
-        assert "busy" in shop.refused(75, "accounts", "list")
-
-    def test_failure_of_the_system_is_one_line(self, shop: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The file that the operating system refused is named."""
-
-        def denied(*_: object, **__: object) -> None:
-            raise PermissionError(13, "Permission denied", "/var/lib/petstore.db")
-
-        monkeypatch.setattr(SqliteBackend, "open", denied)
-        assert shop.refused(1, "accounts", "list") == "petstore: /var/lib/petstore.db: Permission denied.\n"
-
-    def test_message_of_several_lines_becomes_one(self, capsys: pytest.CaptureFixture[str]) -> None:
-        """One error, one line, whatever it quotes."""
-        assert explain(OSError("first\n  second")) == 1
-        assert capsys.readouterr().err == "petstore: first second.\n"
+    def test_a_bug_is_not_hidden(self) -> None:
+        """An unexpected error comes with its traceback."""
+        with pytest.raises(ZeroDivisionError):
+            explain(ZeroDivisionError())
 
     def test_interrupt(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """Ctrl+C ends with 130, as a shell has it, and says nothing."""
@@ -118,16 +133,6 @@ class TestErrors:
         monkeypatch.setattr(DatabaseFile, "checked_path", interrupt)
         result = cli.run("accounts", "list")
         assert (result.exit_code, result.output) == (130, "\n")
-
-    def test_bug_is_not_hidden(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What nobody foresaw comes with its traceback."""
-
-        def broken(*_: object) -> None:
-            raise ZeroDivisionError
-
-        monkeypatch.setattr(DatabaseFile, "checked_path", broken)
-        with pytest.raises(ZeroDivisionError):
-            cli.run("accounts", "list")
 
     def test_inside_another_program(self, cli: Cli) -> None:
         """With standalone mode off errors are raised, as click has it."""
