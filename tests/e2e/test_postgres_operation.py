@@ -28,11 +28,8 @@ def servers() -> Iterator[ExitStack]:
 
 def test_the_service_follows_to_a_standby_that_was_promoted(servers: ExitStack, tmp_path: Path) -> None:
     """Both addresses are in PETSTORE_DATABASE_URL: writes go on without a restart, and nothing is missing."""
-    primary = PostgresServer(tcp=True)
-    servers.callback(primary.drop)
-    primary.start()
-    standby = PostgresServer(tcp=True)
-    servers.callback(standby.drop)
+    primary = servers.enter_context(PostgresServer(tcp=True)).start()
+    standby = servers.enter_context(PostgresServer(tcp=True))
     standby.follow(primary)
     standby.start()
     hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
@@ -50,9 +47,7 @@ def test_the_service_follows_to_a_standby_that_was_promoted(servers: ExitStack, 
 
 def test_a_dump_is_a_copy(servers: ExitStack, tmp_path: Path) -> None:
     """Made while the service runs, put into a new database: sound and whole, and numbers go on."""
-    postgres = PostgresServer()
-    servers.callback(postgres.drop)
-    postgres.start()
+    postgres = servers.enter_context(PostgresServer()).start()
     run(postgres.url(), "CREATE DATABASE restored")
     dump = postgres.folder / "petstore.dump"
 

@@ -130,9 +130,7 @@ async def _measure(url: str, animals: list[int], others: int) -> Measured:
 
 def measure(animals: list[int], others: int) -> Measured:
     """Fill the tables, the animals step by step, and look."""
-    server = PostgresServer("shared_buffers=512MB", "max_wal_size=2GB", "autovacuum=off", "jit=off").start()
-    try:
+    settings = ("shared_buffers=512MB", "max_wal_size=2GB", "autovacuum=off", "jit=off")
+    with PostgresServer(*settings).start() as server:
         migrate(server.url(), _TUNING)
         return asyncio.run(_measure(server.url(), animals, min(others, animals[-1])))
-    finally:
-        server.drop()

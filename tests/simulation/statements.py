@@ -125,8 +125,5 @@ async def _measure(url: str, count: int) -> Measured:
 
 def measure(count: int = 10_000) -> Measured:
     """Each statement so often."""
-    server = PostgresServer("jit=off").start()
-    try:
+    with PostgresServer("jit=off").start() as server:
         return uvloop.run(_measure(server.url(), count))
-    finally:
-        server.drop()

@@ -38,9 +38,8 @@ def main() -> int:
     """Run the campaign; the exit code."""
     arguments = campaign_parser("backend", __doc__, is_seeded=False).parse_args()
     ends = time.monotonic() + arguments.seconds
-    server = PostgresServer().start()
     done, failed = 0, 0
-    try:
+    with PostgresServer().start() as server:
         while time.monotonic() < ends:
             with fresh_database(server.url()) as url:
                 count, faults = asyncio.run(rounds(server, url, ends))
@@ -48,8 +47,6 @@ def main() -> int:
                 sys.stdout.write(f"{fault}\n")
             done += count
             failed += len(faults)
-    finally:
-        server.drop()
     sys.stdout.write(f"{done} processes killed, {2 * done} answers after a commit, {failed} of them stale\n")
     return 1 if failed else 0
 

@@ -43,9 +43,8 @@ def main() -> int:
     """Run the campaign; the exit code."""
     arguments = campaign_parser("restarts", __doc__).parse_args()
     ends = time.monotonic() + arguments.seconds
-    server = PostgresServer(on_disk=True).start()
     seed, restarts, acknowledged, slowest, failed = arguments.seed, 0, 0, 0.0, 0
-    try:
+    with PostgresServer(on_disk=True).start() as server:
         while time.monotonic() < ends:
             with fresh_database(server.url()) as url:
                 added, longest, faults = asyncio.run(round_of(server, url, seed))
@@ -56,8 +55,6 @@ def main() -> int:
             slowest = max(slowest, longest)
             failed += len(faults)
             seed += 1
-    finally:
-        server.drop()
     sys.stdout.write(
         f"seeds {arguments.seed} to {seed - 1}: {restarts} restarts, {acknowledged} acknowledged, {failed}"
         f" lost or doubled, first success at most {slowest:.2f} s after a return\n"
