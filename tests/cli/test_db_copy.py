@@ -9,11 +9,12 @@ from typing import Any
 import apsw
 import pytest
 
+from petstore.core.idempotency import Idempotency
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
-from petstore.core.pets import Idempotency, NewPet
+from petstore.core.pets import NewPet
 from petstore.storage.postgres import copying as postgres
 from petstore.storage.rows import TABLES
 from petstore.wiring.administration import Store

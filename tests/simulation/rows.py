@@ -40,7 +40,7 @@ _FILL = {
     "key_activity": "INSERT INTO key_activity SELECT n, 1798761600000 FROM generate_series(1, {n}) n",
     "usage_days": "INSERT INTO usage_days SELECT n % 10000, n / 10000, 100, 2, 0"
     " FROM generate_series(1, {n}) n",
-    "idempotency_keys": "INSERT INTO idempotency_keys SELECT n % 1000, gen_random_uuid()::text,"
+    "creations": "INSERT INTO creations SELECT n % 1000, gen_random_uuid()::text,"
     " sha256(n::text::bytea), n, 1798761600000 + n FROM generate_series(1, {n}) n",
     "pet_status_changes": "INSERT INTO pet_status_changes (pet_id, at_ms, actor, from_status, to_status)"
     " SELECT n, 1798761600000, 'cli', 'available', 'pending' FROM generate_series(1, {n}) n",

@@ -70,6 +70,9 @@ class VirtualClock:
     def now_ms(self) -> int:
         return EPOCH_MS + int((self._loop.time() + self._skew_seconds) * 1_000)
 
+    def pinned_ms(self) -> int:
+        return self.now_ms()
+
     def monotonic(self) -> float:
         # Machines started at different times, so their leases end at different ones.
         return self._loop.time() + 1_000.0 + 100.0 * self._skew_seconds

@@ -12,6 +12,9 @@ class ManualClock:
     def now_ms(self) -> int:
         return self.ms
 
+    def pinned_ms(self) -> int:
+        return self.ms
+
     def monotonic(self) -> float:
         return self.ms / 1_000
 

@@ -17,11 +17,12 @@ from typing import Any
 import apsw
 
 from petstore.core.errors import StoreUnavailable
+from petstore.core.idempotency import Idempotency
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
-from petstore.core.pets import Idempotency, NewPet, PetStatus
+from petstore.core.pets import NewPet, PetStatus
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite.store import SqliteStore
 from tests.support.clock import ManualClock
@@ -237,7 +238,7 @@ def check(recording: Recording, cut: Cut, path: Path) -> list[str]:
     try:
         faults = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
         rows: list[Any] = connection.execute("SELECT id, name, category_id FROM pets").fetchall()
-        keys = connection.execute("SELECT pet_id FROM idempotency_keys").fetchall()
+        keys = connection.execute("SELECT resource_id FROM creations").fetchall()
     finally:
         connection.close()
     found = {pet_id: name for pet_id, name, _ in rows}

@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from petstore.core.errors import IdempotencyKeyInUse, StoreUnavailable
-from petstore.core.pets import Idempotency, NewPet, PageQuery
+from petstore.core.idempotency import Idempotency
+from petstore.core.pets import NewPet, PageQuery
 from petstore.storage.backend import Store
 from tests.support.postgres import PostgresServer, run
 from tests.support.waiting import until

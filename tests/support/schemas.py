@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TypeVar
 
+import apsw
 import pytest
 
 from petstore.storage import migrations
@@ -15,6 +17,7 @@ from petstore.storage.migrations import Migration
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import schema as postgres
 from petstore.storage.sqlite import schema as sqlite
+from tests.support.postgres import run
 
 # What 1.0.0 knows of each store: it takes the noted `oldest` for the version, and refuses a greater one.
 FIRST_RELEASE = {sqlite.MIGRATIONS_PACKAGE: 1, postgres.MIGRATIONS_PACKAGE: 2}
@@ -27,6 +30,19 @@ def migrate(url: str, busy_timeout_ms: int = 1_000) -> list[str]:
     if url.startswith("sqlite"):
         return sqlite.migrate(sqlite_path(url), busy_timeout_ms)
     return postgres.migrate(url, PostgresOptions())
+
+
+def make_first_release(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new database as 1.0.0 makes it: its own steps, and no table that notes them."""
+    load = migrations.load
+    with monkeypatch.context() as patched:
+        patched.setattr(migrations, "load", lambda package: load(package)[: FIRST_RELEASE[package]])
+        migrate(url)
+    if url.startswith("sqlite"):
+        with closing(apsw.Connection(sqlite_path(url))) as file:
+            file.execute("DROP TABLE schema_steps")
+    else:
+        run(url, "DROP TABLE schema_steps")
 
 
 def at_once(work: Callable[[], _T], threads: int = 8) -> list[_T]:

@@ -11,8 +11,9 @@ from petstore.api.pipeline.response import Header, Response, encode, make_respon
 from petstore.api.pipeline.schema import Schema
 from petstore.core.clock import Clock
 from petstore.core.errors import NotFound
+from petstore.core.idempotency import Idempotency
 from petstore.core.keys import Caller
-from petstore.core.pets import Idempotency, NewPet, PageQuery, PetRepository, name_fault
+from petstore.core.pets import NewPet, PageQuery, PetRepository, name_fault
 
 NEW_PET = Schema(NewPet, "a new animal", name=name_fault)
 

@@ -16,6 +16,10 @@ class Clock(Protocol):
         """Milliseconds since the Unix epoch; may step back when the machine's clock is set."""
         ...
 
+    def pinned_ms(self) -> int | None:
+        """The time that a database must use instead of its own clock; None: its own decides."""
+        ...
+
     def monotonic(self) -> float:
         """Seconds on a clock that never steps back; only differences mean something."""
         ...
@@ -52,3 +56,6 @@ class SystemClock:
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
+
+    def pinned_ms(self) -> None:
+        return None

@@ -5,15 +5,14 @@ No HTTP and no SQL here. api/pipeline/schema.py reads bodies by the fields of Ne
 
 from __future__ import annotations
 
-import hashlib
 import re
 from enum import StrEnum
 from typing import Annotated, Protocol
 
 import msgspec
 
-from petstore.core.durations import DAY_MS
-from petstore.core.errors import Conflict, IdempotencyKeyReused
+from petstore.core.errors import Conflict
+from petstore.core.idempotency import Idempotency
 
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
@@ -21,7 +20,6 @@ NAME_MAX_CHARACTERS = 255
 PAGE_LIMIT_MAX = 100
 PAGE_LIMIT_DEFAULT = 20
 IDS_MAX = 100
-IDEMPOTENCY_KEPT_MS = DAY_MS
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -106,36 +104,11 @@ class Page(msgspec.Struct, frozen=True):
     has_more: bool
 
 
-class Idempotency(msgspec.Struct, frozen=True):
-    """A client's `Idempotency-Key`, which is the account's own name for one creation."""
-
-    account_id: int
-    key: str
-
-
 class Created(msgspec.Struct, frozen=True):
     """The outcome of an addition; `replayed` when the same key had created the animal before."""
 
     pet: Pet
     replayed: bool
-
-
-def fingerprint(new: NewPet) -> bytes:
-    """What makes two requests with one Idempotency-Key the same: the animal, not the bytes."""
-    return hashlib.sha256(msgspec.json.encode(new)).digest()
-
-
-def replayed(pet_id: int, known: bytes, new: NewPet) -> Created:
-    """The first answer to a request that comes again, `known` being the fingerprint of the first.
-
-    As it was answered then, not as the animal is now. Raises IdempotencyKeyReused.
-    """
-    if known != fingerprint(new):
-        raise IdempotencyKeyReused(
-            "This Idempotency-Key was used within the last 24 hours for another animal;"
-            " use a new key for a new request."
-        )
-    return Created(Pet(pet_id, new.name, new.category_id, new.status), True)
 
 
 class PetRepository(Protocol):

@@ -32,7 +32,7 @@ class Table(msgspec.Struct, frozen=True):
 ACCOUNT = ("id", "name", "plan", "per_minute", "per_day", "created_at_ms")
 PET = ("id", "name", "category_id", "status")
 STATUS_CHANGE = ("pet_id", "at_ms", "actor", "from_status", "to_status")
-CREATION = ("account_id", "key", "fingerprint", "pet_id", "created_at_ms")
+CREATION = ("account_id", "key", "fingerprint", "resource_id", "created_at_ms", "resource")
 WINDOWS = AccountWindows.__struct_fields__
 BAN_STATE = BanState.__struct_fields__
 DAILY_USAGE = DailyUsage.__struct_fields__
@@ -56,7 +56,7 @@ TABLES = (
             "pardoned_at_ms",
         ),
     ),
-    Table("idempotency_keys", CREATION, "account_id, key", has_identity=False),
+    Table("creations", CREATION, "account_id, key", has_identity=False),
     Table("account_windows", ("account_id", *WINDOWS), "account_id", has_identity=False),
     Table("key_standings", ("key_id", *BAN_STATE), "key_id", has_identity=False),
     Table("key_activity", ("key_id", "last_used_at_ms"), "key_id", has_identity=False),

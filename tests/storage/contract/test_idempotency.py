@@ -5,11 +5,17 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
-from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused
+from petstore.core.clock import SystemClock
+from petstore.core.errors import Conflict, IdempotencyKeyInUse, IdempotencyKeyReused
+from petstore.core.idempotency import Creation, Idempotency
 from petstore.core.limits.plans import FREE
-from petstore.core.pets import Created, Idempotency, NewPet, PageQuery, PetStatus
+from petstore.core.pets import Created, NewPet, PageQuery, PetStatus
 from petstore.storage.backend import Store
+from petstore.storage.transactions.idempotency import create_once
+from petstore.storage.transactions.pets import add_pet
+from petstore.storage.transactions.script import Database, Script
 from tests.support.backends import Backend
 from tests.support.clock import ManualClock
 
@@ -117,7 +123,7 @@ class TestAge:
         await store.pets.add(REX, KEY)
         clock.advance(DAY_SECONDS - 0.001)
         await store.purge(clock.now_ms())
-        assert backend.execute("SELECT key FROM idempotency_keys") == [("order-1",)]
+        assert backend.execute("SELECT key FROM creations") == [("order-1",)]
         assert (await store.pets.add(REX, KEY)).replayed
 
 
@@ -171,3 +177,73 @@ class TestRace:
         for _ in range(2):
             with pytest.raises(IdempotencyKeyReused):
                 await store.pets.add(NewPet("Tom", 2), KEY)
+
+
+@pytest.mark.parametrize("clock", [SystemClock()])
+class TestSystemClock:
+    """By the clock of production: the database's own decides about a key's day."""
+
+    async def test_a_key_is_replayed_and_not_purged(self, store: Store, clock: SystemClock) -> None:
+        """It was used just now."""
+        first = await store.pets.add(REX, KEY)
+        await store.purge(clock.now_ms())
+        assert await store.pets.add(REX, KEY) == Created(first.pet, True)
+
+
+class TestAnyCreation:
+    """The script for every further resource: what it creates and the key are one transaction."""
+
+    @pytest.fixture
+    def creation(self) -> Creation:
+        return Creation(KEY, "order", "order", b"\0" * 32)
+
+    async def test_it_is_created_once(self, store: Store, creation: Creation) -> None:
+        """Of ten at once one creates; the others are told to come again, and get the same then."""
+
+        async def attempt(_: int) -> tuple[int, bool] | IdempotencyKeyInUse:
+            try:
+                return await scripts(store).write(
+                    lambda: create_once(creation, None, lambda: add_pet(REX)), catalogue=True
+                )
+            except IdempotencyKeyInUse as error:
+                return error
+
+        results = await asyncio.gather(*map(attempt, range(10)))
+        assert [result for result in results if result == (1, False)] == [(1, False)]
+        assert await attempt(0) == (1, True)
+        assert await count(store) == 1
+
+    async def test_another_resource_is_a_reuse(
+        self, store: Store, creation: Creation, clock: ManualClock
+    ) -> None:
+        """In both directions, whatever the two bodies say."""
+        now_ms = clock.now_ms()
+        await scripts(store).write(
+            lambda: create_once(creation, now_ms, lambda: add_pet(REX)), catalogue=True
+        )
+        with pytest.raises(IdempotencyKeyReused, match="another animal"):
+            await store.pets.add(REX, KEY)
+        await store.pets.add(REX, other := Idempotency(1, "other"))
+        with pytest.raises(IdempotencyKeyReused, match="another order"):
+            await scripts(store).write(
+                lambda: create_once(replace(creation, idempotency=other), now_ms, lambda: add_pet(REX)),
+                catalogue=True,
+            )
+
+    async def test_a_refusal_keeps_nothing(self, store: Store, creation: Creation) -> None:
+        """Neither what was created before it, nor the key."""
+
+        def refused() -> Script[int]:
+            yield from add_pet(REX)
+            raise Conflict("no")
+
+        with pytest.raises(Conflict):
+            await scripts(store).write(lambda: create_once(creation, None, refused), catalogue=True)
+        assert await count(store) == 0
+        assert not (await store.pets.add(REX, KEY)).replayed
+
+
+def scripts(store: Store) -> Database:
+    """What runs the store's scripts."""
+    database: Database = store._database  # type: ignore[attr-defined]
+    return database

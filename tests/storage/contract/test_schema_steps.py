@@ -153,19 +153,6 @@ class TestOlderSchema:
             backend_for(url).open(ManualClock())
         assert ask(url, "SELECT max(number) FROM schema_steps") == [(was,)]
 
-    def test_a_database_of_the_first_release_is_migrated(self, url: str, know: Know) -> None:
-        """It has no table of steps: the one number it notes is its version."""
-        migrate(url)
-        outside = "DROP TABLE schema_steps"
-        if url.startswith("sqlite"):
-            ask(url, outside)
-        else:
-            run(url, outside)
-        number = newest(url) + 1
-        know(EXPAND)
-        assert migrate(url) == [f"{number:04}_step_{number}"]
-        assert ask(url, "SELECT number FROM schema_steps") == [(number,)]
-
     def test_a_new_database_is_never_half_made(self, url: str, know: Know) -> None:
         """All steps or none: a program that looks meanwhile would be told to migrate."""
         know(EXPAND, "CREATE TABLE half (a integer); INSERT INTO nowhere VALUES (1)")

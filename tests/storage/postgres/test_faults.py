@@ -10,10 +10,11 @@ import asyncpg
 import pytest
 
 from petstore.core.errors import StoreUnavailable
+from petstore.core.idempotency import Idempotency
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, UsageChanges
-from petstore.core.pets import Idempotency, NewPet, PageQuery, PetStatus
+from petstore.core.pets import NewPet, PageQuery, PetStatus
 from petstore.storage.backend import Store, backend_for
 from petstore.storage.options import PostgresOptions
 from tests.support.clock import ManualClock

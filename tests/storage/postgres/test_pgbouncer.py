@@ -9,8 +9,9 @@ import asyncpg
 import pytest
 
 from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.core.idempotency import Idempotency
 from petstore.core.limits.plans import FREE
-from petstore.core.pets import Idempotency, NewPet, PageQuery
+from petstore.core.pets import NewPet, PageQuery
 from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
 from tests.support.clock import ManualClock

@@ -10,10 +10,11 @@ import pytest
 
 from petstore.config.table import TABLE
 from petstore.core.errors import Conflict, IdempotencyKeyReused, NotFound, StoreUnavailable
+from petstore.core.idempotency import Idempotency
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
-from petstore.core.pets import Idempotency, NewPet, PetStatus
+from petstore.core.pets import NewPet, PetStatus
 from petstore.core.versions import WRITER_SECONDS
 from petstore.storage.backend import Store, backend_for
 from petstore.storage.postgres import database as statements

@@ -11,12 +11,13 @@ import asyncpg
 import pytest
 
 from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.core.idempotency import Idempotency
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
-from petstore.core.pets import Idempotency, NewPet, PageQuery, PetStatus
+from petstore.core.pets import NewPet, PageQuery, PetStatus
 from petstore.storage.backend import Store, backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import database as statements
@@ -129,7 +130,7 @@ class TestTold:
         with pytest.raises(StoreUnavailable, match="range of identifiers is full; nothing was stored"):
             await store.pets.add(REX, idempotency)
         assert len((await store.pets.page(PageQuery())).pets) == 2
-        assert run(database, "SELECT count(*) FROM idempotency_keys") == [(0,)]
+        assert run(database, "SELECT count(*) FROM creations") == [(0,)]
 
     async def test_a_copy_that_cannot_be_written_to(self, database: str, open_store: Open) -> None:
         """As after a failover that went elsewhere: reads go on, and so do writes as soon as they may."""
@@ -205,7 +206,7 @@ class TestTold:
     async def test_a_schema_that_somebody_damaged(self, database: str, open_store: Open) -> None:
         """The message says what to do; it has no word of the server's own."""
         store = open_store()
-        run(database, "DROP TABLE idempotency_keys")
+        run(database, "DROP TABLE creations CASCADE")
         with pytest.raises(StoreUnavailable, match="schema is incomplete; `petstore db migrate`"):
             await store.pets.add(REX, Idempotency(1, "x"))
 

@@ -10,11 +10,13 @@ import pytest
 
 from petstore.core.clock import SystemClock
 from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused
+from petstore.core.idempotency import Idempotency, fingerprint
 from petstore.core.limits.plans import FREE
-from petstore.core.pets import Created, Idempotency, NewPet, PageQuery, Pet, PetStatus, fingerprint
+from petstore.core.pets import Created, NewPet, PageQuery, Pet, PetStatus
 from petstore.storage.backend import Store, backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import pets
+from petstore.storage.transactions import idempotency
 from tests.support.clock import ManualClock
 from tests.support.postgres import by_way_of, place_of, run
 from tests.support.proxy import open_proxy
@@ -106,7 +108,7 @@ class TestIdempotencyRace:
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A collision of 64 bits costs a 409, and nothing is mixed up."""
-        monkeypatch.setattr(pets, "_lock_number", lambda _: 7)
+        monkeypatch.setattr(idempotency, "lock_number", lambda _: 7)
 
         async def until_done(key: Idempotency) -> Created:
             while True:
@@ -212,12 +214,12 @@ class TestClocks:
     async def test_what_has_outlived_its_day_by_the_servers_clock_goes(self, database: str) -> None:
         """The purge deletes it, and a key that was not purged yet is as good as new."""
         store = backend_for(database).open(WrongClock(0))
-        aged = "UPDATE idempotency_keys SET created_at_ms = created_at_ms - 86400001"
+        aged = "UPDATE creations SET created_at_ms = created_at_ms - 86400001"
         first = await store.pets.add(REX, KEY)
         run(database, aged)
         second = await store.pets.add(REX, KEY)
         assert (second.replayed, second.pet == first.pet) == (False, False)
         run(database, aged)
         await store.purge(0)
-        assert run(database, "SELECT count(*) FROM idempotency_keys") == [(0,)]
+        assert run(database, "SELECT count(*) FROM creations") == [(0,)]
         await store.close()

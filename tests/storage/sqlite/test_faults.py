@@ -14,8 +14,9 @@ import apsw
 import pytest
 
 from petstore.core.errors import ConfigurationError, StoreDamaged, StoreUnavailable
+from petstore.core.idempotency import Idempotency
 from petstore.core.limits.plans import FREE
-from petstore.core.pets import INT64_MAX, Idempotency, NewPet, PageQuery
+from petstore.core.pets import INT64_MAX, NewPet, PageQuery
 from petstore.ops import flusher
 from petstore.storage.backend import Store, backend_for
 from petstore.storage.options import SqliteOptions

@@ -14,8 +14,8 @@ from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import DailyUsage, KeyBan, UsageChanges, UsageReport
 from petstore.core.limits.windows import AccountWindows, oldest_day
-from petstore.storage.postgres.clocks import moment_ms, steered_ms
 from petstore.storage.postgres.database import Database
+from petstore.storage.transactions.script import moment_ms
 
 _WINDOW_COLUMNS = "minute_opened_ms, minute_used, day, day_used"
 _STANDING_COLUMNS = (
@@ -126,7 +126,7 @@ class PostgresCounters:
         await self._database.write_row(_SAVE, *_arguments(state, usage))
 
     async def merge(self, state: LimiterState, usage: UsageChanges) -> None:
-        await self._database.write_row(_MERGE, *_arguments(state, usage), steered_ms(self._clock))
+        await self._database.write_row(_MERGE, *_arguments(state, usage), self._clock.pinned_ms())
 
     async def load_for(
         self, account_id: int, key_id: int, now_ms: int

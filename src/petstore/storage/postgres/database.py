@@ -100,9 +100,11 @@ class Database:
         """Implements script.Database. PostgreSQL has no reserved space, so `ends_access` means nothing."""
 
         def run(connection: Connection) -> Awaitable[_T]:
-            return run_script(script(), lambda each, arguments: connection.fetch(each.locking, *arguments))
+            return run_script(
+                script(), lambda each, arguments: connection.fetch(each.postgres + each.lock, *arguments)
+            )
 
-        return self._start(run, catalogue, keyring)
+        return self.start_work(run, catalogue=catalogue, keyring=keyring)
 
     async def write(
         self,
@@ -115,10 +117,13 @@ class Database:
         """Implements script.Database."""
         return await asyncio.shield(self.start(script, catalogue=catalogue, keyring=keyring))
 
-    def _start(
-        self, work: Work[_T], catalogue: bool, keyring: bool, autocommit: bool = False
+    def start_work(
+        self, work: Work[_T], *, catalogue: bool = False, keyring: bool = False, autocommit: bool = False
     ) -> asyncio.Task[_T]:
-        """A write on its way: `autocommit` when it is one statement, which is a transaction of its own."""
+        """A write on its way: `autocommit` when it is one statement, which is a transaction of its own.
+
+        Wait for it through a shield, so that a cancelled request does not cancel its write.
+        """
         if self._closing.is_set():
             raise StoreUnavailable("The service is shutting down; nothing was stored.")
         task = asyncio.get_running_loop().create_task(self._write(work, catalogue, keyring, autocommit))
@@ -135,7 +140,8 @@ class Database:
             rows: list[Any] = await connection.fetch(sql, *arguments)
             return rows
 
-        return await asyncio.shield(self._start(one, catalogue, keyring, autocommit=True))
+        work = self.start_work(one, catalogue=catalogue, keyring=keyring, autocommit=True)
+        return await asyncio.shield(work)
 
     async def write_row(
         self, sql: str, *arguments: object, catalogue: bool = False, keyring: bool = False

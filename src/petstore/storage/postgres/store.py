@@ -6,11 +6,10 @@ from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.keys import KeyRepository
 from petstore.core.limits.usage import UsageRepository
-from petstore.core.pets import IDEMPOTENCY_KEPT_MS, PetRepository
+from petstore.core.pets import PetRepository
 from petstore.core.versions import NoPublisher, Publisher, VersionSource
 from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.options import PostgresOptions
-from petstore.storage.postgres.clocks import moment_ms, steered_ms
 from petstore.storage.postgres.counters import PostgresCounters, PostgresUsage
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import is_refused
@@ -19,19 +18,10 @@ from petstore.storage.postgres.pets import PostgresPets
 from petstore.storage.postgres.schema import prepare
 from petstore.storage.postgres.sharing import Shared
 from petstore.storage.postgres.snapshots import SnapshotVersions
-
-_PURGE_AT_A_TIME = 1_000
-# Several processes may do this at once: each takes what no other one holds.
-_PURGE = f"""
-DELETE FROM idempotency_keys WHERE (account_id, key) IN (
-    SELECT account_id, key FROM idempotency_keys WHERE created_at_ms <= {moment_ms(1)} - {IDEMPOTENCY_KEPT_MS}
-    ORDER BY created_at_ms LIMIT $2 FOR UPDATE SKIP LOCKED
-) RETURNING 1
-"""
-
+from petstore.storage.transactions.idempotency import purge
 
 _TRY_WRITE = "INSERT INTO usage_days SELECT * FROM usage_days WHERE false"
-_NOTE_SHARING = "INSERT INTO shared_counters DEFAULT VALUES ON CONFLICT DO NOTHING"
+_NOTE_SHARING = "INSERT INTO served_with_valkey DEFAULT VALUES ON CONFLICT DO NOTHING"
 
 
 class PostgresStore:
@@ -53,7 +43,7 @@ class PostgresStore:
         self.counters = self.merging_counters = PostgresCounters(database, clock)
         self.versions: VersionSource = SnapshotVersions(database)
         self._shares_counters = False
-        self._asks_server = steered_ms(clock) is None
+        self._clock = clock
         self._probing: Shared[None, None] = Shared(self._probe)
 
     def load(self) -> StoreLoad:
@@ -81,18 +71,15 @@ class PostgresStore:
 
     async def note_counters(self, *, shared: bool) -> None:
         self._shares_counters = shared
-        await self._database.write_rows(_NOTE_SHARING if shared else "DELETE FROM shared_counters")
+        await self._database.write_rows(_NOTE_SHARING if shared else "DELETE FROM served_with_valkey")
 
     async def has_shared_counters(self) -> bool:
-        return bool(await self._database.fetch("SELECT 1 FROM shared_counters"))
+        return bool(await self._database.fetch("SELECT 1 FROM served_with_valkey"))
 
     async def purge(self, now_ms: int) -> None:
         if self._shares_counters:  # a process without them, or an older dump, may have taken the note away
             await self._database.write_rows(_NOTE_SHARING)
-        # A thousand in a transaction, so that requests' writes find their way in between.
-        steered = None if self._asks_server else now_ms
-        while len(await self._database.write_rows(_PURGE, steered, _PURGE_AT_A_TIME)) == _PURGE_AT_A_TIME:
-            pass
+        await purge(self._database, self._clock.pinned_ms())
 
     async def close(self) -> None:
         await self._database.close()

@@ -8,19 +8,8 @@ from typing import Any
 import apsw
 
 from petstore.core.clock import Clock
-from petstore.core.errors import IdempotencyKeyInUse
-from petstore.core.pets import (
-    IDEMPOTENCY_KEPT_MS,
-    STATUSES,
-    Created,
-    Idempotency,
-    NewPet,
-    Page,
-    PageQuery,
-    Pet,
-    fingerprint,
-    replayed,
-)
+from petstore.core.idempotency import Idempotency
+from petstore.core.pets import STATUSES, Created, NewPet, Page, PageQuery, Pet
 from petstore.storage.rows import PET, read_pet, select
 from petstore.storage.sqlite.connection import translate, translated
 from petstore.storage.sqlite.database import Database
@@ -48,7 +37,6 @@ class SqlitePets(Pets):
         super().__init__(database, clock)
         self._reader = reader
         self._writer = writer
-        self._in_flight: set[Idempotency] = set()
 
     async def page(self, query: PageQuery) -> Page:
         fetch, status = query.limit + 1, query.status
@@ -85,37 +73,11 @@ class SqlitePets(Pets):
         return read_pet(row) if row else None
 
     async def add(self, new: NewPet, idempotency: Idempotency | None = None) -> Created:
-        if idempotency is None:
-            return await self._writer.submit(lambda connection: Created(_insert(connection, new), False))
-        if idempotency in self._in_flight:
-            raise IdempotencyKeyInUse
-        self._in_flight.add(idempotency)
-        try:
-            now_ms = self._clock.now_ms()
-            return await self._writer.submit(
-                lambda connection: _insert_once(connection, new, idempotency, now_ms)
-            )
-        finally:
-            self._in_flight.discard(idempotency)
+        if idempotency is not None:
+            return await self._add_once(new, idempotency)
+        return await self._writer.submit(lambda connection: Created(_insert(connection, new), False))
 
 
 def _insert(connection: apsw.Connection, new: NewPet) -> Pet:
     connection.execute(_ADD, (new.name, new.category_id, new.status.value))
     return Pet(connection.last_insert_rowid(), new.name, new.category_id, new.status)
-
-
-def _insert_once(connection: apsw.Connection, new: NewPet, idempotency: Idempotency, now_ms: int) -> Created:
-    """Add the animal unless this key did so within the last 24 hours: same transaction as the animal."""
-    row = connection.execute(
-        "SELECT fingerprint, pet_id FROM idempotency_keys"
-        " WHERE account_id = ? AND key = ? AND created_at_ms > ?",
-        (idempotency.account_id, idempotency.key, now_ms - IDEMPOTENCY_KEPT_MS),
-    ).fetchone()
-    if row is not None:
-        return replayed(row[1], row[0], new)
-    pet = _insert(connection, new)
-    connection.execute(
-        "INSERT OR REPLACE INTO idempotency_keys VALUES (?, ?, ?, ?, ?)",
-        (idempotency.account_id, idempotency.key, fingerprint(new), pet.id, now_ms),
-    )
-    return Created(pet, False)

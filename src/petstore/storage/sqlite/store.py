@@ -11,7 +11,7 @@ from petstore.core.clock import Clock
 from petstore.core.keys import KeyRepository
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.limits.usage import UsageRepository
-from petstore.core.pets import IDEMPOTENCY_KEPT_MS, PetRepository
+from petstore.core.pets import PetRepository
 from petstore.core.versions import VersionSource
 from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.options import SqliteOptions
@@ -24,8 +24,7 @@ from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.pets import SqlitePets
 from petstore.storage.sqlite.schema import prepare
 from petstore.storage.sqlite.writer import Writer
-
-_PURGE_AT_A_TIME = 1_000
+from petstore.storage.transactions.idempotency import purge
 
 
 class SqliteStore:
@@ -49,7 +48,7 @@ class SqliteStore:
             partial(reserve.give_up, path),
         )
         turn = LoopReader(self._reader)
-        database = Database(self._reader, self._writer)
+        database = self._database = Database(self._reader, self._writer)
         self.pets: PetRepository = SqlitePets(turn, self._writer, database, clock)
         self.keys: KeyRepository = SqliteKeys(self._reader, database, clock)
         self.usage: UsageRepository = SqliteUsage(self._reader)
@@ -82,17 +81,7 @@ class SqliteStore:
             return self._reader.execute("SELECT 1 FROM accounts LIMIT 1").fetchone() is None
 
     async def purge(self, now_ms: int) -> None:
-        def delete(connection: apsw.Connection) -> int:
-            connection.execute(
-                "DELETE FROM idempotency_keys WHERE (account_id, key) IN"
-                " (SELECT account_id, key FROM idempotency_keys WHERE created_at_ms <= ? LIMIT ?)",
-                (now_ms - IDEMPOTENCY_KEPT_MS, _PURGE_AT_A_TIME),
-            )
-            return connection.changes()
-
-        # A thousand in a transaction, so that requests' writes find their way in between.
-        while await self._writer.submit(delete) == _PURGE_AT_A_TIME:
-            pass
+        await purge(self._database, now_ms)
 
     async def close(self) -> None:
         await self._writer.drain()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import msgspec
 
 from petstore.core.clock import Clock
 from petstore.core.errors import PetNotFound
-from petstore.core.pets import Pet, PetStatus, StatusChange, check_transition
+from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
+from petstore.core.pets import Created, NewPet, Pet, PetStatus, StatusChange, check_transition
 from petstore.storage.rows import PET, STATUS_CHANGE, read_change, read_pet, select
+from petstore.storage.transactions.idempotency import create_once
 from petstore.storage.transactions.script import Database, Script, statement
 
 _LOCK_PET = statement(f"SELECT {select(PET)} FROM pets WHERE id = $1", lock=" FOR UPDATE")
@@ -15,6 +19,7 @@ _SET_STATUS = statement("UPDATE pets SET status = $2 WHERE id = $1")
 _ADD_CHANGE = statement(
     f"INSERT INTO pet_status_changes ({select(STATUS_CHANGE)}) VALUES ($1, $2, $3, $4, $5)"
 )
+_ADD = statement("INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id")
 _HISTORY = statement(f"SELECT {select(STATUS_CHANGE)} FROM pet_status_changes WHERE pet_id = $1 ORDER BY id")
 
 
@@ -36,12 +41,34 @@ def history(pet_id: int) -> Script[list[StatusChange]]:
     return [read_change(row) for row in (yield _HISTORY, (pet_id,))]
 
 
+def add_pet(new: NewPet) -> Script[int]:
+    """Add an animal; its identifier."""
+    ((pet_id,),) = yield _ADD, (new.name, new.category_id, new.status.value)
+    return int(pet_id)
+
+
 class Pets:
-    """What every PetRepository does alike."""
+    """A PetRepository but for `page`, `get` and `add`, which are each database's own."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        self._in_flight = InFlight()
+
+    async def _add_once(self, new: NewPet, idempotency: Idempotency) -> Created:
+        creation = Creation(idempotency, "pet", "animal", fingerprint(new))
+        pet_id, replayed = await self._in_flight.carry_out(
+            idempotency, lambda: self._start_once(new, creation, self._clock.pinned_ms())
+        )
+        return Created(Pet(pet_id, new.name, new.category_id, new.status), replayed)
+
+    def _start_once(
+        self, new: NewPet, creation: Creation, pinned_ms: int | None
+    ) -> asyncio.Future[tuple[int, bool]]:
+        """The animal's identifier, and whether the key had created it before."""
+        return self._database.start(
+            lambda: create_once(creation, pinned_ms, lambda: add_pet(new)), catalogue=True
+        )
 
     async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
         now_ms = self._clock.now_ms()

@@ -16,20 +16,29 @@ T = TypeVar("T")
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """One SQL statement in the words of each database. `locking` is PostgreSQL's within a transaction."""
+    """One SQL statement in the words of each database. `lock` follows it in PostgreSQL's transactions:
+    ` FOR UPDATE` holds the rows until the end. SQLite needs none, since it has one writer.
+    """
 
     sqlite: str
     postgres: str
-    locking: str
+    lock: str = ""
 
 
 def statement(sql: str, *, lock: str = "") -> Statement:
     """A statement that both databases understand, its parameters written `$1`, `$2` and so on.
 
-    `lock` follows it in PostgreSQL's transactions: ` FOR UPDATE` holds the rows until the end. SQLite needs
-    none, since it has one writer. Driver errors can't be caught by a script: ask for `ON CONFLICT`.
+    No script sees a driver's error: a row that may be there already needs `ON CONFLICT`.
     """
-    return Statement(sql.replace("$", "?"), sql, sql + lock)
+    return Statement(sql.replace("$", "?"), sql, lock)
+
+
+def moment_ms(parameter: int) -> str:
+    """PostgreSQL's words for a parameter or, where it is NULL, the server's time in milliseconds.
+
+    The clocks of machines differ, so the server's decides what every process has to see alike.
+    """
+    return f"coalesce(${parameter}::bigint, (extract(epoch FROM statement_timestamp()) * 1000)::bigint)"
 
 
 Script = Generator[tuple[Statement, tuple[object, ...]], list[Any], T]

@@ -1,0 +1,78 @@
+"""Idempotency-Key: within 24 hours a client's key creates one thing, whatever breaks or is sent again."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from petstore.core.durations import DAY_MS
+from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused
+
+KEPT_MS = DAY_MS
+T = TypeVar("T")
+
+
+class Idempotency(msgspec.Struct, frozen=True):
+    """A client's `Idempotency-Key`, which is the account's own name for one creation."""
+
+    account_id: int
+    key: str
+
+
+class Creation(msgspec.Struct, frozen=True):
+    """What a request with an Idempotency-Key creates: a `resource`, which messages call `noun`.
+
+    Two requests are the same when their fingerprints are; see `fingerprint`.
+    """
+
+    idempotency: Idempotency
+    resource: str
+    noun: str
+    fingerprint: bytes
+
+    def check_replay(self, resource: str, fingerprint: bytes) -> None:
+        """Raise IdempotencyKeyReused unless the key created the same before."""
+        if (resource, fingerprint) != (self.resource, self.fingerprint):
+            raise IdempotencyKeyReused(
+                f"This Idempotency-Key was used within the last 24 hours for another {self.noun};"
+                " use a new key for a new request."
+            )
+
+
+def fingerprint(new: msgspec.Struct) -> bytes:
+    """The SHA-256 of a validated body: two bodies that mean the same have the same, whatever their bytes."""
+    return hashlib.sha256(msgspec.json.encode(new)).digest()
+
+
+class InFlight:
+    """The creations that this process is carrying out. The database's lock tells those of several apart."""
+
+    def __init__(self) -> None:
+        self._waited_for: set[Idempotency] = set()
+        self._abandoned: dict[Idempotency, asyncio.Future[Any]] = {}
+
+    async def carry_out(self, idempotency: Idempotency, start: Callable[[], asyncio.Future[T]]) -> T:
+        """The result of the write that `start` begins. Raises IdempotencyKeyInUse, and what the write raises.
+
+        A client that goes away leaves its write running; its retry waits for that before it begins another.
+        """
+        if idempotency in self._waited_for:
+            raise IdempotencyKeyInUse
+        self._waited_for.add(idempotency)
+        try:
+            if idempotency in self._abandoned:
+                await asyncio.wait([self._abandoned[idempotency]])
+            write = start()
+            try:
+                return await asyncio.shield(write)
+            except asyncio.CancelledError:
+                if not write.done():
+                    self._abandoned[idempotency] = write
+                    write.add_done_callback(lambda _: self._abandoned.pop(idempotency, None))
+                raise
+        finally:
+            self._waited_for.discard(idempotency)

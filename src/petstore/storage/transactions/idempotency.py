@@ -1,0 +1,78 @@
+"""One creation for each Idempotency-Key: kept in the same transaction as what was created."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+from petstore.core.errors import IdempotencyKeyInUse
+from petstore.core.idempotency import KEPT_MS, Creation, Idempotency
+from petstore.storage.rows import CREATION, select
+from petstore.storage.transactions.script import Database, Script, Statement, moment_ms, statement
+
+_PURGE_AT_A_TIME = 1_000
+
+# The lock is tried, never waited for: another process that holds it is carrying the key out. The statements
+# after it see everything that the holder before committed. SQLite has one writer.
+_LOCK_KEY = Statement(
+    sqlite="SELECT true, coalesce(?2, CAST(unixepoch('subsec') * 1000 AS INTEGER))",
+    postgres=f"SELECT pg_try_advisory_xact_lock($1::bigint), {moment_ms(2)}",
+)
+_FIND = statement(
+    "SELECT resource, fingerprint, resource_id FROM creations"
+    " WHERE account_id = $1 AND key = $2 AND created_at_ms > $3"
+)
+# Replaces a row that has outlived its day. The primary key lets one creation win even without the lock.
+_KEEP = statement(
+    f"INSERT INTO creations ({select(CREATION)}) VALUES ($1, $2, $3, $4, $5, $6)"
+    " ON CONFLICT (account_id, key) DO UPDATE SET resource = excluded.resource,"
+    " fingerprint = excluded.fingerprint, resource_id = excluded.resource_id,"
+    " created_at_ms = excluded.created_at_ms WHERE creations.created_at_ms <= $7 RETURNING account_id"
+)
+# Several processes may purge at once: each takes rows that no other one holds.
+_PURGE = Statement(
+    sqlite="DELETE FROM creations WHERE (account_id, key) IN (SELECT account_id, key FROM creations"
+    f" WHERE created_at_ms <= ?1 - {KEPT_MS} LIMIT {_PURGE_AT_A_TIME}) RETURNING account_id",
+    postgres="DELETE FROM creations WHERE (account_id, key) IN (SELECT account_id, key FROM creations"
+    f" WHERE created_at_ms <= {moment_ms(1)} - {KEPT_MS} ORDER BY created_at_ms LIMIT {_PURGE_AT_A_TIME}"
+    " FOR UPDATE SKIP LOCKED) RETURNING account_id",
+)
+
+
+def create_once(
+    creation: Creation, now_ms: int | None, create: Callable[[], Script[int]]
+) -> Script[tuple[int, bool]]:
+    """The identifier of what the key created, by `create` or within the last 24 hours: then True.
+
+    `now_ms` is None where the server's clock decides. Raises IdempotencyKeyInUse, IdempotencyKeyReused and
+    what `create` raises.
+    """
+    account_id, key = creation.idempotency.account_id, creation.idempotency.key
+    ((is_free, now_ms),) = yield _LOCK_KEY, (lock_number(creation.idempotency), now_ms)
+    if not is_free:
+        raise IdempotencyKeyInUse
+    expired_ms = now_ms - KEPT_MS
+    for resource, fingerprint, resource_id in (yield _FIND, (account_id, key, expired_ms)):
+        creation.check_replay(resource, fingerprint)
+        return resource_id, True
+    created_id = yield from create()
+    kept = creation.fingerprint, created_id, now_ms, creation.resource
+    if not (yield _KEEP, (account_id, key, *kept, expired_ms)):
+        raise IdempotencyKeyInUse
+    return created_id, False
+
+
+def lock_number(idempotency: Idempotency) -> int:
+    """64 bits for PostgreSQL's lock; of two keys that share them one is answered 409, and repeats."""
+    text = f"{idempotency.account_id}:{idempotency.key}".encode()
+    return int.from_bytes(hashlib.sha256(text).digest()[:8], "big", signed=True)
+
+
+async def purge(database: Database, now_ms: int | None) -> None:
+    """Delete the creations that have outlived their day, a thousand in each transaction."""
+
+    def delete() -> Script[int]:
+        return len((yield _PURGE, (now_ms,)))
+
+    while await database.write(delete) == _PURGE_AT_A_TIME:
+        pass
