@@ -131,109 +131,11 @@ class TestTables:
         assert (refused.binding.remaining, refused.banned) == (0, False)
         assert key.take(at + retry_after).allowed
 
-    def test_a_refusal_by_the_minute_takes_nothing_from_the_day(self) -> None:
-        """Together or not at all: 60 passed and 5 refused leave 940 of the day."""
-        key = Key()
-        refused = key.take(times=65)
-        assert [window.remaining for window in refused.windows] == [0, 940]
-
-    def test_a_refusal_by_the_day_takes_nothing_from_the_minute(self) -> None:
-        """Together or not at all: 10 passed and 5 refused leave 50 of the minute."""
-        key = Key(60, 10)
-        refused = key.take(times=15)
-        assert [window.remaining for window in refused.windows] == [50, 0]
-        assert refused.retry_after_seconds == DAY_RESET - NOON // 1_000
-
     @pytest.mark.parametrize(("milliseconds", "seconds"), [(0, 0), (1, 1), (999, 1), (1_000, 1), (1_001, 2)])
     def test_ceil_seconds(self, milliseconds: int, seconds: int) -> None:
         """Rounded up, also one below: -1 ms is 0 s away."""
         assert ceil_seconds(milliseconds) == seconds
         assert ceil_seconds(-1) == 0
-
-
-class TestPlanChanges:
-    """A plan change acts on the next request; what is used stays used."""
-
-    def test_a_lowered_plan_leaves_nothing_and_never_less(self) -> None:
-        """50 used, then a limit of 20: remaining 0, refused until the reset."""
-        key = Key()
-        key.take(times=50)
-        key.with_plan(20, 500)
-        refused = key.take(30)
-        assert (refused.allowed, refused.binding) == (False, Window("minute", 20, 60, 0, NOON // 1_000 + 60))
-        assert key.take(60).allowed
-
-    def test_a_lowered_day_is_used_up_at_once(self) -> None:
-        """50 used, then 40 a day: the day binds."""
-        key = Key()
-        key.take(times=50)
-        key.with_plan(60, 40)
-        assert key.take(1).binding == Window("day", 40, 86_400, 0, DAY_RESET)
-
-    def test_a_raised_plan_counts_what_is_used(self) -> None:
-        """60 used and refused, then 300 a minute: 300 - 61 are left after the next request."""
-        key = Key()
-        assert not key.take(times=61).allowed
-        key.with_plan(300, 10_000)
-        raised = key.take(1)
-        assert (raised.allowed, raised.windows[0].remaining, raised.windows[1].remaining) == (
-            True,
-            300 - 61,
-            10_000 - 61,
-        )
-
-
-class TestClockSteps:
-    """The machine's clock may be set; a reset is never further away than the window is long."""
-
-    @pytest.mark.parametrize("back", [0.001, 1, 30, 59, 3_600])
-    def test_a_step_back_keeps_the_minutes_count_and_anchors_it_anew(self, back: float) -> None:
-        """10 used, clock back: 49 left after the next, and the reset within 60 s of the new time."""
-        key = Key()
-        key.take(times=10)
-        after = key.take(-back)
-        assert after.windows[0].remaining == 49
-        assert 0 < after.windows[0].reset_at * 1_000 - (NOON - back * 1_000) <= 60_000
-
-    def test_a_step_back_within_the_window_changes_nothing(self) -> None:
-        """30 s into the window, back to its first second: same window, same reset."""
-        key = Key()
-        key.take(0)
-        key.take(30)
-        decision = key.take(0.5)
-        assert (decision.windows[0].remaining, offsets(decision)[0]) == (57, 60)
-
-    def test_a_step_back_of_a_day_keeps_the_days_count(self) -> None:
-        """7 used today; yesterday, after the step, 992 are left, until that day's end."""
-        key = Key()
-        key.take(times=7)
-        decision = key.take(-86_400)
-        assert decision.windows[1] == Window("day", 1_000, 86_400, 992, DAY_RESET - 86_400)
-
-    def test_forward_and_back_does_not_refund(self) -> None:
-        """An hour forward for 5 requests and back: the new window's 5 stay counted."""
-        key = Key()
-        key.take(times=20)
-        key.take(3_600, times=5)
-        decision = key.take(10)
-        assert decision.windows[0].remaining == 60 - 5 - 1
-        assert decision.windows[1].remaining == 1_000 - 20 - 5 - 1
-        assert offsets(decision)[0] == 70
-
-    def test_forward_a_day_and_back_keeps_the_new_days_count(self) -> None:
-        """The day after is entered with 3 requests; back today these 3 stay counted."""
-        key = Key()
-        key.take(times=20)
-        key.take(86_400, times=3)
-        assert key.take(0).windows[1] == Window("day", 1_000, 86_400, 1_000 - 3 - 1, DAY_RESET)
-
-    def test_a_refused_client_is_not_locked_out_by_a_step_back(self) -> None:
-        """Used up, clock back by a day: at most 60 s later the minute is free again."""
-        key = Key()
-        key.take(times=60)
-        refused = key.take(-86_400)
-        assert (refused.allowed, refused.retry_after_seconds) == (False, 60)
-        assert key.take(-86_400 + 60).allowed
 
 
 class TestView:

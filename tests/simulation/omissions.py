@@ -4,124 +4,146 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial
+from dataclasses import dataclass
 from unittest.mock import patch
 
 from petstore.api.pipeline.cache import PageCache
-from petstore.api.pipeline.gate import Gate
 from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Response
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.counters import Limiter, LimiterState
 from petstore.core.limits.decision import Decision
-from petstore.core.versions import NoVersions, Version, Versions
+from petstore.core.versions import NoVersions, Version
 from petstore.limiter.memory import MemoryLimiter
 from petstore.limiter.valkey import limiter as limiter_module
-from petstore.limiter.valkey.fallback import FallbackLimiter
 from tests.simulation.process import Process
 from tests.simulation.store import SimulatedStore
 from tests.simulation.valkey import SimulatedValkey
 
 
-class _CachedLate(PageCache):
+@dataclass
+class Parts:
+    """What a run is made of."""
+
+    fleet: list[Process]
+    store: SimulatedStore
+    valkey: SimulatedValkey
+    policy: BanPolicy
+
+
+class _LateCache(PageCache):
     """Caches a page under the version that was seen last, not under the one from before the read."""
 
-    def __init__(self, seen: Callable[[], Versions]) -> None:
+    def __init__(self, process: Process) -> None:
         super().__init__()
-        self._seen = seen
+        self._process = process
 
     def add(self, request: Request, version: Version | None, response: Response) -> None:
-        super().add(request, self._seen().catalogue, response)
+        super().add(request, self._process.latest.catalogue, response)
 
 
-class _LateGate(Gate):
-    """Caches a caller under the decision's version, without looking at the one from before the read."""
+class _AnyVersion:
+    """Equals every version that is known."""
 
-    async def _take_afresh(
-        self, request: Request, token: bytes, key_digest: bytes
-    ) -> tuple[Caller, Decision]:
-        caller, decision = await super()._take_afresh(request, token, key_digest)
-        if decision.versions.keyring is not None:
-            self._cache(decision.versions.keyring, key_digest, caller)
-        return caller, decision
+    def __eq__(self, other: object) -> bool:
+        return other is not None
+
+    __hash__ = None  # type: ignore[assignment]
 
 
-Fleet = list[Process]
-Omission = Callable[[Fleet, SimulatedStore, SimulatedValkey, BanPolicy], None]
+class _LateLimiter:
+    """Lets the gate cache a caller under the decision's version, not under the one from before the read."""
+
+    def __init__(self, limiter: Limiter) -> None:
+        self._limiter = limiter
+        self._versions: dict[Caller, Version | None] = {}
+
+    async def take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
+        version = None if cached_version is None else self._versions[caller]
+        decision = await self._limiter.take(caller, version)
+        if decision is not None and version is None:
+            self._versions[caller] = decision.versions.keyring
+        return decision
+
+    def try_take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
+        return None
+
+    def keyring_version(self) -> Version | None:
+        return _AnyVersion()  # type: ignore[return-value]
+
+    def drain(self) -> LimiterState:
+        return self._limiter.drain()
+
+    def saved(self) -> None:
+        self._limiter.saved()
 
 
-def _no_mark(_: Fleet, __: SimulatedStore, valkey: SimulatedValkey, ___: BanPolicy) -> None:
-    valkey.marks = False
+def _no_mark(parts: Parts) -> None:
+    parts.valkey.marks = False
 
 
-def _no_bump(_: Fleet, __: SimulatedStore, valkey: SimulatedValkey, ___: BanPolicy) -> None:
-    valkey.moves = False
+def _no_bump(parts: Parts) -> None:
+    parts.valkey.moves = False
 
 
-def _answers_first(fleet: Fleet, store: SimulatedStore, valkey: SimulatedValkey, policy: BanPolicy) -> None:
+def _answers_first(parts: Parts) -> None:
     """With the mark it would do no harm: while a writer is on its way everybody reads the store."""
-    _no_mark(fleet, store, valkey, policy)
-    store.late_answer = False
+    _no_mark(parts)
+    parts.store.late_answer = False
 
 
-def _late_pages(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, ___: BanPolicy) -> None:
-    for process in fleet:
-        limiter = process.limiter
-        process.cache = _CachedLate(partial(getattr, limiter, "_versions"))
+def _late_pages(parts: Parts) -> None:
+    for process in parts.fleet:
+        process.cache = _LateCache(process)
 
 
-def _late_callers(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, ___: BanPolicy) -> None:
-    for process in fleet:
-        process.gate = process.gate_on(process.limiter, _LateGate)
+def _late_callers(parts: Parts) -> None:
+    for process in parts.fleet:
+        process.gate = process.gate_on(_LateLimiter(process.limiter))
 
 
-def _own_counters(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, policy: BanPolicy) -> None:
-    for process in fleet:
-        process.gate = process.gate_on(MemoryLimiter(process.clock, policy, NoVersions()))
+def _own_counters(parts: Parts) -> None:
+    for process in parts.fleet:
+        process.gate = process.gate_on(MemoryLimiter(process.clock, parts.policy, NoVersions()))
 
 
-def _torn(_: Fleet, __: SimulatedStore, valkey: SimulatedValkey, ___: BanPolicy) -> None:
-    valkey.torn = True
+def _torn(parts: Parts) -> None:
+    parts.valkey.torn = True
 
 
-def _no_seeds(_: Fleet, store: SimulatedStore, __: SimulatedValkey, ___: BanPolicy) -> None:
-    store.loads = False
+def _no_records(parts: Parts) -> None:
+    parts.store.loads = False
 
 
-def _no_epoch(_: Fleet, __: SimulatedStore, valkey: SimulatedValkey, ___: BanPolicy) -> None:
-    valkey.doubts = False
+def _no_epoch(parts: Parts) -> None:
+    parts.valkey.doubts = False
 
 
-def _undivided(fleet: Fleet, _: SimulatedStore, __: SimulatedValkey, policy: BanPolicy) -> None:
-    for process in fleet:
-        process.limiter._fallback = FallbackLimiter(process.clock, policy, 1)
+def _elsewhere(_: Parts) -> None:
+    """The lease is a number of a module, in `left_out`; the share is divided when the fleet is built."""
 
 
-def _no_lease(_: Fleet, __: SimulatedStore, ___: SimulatedValkey, ____: BanPolicy) -> None:
-    """In `left_out`: it is one number of a module."""
-
-
-OMISSIONS: dict[str, Omission] = {
+UNDIVIDED = "divided share"
+OMISSIONS: dict[str, Callable[[Parts], None]] = {
     "mark": _no_mark,
     "bump": _no_bump,
     "mark, and answer after bump": _answers_first,
     "version before read (pages)": _late_pages,
     "version before read (callers)": _late_callers,
-    "lease": _no_lease,
+    "lease": _elsewhere,
     "shared counters": _own_counters,
     "one round trip": _torn,
-    "recovery records": _no_seeds,
+    "recovery records": _no_records,
     "epoch": _no_epoch,
-    "divided share": _undivided,
+    UNDIVIDED: _elsewhere,
 }
 
 
 @contextmanager
-def left_out(
-    step: str, fleet: Fleet, store: SimulatedStore, valkey: SimulatedValkey, policy: BanPolicy
-) -> Iterator[None]:
+def left_out(step: str, parts: Parts) -> Iterator[None]:
     """Leave this step out of everything in the block; "" for none."""
     if step:
-        OMISSIONS[step](fleet, store, valkey, policy)
+        OMISSIONS[step](parts)
     with patch.object(limiter_module, "LEASE_SECONDS", 1e6) if step == "lease" else nullcontext():
         yield

@@ -22,6 +22,7 @@ from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.counters import Limiter
 from petstore.core.limits.decision import AddressDecision, Decision
 from petstore.core.limits.usage import UsageMeter
+from petstore.core.versions import NO_VERSIONS
 from petstore.limiter.address_limiter import AddressLimiter
 from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.fallback import FallbackLimiter
@@ -99,10 +100,11 @@ class Process:
             clock=self.clock,
         )
         self.gate = self.gate_on(self.limiter)
+        self.latest = NO_VERSIONS
 
-    def gate_on(self, limiter: Limiter, kind: type[Gate] = Gate) -> Gate:
+    def gate_on(self, limiter: Limiter) -> Gate:
         """A gate before this process's operations."""
-        return kind(
+        return Gate(
             keys=self._store,  # type: ignore[arg-type]  # callers only
             limiter=limiter,
             addresses=AddressLimiter(self.clock, 1_000_000),
@@ -113,9 +115,9 @@ class Process:
     async def start(self, rng: random.Random) -> None:
         """Connect, and save counters once a second, each process at its own moment."""
         await self.client.open()
-        self._loop.call_later(rng.random(), self._start_journal)
+        self._loop.call_later(rng.random(), self._start_flusher)
 
-    def _start_journal(self) -> None:
+    def _start_flusher(self) -> None:
         self._saving = asyncio.get_running_loop().create_task(self.flusher.run())
 
     async def answer(self, place: int, page: int, notes: Notes, delays: Delays) -> None:
@@ -137,6 +139,7 @@ class Process:
             return
         assert caller is not None
         assert isinstance(decision, Decision)
+        self.latest = decision.versions
         self._note(caller, decision, notes)
         shown = store.change_of(caller)
         notes.callers.note(shown, key_due, truth.age(shown, arrived))

@@ -20,7 +20,7 @@ from petstore.limiter.valkey.scripts import Scripts
 from petstore.limiter.valkey.url import ValkeyUrl
 from tests.simulation.model import zipf
 from tests.simulation.network import Delays
-from tests.simulation.omissions import left_out
+from tests.simulation.omissions import UNDIVIDED, Parts, left_out
 from tests.simulation.process import Notes, Process
 from tests.simulation.store import Costs, SimulatedStore
 from tests.simulation.valkey import SimulatedValkey
@@ -131,11 +131,13 @@ class World:
 
     async def _live(self) -> Result:
         setup = self._setup
+        divided = setup.left_out != UNDIVIDED
         self._fleet = [
-            Process(number, self._loop, self._store, self._policy, setup.processes)
+            Process(number, self._loop, self._store, self._policy, setup.processes if divided else 1)
             for number in range(setup.processes)
         ]
-        with left_out(setup.left_out, self._fleet, self._store, self._valkey, self._policy):
+        parts = Parts(self._fleet, self._store, self._valkey, self._policy)
+        with left_out(setup.left_out, parts):
             for process in self._fleet:
                 await process.start(self._rng)
             self._loop.call_later(0.0, self._request)

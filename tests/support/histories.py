@@ -1,7 +1,7 @@
 """Histories for limiters: events as Hypothesis draws them, and a model that says what must come out.
 
 The model is written from the documented rules, in another manner than quota.py, so that every limiter (the
-pure arithmetic, memory, and later ones) can be compared with it, event by event.
+pure arithmetic, memory, Valkey's script) can be compared with it, event by event.
 """
 
 from __future__ import annotations
@@ -101,29 +101,74 @@ _BAN: list[Event] = [
 
 # Each reaches one rule's edge: what random events seldom meet.
 TELLING: list[list[Event]] = [
-    # the day is used up before the minute
+    # the day is used up before the minute; a refusal takes nothing from the other window
     [SetPlan(1, 6, 3), Take(1, 5)],
-    # a minute is over at its 60th second
+    [Take(1, 6), Move(60_000), Take(1, 1)],
+    # keys of an account share its windows, another account has its own
+    [Take(1, 2), Take(2, 2), Take(1, 1), Take(3, 1)],
+    # a minute is over at its 60th second, and opens at the whole second of its first request
     [Take(1, 4), Move(59_999), Take(1, 1), Move(1), Take(1, 4)],
-    # the grace's last millisecond still counts as in flight
+    [Move(999), Take(1, 1), Move(59_000), Take(1, 1), Move(61), Take(1, 1)],
+    # a plan change counts what is used: lowered, nothing is left until the reset; raised, the rest is
+    [Take(1, 3), SetPlan(1, 1, 9), Move(30_000), Take(1, 1), Move(30_000), Take(1, 1)],
+    [Take(1, 3), SetPlan(1, 3, 2), Take(1, 1)],
+    [Take(1, 4), SetPlan(1, 6, 15), Move(1_000), Take(1, 1)],
+    # a clock that was set back: within the window, out of it, by most of a day, and after a step forward
+    [Take(1, 1), Move(30_000), Take(1, 1), Move(-29_500), Take(1, 1)],
+    [Take(1, 1), Move(-1), Take(1, 1), Move(-59_000), Take(1, 2), Move(60_000), Take(1, 1)],
+    [Take(1, 4), Move(-82_800_000), Take(1, 1), Move(60_000), Take(1, 1)],
+    [Take(1, 2), Move(3_600_000), Take(1, 1), Move(-3_590_000), Take(1, 2)],
+    [Take(1, 2), Move(86_400_000), Take(1, 1), Move(-82_800_000), Take(1, 1)],
+    # more refusals than the plan's limit, where that is above the least number
+    [SetPlan(1, 5, 15), Take(1, 6), Move(2_001), Take(1, 5), Take(1, 2)],
+    # the grace's last millisecond still counts as in flight; each window has a grace of its own
     [Take(1, 4), Move(2_000), Take(1, 4), Move(1), Take(1, 4)],
+    [
+        SetPlan(1, 3, 9),
+        Take(1, 4),
+        Move(2_001),
+        Take(1, 2),
+        Move(58_000),
+        Take(1, 4),
+        Move(1_000),
+        Take(1, 5),
+    ],
     # with both windows used up the later reset binds: the next minute's refusals are of the same window
     [SetPlan(1, 3, 3), Take(1, 4), Move(60_000), Take(1, 4)],
     # strikes are counted in a window of their own, which ends, and which a clock that was set back ends too
     [SetPlan(1, 3, 3), Take(1, 4), Move(2_001), Take(1, 3), Move(299_999), Take(1, 1)],
     [SetPlan(1, 3, 3), Take(1, 4), Move(2_001), Take(1, 3), Move(300_000), Take(1, 4)],
     [SetPlan(1, 3, 3), Take(1, 4), Move(5_000), Take(1, 3), Move(-1_000), Take(1, 4)],
-    # a request during a ban opens no window
-    [*_BAN, Move(59_000), Take(1, 1), Move(2_000), Take(1, 1)],
+    # after a ban they are counted in a new window
+    [
+        SetPlan(1, 3, 3),
+        Take(1, 4),
+        Move(2_001),
+        Take(1, 4),
+        Move(61_000),
+        Take(1, 3),
+        Move(240_000),
+        Take(1, 1),
+    ],
+    # requests during a ban open no window, take nothing, and neither extend it nor count
+    [*_BAN, Move(59_000), Take(1, 12), Move(2_000), Take(1, 1)],
+    [*_BAN, Move(1_000), Take(1, 12), Move(60_000), Take(1, 4), Move(2_001), Take(1, 3)],
     # a clock that was set back behind a ban's beginning
-    [*_BAN, Move(-30_000), Take(1, 2), Move(31_000), Take(1, 1)],
-    # a pardon is of one key
+    [*_BAN, Move(-30_500), Take(1, 2), Move(31_500), Take(1, 1)],
+    [*_BAN, Move(-82_800_000), Take(1, 1), Move(59_000), Take(1, 1), Move(1_000), Take(1, 1)],
+    # a pardon is of one key, is applied once, and clears strikes and the ladder
     [*_BAN, Pardon(1), Take(1, 4), Take(2, 1)],
+    [Pardon(1), *_BAN, Move(1_000), Take(1, 1)],
+    [Take(1, 4), Move(2_001), Take(1, 3), Pardon(1), Take(1, 1), Move(2_001), Take(1, 4)],
+    [*_BAN, Move(61_000), *_BAN, Pardon(1), Take(1, 1), Move(61_000), *_BAN],
     # the ladder, its last step twice
     [*_BAN, Move(61_000), *_BAN, Move(301_000), *_BAN, Move(901_000), *_BAN, Move(901_000), Take(1, 1)],
     # forgiven exactly a day after the last ban's end, and not a millisecond before
     [*_BAN, Move(86_458_997), *_BAN],
     [*_BAN, Move(86_458_998), *_BAN],
+    # windows and bans survive a restart; two days later everything is there again
+    [Take(1, 4), Restart(), Take(1, 1), Move(2_001), Take(1, 4), Restart(), Move(10_000), Take(1, 1)],
+    [Take(1, 3), Restart(), Move(172_800_000), Restart(), Take(1, 1)],
 ]
 
 
@@ -180,12 +225,12 @@ class Model:
 
     def take(self, key: int, now: int) -> dict[str, object]:
         """What one request is told."""
-        standing, account = self.keys[key], self.accounts[ACCOUNT_OF_KEY[key]]
-        if now < standing.ban_ends:
-            if now < standing.ban_began:  # the clock went back behind the ban's beginning
-                length = standing.ban_ends - standing.ban_began
-                standing.ban_began, standing.ban_ends = now, ceil((now + length) / 1000) * 1000
-            return self._told_of_ban(standing, account, now, began=False)
+        record, account = self.keys[key], self.accounts[ACCOUNT_OF_KEY[key]]
+        if now < record.ban_ends:
+            if now < record.ban_began:  # the clock went back behind the ban's beginning
+                length = record.ban_ends - record.ban_began
+                record.ban_began, record.ban_ends = now, ceil((now + length) / 1000) * 1000
+            return self._told_of_ban(record, account, now, began=False)
         self._open_windows(account, now)
         allowed = account.in_minute < account.per_minute and account.in_day < account.per_day
         if allowed:
@@ -196,8 +241,8 @@ class Model:
         minute = (max(account.per_minute - account.in_minute, 0), account.minute_began + 60)
         day = (max(account.per_day - account.in_day, 0), (account.day + 1) * 86_400)
         reset = min((minute, day), key=lambda window: (window[0], -window[1]))[1]
-        if not allowed and self._leads_to_ban(standing, account, reset, now):
-            return self._told_of_ban(standing, account, now, began=True)
+        if not allowed and self._leads_to_ban(record, account, reset, now):
+            return self._told_of_ban(record, account, now, began=True)
         retry_after = 0 if allowed else max(1, ceil((reset * 1000 - now) / 1000))
         return _told(allowed, minute, day, retry_after, reset)
 
@@ -211,30 +256,30 @@ class Model:
             account.day, account.in_day = day, 0
         account.day = day
 
-    def _leads_to_ban(self, standing: _Key, account: _Account, reset: int, now: int) -> bool:
-        if standing.told_reset != reset:  # the first 429 of this window
-            standing.told_reset, standing.first_told = reset, now
+    def _leads_to_ban(self, record: _Key, account: _Account, reset: int, now: int) -> bool:
+        if record.told_reset != reset:  # the first 429 of this window
+            record.told_reset, record.first_told = reset, now
             return False
-        if now <= standing.first_told + self.policy.grace_ms:
+        if now <= record.first_told + self.policy.grace_ms:
             return False
-        counted = standing.counted
+        counted = record.counted
         if counted and not counted[0] <= now < counted[0] + self.policy.window_ms:
             counted.clear()
         counted.append(min(counted[0], now) if counted else now)
         if len(counted) <= max(self.policy.minimum_rejections, account.per_minute):
             return False
-        if now >= standing.ban_ends + self.policy.forgiven_after_ms:
-            standing.level = 0
+        if now >= record.ban_ends + self.policy.forgiven_after_ms:
+            record.level = 0
         lengths = self.policy.durations_ms
-        length = lengths[standing.level] if standing.level < len(lengths) else lengths[-1]
-        standing.level += 1
+        length = lengths[record.level] if record.level < len(lengths) else lengths[-1]
+        record.level += 1
         counted.clear()
-        standing.ban_began, standing.ban_ends = now, ceil((now + length) / 1000) * 1000
+        record.ban_began, record.ban_ends = now, ceil((now + length) / 1000) * 1000
         return True
 
-    def _told_of_ban(self, standing: _Key, account: _Account, now: int, *, began: bool) -> dict[str, object]:
-        reset = standing.ban_ends // 1000
-        told = _told(False, (0, reset), (0, reset), max(1, ceil((standing.ban_ends - now) / 1000)), reset)
+    def _told_of_ban(self, record: _Key, account: _Account, now: int, *, began: bool) -> dict[str, object]:
+        reset = record.ban_ends // 1000
+        told = _told(False, (0, reset), (0, reset), max(1, ceil((record.ban_ends - now) / 1000)), reset)
         return told | {"banned": True, "ban_began": began}
 
 

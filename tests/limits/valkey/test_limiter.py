@@ -1,4 +1,4 @@
-"""What only the limiter in Valkey has: seeds from the store, batches of what it saw, records that end."""
+"""What only the limiter in Valkey has: records from the store, batches of what it saw, records that end."""
 
 from __future__ import annotations
 
@@ -6,21 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import decide
 from petstore.core.limits.usage import UsageChanges
 from petstore.core.limits.windows import AccountWindows
-from petstore.limiter.memory import MemoryLimiter
 from tests.support.clock import ManualClock
-from tests.support.histories import POLICY, Event, as_told, compare, histories, telling
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import Client, emptied_url
-from tests.support.versions import SteeredVersions
 
 FREE = Caller(1, 1, 60, 1_000)
 BUSY = BanPolicy(minimum_rejections=2, grace_ms=0)
@@ -50,38 +45,6 @@ async def ban(replica: Replica, clock: ManualClock, caller: Caller) -> Decision:
     return decision
 
 
-@telling
-@given(events=histories())
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-def test_three_limiters_decide_alike(events: list[Event]) -> None:
-    """I8: the pure arithmetic, memory, the script in Valkey and the model, for the same requests, plan
-    changes, pardons and clock steps: each Decision is equal in every member."""
-
-    async def run() -> None:
-        clock = ManualClock()
-        windows: dict[int, AccountWindows] = {}
-        bans: dict[int, BanState] = {}
-        memory = MemoryLimiter(clock, POLICY, SteeredVersions())
-        async with Replicas(emptied_url(), clock, steered=True) as replicas:
-            valkey = await replicas.open(policy=POLICY)
-
-            async def take(caller: Caller) -> Decision:
-                used = windows.setdefault(caller.account_id, AccountWindows())
-                ban = bans.setdefault(caller.key_id, BanState())
-                pure = decide(used, ban, caller, POLICY, clock.now_ms())
-                by_memory = await memory.take(caller)
-                assert by_memory is not None
-                assert as_told(pure) == as_told(by_memory) == as_told(await valkey.take(caller))
-                return pure
-
-            async def go_on() -> None:
-                """These three keep what they have: restarts are test_it_decides_as_the_rules_say's."""
-
-            await compare(events, clock, take, go_on)
-
-    asyncio.run(run())
-
-
 class TestSharing:
     """Several processes count as one."""
 
@@ -104,7 +67,7 @@ class TestSharing:
         assert not (await one.take(Caller(1, 1, 2, 1_000, pardoned_at_ms=clock.now_ms()))).banned
 
 
-class TestSeeds:
+class TestRecovery:
     """What is missing in Valkey comes from the counter store; nothing is handed out twice."""
 
     async def test_an_unknown_account_is_asked_for_once(self, replicas: Replicas) -> None:
@@ -192,8 +155,8 @@ class TestSeeds:
         second = await ban(other, clock, caller)
         assert 300 <= second.retry_after_seconds <= 301
 
-    async def test_a_seed_does_not_overwrite_what_came_first(self, replicas: Replicas) -> None:
-        """Two processes ask the counter store for the same account; the second seed is not used."""
+    async def test_restored_records_do_not_overwrite_what_came_first(self, replicas: Replicas) -> None:
+        """Two processes ask the counter store for the same account; the second answer is not used."""
         one, other = await replicas.open(2), await replicas.open(2)
         both = await asyncio.gather(*(replica.take(FREE) for replica in (one, other, one, other)))
         assert sorted(left(decision)[0] for decision in both) == [56, 57, 58, 59]
@@ -203,9 +166,7 @@ class TestSeeds:
 class TestDrain:
     """What the counter store gets: absolute values, as the last replies had them."""
 
-    async def test_windows_of_what_passed_and_standings_of_bans(
-        self, replicas: Replicas, clock: ManualClock
-    ) -> None:
+    async def test_windows_of_what_passed_and_bans(self, replicas: Replicas, clock: ManualClock) -> None:
         """A refusal changes no window; strikes are not worth a row."""
         replica = await replicas.open(policy=BUSY)
         caller = Caller(1, 1, 1, 1_000, pardoned_at_ms=77)
