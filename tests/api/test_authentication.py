@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from petstore.core.keys import KEY_PATTERN
 from tests.api.checks import CheckedShop, outsider, settle
 
@@ -97,17 +95,6 @@ class TestKeyLife:
         assert len(shop.pets()) == 1
 
 
-class TestPrefixes:
-    """pets_live_ and pets_test_ are one interface."""
-
-    @pytest.mark.parametrize("environment", ["live", "test"])
-    async def test_both_are_accepted(self, shop: CheckedShop, environment: str) -> None:
-        """The prefix says where a key is from; it is no switch."""
-        issued = await shop.store.keys.issue("tests", environment)
-        assert issued.secret.startswith(f"pets_{environment}_")
-        assert await status(shop, issued.secret) == 200
-
-
 class TestSecrecy:
     """A key's text is nowhere but in its owner's hands (I18)."""
 
@@ -121,11 +108,3 @@ class TestSecrecy:
         ):
             answer = await shop.ask(method, target)
             assert shop.key not in answer.body.decode() + str(answer.raw_headers)
-
-    async def test_not_in_the_files(self, shop: CheckedShop) -> None:
-        """Neither the database nor its log holds the text, only its digest."""
-        await shop.ask("GET", "/v1/pets")
-        await shop.post({"name": "n", "categoryId": 1}, [("idempotency-key", "k")])
-        for file in shop.path.parent.iterdir():
-            assert shop.key.encode() not in file.read_bytes()
-            assert shop.key[10:42].encode() not in file.read_bytes()

@@ -11,52 +11,17 @@ from tests.api.checks import CheckedShop
 
 MESSAGE = "The API key is missing or invalid; send it as 'Authorization: Bearer <API_KEY>'."
 # `{key}` stands for a valid key, `{wrong}` for one with a wrong checksum, `{unknown}` for nobody's.
-_VALUES = {
-    "empty": "",
-    "scheme alone": "Bearer",
-    "scheme and space": "Bearer ",
-    "blank": " ",
-    "key alone": "{key}",
-    "basic": "Basic {key}",
-    "basic as it is": "Basic dXNlcjpwYXNz",
-    "digest": "Digest username=x",
-    "token": "Token {key}",
-    "api key": "ApiKey {key}",
-    "glued": "Bearer{key}",
-    "colon": "Bearer: {key}",
-    "equals": "Bearer={key}",
-    "tab": "Bearer\t{key}",
-    "comma": "Bearer {key}, Bearer {key}",
-    "comma after": "Bearer {key},",
-    "two keys": "Bearer {key} {key}",
-    "quoted": 'Bearer "{key}"',
-    "parameter": "Bearer {key};x=1",
-    "trailing NUL": "Bearer {key}\x00",
-    "NUL before": "Bearer \x00{key}",
-    "trailing tab": "Bearer {key}\t",
-    "newline": "Bearer {key}\n",
-    "no-break space": "Bearer \xa0{key}",
-    "latin-1": "Bearer é{key}",
-    "utf-8": "Bearer {key}ð\x9f\x98\x80",
-    "non-ASCII scheme": "Bëarer {key}",
-    "high bytes": "Bearer " + "\xff" * 48,
-    "wrong checksum": "Bearer {wrong}",
-    "one short": "Bearer {short}",
-    "one more": "Bearer {key}x",
-    "upper case": "Bearer {upper}",
-    "swapped letters": "Bearer {swapped}",
-    "unknown": "Bearer {unknown}",
-    "prefix alone": "Bearer pets_test_",
-    "other prefix": "Bearer pets_prod_{tail}",
-    "no prefix": "Bearer {tail}",
-    "percent": "Bearer %70ets{rest}",
-    "very long": "Bearer " + "a" * 9_000,
-    "sql": "Bearer ' OR 1=1 --",
-    "digest hex": "Bearer {digest}",
-    "wildcard": "Bearer *",
-    "null": "Bearer null",
-    "double scheme": "Bearer Bearer {key}",
-}
+_VALUES = [
+    "", "Bearer", "Bearer ", " ", "{key}", "Basic {key}", "Basic dXNlcjpwYXNz", "Digest username=x",
+    "Token {key}", "ApiKey {key}", "Bearer{key}", "Bearer: {key}", "Bearer={key}", "Bearer\t{key}",
+    "Bearer {key}, Bearer {key}", "Bearer {key},", "Bearer {key} {key}", 'Bearer "{key}"', "Bearer {key};x=1",
+    "Bearer {key}\x00", "Bearer \x00{key}", "Bearer {key}\t", "Bearer {key}\n", "Bearer \xa0{key}",
+    "Bearer é{key}", "Bearer {key}ð\x9f\x98\x80", "Bëarer {key}", "Bearer " + "\xff" * 48, "Bearer {wrong}",
+    "Bearer {short}", "Bearer {key}x", "Bearer {upper}", "Bearer {swapped}", "Bearer {unknown}",
+    "Bearer pets_test_", "Bearer pets_prod_{tail}", "Bearer {tail}", "Bearer %70ets{rest}",
+    "Bearer " + "a" * 9_000, "Bearer ' OR 1=1 --", "Bearer {digest}", "Bearer *", "Bearer null",
+    "Bearer Bearer {key}",
+]  # fmt: skip
 
 
 def value_of(template: str, key: str) -> str:
@@ -80,7 +45,7 @@ def value_of(template: str, key: str) -> str:
 class TestCredential401:
     """A credential was sent, and it is no key."""
 
-    @pytest.mark.parametrize("template", _VALUES.values(), ids=_VALUES.keys())
+    @pytest.mark.parametrize("template", _VALUES)
     async def test_one_message_for_all(self, shop: CheckedShop, template: str) -> None:
         """The answer says nothing about how close the guess was."""
         before = shop.fingerprint()
@@ -123,17 +88,10 @@ class TestMissing401:
             ("/v1/pets", [("authorization ", "Bearer {key}")]),
         ],
         ids=[
-            "nothing",
-            "query",
-            "other queries",
-            "cookie",
-            "x-api-key",
-            "proxy",
-            "x-",
-            "forwarded",
+            "nothing", "query", "other queries", "cookie", "x-api-key", "proxy", "x-", "forwarded",
             "name with space",
         ],
-    )
+    )  # fmt: skip
     async def test_a_key_elsewhere_is_no_key(
         self, shop: CheckedShop, target: str, headers: list[tuple[str, str]]
     ) -> None:

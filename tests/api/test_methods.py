@@ -9,20 +9,9 @@ from tests.api.checks import CheckedShop
 LIST_ALLOW = "GET, HEAD, OPTIONS, POST"
 ONE_ALLOW = "GET, HEAD, OPTIONS"
 _OTHERS = [
-    "PUT",
-    "PATCH",
-    "DELETE",
-    "TRACE",
-    "CONNECT",
-    "QUERY",
-    "PROPFIND",
-    "get",
-    "Get",
-    "post",
-    "options",
-    "X",
+    "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "QUERY", "PROPFIND", "get", "Get", "post", "options", "X",
     "FOO-BAR",
-]
+]  # fmt: skip
 
 
 class TestHead:

@@ -229,13 +229,6 @@ class TestKeys:
             left.append(int(answer.headers["x-ratelimit-remaining"]))
         assert left == [295, 294]
 
-    async def test_one_quota_for_both(self, pair: Pair) -> None:
-        """Sixty requests a minute, whichever replica they go to."""
-        secret, _ = await pair.one.open_account("small")
-        asked = [pair.shops[turn % 2].ask("GET", "/v1/pets", key=secret) for turn in range(100)]
-        statuses = [answer.status for answer in await asyncio.gather(*asked)]
-        assert (statuses.count(200), statuses.count(429)) == (60, 40)
-
 
 class TestADeadWriter:
     """A replica that dies between its commit and the end of its change."""

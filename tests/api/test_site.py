@@ -185,17 +185,10 @@ class TestOperatorsOnly:
     @pytest.mark.parametrize(
         ("client", "seen"),
         [
-            ("127.0.0.1", True),
-            ("127.9.9.9", True),
-            ("::1", True),
-            ("::ffff:127.0.0.1", True),
-            (OUTSIDE, False),
-            ("10.0.0.1", False),
-            ("::2", False),
-            ("", False),
-            ("unix", False),
+            ("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("::ffff:127.0.0.1", True),
+            (OUTSIDE, False), ("10.0.0.1", False), ("::2", False), ("", False), ("unix", False),
         ],
-    )
+    )  # fmt: skip
     async def test_loopback_by_default(self, shop: CheckedShop, client: str, seen: bool) -> None:
         """And nobody else."""
         assert await self.sees(shop, client) is seen

@@ -146,26 +146,10 @@ class TestHost400:
     @pytest.mark.parametrize(
         "host",
         [
-            "",
-            " ",
-            "a b",
-            "a/b",
-            "a@b",
-            "http://a",
-            "a:b",
-            "a:123456",
-            "::1",
-            "[::1",
-            "a\x00",
-            "é",
-            "a,b c",
-            "a?b",
-            "a#b",
-            "<a>",
-            "a\\b",
-            '"',
+            "", " ", "a b", "a/b", "a@b", "http://a", "a:b", "a:123456", "::1", "[::1", "a\x00", "é", "a,b c",
+            "a?b", "a#b", "<a>", "a\\b", '"',
         ],
-    )
+    )  # fmt: skip
     async def test_refused(self, shop: CheckedShop, host: str) -> None:
         """Anything else is malformed."""
         answer = await shop.ask("GET", "/v1/pets", [("host", host)])
