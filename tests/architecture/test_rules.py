@@ -46,13 +46,13 @@ def texts(module: Module) -> Iterator[tuple[str, int]]:
 
 _READERS = {
     ("petstore.config", "read_environment"),
-    ("petstore.config.surroundings", "read_surroundings"),
+    ("petstore.config.systemd", "read_systemd"),
 }
 
 
 def test_the_environment_is_read_in_two_functions() -> None:
     """config.read_environment, for settings, which are rows of the table in config/table.py; and
-    config.surroundings.read_surroundings, for what a service manager tells."""
+    config.systemd.read_systemd, for what systemd tells."""
     readers = []
     for module in modules():
         inside = {

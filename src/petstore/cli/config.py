@@ -36,7 +36,7 @@ def show_config(as_json: bool) -> None:
     config.load(environment)
 
 
-def _record(setting: config.Setting, origin: config.Origin) -> dict[str, str]:
+def _record(setting: config.Setting, origin: config.SourcedText) -> dict[str, str]:
     """A setting as it is shown: the password that its text may hold is masked."""
     return {
         "name": setting.name,

@@ -21,9 +21,9 @@ __all__ = [
     "PREFIX",
     "PUBLISHED_REMOVAL",
     "TABLE",
-    "Origin",
     "Setting",
     "Settings",
+    "SourcedText",
     "check",
     "load",
     "masked",
@@ -35,37 +35,37 @@ PUBLISHED_REMOVAL = datetime(2030, 12, 5, tzinfo=UTC)
 
 
 def read_environment() -> dict[str, str]:
-    """The PETSTORE_* variables: the only place that looks at the environment."""
+    """The PETSTORE_* variables. Only this function and systemd.py read the environment."""
     return {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
 
 
-class Origin(msgspec.Struct, frozen=True):
+class SourcedText(msgspec.Struct, frozen=True):
     """A setting's text in force and where it comes from: `default`, a file, or a variable."""
 
     text: str
     source: str
 
 
-def texts(environment: Mapping[str, str]) -> dict[str, Origin]:
+def texts(environment: Mapping[str, str]) -> dict[str, SourcedText]:
     """Each setting's text in force: the default, then the TOML file, then the environment.
 
     Raises ConfigurationError for names that are not in the table.
     """
-    values = {setting.name: Origin(setting.default, "default") for setting in TABLE}
+    values = {setting.name: SourcedText(setting.default, "default") for setting in TABLE}
     rest = dict(environment)
     path = rest.pop(PREFIX + "CONFIG", "")
     if path:
         read = _read_file(Path(path), values)
-        values.update({name: Origin(text, path) for name, text in read.items()})
+        values.update({name: SourcedText(text, path) for name, text in read.items()})
     for setting in TABLE:
         if setting.variable in rest:
-            values[setting.name] = Origin(rest.pop(setting.variable), setting.variable)
+            values[setting.name] = SourcedText(rest.pop(setting.variable), setting.variable)
         if setting.secret and (named := rest.pop(f"{setting.variable}_FILE", "")):
             if setting.variable in environment:
                 raise ConfigurationError(
                     f"{setting.variable} and {setting.variable}_FILE contradict; set one."
                 )
-            values[setting.name] = Origin(_read_secret(Path(named), setting), named)
+            values[setting.name] = SourcedText(_read_secret(Path(named), setting), named)
     if rest:
         unknown = ", ".join(sorted(rest))
         raise ConfigurationError(f"{unknown}: no such setting; `petstore config` lists them all.")
@@ -108,7 +108,7 @@ def check(settings: Settings) -> None:
 
 
 def _check_sharing(settings: Settings) -> None:
-    """More than one process needs counters and a database that all of them can reach."""
+    """Several processes need counters and a database that all of them can reach."""
     if settings.valkey_url and settings.database_url.startswith("sqlite:"):
         raise ConfigurationError(
             "PETSTORE_VALKEY_URL shares counters between processes, and a SQLite file is served by one alone:"
@@ -152,7 +152,7 @@ def _as_text(path: Path, name: str, value: object) -> str:
         return "on" if value else "off"
     try:
         return str(value)
-    except ValueError:  # of thousands of digits
+    except ValueError:  # a number of thousands of digits
         raise ConfigurationError(f"{path}: {name} is too large a number.") from None
 
 
@@ -162,10 +162,10 @@ def _read_secret(path: Path, setting: Setting) -> str:
 
 def _read_text(path: Path, unreadable: str) -> str:
     try:
-        if path.is_fifo():  # a service that reads it anew could wait for ever
+        if path.is_fifo():  # reading it again at a reload could block forever
             raise ConfigurationError(f"{unreadable}: it is a pipe; name a file.")
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigurationError(f"{unreadable}: {error.strerror}.") from None
-    except UnicodeDecodeError:  # whose text shows a part of what may be a secret
+    except UnicodeDecodeError:  # its message quotes bytes, which may be a secret
         raise ConfigurationError(f"{unreadable}: it is not UTF-8.") from None

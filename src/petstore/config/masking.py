@@ -1,4 +1,4 @@
-"""What of a secret setting may be shown: nothing that could be a part of a password."""
+"""Hides passwords in URLs. In doubt it hides more than the password."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 MASK = "***"
 
-# A file, or a URL each part of which is what it seems: an unescaped / ? # or @ in a password moves them.
+# A file, or a URL that parses cleanly: an unescaped / ? # or @ in a password would shift its parts.
 _FILE = re.compile(r"sqlite:///[^@?#]*")
 _URL = re.compile(
     r"(?P<scheme>[a-z]+://)"
@@ -27,6 +27,6 @@ def masked(url: str) -> str:
         bare = _BARE.match(url)
         return (bare[0] if bare else "") + MASK
     scheme, user, password, place, options = match.groups()
-    who = "" if user is None else f"{user}:{MASK}@" if password else f"{user}@"
-    how = "" if options is None else f"?{MASK if 'pass' in options.lower() else options}"
-    return f"{scheme}{who}{place}{how}"
+    login = "" if user is None else f"{user}:{MASK}@" if password else f"{user}@"
+    query = "" if options is None else f"?{MASK if 'pass' in options.lower() else options}"
+    return f"{scheme}{login}{place}{query}"

@@ -1,4 +1,4 @@
-"""How a setting's text is read: a function for each kind of value, a ValueError for what it does not take."""
+"""How a setting's text is parsed: a function for each kind of value; a ValueError says what was expected."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ def switch(text: str) -> bool:
 
 
 def integer(lowest: int, highest: int) -> Callable[[str], int]:
+    """A whole number between both bounds, which are allowed."""
+
     def parse(text: str) -> int:
         if re.fullmatch(r"[0-9]{1,18}", text, re.ASCII) is None or not lowest <= int(text) <= highest:
             raise ValueError(f"expected a whole number from {lowest} to {highest}")
@@ -35,6 +37,7 @@ def integer(lowest: int, highest: int) -> Callable[[str], int]:
 
 
 def networks(text: str) -> Networks:
+    """Addresses and networks, separated by commas; an address is a network of its own."""
     if text == "*":
         raise ValueError("'*' would trust everybody; list addresses or networks such as 10.0.0.0/8")
     return tuple(map(_network, _list(text)))
@@ -55,7 +58,7 @@ def _list(text: str) -> tuple[str, ...]:
 
 
 def origins(text: str) -> tuple[str, ...]:
-    # Browsers send the scheme and the name in lower case, and what they send is compared byte for byte.
+    """CORS origins, in lower case: browsers send them so, and they are compared byte for byte."""
     for origin in _list(text):
         if re.fullmatch(r"https?://[a-z0-9.:\[\]-]+", origin, re.IGNORECASE | re.ASCII) is None:
             raise ValueError(f"{origin!r} is not an origin such as https://shop.example")
@@ -63,20 +66,22 @@ def origins(text: str) -> tuple[str, ...]:
 
 
 def host_names(text: str) -> frozenset[str]:
+    """Names of hosts without ports, in lower case."""
     for name in _list(text):
         if re.fullmatch(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*", name, re.IGNORECASE | re.ASCII) is None:
             raise ValueError(f"{name!r} is not a name such as petstore.internal, without a port")
     return frozenset(_list(text.lower()))
 
 
-def host(text: str) -> str:
-    # An empty one would listen on every address of the machine.
+def listen_host(text: str) -> str:
+    """An address or a name, never empty: that would listen on every address of the machine."""
     if re.fullmatch(r"[A-Za-z0-9.:_-]+", text, re.ASCII) is None:
         raise ValueError("expected an address such as 127.0.0.1, ::1 or 0.0.0.0")
     return text
 
 
-def base_url(text: str) -> str:
+def api_url(text: str) -> str:
+    """A URL that ends with /v1, or nothing."""
     parts = urlsplit(text)
     if text and (parts.scheme not in ("http", "https") or not parts.netloc or not parts.path.endswith("/v1")):
         raise ValueError("expected a URL that ends with /v1, such as https://api.example.com/v1")
@@ -86,6 +91,7 @@ def base_url(text: str) -> str:
 
 
 def date(text: str) -> datetime:
+    """The beginning of a day in UTC."""
     try:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError:
@@ -93,6 +99,8 @@ def date(text: str) -> datetime:
 
 
 def duration_to(longest: str, shortest: str = "1ms") -> Callable[[str], int]:
+    """A duration in milliseconds, between both bounds."""
+
     def parse(text: str) -> int:
         milliseconds = parse_duration(text)
         if milliseconds < parse_duration(shortest):
@@ -105,7 +113,7 @@ def duration_to(longest: str, shortest: str = "1ms") -> Callable[[str], int]:
 
 
 def pause_to(longest: str) -> Callable[[str], int]:
-    """A duration that may also be none at all: `0s`."""
+    """A duration in milliseconds, up to `longest`, or `0s`."""
     parse_some = duration_to(longest)
 
     def parse(text: str) -> int:
@@ -115,6 +123,7 @@ def pause_to(longest: str) -> Callable[[str], int]:
 
 
 def durations(text: str) -> tuple[int, ...]:
+    """At least one duration, in milliseconds."""
     parsed = tuple(parse_duration(part) for part in _list(text))
     if not parsed:
         raise ValueError("expected at least one duration")

@@ -6,20 +6,22 @@ import contextlib
 import socket
 from collections.abc import Callable
 
-from petstore.config.surroundings import Surroundings
+from petstore.config.systemd import SystemdEnvironment
 
-_NOBODY = Surroundings()
+_WITHOUT_SYSTEMD = SystemdEnvironment()
 
 
 class Notifier:
-    """Sends datagrams to the socket that the surroundings name; where there is none, it does nothing."""
+    """Sends datagrams to systemd's socket; without one it does nothing."""
 
-    def __init__(self, monotonic: Callable[[], float], surroundings: Surroundings = _NOBODY) -> None:
+    def __init__(
+        self, monotonic: Callable[[], float], systemd: SystemdEnvironment = _WITHOUT_SYSTEMD
+    ) -> None:
         # An abstract socket is written with an @ in the place of its null byte.
-        address = surroundings.notify_socket
+        address = systemd.notify_socket
         self._address = f"\0{address[1:]}" if address.startswith("@") else address
         self._monotonic = monotonic
-        self._beat_seconds = surroundings.watchdog_seconds / 2
+        self._beat_seconds = systemd.watchdog_seconds / 2
         self._beat_at = monotonic()
         self._status = ""
 

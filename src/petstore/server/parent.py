@@ -15,7 +15,7 @@ import structlog
 import petstore.server.worker
 from petstore import config
 from petstore.config import Settings
-from petstore.config.surroundings import read_surroundings
+from petstore.config.systemd import read_systemd
 from petstore.core.clock import Clock, SystemClock
 from petstore.core.errors import OperatorError, PetstoreError
 from petstore.ops.supervision import Supervision, leave
@@ -97,7 +97,7 @@ def _supervise(settings: Settings, job: Serving) -> Ending:
         overlap=bool(settings.valkey_url),  # else the counters are in the one process
         hangup_stops=sys.stderr is not None and sys.stderr.isatty(),
         monotonic=monotonic,
-        notifier=Notifier(monotonic, read_surroundings()),
+        notifier=Notifier(monotonic, read_systemd()),
     )
     try:
         return Ending.STOPPED if supervisor.run() else Ending.CUT_SHORT

@@ -10,7 +10,7 @@ from pathlib import Path
 import structlog
 
 from petstore.config import Settings
-from petstore.config.surroundings import read_surroundings
+from petstore.config.systemd import read_systemd
 from petstore.core.clock import Clock
 from petstore.core.errors import StoreUnavailable
 from petstore.ops import build, logs
@@ -33,7 +33,7 @@ def start_log(settings: Settings, worker: int) -> LogWriter:
     access = AccessFormat(
         trusted_proxies=settings.trusted_proxies, addresses=settings.log_address, worker=worker
     )
-    stream = read_surroundings().journal_stream
+    stream = read_systemd().journal_stream
     return logs.start(
         settings.log_level, settings.log_format, access=access, journal_stream=stream, worker=worker
     )
@@ -41,7 +41,7 @@ def start_log(settings: Settings, worker: int) -> LogWriter:
 
 def start_log_of_parent(settings: Settings) -> logs.Output:
     """Set up the log of a process that only forks workers. Returns where it goes."""
-    stream = read_surroundings().journal_stream
+    stream = read_systemd().journal_stream
     return logs.start_directly(settings.log_level, settings.log_format, journal_stream=stream)
 
 

@@ -1,4 +1,4 @@
-"""What a service manager tells a process in the environment: facts about the surroundings, not settings."""
+"""What systemd tells a process in its environment. Not settings: those are in table.py."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import re
 import msgspec
 
 
-class Surroundings(msgspec.Struct, frozen=True):
-    """Of a process that systemd started; empty or 0 for any other.
+class SystemdEnvironment(msgspec.Struct, frozen=True):
+    """Empty or 0 in a process that systemd did not start.
 
-    `journal_stream` is `device:inode` of the stream to the journal (systemd.exec(5)), `notify_socket` where
-    sd_notify(3) sends to, `watchdog_seconds` how long this process may be silent there.
+    `journal_stream` is `device:inode` of the stream to the journal (systemd.exec(5)), `notify_socket` the
+    address for sd_notify(3), `watchdog_seconds` the longest silence that sd_watchdog_enabled(3) allows.
     """
 
     journal_stream: str = ""
@@ -20,13 +20,13 @@ class Surroundings(msgspec.Struct, frozen=True):
     watchdog_seconds: float = 0.0
 
 
-def read_surroundings() -> Surroundings:
-    """As they are for this process. What can't be read is as if it were not there."""
+def read_systemd() -> SystemdEnvironment:
+    """Read the variables of this process. One that can't be parsed counts as missing."""
     named = os.environ.get
     microseconds = named("WATCHDOG_USEC", "")
     is_number = re.fullmatch("[0-9]{1,18}", microseconds, re.ASCII) is not None
     is_meant = named("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
-    return Surroundings(
+    return SystemdEnvironment(
         journal_stream=named("JOURNAL_STREAM", ""),
         notify_socket=named("NOTIFY_SOCKET", ""),
         watchdog_seconds=int(microseconds) / 1_000_000 if is_meant and is_number else 0.0,
