@@ -119,6 +119,8 @@ TELLING: list[list[Event]] = [
     [Take(1, 4), Move(-82_800_000), Take(1, 1), Move(60_000), Take(1, 1)],
     [Take(1, 2), Move(3_600_000), Take(1, 1), Move(-3_590_000), Take(1, 2)],
     [Take(1, 2), Move(86_400_000), Take(1, 1), Move(-82_800_000), Take(1, 1)],
+    # set back over midnight, within a minute window
+    [Move(57_560_000), Take(1, 1), Move(20_000), Take(1, 1), Move(-15_000), Take(1, 1)],
     # more refusals than the plan's limit, where that is above the least number
     [SetPlan(1, 5, 15), Take(1, 6), Move(2_001), Take(1, 5), Take(1, 2)],
     # the grace's last millisecond still counts as in flight; each window has a grace of its own

@@ -283,7 +283,7 @@ async def linked(pair: Pair, proxy: Proxy) -> None:
 class TestManyAccounts:
     """All of them are asked for at once."""
 
-    async def test_the_ledger_is_asked_by_a_few_at_a_time(
+    async def test_the_counter_store_is_asked_by_a_few_at_a_time(
         self, server: ValkeyServer, replicas: Replicas
     ) -> None:
         """So a restart of Valkey does not fill the database's pool, which other requests need."""
@@ -425,7 +425,9 @@ class TestTheEpoch:
         assert await admitted(replica, 100) == 0
         assert replica.watch.data_sets[0] is False
 
-    async def test_seeds_from_before_it_are_not_taken(self, server: ValkeyServer, replicas: Replicas) -> None:
+    async def test_records_from_before_it_are_not_taken(
+        self, server: ValkeyServer, replicas: Replicas
+    ) -> None:
         """The counter store is asked; before it has answered, others count more, and the data set is lost."""
         replica = await replicas.open()
         load_for, asked, go_on = replicas.counters.load_for, asyncio.Event(), asyncio.Event()

@@ -372,8 +372,8 @@ class TestNoOutage:
 class TestPatience:
     """What is overdue, and what is only a pause of our own."""
 
-    def test_the_looks_add_up_to_the_patience(self) -> None:
-        """50 ms in service, as documented: five intervals, the last look, and what timers are late by."""
+    def test_the_ticks_add_up_to_the_patience(self) -> None:
+        """50 ms in service, as documented: five intervals, the last tick, and what timers are late by."""
         whole = (connection._TICKS + 1) * connection._INTERVAL + connection._LAST_TICK
         assert (connection.PATIENCE_SECONDS, round(whole, 6)) == (0.05, 0.9)
 

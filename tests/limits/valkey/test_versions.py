@@ -233,7 +233,7 @@ class TestOutage:
         self, reader: Replica, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It arrived, then an outage began and ended, and only then its request went on."""
-        client = reader.limiter._client  # type: ignore[attr-defined]
+        client = reader.client
         call = client.call
 
         async def late(script: Script, evalsha: bytes) -> object:

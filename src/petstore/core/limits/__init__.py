@@ -1,1 +1,1 @@
-"""Plans, windows and bans as arithmetic, and what a request is told of them."""
+"""Limits: plans, windows and bans as arithmetic, Decisions, and protocols for counters."""

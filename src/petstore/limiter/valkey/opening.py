@@ -1,4 +1,4 @@
-"""The way into this package, by a URL: for a service, for a command that writes, for an inspection."""
+"""Opens this package by a URL: for a service, for a command that writes, for an inspection."""
 
 from __future__ import annotations
 
@@ -43,12 +43,8 @@ async def open_client(
     scripts: Scripts | None = None,
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> ValkeyClient:
-    """Connect, for a second at most; where that fails, an outage has begun and a probe will end it.
-
-    An answer that takes longer than `patience_seconds` is an outage too.
-
-    Raises ConfigurationError for a URL that is not understood.
-    """
+    """Connect, in one second at most. A failure begins an outage, and so does a reply that takes longer than
+    `patience_seconds`. Raises ConfigurationError for the URL."""
     client = ValkeyClient(_usable(url), scripts or Scripts(), observer or NoObserver(), patience_seconds)
     await client.open()
     await client.check_persistence()
@@ -56,21 +52,18 @@ async def open_client(
 
 
 def open_publisher(url: str, wait: Callable[[str], Awaitable[None]]) -> CommandPublisher:
-    """For a command. `wait` is called, with the reason, where replicas could not be told: it has to take
-    core.versions.LEASE_SECONDS.
-
-    Raises ConfigurationError for a URL that is not understood.
-    """
+    """For a command. During an outage it calls `wait` with the reason, which has to take LEASE_SECONDS (see
+    core/versions.py). Raises ConfigurationError for the URL."""
     return CommandPublisher(ValkeyClient(_usable(url), Scripts(), NoObserver()), wait)
 
 
 async def inspect(url: str, clock: Clock) -> CountersReport:
-    """What the Valkey says about itself. Raises Unavailable, and ConfigurationError for a URL."""
+    """Check the Valkey. Raises Unavailable, and ConfigurationError for the URL."""
     return await inspection.inspect(_usable(url), clock)
 
 
 def _usable(text: str) -> ValkeyUrl:
-    """The URL, whose file of authorities is there: without it every connection would look like an outage."""
+    """The URL with a readable CA file: without it every connection would look like an outage."""
     url = parse_url(text)
     if url.tls:
         try:
