@@ -14,7 +14,7 @@ from prometheus_client.core import Metric
 from petstore.config import TABLE
 from petstore.core.keys import Caller
 from petstore.ops.access_log import AccessEntry, AccessFormat
-from petstore.ops.supervision import Supervision, leave, supervision_metrics
+from petstore.ops.supervision import SupervisorMetrics, supervision_metrics, write_metrics
 from tests.architecture.sources import tracked
 from tests.docs.documents import ROOT, fences, section, text_of
 from tests.docs.sessions import run, steps, terminal, unmet
@@ -40,7 +40,7 @@ async def test_every_metric_is_named(shop: Shop, tmp_path: Path) -> None:
     """What /metrics shows is in the table of metrics, with its labels, and nothing else is."""
     await shop.post({"name": "Rex", "categoryId": 1})
     shown = (await shop.call("GET", "/metrics")).body.decode()
-    leave(tmp_path, Supervision(1, {"exit": 0}, {"done": 0}, is_replaced=False))
+    write_metrics(tmp_path, SupervisorMetrics(1, {"exit": 0}, {"done": 0}))
     for metric in supervision_metrics(tmp_path)():
         shown += generate_latest(Only(metric)).decode()
     labels: dict[str, set[str]] = {}
@@ -73,7 +73,7 @@ def test_every_field_of_the_access_log_is_named() -> None:
 def test_every_event_is_named() -> None:
     """Each event that the code logs is in the table of events."""
     source = "".join(text_of(path) for path in (ROOT / "src" / "petstore").rglob("*.py"))
-    events = set(re.findall(r"(?:_log\.\w+|process\.warn)\(\s*\"([^\"]+)\"", source))
+    events = set(re.findall(r"(?:_log\.\w+|\.warn)\(\s*\"([^\"]+)\"", source))
     assert len(events) >= 4
     rows = re.findall(
         r"^\| (`[^|]+`) \| (?:critical|error|warning|info) \|", section(MONITORING, "Logs"), re.M

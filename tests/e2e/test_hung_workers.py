@@ -56,11 +56,11 @@ _BLOCKS = """
 import asyncio, os, signal, sys, time
 from petstore.core.clock import SystemClock
 from petstore.ops import logs
-from petstore.server.process import Patience
+from petstore.server.process import Timeouts
 from petstore.server.supervisor import Supervisor
 
 class Job:
-    patience = Patience(1, 0.5)
+    timeouts = Timeouts(1, 0.5)
     def work(self, number, report):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         first = not os.path.exists("first")
@@ -68,13 +68,13 @@ class Job:
         async def serve():
             report.ready()
             while True:
-                report.alive()
+                report.heartbeat()
                 await asyncio.sleep(0.1)
                 if first:
                     time.sleep(60)  # on the event loop
         asyncio.run(serve())
     def before_stop(self): pass
-    def observe(self, facts): pass
+    def observe(self, metrics): pass
 
 logs.start_directly("info", "json")
 Supervisor(Job(), count=1, overlap=False, hangup_stops=False,

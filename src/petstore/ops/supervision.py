@@ -1,4 +1,4 @@
-"""What the parent of the workers has done: left in the directory of the counts, shown by the worker asked."""
+"""Metrics of the supervisor, which writes them to a file for the worker that is scraped."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 CAUSES = ("exit", "signal", "hung")
 RESULTS = ("done", "refused", "failed")
-_NAME = "parent"
+_FILE = "parent"
 
 
-class Supervision(msgspec.Struct, frozen=True):
-    """`restarts` are by cause, `reloads` by result."""
+class SupervisorMetrics(msgspec.Struct):
+    """`workers` that serve (None: unknown), unexpected ends by cause, SIGHUPs by result.
+
+    `is_replaced`: another version of the program is installed.
+    """
 
     workers: int | None = None
     restarts: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(CAUSES, 0))
@@ -22,40 +25,38 @@ class Supervision(msgspec.Struct, frozen=True):
     is_replaced: bool = False
 
 
-def leave(directory: Path, facts: Supervision) -> None:
-    """For the workers, whole or not at all. Raises OSError."""
-    partial = directory / f"{_NAME}.partial"
-    partial.write_bytes(msgspec.msgpack.encode(facts))
-    partial.replace(directory / _NAME)
+def write_metrics(directory: Path, metrics: SupervisorMetrics) -> None:
+    """Replace the file atomically. Raises OSError."""
+    partial = directory / f"{_FILE}.partial"
+    partial.write_bytes(msgspec.msgpack.encode(metrics))
+    partial.replace(directory / _FILE)
 
 
-def _read(directory: Path | None) -> Supervision:
+def _read(directory: Path | None) -> SupervisorMetrics:
     if directory is None:
-        return Supervision()
+        return SupervisorMetrics()
     try:
-        return msgspec.msgpack.decode((directory / _NAME).read_bytes(), type=Supervision)
+        return msgspec.msgpack.decode((directory / _FILE).read_bytes(), type=SupervisorMetrics)
     except (OSError, msgspec.MsgspecError):
-        return Supervision()
+        return SupervisorMetrics()
 
 
 def supervision_metrics(directory: Path | None) -> Callable[[], Iterable[Metric]]:
-    """What was left last, to be asked at each scrape. Where nothing was, only the workers are not known."""
+    """Reads the file at each scrape. Without one every count is 0 and the number of workers is left out."""
 
-    def metrics() -> Iterable[Metric]:
-        facts = _read(directory)
-        if facts.workers is not None:
-            yield GaugeMetricFamily("petstore_workers", "Workers that serve.", value=facts.workers)
-        restarts = CounterMetricFamily(
-            "petstore_worker_restarts", "Workers that ended without being told to.", labels=["cause"]
-        )
-        for cause, count in facts.restarts.items():
-            restarts.add_metric([cause], count)
-        yield restarts
-        reloads = CounterMetricFamily("petstore_reloads", "SIGHUPs, by what came of them.", labels=["result"])
-        for result, count in facts.reloads.items():
-            reloads.add_metric([result], count)
-        yield reloads
+    def collect() -> Iterable[Metric]:
+        metrics = _read(directory)
+        if metrics.workers is not None:
+            yield GaugeMetricFamily("petstore_workers", "Workers that serve.", value=metrics.workers)
+        for name, text, label, counts in (
+            ("worker_restarts", "Workers that ended without being told to.", "cause", metrics.restarts),
+            ("reloads", "SIGHUPs, by what came of them.", "result", metrics.reloads),
+        ):
+            family = CounterMetricFamily(f"petstore_{name}", text, labels=[label])
+            for value, count in counts.items():
+                family.add_metric([value], count)
+            yield family
         replaced = "Whether the program on the disk is another one than this."
-        yield GaugeMetricFamily("petstore_package_replaced", replaced, value=int(facts.is_replaced))
+        yield GaugeMetricFamily("petstore_package_replaced", replaced, value=int(metrics.is_replaced))
 
-    return metrics
+    return collect

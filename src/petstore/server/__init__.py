@@ -1,1 +1,1 @@
-"""The processes that serve: a parent that only watches (supervisor.py), and workers (worker.py)."""
+"""The processes of a service: a parent that supervises, and workers that serve."""

@@ -1,4 +1,4 @@
-"""The parent's listening socket, and how many connections its descriptors are enough for."""
+"""The listening socket of the service, and the number of connections that its descriptor limit allows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from petstore.server import listener as listeners
 BACKLOG = 2_048
 _CONNECTIONS_MAX = 16_384
 _DESCRIPTORS_RESERVED = 128
-_DESCRIPTORS_AT_START = 16  # of the reserved ones; more than these were inherited
-# Workers of a killed parent need a moment to end: three seconds in all.
+_DESCRIPTORS_AT_START = 16  # of the reserved ones; the rest of the open ones is inherited
+# The workers of a killed parent hold the port for up to three seconds.
 _BIND_ATTEMPTS, _BIND_PAUSE_SECONDS = 60, 0.05
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A bound socket that does not listen yet. Waits up to three seconds for a port; raises OperatorError."""
+    """A bound socket that does not listen yet. Waits up to 3 s for a port in use. Raises OperatorError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -47,7 +47,7 @@ def _bind_within_three_seconds(listener: socket.socket, host: str, port: int) ->
 
 
 def listen(listener: socket.socket, host: str, port: int) -> None:
-    """Accept connections from now on. Raises OperatorError when another program was quicker."""
+    """Raises OperatorError when another program listens on the address since `bind`."""
     try:
         listener.listen(BACKLOG)
     except OSError as error:
@@ -65,7 +65,7 @@ def _cannot_listen(host: str, port: int, error: OSError) -> OperatorError:
 
 
 def raise_descriptor_limit(for_database: int) -> int:
-    """Raise this process's limit of descriptors as far as it may; the number left for connections."""
+    """Raise the soft limit of descriptors towards the hard one; returns how many are left for connections."""
     inherited = max(0, open_descriptors() - _DESCRIPTORS_AT_START)
     reserved = _DESCRIPTORS_RESERVED + for_database + inherited
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,7 +1,7 @@
-"""What a listener needs before it serves, and how a process leaves it so that no connection is lost.
+"""Socket options of the listener, and how a process stops accepting without losing a connection.
 
-What has connected and waits in the listener's queue is reset when the last process closes it, and what was
-accepted and not read yet is closed by the HTTP server when it stops. So newcomers are turned away first.
+Connections in the backlog are reset when the last process closes the listener, and the HTTP server closes
+accepted ones that it has not read when it stops. So new connections are refused first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import socket
 import struct
 import sys
 
-# How long those who have come already are still served; a request follows its connection at once.
+# How long accepted connections are still served; a request follows its connection at once.
 SETTLE_SECONDS = 0.05
 
 _SO_ATTACH_FILTER = 26
@@ -28,32 +28,32 @@ _DROP_SYN = (
 
 
 def prepare(listener: socket.socket) -> None:
-    """What the HTTP server expects of a listener that it has not made itself.
+    """Set what the HTTP server expects of a listener that it did not open.
 
-    Without TCP_NODELAY, which each connection inherits, an answer can wait until the client has acknowledged
-    the one before: where requests are sent ahead of answers, until the next request.
+    Connections inherit TCP_NODELAY. Without it a pipelined response waits for the acknowledgement of the one
+    before, possibly until the next request.
     """
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listener.setblocking(False)
 
 
-def turn_newcomers_away(listener: socket.socket) -> None:
-    """For all who share the listener: new connections find nobody, as if the packet had been lost (Linux).
+def refuse_connections(listener: socket.socket) -> None:
+    """Drop every SYN to the listener, in all processes that share it (Linux).
 
-    A client tries again, meets the closed port and goes elsewhere; it has not sent anything.
+    A client sends the SYN again, finds the port closed and may go elsewhere; it has not sent a request.
     """
     if sys.platform == "linux":
         program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in _DROP_SYN))
         where = struct.pack("HP", len(_DROP_SYN), ctypes.addressof(program))
-        with contextlib.suppress(OSError):  # forbidden here: then a few connections may be reset
+        with contextlib.suppress(OSError):  # not permitted: a few connections may be reset
             listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, where)
 
 
 def leave_to_others(listener: socket.socket) -> None:
     """Stop accepting in this process; the backlog stays with the processes that share the listener.
 
-    Its descriptor is made that of a listener to which nobody connects, so that the HTTP server may keep it.
+    The HTTP server keeps the descriptor, which now is a listener on an unknown port.
     """
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        silent.setblocking(False)
-        os.dup2(silent.fileno(), listener.fileno())
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        unused.setblocking(False)
+        os.dup2(unused.fileno(), listener.fileno())

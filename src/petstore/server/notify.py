@@ -1,4 +1,4 @@
-"""What the parent tells systemd, by sd_notify(3): ready, reloading, stopping, a status, and the watchdog."""
+"""Notifications to systemd by sd_notify(3): ready, reloading, stopping, status and watchdog."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ _WITHOUT_SYSTEMD = SystemdEnvironment()
 
 
 class Notifier:
-    """Sends datagrams to systemd's socket; without one it does nothing."""
+    """Sends datagrams to NOTIFY_SOCKET; does nothing when that is not set."""
 
     def __init__(
         self, monotonic: Callable[[], float], systemd: SystemdEnvironment = _WITHOUT_SYSTEMD
     ) -> None:
-        # An abstract socket is written with an @ in the place of its null byte.
+        # systemd writes an abstract socket's address with an @ for its null byte.
         address = systemd.notify_socket
         self._address = f"\0{address[1:]}" if address.startswith("@") else address
         self._monotonic = monotonic
-        self._beat_seconds = systemd.watchdog_seconds / 2
-        self._beat_at = monotonic()
+        self._watchdog_interval_seconds = systemd.watchdog_seconds / 2
+        self._next_watchdog = monotonic()
         self._status = ""
 
     @property
-    def turn_seconds(self) -> float:
-        """How often `turn` has to be called at least."""
-        return min(1.0, self._beat_seconds or 1.0)
+    def interval_seconds(self) -> float:
+        """The longest time between two calls of `update`."""
+        return min(1.0, self._watchdog_interval_seconds or 1.0)
 
     def ready(self, status: str) -> None:
-        """The service serves; also the end of a reload, whatever came of it."""
+        """Report the end of the start or of a reload, also of one that was refused."""
         self._send("READY=1", status)
 
     def reloading(self) -> None:
-        # systemd takes the clock for proof that this answers its own signal: it is CLOCK_MONOTONIC here.
+        # systemd compares the time with that of its signal; both are CLOCK_MONOTONIC.
         microseconds = round(self._monotonic() * 1_000_000)
         self._send(f"RELOADING=1\nMONOTONIC_USEC={microseconds}", "Reading the settings anew.")
 
     def stopping(self) -> None:
         self._send("STOPPING=1", "Stopping.")
 
-    def turn(self, status: str, *, is_well: bool) -> None:
-        """Once in a while: the status, when it is another one, and a sign of life while all is well."""
+    def update(self, status: str, *, is_healthy: bool) -> None:
+        """Send the status if it changed and, while healthy, the watchdog's keep-alive twice per timeout."""
         if status != self._status:
             self._send("", status)
         now = self._monotonic()
-        if is_well and self._beat_seconds and now >= self._beat_at:
-            self._beat_at = now + self._beat_seconds
+        if is_healthy and self._watchdog_interval_seconds and now >= self._next_watchdog:
+            self._next_watchdog = now + self._watchdog_interval_seconds
             self._send("WATCHDOG=1", "")
 
     def _send(self, state: str, status: str) -> None:
@@ -56,7 +56,7 @@ class Notifier:
         lines = [state] * bool(state) + [f"STATUS={status}"] * bool(status)
         if not self._address:
             return
-        # Nobody may read, or the buffer may be full: the service goes on.
+        # An absent reader or a full buffer must not disturb the service.
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.setblocking(False)
             sender.sendto("\n".join(lines).encode(), self._address)

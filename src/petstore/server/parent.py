@@ -1,8 +1,9 @@
-"""The parent of the workers: from the bound port to the end of the service, and what SIGHUP makes of it."""
+"""The parent of the workers: binds the port, prepares the database, supervises until the stop."""
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import socket
 import sys
 import traceback
@@ -11,19 +12,19 @@ from pathlib import Path
 
 import structlog
 
-# Imported before the fork, so that a worker is quick to start and shares the memory.
+# Imported before the fork: workers start faster and share the memory.
 import petstore.server.worker
 from petstore import config
 from petstore.config import Settings
 from petstore.config.systemd import read_systemd
 from petstore.core.clock import Clock, SystemClock
 from petstore.core.errors import OperatorError, PetstoreError
-from petstore.ops.supervision import Supervision, leave
+from petstore.ops.supervision import SupervisorMetrics, write_metrics
 from petstore.ops.worker_metrics import metrics_directory
 from petstore.server import binding, program
-from petstore.server.job import Facts, WorkerFailed
+from petstore.server.job import WorkerFailed
 from petstore.server.notify import Notifier
-from petstore.server.process import Patience, Report
+from petstore.server.process import Report, Timeouts
 from petstore.server.reload import SET_UP_AT_START, renewed
 from petstore.server.starting import ShowKey, prepare
 from petstore.server.supervisor import Supervisor
@@ -31,12 +32,12 @@ from petstore.wiring import administration, background
 
 _log = structlog.get_logger("petstore.parent")
 
-# After the deadline for bodies: answers that nobody reads are cut off, the counters saved, the store closed.
+# After the body timeout: unread responses are cut off, the counters saved, the store closed.
 _STOP_MARGIN_SECONDS = 3
 
 
 class Ending(Enum):
-    """How a service ended. CUT_SHORT: some clients did not get their whole answer."""
+    """How a service ended. CUT_SHORT: a response was cut off, or a worker killed."""
 
     STOPPED = "stopped"
     CUT_SHORT = "cut short"
@@ -44,9 +45,9 @@ class Ending(Enum):
 
 
 def run(settings: Settings, configured: Settings, clock: Clock, show_key: ShowKey) -> Ending:
-    """Serve until the service is told to stop. `configured`: the settings without the command line's options.
+    """Serve until a signal to stop. `configured`: the settings without the command line's options.
 
-    Raises OperatorError, PetstoreError and OSError when it can't start. Another error is logged: FAILED.
+    Raises OperatorError, PetstoreError and OSError. Any other exception is logged, and the ending FAILED.
     """
     output = background.start_log_of_parent(settings)
     try:
@@ -66,11 +67,11 @@ def run(settings: Settings, configured: Settings, clock: Clock, show_key: ShowKe
 
 def _serve(settings: Settings, configured: Settings, clock: Clock, show_key: ShowKey | None) -> Ending:
     with contextlib.ExitStack() as opened:
-        # First of all, so that a port in use is found before anything is made.
+        # First, so that a port in use is found before the database is created.
         listener = opened.enter_context(contextlib.closing(binding.bind(settings.host, settings.port)))
         connections = binding.raise_descriptor_limit(settings.database_pool)
         backend = administration.backend_of(settings)
-        if not settings.valkey_url:  # with shared counters several services may use the database
+        if not settings.valkey_url:  # services that share a Valkey may share the database
             opened.enter_context(backend.hold_for_serving())
         prepare(settings, backend, clock, show_key)
         binding.listen(listener, settings.host, settings.port)
@@ -80,12 +81,12 @@ def _serve(settings: Settings, configured: Settings, clock: Clock, show_key: Sho
 
 
 def _load_program(settings: Settings, backend: administration.Backend) -> None:
-    """Load all that a worker may need, because one may start after an upgrade of the files."""
+    """Load what a worker may need, since the files may be upgraded before it starts."""
     unused = ["petstore.cli"]
     if backend.file is not None:
         unused += ["petstore.storage.postgres", "petstore.storage.copying"]
     if not settings.valkey_url:
-        unused.append("petstore.limiter.valkey")  # but for what is imported already
+        unused.append("petstore.limiter.valkey")  # except for what is imported already
     program.load(but=unused)
 
 
@@ -94,7 +95,7 @@ def _supervise(settings: Settings, job: Serving) -> Ending:
     supervisor = Supervisor(
         job,
         count=settings.workers,
-        overlap=bool(settings.valkey_url),  # else the counters are in the one process
+        overlap=bool(settings.valkey_url),  # without Valkey one process has the counters
         hangup_stops=sys.stderr is not None and sys.stderr.isatty(),
         monotonic=monotonic,
         notifier=Notifier(monotonic, read_systemd()),
@@ -108,7 +109,7 @@ def _supervise(settings: Settings, job: Serving) -> Ending:
 
 
 class Serving:
-    """Implements job.Job: workers share the listener; SIGHUP renews the settings."""
+    """Implements job.Job: workers that share the listener; SIGHUP reloads the settings."""
 
     def __init__(
         self,
@@ -125,7 +126,7 @@ class Serving:
         self._listener = listener
         self._connections = connections
         self._installed = program.Installed(SystemClock().monotonic)
-        self._left: Supervision | None = None
+        self._written: SupervisorMetrics | None = None
 
     def work(self, number: int, report: Report) -> int:
         return petstore.server.worker.run(
@@ -139,15 +140,15 @@ class Serving:
         )
 
     @property
-    def patience(self) -> Patience:
+    def timeouts(self) -> Timeouts:
         settings = self._settings
-        return Patience(
+        return Timeouts(
             stop_seconds=(settings.body_timeout_ms + settings.drain_ms) / 1_000 + _STOP_MARGIN_SECONDS,
-            silence_seconds=settings.worker_timeout_ms / 1_000,
+            heartbeat_seconds=settings.worker_timeout_ms / 1_000,
         )
 
     def renew(self) -> None:
-        self._installed.look(now=True)
+        self._installed.check(now=True)
         new = config.load()
         self._settings = renewed(self._settings, new)
         background.start_log_of_parent(self._settings)
@@ -157,22 +158,20 @@ class Serving:
                 message = f"{setting} waits for a restart: the service goes on with {kept}."
                 _log.warning("restart needed", setting=setting, message=message)
 
-    def observe(self, facts: Facts) -> None:
-        """Leave changes of the facts where workers find them for their metrics."""
-        self._installed.look()
-        seen = Supervision(
-            facts.workers, dict(facts.restarts), dict(facts.reloads), self._installed.is_replaced
-        )
-        if self._counts_directory is not None and seen != self._left:
-            self._left = seen
+    def observe(self, metrics: SupervisorMetrics) -> None:
+        """Write changes into the workers' directory."""
+        self._installed.check()
+        metrics.is_replaced = self._installed.is_replaced
+        if self._counts_directory is not None and metrics != self._written:
+            self._written = copy.deepcopy(metrics)
             try:
-                leave(self._counts_directory, seen)
+                write_metrics(self._counts_directory, metrics)
             except OSError as error:
                 message = f"Metrics of the parent not written: {error.strerror}."
                 _log.warning("metrics not written", reason=error.strerror, message=message)
 
     def explain(self, error: Exception) -> str:
-        """An unexpected error may quote a secret: only its class and its place are shown."""
+        """Only the class and the place of an unexpected error, since its text may quote a secret."""
         if isinstance(error, OperatorError):
             return " ".join(str(error).split())
         if isinstance(error, PetstoreError):

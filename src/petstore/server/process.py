@@ -1,7 +1,4 @@
-"""One worker's process as its parent has it: forked, heard over a pipe, told to stop, killed, reaped.
-
-What is done about it, and when, is decided in supervisor.py.
-"""
+"""The parent's handle of a worker process: fork, pipe, signals, kill, reap. supervisor.py has the policy."""
 
 from __future__ import annotations
 
@@ -16,22 +13,22 @@ import structlog
 
 from petstore.server.signals import TAKEN, SignalPipe
 
-REPLACED = signal.SIGUSR1  # what a worker is told whose place another one takes
+REPLACED = signal.SIGUSR1  # tells a worker to stop because its successor serves
 _START_SECONDS = 30.0
-_READY, _ALIVE = b"r", b"."
+_READY, _HEARTBEAT = b"r", b"."
 
 _log = structlog.get_logger("petstore.worker")
 
 
-class Patience(msgspec.Struct, frozen=True):
-    """How long a worker may take to stop, may be silent while it serves, and may take until it serves."""
+class Timeouts(msgspec.Struct, frozen=True):
+    """How long a worker may take to stop, and may send no heartbeat while it serves."""
 
     stop_seconds: float
-    silence_seconds: float
+    heartbeat_seconds: float
 
     @property
     def start_seconds(self) -> float:
-        return max(_START_SECONDS, self.silence_seconds)
+        return max(_START_SECONDS, self.heartbeat_seconds)
 
 
 class Report:
@@ -42,32 +39,32 @@ class Report:
 
     def ready(self) -> None:
         """Tell the parent that this worker serves."""
-        self._say(_READY)
+        self._send(_READY)
 
-    def alive(self) -> None:
-        """Tell the parent that the event loop turns; to be called about once a second."""
-        self._say(_ALIVE)
+    def heartbeat(self) -> None:
+        """Tell the parent that the event loop runs; call it about once a second."""
+        self._send(_HEARTBEAT)
 
-    def _say(self, word: bytes) -> None:
-        # A parent that is stopped does not read, and one that was killed will not.
+    def _send(self, message: bytes) -> None:
+        # The pipe of a stopped parent fills up; that of a killed one is broken.
         with contextlib.suppress(BlockingIOError, BrokenPipeError):
-            os.write(self._pipe, word)
+            os.write(self._pipe, message)
 
 
 class Process:
-    """A worker. Moments are seconds on the parent's clock."""
+    """A worker. Times are seconds on the parent's clock."""
 
-    def __init__(self, pid: int, number: int, began: float, pipe: int, patience: Patience) -> None:
+    def __init__(self, pid: int, number: int, started_at: float, pipe: int, timeouts: Timeouts) -> None:
         self.pid = pid
         self.number = number
-        self.began = began
-        self.patience = patience
-        self.serves = False
-        self.is_second = False  # started because one before it had died
-        self.heard_at = began
+        self.started_at = started_at
+        self.timeouts = timeouts
+        self.is_ready = False
+        self.is_restart = False  # replaces a worker that died
         self.is_hung = False
         self.was_killed = False
-        self.kill_at: float | None = None  # set once it was told to stop
+        self._heartbeat_at = started_at
+        self._kill_at: float | None = None  # set by the first signal to stop
         self._pipe = pipe
 
     @classmethod
@@ -76,64 +73,73 @@ class Process:
         number: int,
         work: Callable[[Report], int],
         signals: SignalPipe,
-        began: float,
-        patience: Patience,
+        started_at: float,
+        timeouts: Timeouts,
     ) -> Process:
-        """Fork a worker that does the `work` and ends with the exit code that it gives. Raises OSError."""
+        """Fork a worker that calls `work` and exits with its result. Raises OSError."""
         _flush()
         reader, writer = os.pipe()
         os.set_blocking(reader, False)
         os.set_blocking(writer, False)
         parent = os.getpid()
-        # A signal that the child took before it let go of the parent's pipe would reach the parent.
+        # Until the child closes the parent's signal pipe, a signal to the child would reach the parent.
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, TAKEN)
         try:
             pid = os.fork()
             if pid == 0:
                 os.close(reader)
-                _live(lambda: work(Report(writer)), signals, parent)
+                _run_child(lambda: work(Report(writer)), signals, parent)
         except OSError:
             os.close(reader)
             raise
         finally:
             os.close(writer)
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        return cls(pid, number, began, reader, patience)
+        return cls(pid, number, started_at, reader, timeouts)
 
     def fileno(self) -> int:
-        """The parent's end of the pipe; -1 when the worker has closed its own."""
+        """The parent's end of the pipe; -1 once it is closed."""
         return self._pipe
 
-    def listen(self, now: float) -> None:
-        """Take in what the worker has said. An end without a word is for SIGCHLD to tell."""
+    def read_reports(self, now: float) -> None:
+        """Read what the worker reported. At the end of the file only the pipe is closed: SIGCHLD follows."""
         with contextlib.suppress(BlockingIOError):
-            said = os.read(self._pipe, 65_536)
-            self.serves = self.serves or _READY in said
-            self.heard_at = now
-            if not said:
-                self.hang_up()
+            received = os.read(self._pipe, 65_536)
+            self.is_ready = self.is_ready or _READY in received
+            self._heartbeat_at = now
+            if not received:
+                self.close_pipe()
 
     @property
     def deadline(self) -> float:
-        """When it has to be killed, unless something happens before."""
-        if self.kill_at is not None:
-            return self.kill_at
-        if self.serves:
-            return self.heard_at + self.patience.silence_seconds
-        return self.began + self.patience.start_seconds
+        """When to kill the worker, unless it reports or ends before."""
+        if self._kill_at is not None:
+            return self._kill_at
+        if self.is_ready:
+            return self._heartbeat_at + self.timeouts.heartbeat_seconds
+        return self.started_at + self.timeouts.start_seconds
 
     @property
-    def was_told_to_stop(self) -> bool:
-        return self.kill_at is not None
+    def is_stopping(self) -> bool:
+        return self._kill_at is not None
 
     def terminate(self, number: signal.Signals, now: float) -> None:
-        """Tell the worker to stop, by a signal. The first one sets the moment at which it will be killed."""
-        if self.kill_at is None:
-            self.kill_at = now + self.patience.stop_seconds
+        """Send a signal to stop. The first one sets the deadline."""
+        if self._kill_at is None:
+            self._kill_at = now + self.timeouts.stop_seconds
         self.send(number)
 
-    def kill(self, now: float) -> None:
-        self.kill_at = now + self.patience.stop_seconds  # to be tried again
+    def kill_overdue(self, now: float) -> None:
+        """Log which timeout was exceeded, and kill."""
+        if self.is_stopping:
+            self.warn("worker does not stop", "does not stop; killing it.")
+        elif self.is_ready:
+            self.is_hung = True
+            self.warn("worker hung", f"has hung for {self.timeouts.heartbeat_seconds:g} s; killing it.")
+        else:
+            sentence = f"does not serve after {self.timeouts.start_seconds:g} s; killing it."
+            self.warn("worker does not serve", sentence)
+        self._kill_at = now + self.timeouts.stop_seconds  # then it is tried again
         self.was_killed = True
         self.send(signal.SIGKILL)
 
@@ -142,26 +148,26 @@ class Process:
             os.kill(self.pid, number)
 
     def reap(self) -> int | None:
-        """The exit code of a worker that has ended, or minus the signal's number; None while it lives."""
+        """The exit code of an ended worker, or minus its signal's number; None while it lives."""
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if not pid:
             return None
-        self.hang_up()
+        self.close_pipe()
         return os.waitstatus_to_exitcode(status)
 
     def warn(self, event: str, sentence: str, **fields: object) -> None:
-        """Log what became of this worker."""
+        """Log a warning about this worker."""
         message = f"Worker {self.number} {sentence}"
         _log.warning(event, worker=self.number, pid=self.pid, **fields, message=message)
 
-    def hang_up(self) -> None:
+    def close_pipe(self) -> None:
         if self._pipe >= 0:
             os.close(self._pipe)
             self._pipe = -1
 
 
-def _live(work: Callable[[], int], signals: SignalPipe, parent: int) -> None:
-    """The child's whole life. What it may be told waits, blocked, until its work heeds it."""
+def _run_child(work: Callable[[], int], signals: SignalPipe, parent: int) -> None:
+    """Never returns. Signals to stop stay blocked until `work` handles them."""
     code = 1
     try:
         signals.close()
@@ -169,7 +175,7 @@ def _live(work: Callable[[], int], signals: SignalPipe, parent: int) -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, {signal.SIGTERM, signal.SIGINT, REPLACED})
         _die_with_parent()
-        if os.getppid() == parent:  # else it has ended before the kernel was told to mind
+        if os.getppid() == parent:  # a parent that ended before the prctl sends no signal
             code = work()
     except BaseException:
         _log.critical("worker failed", exc_info=True)
@@ -179,15 +185,15 @@ def _live(work: Callable[[], int], signals: SignalPipe, parent: int) -> None:
 
 
 def _flush() -> None:
-    """What is left in Python's buffers would be written by nobody, or by two."""
+    """Before fork and _exit: buffered output would be written twice or never."""
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:  # a service may be started without them
+        if stream is not None:  # as in a service that was started without them
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()
 
 
 def _die_with_parent() -> None:
-    """A parent that is killed leaves no worker behind (Linux)."""
+    """Receive SIGTERM when the parent ends (Linux)."""
     if sys.platform == "linux":
         import ctypes
 

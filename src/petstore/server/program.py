@@ -1,4 +1,4 @@
-"""This program in memory, before the first worker is forked, and whether it is still the one on the disk."""
+"""Loads the whole program before the first fork, and detects that another version was installed."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import structlog
 
 from petstore.core import packaged
 
-_LOOK_EVERY_SECONDS = 60.0
+_CHECK_INTERVAL_SECONDS = 60.0
 
 _log = structlog.get_logger("petstore.parent")
 
 
 def load(*, but: Collection[str]) -> None:
-    """Import every module that a worker may import, and read every file, but for some packages.
+    """Import every module and read every data file that a worker may need, except for some packages.
 
-    A worker that is forked later has the code of its parent, and must not add modules of another version.
+    A worker forked after an upgrade must not mix modules of two versions.
     """
     for module in packaged.modules():
         if not any(f"{module}.".startswith(f"{name}.") for name in but):
@@ -26,23 +26,23 @@ def load(*, but: Collection[str]) -> None:
 
 
 class Installed:
-    """The program on the disk. When it has been replaced, a line says so once."""
+    """The program on the disk. Logs one warning when it was replaced."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._began = packaged.fingerprint()
-        self._looked_at = monotonic()
+        self._fingerprint = packaged.fingerprint()
+        self._checked_at = monotonic()
         self.is_replaced = False
 
-    def look(self, *, now: bool = False) -> None:
-        """Once a minute, or `now`."""
+    def check(self, *, now: bool = False) -> None:
+        """Compare the files, at most once a minute unless `now`."""
         moment = self._monotonic()
-        if self.is_replaced or not (now or moment - self._looked_at >= _LOOK_EVERY_SECONDS):
+        if self.is_replaced or not (now or moment - self._checked_at >= _CHECK_INTERVAL_SECONDS):
             return
-        self._looked_at = moment
+        self._checked_at = moment
         try:
-            self.is_replaced = packaged.fingerprint() != self._began
-        except OSError:  # it goes away while it is looked at
+            self.is_replaced = packaged.fingerprint() != self._fingerprint
+        except OSError:  # removed during the comparison
             self.is_replaced = True
         if self.is_replaced:
             message = "The program on the disk was replaced; this one goes on as it began. Restart it."

@@ -1,4 +1,4 @@
-"""What SIGHUP may change: settings, but not the places that the service has opened already."""
+"""Which settings SIGHUP may change: not the addresses that the service has opened already."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SET_UP_AT_START = ("host", "port", "workers")
 def renewed(old: Settings, new: Settings) -> Settings:
     """The new settings, with host, port and number of workers as at the start.
 
-    Raises ConfigurationError. Raises StoreUnavailable where two workers can't serve side by side and the new
-    one could not reach its database.
+    Raises ConfigurationError, and StoreUnavailable when workers do not overlap and the new one could not
+    reach its database.
     """
     _refuse_another("PETSTORE_DATABASE_URL", old.database_url, new.database_url)
     _refuse_another("PETSTORE_VALKEY_URL", old.valkey_url, new.valkey_url)
@@ -31,10 +31,10 @@ def renewed(old: Settings, new: Settings) -> Settings:
 
 
 def _refuse_another(name: str, old: str, new: str) -> None:
-    """A new user or password is fine. In a new place, new and old workers would serve two stores at once."""
+    """A new user or password is allowed. With a new address, old and new workers would serve two stores."""
     try:
-        same = _is_same_place(old, new)
-    except ValueError:  # whose text may show a part of the password
+        same = _is_same_address(old, new)
+    except ValueError:  # its text may show a part of the password
         raise ConfigurationError(
             f"{name} is not understood. Write what is special in its password as %XX, such as %5B for [."
         ) from None
@@ -44,8 +44,8 @@ def _refuse_another(name: str, old: str, new: str) -> None:
         )
 
 
-def _is_same_place(one: str, other: str) -> bool:
-    """Whether two URLs differ in user and password alone. Raises ValueError for one that can't be parsed."""
+def _is_same_address(one: str, other: str) -> bool:
+    """Whether two URLs differ at most in user and password. Raises ValueError."""
     before, after = (
         url._replace(netloc=url.netloc.rpartition("@")[2]) for url in (urlsplit(one), urlsplit(other))
     )

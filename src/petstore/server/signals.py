@@ -1,4 +1,4 @@
-"""Signals that wake whoever waits, and are taken where nothing else is going on."""
+"""Signals as input of an event loop: handlers only record them and wake the loop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Other = TypeVar("_Other", bound=_Readable)
 
 
 class SignalPipe:
-    """What has arrived. The pipe only wakes: it may be full, and the byte of the next signal lost."""
+    """Records the signals in TAKEN until `take`. The pipe only wakes `wait`, since it may be full."""
 
     def __init__(self) -> None:
         self._reader, self._writer = socket.socketpair()
@@ -28,35 +28,35 @@ class SignalPipe:
         self._writer.setblocking(False)
         signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
         self._arrived: dict[int, None] = {}  # in order
-        self._before = {number: signal.signal(number, self._note) for number in TAKEN}
-        # A program that blocks signals hands that on to what it starts.
+        self._previous = {number: signal.signal(number, self._record) for number in TAKEN}
+        # Blocked signals are inherited from the program that started this one.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, TAKEN)
 
     def fileno(self) -> int:
         return self._reader.fileno()
 
     def wait(self, others: Iterable[_Other], timeout: float) -> list[_Other]:
-        """Until a signal arrives, or one of the others can be read; which of the others."""
-        with selectors.PollSelector() as selector:  # which takes no descriptor: there may be none left
+        """Wait for a signal or until one of the others is readable; returns the readable ones."""
+        with selectors.PollSelector() as selector:  # needs no descriptor, unlike epoll
             selector.register(self, selectors.EVENT_READ)
             for other in others:
                 selector.register(other, selectors.EVENT_READ, other)
             return [key.data for key, _ in selector.select(timeout) if key.data is not None]
 
     def take(self) -> bytes:
-        """What arrived since the last call: the number of each signal, once."""
+        """The number of each signal that arrived since the last call, once."""
         with contextlib.suppress(BlockingIOError):
             while self._reader.recv(4_096):
                 pass
         arrived, self._arrived = self._arrived, {}
         return bytes(arrived)
 
-    def _note(self, number: int, _frame: object) -> None:
+    def _record(self, number: int, _frame: object) -> None:
         self._arrived[number] = None
 
     def close(self) -> None:
-        """Handle signals as before."""
-        for number, handler in self._before.items():
+        """Restore the previous handlers."""
+        for number, handler in self._previous.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(-1)
         self._reader.close()

@@ -1,4 +1,4 @@
-"""The start of a service up to its workers: checks, the migration, the first key. Each says what it found."""
+"""The start of a service up to its workers: checks, migration, first key."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from petstore.core.limits.plans import FREE
 from petstore.wiring import administration
 from petstore.wiring.administration import Backend, Store
 
-# Shows a person the first key, with the address to use it at.
+# Prints the first key and the address of the service.
 ShowKey = Callable[[str, str], None]
 
 _log = structlog.get_logger("petstore.parent")
 
 
 def prepare(settings: Settings, backend: Backend, clock: Clock, show_key: ShowKey | None) -> None:
-    """Make the held database ready to serve. Without `show_key` no key is issued on a first start.
+    """Prepare the database, which this service holds. Without `show_key` a first start issues no key.
 
-    Raises OperatorError and StoreUnavailable when the service can't start.
+    Raises OperatorError and StoreUnavailable.
     """
     for warning in backend.warnings_before_start(clock):
         _log.warning("start check", message=warning)
@@ -41,7 +41,7 @@ async def _use(settings: Settings, backend: Backend, clock: Clock, show_key: Sho
     url = settings.valkey_url
     async with administration.store_for_command(backend, url, clock, _log_preparation) as store:
         await _try_to_write(backend, store)
-        await _warn_of_counting_apart(settings, store)
+        await _warn_of_separate_counters(settings, store)
         here = _log_address(settings)
         if await store.is_empty():
             await _issue_first_key(settings, store, here, show_key)
@@ -78,20 +78,20 @@ def _log_address(settings: Settings) -> str:
 
 
 async def _issue_first_key(settings: Settings, store: Store, here: str, show_key: ShowKey | None) -> None:
-    """On loopback alone: the log of a public service must hold no key."""
+    """On loopback only: the log of a public service must hold no key."""
     if show_key is None or not settings.is_loopback:
         command = "petstore accounts add NAME --plan free, then petstore keys issue NAME"
         _log.info("no account yet", command=command, message=f"No account yet: {command}")
         return
     try:
         await store.keys.add_account("local", FREE)
-    except AccountExists:  # another replica starts at the same moment, and prints the key
+    except AccountExists:  # by another replica that starts now, and prints the key
         return
     issued = await store.keys.issue("local", settings.environment, label="first start")
     show_key(issued.secret, here)
 
 
-async def _warn_of_counting_apart(settings: Settings, store: Store) -> None:
+async def _warn_of_separate_counters(settings: Settings, store: Store) -> None:
     if not settings.valkey_url and await store.has_shared_counters():
         message = (
             "Services that share a Valkey used this database last, and PETSTORE_VALKEY_URL is not set here."
@@ -101,9 +101,9 @@ async def _warn_of_counting_apart(settings: Settings, store: Store) -> None:
 
 
 async def _try_to_write(backend: Backend, store: Store) -> None:
-    """Warn when a file can't be written, as on a full disk: reads can be served.
+    """Warn when a database file can't be written, as on a full disk: reads are served.
 
-    Raises StoreUnavailable for a database on a server, and ConfigurationError.
+    Raises ConfigurationError, and StoreUnavailable for PostgreSQL.
     """
     try:
         await store.try_write()

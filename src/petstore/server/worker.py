@@ -1,4 +1,4 @@
-"""A worker: the application on an event loop of its own, behind granian, on a listener that it was given."""
+"""A worker: the application behind granian, on its own event loop and the parent's listener."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from petstore.server.connections import Connections
 from petstore.server.process import REPLACED, Report
 from petstore.wiring.asgi import Application
 
-_CUT_SHORT = 3  # the exit code of a worker that stopped without finishing everything
-_BEAT_SECONDS = 1.0
+_CUT_SHORT = 3  # the exit code after a stop that cut responses off
+_HEARTBEAT_SECONDS = 1.0
 _HEADER_TIMEOUT_MS = 10_000
-# Larger than the application's own limit on the head, so that it can answer 431 with an Error body.
+# Larger than the application's limit on the head, so that it can respond 431 with an Error body.
 _HEAD_BUFFER_BYTES = 64 * 1024
-# At a stop: how long an answer may wait without a byte of it being taken.
-_PATIENCE_AT_STOP_SECONDS = 1.0
-# After the deadline for bodies: the last ones are answered, and connections that were reset are closed.
+# At a stop: how long a response may make no progress.
+_ANSWER_TIMEOUT_AT_STOP_SECONDS = 1.0
+# After the body timeout: for the last responses, and until granian has closed the reset connections.
 _SETTLE_SECONDS = 0.5
-# Nobody kills a worker whose parent was killed, and the next start waits three seconds for the port.
+# No parent kills an orphan, and the next start waits three seconds for the port.
 _ORPHAN_SECONDS, _ORPHAN_KILLED_SECONDS = 1.0, 5
 
 
 class HttpServer(Server):
-    """granian within our own process and loop, accepting from a socket that is open already.
+    """granian embedded in our process and loop, on a socket that is open already.
 
-    Signals, processes and the socket are ours: its own supervision can lock up when two signals meet.
+    Its own supervision is not used: it can deadlock when two signals arrive at once.
     """
 
     def __init__(self, application: Any, listener: socket.socket, connections: int) -> None:
@@ -61,7 +61,7 @@ class HttpServer(Server):
         )
 
     def _init_shared_socket(self) -> None:
-        holder: Any = vars(granian.net)["SocketHolder"]  # its type stub does not know the arguments
+        holder: Any = vars(granian.net)["SocketHolder"]  # its type stub lacks the arguments
         self._ssp: Any = None
         self._shd = holder(self.listener.fileno(), False, BACKLOG)
 
@@ -73,123 +73,119 @@ def run(
     server: Callable[[Application], HttpServer],
     report: Report,
 ) -> int:
-    """Serve as worker `number` until SIGTERM, SIGINT or REPLACED; the process's exit code.
+    """Serve as worker `number` until SIGTERM, SIGINT or REPLACED; returns the exit code.
 
-    Reports as soon as it serves. The signals are blocked when this is called, and heeded from the first turn
-    of the loop on.
+    These signals are blocked when this is called, and unblocked once the loop runs.
     """
     loop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
     application = Application(settings, counts_directory=counts_directory, worker=number)
-    # Never closed: a signal that comes after its end would find no handler and change the exit code.
+    # Never closed: a late signal would find no handler and change the exit code.
     return loop.run_until_complete(Worker(application, server(application), settings, report).serve())
 
 
 def collect_garbage_seldom() -> None:
-    """Requests leave hardly any cycles behind: look for them seldom, and not among what was there before."""
+    """Requests create hardly any cycles: collect seldom, and never the objects of the start."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 50, 50)
 
 
 class Worker:
-    """One application from its start to its stop."""
-
     def __init__(
         self, application: Application, server: HttpServer, settings: Settings, report: Report
     ) -> None:
         self._application = application
         self._server = server
-        self._pause_seconds = settings.drain_ms / 1_000
+        self._drain_seconds = settings.drain_ms / 1_000
         self._finish_seconds = settings.body_timeout_ms / 1_000 + _SETTLE_SECONDS
         self._connections = Connections(
             server.listener, settings.answer_timeout_ms / 1_000, SystemClock().monotonic
         )
         self._report = report
         self._is_replaced = True
-        self._is_orphan = False
         self._parent = os.getppid()
-        self._told_to_stop = asyncio.Event()
-        self._told_to_hurry = asyncio.Event()
+        self._should_stop = asyncio.Event()
+        self._should_skip_drain = asyncio.Event()
 
     async def serve(self) -> int:
-        self._heed_signals()
+        """Serve until a signal to stop; returns the exit code."""
+        self._add_signal_handlers()
         if not await self._application.try_to_start():
             return 1
         collect_garbage_seldom()
         serving = asyncio.create_task(self._server.serve())
         watching = asyncio.create_task(self._connections.watch())
         self._report.ready()
-        self._beat()
-        await _first_of(self._told_to_stop.wait(), serving)
+        self._send_heartbeats()
+        stopping = asyncio.create_task(self._should_stop.wait())
+        await asyncio.wait({stopping, serving}, return_when=asyncio.FIRST_COMPLETED)
         is_finished = serving.done()
         if not is_finished:
             await self._drain()
             self._server.stop()  # type: ignore[no-untyped-call]
             is_finished = await self._finish(serving)
+        stopping.cancel()
         watching.cancel()
         await self._application.stop()
-        if not self._told_to_stop.is_set() or (serving.done() and serving.exception() is not None):
+        if not self._should_stop.is_set() or (serving.done() and serving.exception() is not None):
             return 1
         return 0 if is_finished else _CUT_SHORT
 
-    def _beat(self) -> None:
-        """For as long as the loop turns."""
-        self._report.alive()
-        asyncio.get_running_loop().call_later(_BEAT_SECONDS, self._beat)
+    def _send_heartbeats(self) -> None:
+        self._report.heartbeat()
+        asyncio.get_running_loop().call_later(_HEARTBEAT_SECONDS, self._send_heartbeats)
 
-    def _heed_signals(self) -> None:
+    def _add_signal_handlers(self) -> None:
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(REPLACED, self._told_to_stop.set)
+        loop.add_signal_handler(REPLACED, self._should_stop.set)
         loop.add_signal_handler(signal.SIGTERM, self._stop)
-        loop.add_signal_handler(signal.SIGINT, self._hurry)
+        loop.add_signal_handler(signal.SIGINT, self._stop_without_drain)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT, REPLACED})
+
+    @property
+    def _is_orphan(self) -> bool:
+        return os.getppid() != self._parent
 
     def _stop(self) -> None:
         self._is_replaced = False
-        if os.getppid() != self._parent:  # it was killed, and whoever starts it again needs the port
-            self._is_orphan = True
+        if self._is_orphan:  # the next service needs the port and the database
             signal.alarm(_ORPHAN_KILLED_SECONDS)
-            # Open until the process ends: were the port free before the database, a start would fail.
+            # Keeps the port until the process ends: a start that finds it free must find the database free.
             os.dup(self._server.listener.fileno())
-            self._told_to_hurry.set()
-        self._told_to_stop.set()
+            self._should_skip_drain.set()
+        self._should_stop.set()
 
-    def _hurry(self) -> None:
-        self._told_to_hurry.set()
+    def _stop_without_drain(self) -> None:
+        self._should_skip_drain.set()
         self._stop()
 
     async def _drain(self) -> None:
-        """Refuse to be ready, and close each connection after its answer, so that others take over.
+        """Fail /readyz and close each connection after its response, so that clients go elsewhere.
 
-        At the end nobody new is let in, while those who came already are still answered.
+        At the end new connections are refused, while accepted ones are still served.
         """
         self._application.begin_drain()
-        if not self._pause_seconds or await self._hurried_within(self._pause_seconds):
+        if not self._drain_seconds or await self._is_drain_skipped(self._drain_seconds):
             return
         if self._is_replaced:
             listeners.leave_to_others(self._server.listener)
         else:
-            listeners.turn_newcomers_away(self._server.listener)
-        await self._hurried_within(listeners.SETTLE_SECONDS)
+            listeners.refuse_connections(self._server.listener)
+        await self._is_drain_skipped(listeners.SETTLE_SECONDS)
 
     async def _finish(self, serving: asyncio.Task[None]) -> bool:
-        """Let the requests that were accepted end, in time; False when connections had to be cut off."""
+        """Wait for the accepted requests; False when connections had to be reset."""
         ended_before = self._connections.ended
-        self._connections.lose_patience(_PATIENCE_AT_STOP_SECONDS)
+        self._connections.shorten_timeout(_ANSWER_TIMEOUT_AT_STOP_SECONDS)
         await asyncio.wait([serving], timeout=_ORPHAN_SECONDS if self._is_orphan else self._finish_seconds)
         if not serving.done():
             self._connections.end_all()
             await asyncio.wait([serving], timeout=_SETTLE_SECONDS)
         return serving.done() and self._connections.ended == ended_before
 
-    async def _hurried_within(self, seconds: float) -> bool:
+    async def _is_drain_skipped(self, seconds: float) -> bool:
+        """Wait; True as soon as the drain is to be skipped."""
         with contextlib.suppress(TimeoutError):
-            return await asyncio.wait_for(self._told_to_hurry.wait(), seconds)
+            return await asyncio.wait_for(self._should_skip_drain.wait(), seconds)
         return False
-
-
-async def _first_of(waiting: Any, task: asyncio.Task[None]) -> None:
-    other = asyncio.ensure_future(waiting)
-    await asyncio.wait({other, task}, return_when=asyncio.FIRST_COMPLETED)
-    other.cancel()
