@@ -1,10 +1,8 @@
-"""Counters and usage in PostgreSQL: the counter store that the limiters survive by, and the reports."""
+"""The batches of counters and usage in PostgreSQL, also of several processes."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import astuple
 
@@ -12,27 +10,22 @@ from petstore.core.clock import Clock
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
-from petstore.core.limits.usage import DailyUsage, KeyBan, UsageChanges, UsageReport
+from petstore.core.limits.usage import UsageChanges
 from petstore.core.limits.windows import AccountWindows, oldest_day
 from petstore.storage.postgres.database import Database
+from petstore.storage.rows import BAN_STATE, WINDOWS, select
 from petstore.storage.transactions.script import moment_ms
+from petstore.storage.transactions.usage import load_counters
 
-_WINDOW_COLUMNS = "minute_opened_ms, minute_used, day, day_used"
-_STANDING_COLUMNS = (
-    "refused_reset_at, first_refused_ms, strikes, strikes_opened_ms, level,"
-    " banned_from_ms, banned_until_ms, pardoned_ms"
-)
-_SET_STANDING = f"UPDATE SET ({_STANDING_COLUMNS}) = (excluded.refused_reset_at, excluded.first_refused_ms,\
- excluded.strikes, excluded.strikes_opened_ms, excluded.level, excluded.banned_from_ms,\
- excluded.banned_until_ms, excluded.pardoned_ms)"
+_WINDOWS, _BAN_STATE = select(WINDOWS), select(BAN_STATE)
+
+
+def _set(columns: Sequence[str]) -> str:
+    return f"UPDATE SET ({select(columns)}) = ({select([f'excluded.{column}' for column in columns])})"
+
 
 # What one process alone counts is written as it is; its clock may have been set back.
-_REPLACE = (
-    f"UPDATE SET ({_WINDOW_COLUMNS}) ="
-    " (excluded.minute_opened_ms, excluded.minute_used, excluded.day, excluded.day_used)",
-    _SET_STANDING,
-    "excluded.last_used_at_ms",
-)
+_REPLACE = (_set(WINDOWS), _set(BAN_STATE), "excluded.last_used_at_ms")
 # What several processes have seen, in any order. What began more than a minute in the future was counted by a
 # clock that was ahead, and must not outlive its correction: it gives way to what did not.
 _AHEAD_MS = f"{moment_ms(22)} + 60000"
@@ -42,7 +35,7 @@ _KEEP_THE_LATER = (
     f" AS either (opened_ms, used) ORDER BY opened_ms > {_AHEAD_MS}, opened_ms DESC, used DESC LIMIT 1),"
     " (day, day_used) = (SELECT * FROM (VALUES (kept.day, kept.day_used), (excluded.day, excluded.day_used))"
     f" AS either (day, used) ORDER BY day * {DAY_MS} > {_AHEAD_MS}, day DESC, used DESC LIMIT 1)",
-    f"{_SET_STANDING} WHERE"
+    f"{_set(BAN_STATE)} WHERE"
     " (excluded.pardoned_ms, excluded.banned_from_ms, excluded.strikes_opened_ms, excluded.strikes)"
     " >= (kept.pardoned_ms, kept.banned_from_ms, kept.strikes_opened_ms, kept.strikes)"
     f" OR kept.banned_from_ms > {_AHEAD_MS} AND excluded.banned_from_ms <= {_AHEAD_MS}"
@@ -55,11 +48,11 @@ def _batch(windows: str, standings: str, last_used: str) -> str:
     """One statement, so one transaction and one round trip. Rows come sorted: writers meet in one order."""
     return f"""
 WITH windows AS (
-    INSERT INTO account_windows AS kept (account_id, {_WINDOW_COLUMNS})
+    INSERT INTO account_windows AS kept (account_id, {_WINDOWS})
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
     ON CONFLICT (account_id) DO {windows}
 ), standings AS (
-    INSERT INTO key_standings AS kept (key_id, {_STANDING_COLUMNS})
+    INSERT INTO key_standings AS kept (key_id, {_BAN_STATE})
     SELECT * FROM unnest($6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[],
         $12::bigint[], $13::bigint[], $14::bigint[])
     ON CONFLICT (key_id) DO {standings}
@@ -110,17 +103,7 @@ class PostgresCounters:
         self._clock = clock
 
     async def load(self, now_ms: int) -> LimiterState:
-        windows, bans = await asyncio.gather(
-            self._database.fetch(
-                f"SELECT account_id, {_WINDOW_COLUMNS} FROM account_windows WHERE day >= $1",
-                oldest_day(now_ms),
-            ),
-            self._database.fetch(f"SELECT key_id, {_STANDING_COLUMNS} FROM key_standings"),
-        )
-        return LimiterState(
-            {row[0]: AccountWindows(*row[1:]) for row in windows},
-            {row[0]: BanState(*row[1:]) for row in bans},
-        )
+        return await self._database.read(load_counters(now_ms))
 
     async def save(self, state: LimiterState, usage: UsageChanges) -> None:
         await self._database.write_row(_SAVE, *_arguments(state, usage))
@@ -132,7 +115,7 @@ class PostgresCounters:
         self, account_id: int, key_id: int, now_ms: int
     ) -> tuple[AccountWindows | None, BanState | None]:
         row = await self._database.fetch_row(
-            f"SELECT {_WINDOW_COLUMNS}, {_STANDING_COLUMNS} FROM (VALUES ($1::bigint, $2::bigint))"
+            f"SELECT {_WINDOWS}, {_BAN_STATE} FROM (VALUES ($1::bigint, $2::bigint))"
             " AS asked (account_id, key_id)"
             " LEFT JOIN account_windows w ON w.account_id = asked.account_id AND w.day >= $3"
             " LEFT JOIN key_standings s ON s.key_id = asked.key_id",
@@ -143,32 +126,3 @@ class PostgresCounters:
         windows = AccountWindows(*row[:4]) if row[0] is not None else None
         ban = BanState(*row[4:]) if row[4] is not None else None
         return windows, ban
-
-
-class PostgresUsage:
-    """Implements usage.UsageRepository."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def report(self, account_id: int, now_ms: int, days: int = 30) -> UsageReport:
-        fetch = self._database.fetch
-        row: Any = await self._database.fetch_row(
-            f"SELECT {_WINDOW_COLUMNS} FROM account_windows WHERE account_id = $1", account_id
-        )
-        bans = await fetch(
-            "SELECT k.id, k.display, s.level, s.banned_until_ms FROM api_keys k"
-            " JOIN key_standings s ON s.key_id = k.id"
-            " WHERE k.account_id = $1 AND s.banned_until_ms > $2 AND s.pardoned_ms >= k.pardoned_at_ms"
-            " ORDER BY k.id",
-            account_id,
-            now_ms,
-        )
-        daily = await fetch(
-            "SELECT day, requests, refused, deprecated FROM usage_days"
-            " WHERE account_id = $1 AND day > $2 ORDER BY day DESC",
-            account_id,
-            now_ms // DAY_MS - days,
-        )
-        used = AccountWindows(*row) if row else AccountWindows()
-        return UsageReport(used, [KeyBan(*ban) for ban in bans], [DailyUsage(*day) for day in daily])

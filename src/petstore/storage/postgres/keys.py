@@ -7,10 +7,10 @@ from petstore.core.keys import Caller
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.sharing import Shared
 from petstore.storage.rows import SELECT_CALLER
-from petstore.storage.transactions.keys import Keys
+from petstore.storage.transactions.keys import CALLER, Keys
 
 # PostgreSQL plans a query with an array anew each time, which takes longer than a look-up.
-_ONE_CALLER = f"{SELECT_CALLER} WHERE k.digest = $1"
+_ONE_CALLER = CALLER.postgres
 _CALLERS = f"{SELECT_CALLER} WHERE k.digest = ANY($1::bytea[])"
 
 

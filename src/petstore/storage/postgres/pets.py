@@ -14,20 +14,16 @@ from petstore.storage.postgres.faults import Repeatable
 from petstore.storage.postgres.pool import Connection
 from petstore.storage.rows import PET, read_pet, select
 from petstore.storage.transactions.idempotency import lock_number
-from petstore.storage.transactions.pets import Pets
+from petstore.storage.transactions.pets import ADD, ONE, PAGE, PAGE_BY_STATUS, Pets
 from petstore.storage.transactions.script import moment_ms
 
+_PAGE, _PAGE_BY_STATUS, _ONE, _ADD = PAGE.postgres, PAGE_BY_STATUS.postgres, ONE.postgres, ADD.postgres
 _COLUMNS = select(PET)
-_PAGE = f"SELECT {_COLUMNS} FROM pets WHERE id > $1 ORDER BY id LIMIT $2"
-# Without the status, which the query knows already.
-_PAGE_BY_STATUS = "SELECT id, name, category_id FROM pets WHERE status = $1 AND id > $2 ORDER BY id LIMIT $3"
 _PAGE_BY_ID = f"SELECT {_COLUMNS} FROM pets WHERE id = ANY($1::bigint[]) AND id > $2 ORDER BY id LIMIT $3"
 _PAGE_BY_ID_AND_STATUS = (
     f"SELECT {_COLUMNS} FROM pets WHERE id = ANY($1::bigint[]) AND id > $2 AND status = $4"
     " ORDER BY id LIMIT $3"
 )
-_ONE = f"SELECT {_COLUMNS} FROM pets WHERE id = $1"
-_ADD = "INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id"
 
 # One statement, so one round trip instead of six. The request that gets the lock of the key carries it out;
 # another one is told so. The statement sees what was committed before it began: when another commits since,

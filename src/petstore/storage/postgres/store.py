@@ -10,7 +10,7 @@ from petstore.core.pets import PetRepository
 from petstore.core.versions import NoPublisher, Publisher, VersionSource
 from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.options import PostgresOptions
-from petstore.storage.postgres.counters import PostgresCounters, PostgresUsage
+from petstore.storage.postgres.counters import PostgresCounters
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import is_refused
 from petstore.storage.postgres.keys import PostgresKeys
@@ -19,6 +19,8 @@ from petstore.storage.postgres.schema import prepare
 from petstore.storage.postgres.sharing import Shared
 from petstore.storage.postgres.snapshots import SnapshotVersions
 from petstore.storage.transactions.idempotency import purge
+from petstore.storage.transactions.keys import has_accounts
+from petstore.storage.transactions.usage import Usage
 
 _TRY_WRITE = "INSERT INTO usage_days SELECT * FROM usage_days WHERE false"
 _NOTE_SHARING = "INSERT INTO served_with_valkey DEFAULT VALUES ON CONFLICT DO NOTHING"
@@ -39,7 +41,7 @@ class PostgresStore:
         database = self._database = Database(url, clock, options, publisher or NoPublisher(), observer)
         self.pets: PetRepository = PostgresPets(database, clock)
         self.keys: KeyRepository = PostgresKeys(database, clock)
-        self.usage: UsageRepository = PostgresUsage(database)
+        self.usage: UsageRepository = Usage(database)
         self.counters = self.merging_counters = PostgresCounters(database, clock)
         self.versions: VersionSource = SnapshotVersions(database)
         self._shares_counters = False
@@ -67,7 +69,7 @@ class PostgresStore:
             ) from error
 
     async def is_empty(self) -> bool:
-        return not await self._database.fetch("SELECT 1 FROM accounts LIMIT 1")
+        return not await self._database.read(has_accounts())
 
     async def note_counters(self, *, shared: bool) -> None:
         self._shares_counters = shared

@@ -1,43 +1,26 @@
-"""Counters and usage in SQLite: the counter store that the limiter survives by, and the reports."""
+"""The batches of counters and usage in SQLite."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import apsw
 import msgspec
 
-from petstore.core.durations import DAY_MS
-from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
-from petstore.core.limits.usage import DailyUsage, KeyBan, UsageChanges, UsageReport
-from petstore.core.limits.windows import AccountWindows, oldest_day
-from petstore.storage.sqlite.connection import translated
+from petstore.core.limits.usage import UsageChanges
+from petstore.storage.sqlite.database import Database
 from petstore.storage.sqlite.writer import Writer
+from petstore.storage.transactions.usage import load_counters
 
 
 class SqliteCounters:
     """Implements counters.CounterStore."""
 
-    def __init__(self, reader: apsw.Connection, writer: Writer) -> None:
-        self._reader = reader
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
         self._writer = writer
 
     async def load(self, now_ms: int) -> LimiterState:
-        with translated():
-            windows = self._reader.execute(
-                "SELECT account_id, minute_opened_ms, minute_used, day, day_used FROM account_windows"
-                " WHERE day >= ?",
-                (oldest_day(now_ms),),
-            )
-            bans = self._reader.execute(
-                "SELECT key_id, refused_reset_at, first_refused_ms, strikes, strikes_opened_ms, level,"
-                " banned_from_ms, banned_until_ms, pardoned_ms FROM key_standings"
-            )
-            return LimiterState(
-                {row[0]: AccountWindows(*row[1:]) for row in windows},
-                {row[0]: BanState(*row[1:]) for row in bans},
-            )
+        return await self._database.read(load_counters(now_ms))
 
     async def save(self, state: LimiterState, usage: UsageChanges) -> None:
         def write(connection: apsw.Connection) -> None:
@@ -96,32 +79,3 @@ def _add_usage(connection: apsw.Connection, usage: UsageChanges) -> None:
         ],
     )
     _write_all(connection, _SAVE_ACTIVITY, list(usage.last_used_ms.items()))
-
-
-class SqliteUsage:
-    """Implements usage.UsageRepository."""
-
-    def __init__(self, reader: apsw.Connection) -> None:
-        self._reader = reader
-
-    async def report(self, account_id: int, now_ms: int, days: int = 30) -> UsageReport:
-        with translated():
-            row: tuple[Any, ...] | None = self._reader.execute(
-                "SELECT minute_opened_ms, minute_used, day, day_used FROM account_windows"
-                " WHERE account_id = ?",
-                (account_id,),
-            ).fetchone()
-            bans: list[tuple[Any, ...]] = self._reader.execute(
-                "SELECT k.id, k.display, s.level, s.banned_until_ms FROM api_keys k"
-                " JOIN key_standings s ON s.key_id = k.id"
-                " WHERE k.account_id = ? AND s.banned_until_ms > ? AND s.pardoned_ms >= k.pardoned_at_ms"
-                " ORDER BY k.id",
-                (account_id, now_ms),
-            ).fetchall()
-            daily: list[tuple[Any, ...]] = self._reader.execute(
-                "SELECT day, requests, refused, deprecated FROM usage_days"
-                " WHERE account_id = ? AND day > ? ORDER BY day DESC",
-                (account_id, now_ms // DAY_MS - days),
-            ).fetchall()
-        used = AccountWindows(*row) if row else AccountWindows()
-        return UsageReport(used, [KeyBan(*ban) for ban in bans], [DailyUsage(*day) for day in daily])

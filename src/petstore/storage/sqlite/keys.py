@@ -6,12 +6,11 @@ import apsw
 
 from petstore.core.clock import Clock
 from petstore.core.keys import Caller
-from petstore.storage.rows import SELECT_CALLER
 from petstore.storage.sqlite.connection import translated
 from petstore.storage.sqlite.database import Database
-from petstore.storage.transactions.keys import Keys
+from petstore.storage.transactions.keys import CALLER, Keys
 
-_CALLER = f"{SELECT_CALLER} WHERE k.digest = ?"
+_CALLER = CALLER.sqlite
 
 
 class SqliteKeys(Keys):

@@ -15,13 +15,10 @@ from petstore.storage.sqlite.connection import translate, translated
 from petstore.storage.sqlite.database import Database
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.writer import Writer
-from petstore.storage.transactions.pets import Pets
+from petstore.storage.transactions.pets import ONE, PAGE, PAGE_BY_STATUS, Pets
 
-_COLUMNS = select(PET)
-_PAGE = f"SELECT {_COLUMNS} FROM pets WHERE id > ? ORDER BY id LIMIT ?"
-# Without the status, which the query knows already.
-_PAGE_BY_STATUS = "SELECT id, name, category_id FROM pets WHERE status = ? AND id > ? ORDER BY id LIMIT ?"
-_ONE = f"SELECT {_COLUMNS} FROM pets WHERE id = ?"
+_PAGE, _PAGE_BY_STATUS, _ONE = PAGE.sqlite, PAGE_BY_STATUS.sqlite, ONE.sqlite
+# Without RETURNING, which costs a third of the statement.
 _ADD = "INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)"
 
 
@@ -64,7 +61,9 @@ class SqlitePets(Pets):
             # The plus keeps the index by status out of it: the identifiers are the narrower way in.
             condition = "AND +status = ? "
             bindings.append(query.status.value)
-        sql = f"SELECT {_COLUMNS} FROM pets WHERE id IN ({places}) {condition}AND id > ? ORDER BY id LIMIT ?"
+        sql = (
+            f"SELECT {select(PET)} FROM pets WHERE id IN ({places}) {condition}AND id > ? ORDER BY id LIMIT ?"
+        )
         return self._reader.execute(sql, (*bindings, query.after_id, fetch)).fetchall()
 
     async def get(self, pet_id: int) -> Pet | None:

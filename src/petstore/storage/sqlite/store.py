@@ -17,7 +17,7 @@ from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite import reserve
 from petstore.storage.sqlite.connection import open_reader, open_writer, translated
-from petstore.storage.sqlite.counters import SqliteCounters, SqliteUsage
+from petstore.storage.sqlite.counters import SqliteCounters
 from petstore.storage.sqlite.database import Database
 from petstore.storage.sqlite.keys import SqliteKeys
 from petstore.storage.sqlite.loop_reader import LoopReader
@@ -25,6 +25,8 @@ from petstore.storage.sqlite.pets import SqlitePets
 from petstore.storage.sqlite.schema import prepare
 from petstore.storage.sqlite.writer import Writer
 from petstore.storage.transactions.idempotency import purge
+from petstore.storage.transactions.keys import has_accounts
+from petstore.storage.transactions.usage import Usage
 
 
 class SqliteStore:
@@ -51,8 +53,8 @@ class SqliteStore:
         database = self._database = Database(self._reader, self._writer)
         self.pets: PetRepository = SqlitePets(turn, self._writer, database, clock)
         self.keys: KeyRepository = SqliteKeys(self._reader, database, clock)
-        self.usage: UsageRepository = SqliteUsage(self._reader)
-        self.counters: CounterStore = SqliteCounters(self._reader, self._writer)
+        self.usage: UsageRepository = Usage(database)
+        self.counters: CounterStore = SqliteCounters(database, self._writer)
         self.merging_counters: MergingCounterStore | None = None
         self.versions: VersionSource = turn
 
@@ -77,8 +79,7 @@ class SqliteStore:
         return False
 
     async def is_empty(self) -> bool:
-        with translated():
-            return self._reader.execute("SELECT 1 FROM accounts LIMIT 1").fetchone() is None
+        return not await self._database.read(has_accounts())
 
     async def purge(self, now_ms: int) -> None:
         await purge(self._database, now_ms)

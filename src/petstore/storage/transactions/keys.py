@@ -20,11 +20,12 @@ from petstore.core.keys import (
 )
 from petstore.core.limits.plans import Plan
 from petstore.storage import rows as columns
-from petstore.storage.rows import SELECT_KEY, read_account
+from petstore.storage.rows import SELECT_CALLER, SELECT_KEY, read_account
 from petstore.storage.transactions.script import Database, Script, statement
 
 _ACCOUNTS = f"SELECT {columns.select(columns.ACCOUNT)} FROM accounts"
 _ALL_ACCOUNTS = statement(f"{_ACCOUNTS} ORDER BY id")
+_ANY_ACCOUNT = statement("SELECT 1 FROM accounts LIMIT 1")
 _ACCOUNT_BY_ID = statement(f"{_ACCOUNTS} WHERE id = $1")
 _ACCOUNT_BY_NAME = statement(f"{_ACCOUNTS} WHERE name = $1")
 _ADD_ACCOUNT = statement(
@@ -39,6 +40,7 @@ _ADD_KEY = statement(
     "INSERT INTO api_keys (account_id, digest, label, display, created_at_ms, expires_at_ms)"
     " VALUES ($1, $2, $3, $4, $5, $6) RETURNING id"
 )
+CALLER = statement(f"{SELECT_CALLER} WHERE k.digest = $1")
 _SET_EXPIRY = statement("UPDATE api_keys SET expires_at_ms = $2 WHERE id = $1")
 _REVOKE = statement("UPDATE api_keys SET revoked_at_ms = coalesce(revoked_at_ms, $2) WHERE id = $1")
 # Always later than the one before, also when the clock was set back: that is how it is noticed.
@@ -66,6 +68,11 @@ def find_account(reference: str) -> Script[Account]:
 def all_accounts() -> Script[list[Account]]:
     """Every account, by id."""
     return [read_account(row) for row in (yield _ALL_ACCOUNTS, ())]
+
+
+def has_accounts() -> Script[bool]:
+    """False only before a first start."""
+    return bool((yield _ANY_ACCOUNT, ()))
 
 
 def add_account(name: str, plan: Plan, now_ms: int) -> Script[Account]:

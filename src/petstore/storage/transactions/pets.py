@@ -14,18 +14,24 @@ from petstore.storage.rows import PET, STATUS_CHANGE, read_change, read_pet, sel
 from petstore.storage.transactions.idempotency import create_once
 from petstore.storage.transactions.script import Database, Script, statement
 
-_LOCK_PET = statement(f"SELECT {select(PET)} FROM pets WHERE id = $1", lock=" FOR UPDATE")
+_PETS = f"SELECT {select(PET)} FROM pets WHERE"
+ONE = statement(f"{_PETS} id = $1", lock=" FOR UPDATE")
+PAGE = statement(f"{_PETS} id > $1 ORDER BY id LIMIT $2")
+# Without the status, which the query knows already.
+PAGE_BY_STATUS = statement(
+    "SELECT id, name, category_id FROM pets WHERE status = $1 AND id > $2 ORDER BY id LIMIT $3"
+)
+ADD = statement("INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id")
 _SET_STATUS = statement("UPDATE pets SET status = $2 WHERE id = $1")
 _ADD_CHANGE = statement(
     f"INSERT INTO pet_status_changes ({select(STATUS_CHANGE)}) VALUES ($1, $2, $3, $4, $5)"
 )
-_ADD = statement("INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id")
 _HISTORY = statement(f"SELECT {select(STATUS_CHANGE)} FROM pet_status_changes WHERE pet_id = $1 ORDER BY id")
 
 
 def change_status(pet_id: int, status: PetStatus, actor: str, now_ms: int) -> Script[Pet]:
     """Change an animal's status and keep who did it. Raises PetNotFound and Conflict."""
-    rows = yield _LOCK_PET, (pet_id,)
+    rows = yield ONE, (pet_id,)
     if not rows:
         raise PetNotFound(pet_id)
     pet = read_pet(rows[0])
@@ -43,7 +49,7 @@ def history(pet_id: int) -> Script[list[StatusChange]]:
 
 def add_pet(new: NewPet) -> Script[int]:
     """Add an animal; its identifier."""
-    ((pet_id,),) = yield _ADD, (new.name, new.category_id, new.status.value)
+    ((pet_id,),) = yield ADD, (new.name, new.category_id, new.status.value)
     return int(pet_id)
 
 

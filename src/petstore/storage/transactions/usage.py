@@ -1,0 +1,51 @@
+"""Reports of an account's use, and the counters that a limiter starts with."""
+
+from __future__ import annotations
+
+from petstore.core.durations import DAY_MS
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.usage import DailyUsage, KeyBan, UsageReport
+from petstore.core.limits.windows import AccountWindows, oldest_day
+from petstore.storage.rows import BAN_STATE, DAILY_USAGE, WINDOWS, select
+from petstore.storage.transactions.script import Database, Script, statement
+
+_ALL_WINDOWS = statement(f"SELECT account_id, {select(WINDOWS)} FROM account_windows WHERE day >= $1")
+_ALL_BANS = statement(f"SELECT key_id, {select(BAN_STATE)} FROM key_standings")
+_WINDOWS = statement(f"SELECT {select(WINDOWS)} FROM account_windows WHERE account_id = $1")
+_BANS = statement(
+    "SELECT k.id, k.display, s.level, s.banned_until_ms"
+    " FROM api_keys k JOIN key_standings s ON s.key_id = k.id"
+    " WHERE k.account_id = $1 AND s.banned_until_ms > $2 AND s.pardoned_ms >= k.pardoned_at_ms ORDER BY k.id"
+)
+_DAYS = statement(
+    f"SELECT {select(DAILY_USAGE)} FROM usage_days WHERE account_id = $1 AND day > $2 ORDER BY day DESC"
+)
+
+
+def load_counters(now_ms: int) -> Script[LimiterState]:
+    """Everything that can still matter at `now_ms`."""
+    windows = yield _ALL_WINDOWS, (oldest_day(now_ms),)
+    bans = yield _ALL_BANS, ()
+    return LimiterState(
+        {row[0]: AccountWindows(*row[1:]) for row in windows}, {row[0]: BanState(*row[1:]) for row in bans}
+    )
+
+
+def report(account_id: int, now_ms: int, days: int) -> Script[UsageReport]:
+    """The windows as last written, bans in force and the last `days` days, newest first."""
+    windows = yield _WINDOWS, (account_id,)
+    bans = yield _BANS, (account_id, now_ms)
+    daily = yield _DAYS, (account_id, now_ms // DAY_MS - days)
+    used = AccountWindows(*windows[0]) if windows else AccountWindows()
+    return UsageReport(used, [KeyBan(*ban) for ban in bans], [DailyUsage(*day) for day in daily])
+
+
+class Usage:
+    """Implements usage.UsageRepository."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def report(self, account_id: int, now_ms: int, days: int = 30) -> UsageReport:
+        return await self._database.read(report(account_id, now_ms, days))
