@@ -1,4 +1,4 @@
-"""`petstore keys check`: whose key is this, and would it be accepted? The key never stands in an argument."""
+"""`petstore keys check`: whose key is this, and would it be accepted? It is never read from an argument."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def check_key(session: Session, as_json: bool) -> None:
 
 
 def _read_secret() -> str:
-    """One key, from a hidden prompt or from standard input. What is not ASCII can't be one."""
+    """One key, from a hidden prompt or from standard input; other text than ASCII is no key."""
     if sys.stdin.isatty():
         text = str(click.prompt("Key", hide_input=True, err=True))
     else:

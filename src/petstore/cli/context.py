@@ -1,4 +1,4 @@
-"""What a command works with: the settings, read once and only when needed, and the store."""
+"""What commands share: the settings, which are read once and only when needed, and the store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 
 class Session:
-    """One run of the program. Help and completion never ask for the settings: broken ones can't stop them."""
+    """One run of the program. Help and completion never read the settings, so wrong ones can't stop them."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock = clock or SystemClock()
@@ -44,11 +44,10 @@ def with_store(
     work: Callable[[Store], Awaitable[_T]],
     *,
     create: bool = False,
-    echo: Callable[[str], None] = echo_err,
 ) -> _T:
-    """Open the store, do the work, close the store; safe beside a running server. `echo` takes remarks.
+    """Open the store, do the work, close the store; safe beside a running server.
 
-    Raises OperatorError when there is no database, unless the command may `create` one, which it then says.
+    Raises OperatorError when there is no database, unless the command may `create` one.
     """
     from petstore.wiring import administration
 
@@ -60,11 +59,11 @@ def with_store(
                 " `petstore serve`. If there should be one, check PETSTORE_DATABASE_URL and the working"
                 " directory."
             )
-        echo(f"Making the database {backend.name}.")
+        echo_err(f"Making the database {backend.name}.")
 
     async def run() -> _T:
         url = session.settings.valkey_url
-        async with administration.store_for_command(backend, url, session.clock, echo) as store:
+        async with administration.store_for_command(backend, url, session.clock, echo_err) as store:
             return await work(store)
 
     return asyncio.run(run())

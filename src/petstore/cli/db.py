@@ -10,6 +10,7 @@ import click
 from petstore.cli.context import Session
 from petstore.cli.groups import EXIT_REFUSED, LazyGroup, examples
 from petstore.cli.output import (
+    Record,
     echo_err,
     json_option,
     row_progress,
@@ -47,27 +48,26 @@ def migrate(session: Session, dry_run: bool, as_json: bool) -> None:
     from petstore.wiring import administration
 
     backend = session.backend
-    name = backend.name
+    echo = (lambda _: None) if as_json else click.echo
     if dry_run:
-        pending = administration.pending_steps(backend)
-        if as_json:
-            write_json({"database": name, "pending": pending})
-        for step in () if as_json else pending:
-            click.echo(f"would apply {step}")
-        told = pending
+        steps = administration.pending_steps(backend)
+        record: Record = {"database": backend.name, "pending": steps}
+        for step in steps:
+            echo(f"would apply {step}")
     else:
-        log = _MigrationLog((lambda _: None) if as_json else click.echo)
+        log = _MigrationLog(echo)
         backend.migrate(session.clock, log)
-        if as_json:
-            write_json({"database": name, "applied": log.steps, "backup": log.backup})
-        told = log.steps
-    if not told and not as_json:
+        steps = log.steps
+        record = {"database": backend.name, "applied": steps, "backup": log.backup}
+    if as_json:
+        write_json(record)
+    elif not steps:
         remark = administration.schema_remark(backend)
         click.echo(f"Nothing to do: {remark}." if remark else "The schema is up to date.")
 
 
 class _MigrationLog:
-    """Implements storage's MigrationObserver: tells what is done, and keeps it."""
+    """Implements storage's MigrationObserver: prints each step, and remembers it."""
 
     def __init__(self, echo: Callable[[str], None]) -> None:
         self._echo = echo

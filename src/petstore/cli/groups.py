@@ -1,4 +1,4 @@
-"""What every group of commands has in common: help without a command, loading on use, errors as one line.
+"""Groups of commands: help without a command, loading on use, and each error as one line with an exit code.
 
 The table of commands: main.py.
 """
@@ -25,7 +25,7 @@ EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell has it
 
 
 def examples(*lines: str) -> str:
-    """The end of a command's help: lines that work as they stand, not wrapped."""
+    """The end of a command's help: command lines, which click does not wrap."""
     title = "Example:" if len(lines) == 1 else "Examples:"
     return "\n".join(["\b", title, *(f"  {line}" for line in lines)])
 
@@ -44,7 +44,7 @@ class LazyGroup(click.Group):
 
 
 class PetstoreCli(LazyGroup):
-    """The program: loads a family when it is asked for, and turns every error into one line and an exit code.
+    """The program: loads a command when it is used, and turns every error into one line and an exit code.
 
     `table` names, for each command, the module and the object, as in `petstore.cli.keys:keys`.
     """
@@ -90,7 +90,7 @@ class PetstoreCli(LazyGroup):
 
 
 def explain(error: Exception) -> int:
-    """Print an error as one line on standard error, and give the exit code. Raises what nobody foresaw."""
+    """Print an error as one line on standard error; its exit code. Raises an unexpected error again."""
     from petstore.core.errors import (
         ConfigurationError,
         OperatorError,
@@ -139,7 +139,7 @@ def _hint(error: click.UsageError) -> str:
 
 
 def _complain(message: str) -> None:
-    """Whatever it quotes, an error is one line."""
+    """One line, also when the message quotes several."""
     from petstore.cli.output import echo_err
 
     echo_err(f"petstore: {' '.join(message.split())}")

@@ -79,12 +79,12 @@ def write_line(text: str) -> None:
 
 
 def echo_err(text: str) -> None:
-    """A remark for people, on standard error, so that standard output holds the result alone."""
+    """A remark for people, on standard error: standard output holds only the result."""
     click.echo(_printable_lines(text), err=True)
 
 
 def printable(text: str) -> str:
-    """Text from outside, harmless on a terminal: what is not printable is shown as an escape."""
+    """Text with its unprintable characters escaped, so that it can't control the terminal."""
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
         for character in text
@@ -96,7 +96,7 @@ def _printable_lines(text: str) -> str:
 
 
 def write_records(records: Sequence[Record], columns: Columns, as_json: bool, *, empty: str) -> None:
-    """All things as JSON, or as a table; where there are none, people are told `empty`."""
+    """All records as JSON, or as a table; without any, `empty` on standard error."""
     if as_json:
         write_json(records)
     elif records:
@@ -139,7 +139,7 @@ def _text(value: object) -> str:
 
 @contextmanager
 def row_progress(what: str) -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
-    """A bar on standard error, when that is a terminal: how many rows to expect, and rows that are done."""
+    """A bar where standard error is a terminal: tell the first of the total, the second of rows done."""
     if not sys.stderr.isatty():
         yield (lambda _total: None), (lambda _rows: None)
         return
@@ -170,7 +170,7 @@ def _write_plain(columns: Sequence[str], cells: list[list[str]], numeric: list[b
 
 
 def _write_styled(columns: Sequence[str], cells: list[list[str]], numeric: list[bool]) -> bool:
-    """False when the person wants no colour (NO_COLOR, a dumb terminal): nothing is written then."""
+    """False, and nothing written, where colour is unwanted (NO_COLOR, a dumb terminal)."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

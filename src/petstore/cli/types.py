@@ -1,6 +1,6 @@
-"""How arguments are read: strict whole numbers, durations, and the core's own checks as usage errors.
+"""Types of arguments: whole numbers, durations, accounts, and texts that a rule of the core checks.
 
-`int()` would take `+1`, `1_0` and digits of any script, which the interface refuses too.
+Numbers are as strict as in the interface: `int()` would accept `+1`, `1_0` and digits of any script.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from petstore.core.errors import Invalid
 from petstore.core.pets import INT64_MAX, INT64_MIN, name_fault
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
-_SHOWN_MAX = 24  # longer than any number; whoever gives a key for a key's id shall not find it in a log
+_SHOWN_MAX = 24  # longer than any number; a key that was given by mistake is not repeated
 _LONGEST_MS = 36_500 * DAY_MS
 
 Callback = Callable[[click.Context, click.Parameter, str], str]
 
 
 class WholeNumber(click.ParamType[int]):
-    """A whole number within bounds, written plainly."""
+    """A whole number within bounds: digits, a minus, no leading zero."""
 
     name = "integer"
 
@@ -41,7 +41,7 @@ class WholeNumber(click.ParamType[int]):
 
 
 class Duration(click.ParamType[int]):
-    """A duration such as 30d, in milliseconds, at most 100 years; `0` too where that has a meaning."""
+    """A duration such as 30d, as milliseconds: 1 ms to 100 years, or also 0 with `zero`."""
 
     name = "duration"
 
@@ -61,7 +61,7 @@ class Duration(click.ParamType[int]):
 
 
 class AccountReference(click.ParamType[str]):
-    """An account's name or its id. Whether there is one, the store says."""
+    """An account's name or id. The store checks that it exists."""
 
     name = "account"
 
@@ -78,7 +78,7 @@ ACCOUNT = AccountReference()
 
 
 def checked(check: Callable[[str], None]) -> Callback:
-    """A check of the core, which raises Invalid, as the check of an argument."""
+    """Make a usage error of the Invalid that a check of the core raises."""
 
     def callback(ctx: click.Context, param: click.Parameter, value: str) -> str:
         try:
@@ -91,7 +91,7 @@ def checked(check: Callable[[str], None]) -> Callback:
 
 
 def checked_pet_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """The same rule for an animal's name as the interface has."""
+    """An animal's name, by the interface's rule."""
     fault = name_fault(value)
     if fault is not None:
         raise click.BadParameter(f"{fault}.", ctx, param)
