@@ -29,7 +29,7 @@ class TestCheck:
         """What the database holds, and that it is sound."""
         shop.ok("pets", "add", "Rex", "--category", "1")
         assert shop.json("db", "check") == {
-            "schemaVersion": 1,
+            "schemaVersion": 2,
             "pets": 1,
             "accounts": 1,
             "keys": 0,

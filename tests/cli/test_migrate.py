@@ -11,12 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from petstore.storage import migrations
+from petstore.storage.sqlite import schema
 from tests.cli.conftest import Cli
 from tests.support.schemas import Know, knowing
 
 EXPAND = "ALTER TABLE pets ADD COLUMN chip TEXT NOT NULL DEFAULT ''"
 CONTRACT = ("ALTER TABLE pets RENAME COLUMN name TO title", 0)
-COPY = ".before-migration-1-20270115T080030Z"
+STEPS = migrations.load(schema.MIGRATIONS_PACKAGE)
+NOW = len(STEPS)
+# Those that `know` makes up.
+STEP = [f"{NOW + more:04}_step_{NOW + more}" for more in (1, 2)]
+COPY = f".before-migration-{NOW}-20270115T080030Z"
 COMMANDS = (
     ("accounts", "add", "zoo", "--plan", "free"),
     ("keys", "revoke", "1"),
@@ -63,14 +69,16 @@ class TestOlderSchema:
         before = content(store)
         know(EXPAND)
         message = store.refused(78, *command)
-        assert "has schema version 1, this program needs 2. Run `petstore db migrate`" in message
+        assert f"has schema version {NOW}, this program needs {NOW + 1}. Run `petstore db migrate`" in message
         assert content(store) == before
 
     def test_it_can_be_checked_and_backed_up(self, store: Cli, know: Know) -> None:
         """What one wants before a migration; both say that one is due."""
         before = content(store)
         know(EXPAND)
-        remark = "remark: the schema has version 1, this program needs 2: run `petstore db migrate`\n"
+        remark = (
+            f"remark: the schema has version {NOW}, this program needs {NOW + 1}: run `petstore db migrate`\n"
+        )
         assert store.ok("db", "check").endswith("sound           yes\n" + remark)
         assert store.ok("db", "backup", str(store.folder / "copy.db")).endswith(remark)
         assert content(store) == before
@@ -79,7 +87,7 @@ class TestOlderSchema:
         """It lacks what the target has."""
         know(EXPAND)
         message = store.refused(78, "db", "copy", f"sqlite:///{store.database}", "postgresql:///nowhere")
-        assert "was not copied: the schema has version 1, this program needs 2" in message
+        assert f"was not copied: the schema has version {NOW}, this program needs {NOW + 1}" in message
 
 
 class TestMigrate:
@@ -89,15 +97,17 @@ class TestMigrate:
         """It names the steps."""
         before = content(store)
         know(EXPAND, CONTRACT)
-        assert store.ok("db", "migrate", "--dry-run") == "would apply 0002_step_2\nwould apply 0003_step_3\n"
-        assert store.json("db", "migrate", "--dry-run")["pending"] == ["0002_step_2", "0003_step_3"]
+        assert store.ok("db", "migrate", "--dry-run") == f"would apply {STEP[0]}\nwould apply {STEP[1]}\n"
+        assert store.json("db", "migrate", "--dry-run")["pending"] == STEP
         assert content(store) == before
 
     def test_a_new_database_is_made_once_and_without_a_copy(self, cli: Cli) -> None:
         """A dry run makes none."""
-        assert cli.ok("db", "migrate", "--dry-run") == "would apply 0001_initial\n"
+        assert cli.ok("db", "migrate", "--dry-run") == "".join(
+            f"would apply {step.title}\n" for step in STEPS
+        )
         assert list(cli.folder.iterdir()) == []
-        made = {"database": str(cli.database), "applied": ["0001_initial"], "backup": None}
+        made = {"database": str(cli.database), "applied": [step.title for step in STEPS], "backup": None}
         assert cli.json("db", "migrate") == made
         assert cli.json("db", "migrate") == made | {"applied": []}
         assert copies(cli) == []
@@ -107,10 +117,10 @@ class TestMigrate:
         know(EXPAND)
         kept = Path(f"{store.database}{COPY}")
         said = store.ok("db", "migrate")
-        assert said == f"The database of before is kept as {kept}.\napplied 0002_step_2\n"
+        assert said == f"The database of before is kept as {kept}.\napplied {STEP[0]}\n"
         assert kept.stat().st_mode & 0o777 == 0o600
         with sqlite3.connect(kept) as connection:
-            assert connection.execute("PRAGMA user_version").fetchall() == [(1,)]
+            assert connection.execute("PRAGMA user_version").fetchall() == [(NOW,)]
             assert connection.execute("SELECT * FROM pets").fetchall() == [(1, "Rex", 1, "available")]
         assert store.ok("db", "migrate") == "The schema is up to date.\n"
 
@@ -119,7 +129,7 @@ class TestMigrate:
         know(EXPAND)
         assert store.json("db", "migrate") == {
             "database": str(store.database),
-            "applied": ["0002_step_2"],
+            "applied": STEP[:1],
             "backup": f"{store.database}{COPY}",
         }
 
@@ -140,12 +150,12 @@ class TestMigrate:
         know(EXPAND)
         assert "is damaged and was not migrated: api_keys: row 9" in store.refused(1, "db", "migrate")
         with sqlite3.connect(store.database) as connection:
-            assert connection.execute("SELECT max(number) FROM schema_steps").fetchall() == [(1,)]
+            assert connection.execute("SELECT max(number) FROM schema_steps").fetchall() == [(NOW,)]
 
     def test_what_a_killed_migration_has_left_goes(self, store: Cli, know: Know) -> None:
         """Half a copy, or a whole one from before its step was done: a service in a loop fills no disk."""
         for suffix in ("", ".partial", ".partial-journal"):
-            Path(f"{store.database}.before-migration-1{suffix}").write_text("left")
+            Path(f"{store.database}.before-migration-{NOW}{suffix}").write_text("left")
         know(EXPAND)
         store.ok("db", "migrate")
         assert copies(store) == [f"petstore.db{COPY}"]
@@ -155,11 +165,11 @@ class TestMigrate:
         know("INSERT INTO nowhere VALUES (1)")
         store.refused(75, "db", "migrate")
         message = store.refused(75, "db", "migrate")
-        assert "The migration 0002_step_2 failed, and nothing of it was kept: no such table" in message
-        assert copies(store) == ["petstore.db.before-migration-1"]
+        assert f"The migration {STEP[0]} failed, and nothing of it was kept: no such table" in message
+        assert copies(store) == [f"petstore.db.before-migration-{NOW}"]
         know(EXPAND, "INSERT INTO nowhere VALUES (1)")
         result = store.run("db", "migrate")
-        assert (result.exit_code, "applied 0002_step_2" in result.stdout) == (75, True)
+        assert (result.exit_code, f"applied {STEP[0]}" in result.stdout) == (75, True)
         assert copies(store) == [f"petstore.db{COPY}"]
 
     def test_a_step_that_shuts_out_waits_for_the_server_to_stop(self, store: Cli, know: Know) -> None:
@@ -169,7 +179,7 @@ class TestMigrate:
             store.ok("db", "migrate")
             know(EXPAND, CONTRACT)
             assert "stop it first" in store.refused(1, "db", "migrate")
-        assert store.ok("db", "migrate").endswith("applied 0003_step_3\n")
+        assert store.ok("db", "migrate").endswith(f"applied {STEP[1]}\n")
 
 
 class TestNewerSchema:
@@ -191,13 +201,16 @@ class TestNewerSchema:
     def test_the_check_says_so(self, expanded: Cli) -> None:
         """Counted as usual, and sound."""
         report = expanded.json("db", "check")
-        assert (report["schemaVersion"], report["pets"], report["problems"]) == (2, 1, [])
-        assert report["remark"] == "the schema has version 2; this program knows 1, and may go on with it"
+        assert (report["schemaVersion"], report["pets"], report["problems"]) == (NOW + 1, 1, [])
+        assert (
+            report["remark"]
+            == f"the schema has version {NOW + 1}; this program knows {NOW}, and may go on with it"
+        )
 
     def test_there_is_nothing_to_migrate(self, expanded: Cli) -> None:
         """Going back in a script that migrates first is no error."""
-        said = "Nothing to do: the schema has version 2; this program knows 1, and may go on with it.\n"
-        assert expanded.ok("db", "migrate") == said
+        said = f"the schema has version {NOW + 1}; this program knows {NOW}, and may go on with it"
+        assert expanded.ok("db", "migrate") == f"Nothing to do: {said}.\n"
 
     def test_it_is_backed_up_and_restored(self, expanded: Cli) -> None:
         """As usual."""
@@ -210,7 +223,7 @@ class TestNewerSchema:
         message = expanded.refused(
             78, "db", "copy", f"sqlite:///{expanded.database}", "postgresql:///nowhere"
         )
-        assert "was not copied: the schema has version 2; this program knows 1" in message
+        assert f"was not copied: the schema has version {NOW + 1}; this program knows {NOW}" in message
 
     @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
     def test_commands_are_refused_when_it_has_left_them_behind(
@@ -219,7 +232,10 @@ class TestNewerSchema:
         """With the code of a wrong setting; no byte changes."""
         before = content(contracted)
         message = contracted.refused(78, *command)
-        assert "has schema version 3 and needs a program that knows 3; this one knows 1" in message
+        assert (
+            f"has schema version {NOW + 2} and needs a program that knows {NOW + 2}; this one knows {NOW}"
+            in message
+        )
         assert content(contracted) == before
 
     def test_a_backup_of_it_is_no_damage(self, contracted: Cli) -> None:
@@ -229,6 +245,7 @@ class TestNewerSchema:
         assert (result.exit_code, result.stderr) == (0, f"Written to {target}.\n")
         assert "animals         not counted\n" in result.stdout
         assert (
-            "sound           yes\nremark: the schema has version 3 and needs a newer program" in result.stdout
+            f"sound           yes\nremark: the schema has version {NOW + 2} and needs a newer program"
+            in result.stdout
         )
         assert json.loads(contracted.ok("db", "backup", f"{target}-2", "--json"))["pets"] is None
