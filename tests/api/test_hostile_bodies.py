@@ -44,6 +44,7 @@ _NOT_JSON: dict[str, list[bytes]] = {
         b'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\nRex\r\n--x--', b"{", b"}", b"[", b'"',
         b'{"na', b'{"name"', b'{"name":', b'{"name":"Re', b'{"name":"Rex",', GOOD[:-1], b'{"name":"\\',
         b'{"name":"\\u00', b'{"name":"Rex","categoryId":-', b'{"name":"Rex","categoryId":tru', GOOD + GOOD,
+        rb'{"name":"\u0041","categoryId":NaN}',
         GOOD + b"\n" + GOOD, GOOD + b"x", GOOD + b"}", GOOD + b",", GOOD + b"\x00", GOOD + b"\x0c",
         b"\xc2\xa0" + GOOD, b"\x0b" + GOOD, b"\xef\xbb\xbf" + GOOD, b"\xef\xbb\xbf",
         GOOD.decode().encode("utf-16"), GOOD.decode().encode("utf-16-le"),

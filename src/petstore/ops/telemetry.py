@@ -112,16 +112,15 @@ class ApiObserver:
     def _count_refusal(
         self, status: int, decision: Decision | AddressDecision, caller: Caller | None, cause: str | None
     ) -> None:
-        if status == 401:
+        if status == 401 and cause is not None:
             self._metrics.unauthorized(cause)
-            return
-        if not isinstance(decision, Decision):
+        elif isinstance(decision, Decision):
+            window = "ban" if decision.banned else decision.binding.name
+            self._metrics.refused(window, ban_began=decision.ban_began)
+            if decision.ban_began and caller is not None:
+                self._incidents.ban_began(caller, decision)
+        else:
             self._metrics.refused(decision.binding.name, ban_began=False)
-            return
-        window = "ban" if decision.banned else decision.binding.name
-        self._metrics.refused(window, ban_began=decision.ban_began)
-        if decision.ban_began and caller is not None:
-            self._incidents.ban_began(caller, decision)
 
     def failed(self, request: Answered, operation: str, error: Exception, *, expected: bool) -> None:
         request_id = request.request_id.decode("ascii")
