@@ -52,7 +52,7 @@ def with_store(
     from petstore.wiring import administration
 
     backend = session.backend
-    if not backend.exists():
+    if not backend.schema().exists:
         if not create:
             raise OperatorError(
                 f"There is no database {backend.name}; `petstore db migrate` makes one, and so does"

@@ -45,12 +45,10 @@ def migrate(session: Session, dry_run: bool, as_json: bool) -> None:
     FILE.before-migration-VERSION-TIME beside it. No other command migrates; `petstore serve` does what
     PETSTORE_MIGRATE says.
     """
-    from petstore.wiring import administration
-
     backend = session.backend
     echo = (lambda _: None) if as_json else click.echo
     if dry_run:
-        steps = administration.pending_steps(backend)
+        steps = [step.title for step in backend.schema().pending()]
         record: Record = {"database": backend.name, "pending": steps}
         for step in steps:
             echo(f"would apply {step}")
@@ -62,7 +60,7 @@ def migrate(session: Session, dry_run: bool, as_json: bool) -> None:
     if as_json:
         write_json(record)
     elif not steps:
-        remark = administration.schema_remark(backend)
+        remark = backend.schema().remark
         click.echo(f"Nothing to do: {remark}." if remark else "The schema is up to date.")
 
 
@@ -92,8 +90,6 @@ def check(session: Session, as_json: bool) -> None:
     Exit code 1 when it is not, 78 when it needs a newer program. Safe beside a running server. Takes a while
     when the database is large, since it reads every page.
     """
-    from petstore.wiring import administration
-
     report = session.backend.check()
     _write_report(report, as_json)
     if report.problems:
@@ -101,7 +97,7 @@ def check(session: Session, as_json: bool) -> None:
             echo_err("petstore: The database is not sound. If it is damaged: petstore db restore FILE.")
         raise click.exceptions.Exit(EXIT_REFUSED)
     if report.pets is None:  # sound, and not for this program
-        administration.refuse_newer_schema(session.backend)
+        session.backend.schema().check_usable()
 
 
 @db.command("backup", epilog=examples('petstore db backup "petstore-$(date +%F).db"'))
@@ -114,13 +110,11 @@ def backup(session: Session, file: Path, as_json: bool) -> None:
     Safe beside a running server. FILE must not exist yet. It appears whole or not at all, and is a database
     of its own. Exit code 1 when the copy is not sound, which `petstore db restore` would refuse.
     """
-    from petstore.wiring import administration
-
     if not file.absolute().parent.is_dir():
         raise click.UsageError(
             f"There is no directory {file.absolute().parent}.", click.get_current_context()
         )
-    database = administration.database_file(session.backend)
+    database = session.backend.require_file()
     report = database.back_up(file)
     _write_report(report, as_json)
     if not as_json:
@@ -147,9 +141,7 @@ def restore(session: Session, file: Path, as_json: bool) -> None:
     Stop the server first: it is refused while one runs on the database, and when the backup is damaged. The
     database that was there is kept beside it, with .before-restore and the time at the end of its name.
     """
-    from petstore.wiring import administration
-
-    database = administration.database_file(session.backend)
+    database = session.backend.require_file()
     restored = database.restore(file, session.clock)
     _write_report(restored.report, as_json, kept=restored.kept)
     if not as_json:

@@ -26,7 +26,7 @@ def renewed(old: Settings, new: Settings) -> Settings:
     config.check(new)
     backend = administration.backend_of(new)
     if backend.file is None and not new.valkey_url:
-        backend.exists()
+        backend.schema()
     return new
 
 

@@ -30,10 +30,10 @@ def prepare(settings: Settings, backend: Backend, clock: Clock, show_key: ShowKe
     for warning in backend.warnings_before_start(clock):
         _log.warning("start check", message=warning)
     administration.migrate_at_start(settings, backend, clock, _MigrationEvents())
-    if not backend.exists():
+    if not backend.schema().exists:
         _log_preparation(f"Making the database {backend.name}.")
     asyncio.run(_use(settings, backend, clock, show_key))
-    if remark := administration.schema_remark(backend):
+    if remark := backend.schema().remark:
         _log.warning("start check", message=f"Note: {remark}.")
 
 

@@ -17,7 +17,7 @@ from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.limits.usage import UsageRepository
 from petstore.core.pets import PetRepository
 from petstore.core.versions import Publisher, VersionSource
-from petstore.storage.migrations import Migration, Schema
+from petstore.storage.migrations import Schema
 from petstore.storage.observer import MigrationObserver, StoreLoad, StoreObserver
 from petstore.storage.options import PostgresOptions, SqliteOptions
 from petstore.storage.reports import CheckReport
@@ -101,18 +101,18 @@ class Backend(Protocol):
         """What to call the database to a person: its file, or its server and name without any password."""
         ...
 
+    def require_file(self) -> DatabaseFile:
+        """The file, for what only a file can do. Raises OperatorError for a database on a server."""
+        ...
+
     def open(
         self, clock: Clock, observer: StoreObserver | None = None, publisher: Publisher | None = None
     ) -> Store:
         """The store, created where there is none. A server's store tells `publisher` of every change."""
         ...
 
-    def exists(self) -> bool:
-        """Whether there is a schema of ours."""
-        ...
-
-    def schema(self) -> tuple[tuple[Migration, ...], Schema]:
-        """The migrations that this program knows, and the schema that the database has."""
+    def schema(self) -> Schema:
+        """The schema that the database has, beside the one of this program."""
         ...
 
     def migrate(self, clock: Clock, observer: MigrationObserver, *, serving: bool = False) -> None:

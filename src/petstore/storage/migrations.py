@@ -32,13 +32,73 @@ class Migration(msgspec.Struct, frozen=True):
 
 
 class Schema(msgspec.Struct, frozen=True):
-    """What a database notes: the last step that ran (0: none), and the least that a program must know.
+    """The schema of a database beside the one of this program.
 
-    Programs from before this rule know the second number alone, and take it for the first.
+    `version` is the last step that ran (0: none), `oldest` the least version that a program must know to use
+    the database, `known` this program's steps. Programs from before that rule know `oldest` alone, and take
+    it for the version.
     """
 
     version: int
     oldest: int
+    known: tuple[Migration, ...]
+
+    @property
+    def newest(self) -> int:
+        """The version that this program knows."""
+        return self.known[-1].number
+
+    @property
+    def exists(self) -> bool:
+        """Whether any step has run."""
+        return self.version > 0
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether this program knows enough of the schema to use the database."""
+        return self.oldest <= self.newest
+
+    def check_usable(self) -> None:
+        """Raise ConfigurationError when the database needs a newer program."""
+        if not self.is_usable:
+            raise ConfigurationError(
+                f"The database has schema version {self.version} and needs a program that knows"
+                f" {self.oldest}; this one knows {self.newest}. Run the newer petstore, or restore an older"
+                " backup."
+            )
+
+    def pending(self) -> list[Migration]:
+        """The steps still to run. Raises ConfigurationError when the database needs a newer program."""
+        self.check_usable()
+        return [migration for migration in self.known if migration.number > self.version]
+
+    def check_current(self) -> None:
+        """Raise ConfigurationError unless this program can use the database without a migration."""
+        if self.pending():
+            raise ConfigurationError(
+                f"The database has schema version {self.version}, this program needs {self.newest}."
+                " Run `petstore db migrate`; nothing was changed."
+            )
+
+    @property
+    def remark(self) -> str:
+        """How the schema differs from this program's; empty when it does not, and for an empty database."""
+        if not self.is_usable:
+            return (
+                f"the schema has version {self.version} and needs a newer program, this one knows"
+                f" {self.newest}; that is no damage"
+            )
+        if self.version > self.newest:
+            return (
+                f"the schema has version {self.version}; this program knows {self.newest}, and may go on with"
+                " it"
+            )
+        if 0 < self.version < self.newest:
+            return (
+                f"the schema has version {self.version}, this program needs {self.newest}: run"
+                " `petstore db migrate`"
+            )
+        return ""
 
 
 @cache
@@ -64,45 +124,3 @@ def load(package: str) -> tuple[Migration, ...]:
 def failed(step: Migration, reason: str) -> StoreUnavailable:
     """The error for a step whose SQL the database refuses."""
     return StoreUnavailable(f"The migration {step.title} failed, and nothing of it was kept: {reason}.")
-
-
-def check_allowed(known: tuple[Migration, ...], schema: Schema) -> None:
-    """Raise ConfigurationError when the schema has left this program behind."""
-    newest = known[-1].number
-    if schema.oldest > newest:
-        raise ConfigurationError(
-            f"The database has schema version {schema.version} and needs a program that knows"
-            f" {schema.oldest}; this one knows {newest}. Run the newer petstore, or restore an older backup."
-        )
-
-
-def pending(known: tuple[Migration, ...], schema: Schema) -> list[Migration]:
-    """Those still to run. Raises ConfigurationError when the schema has left this program behind."""
-    check_allowed(known, schema)
-    return [migration for migration in known if migration.number > schema.version]
-
-
-def check_current(known: tuple[Migration, ...], schema: Schema) -> None:
-    """Raise ConfigurationError unless this program can work with the schema as it is."""
-    if pending(known, schema):
-        raise ConfigurationError(
-            f"The database has schema version {schema.version}, this program needs {known[-1].number}."
-            " Run `petstore db migrate`; nothing was changed."
-        )
-
-
-def remark(known: tuple[Migration, ...], schema: Schema) -> str:
-    """What a person should know about a database of that schema; empty when it is this program's own."""
-    newest = known[-1].number
-    if schema.oldest > newest:
-        return (
-            f"the schema has version {schema.version} and needs a newer program, this one knows {newest};"
-            " that is no damage"
-        )
-    if schema.version > newest:
-        return f"the schema has version {schema.version}; this program knows {newest}, and may go on with it"
-    if 0 < schema.version < newest:
-        return (
-            f"the schema has version {schema.version}, this program needs {newest}: run `petstore db migrate`"
-        )
-    return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from petstore.storage import migrations
+from petstore.storage.migrations import Schema
 
 
 class CheckReport(msgspec.Struct, frozen=True):
@@ -22,10 +22,8 @@ class CheckReport(msgspec.Struct, frozen=True):
     remark: str = ""
 
 
-def of_schema(package: str, schema: migrations.Schema, problems: list[str]) -> tuple[CheckReport, bool]:
-    """The report without its counts, and whether this program knows the tables, so that they can be made."""
-    if schema.version == 0:
-        return CheckReport(0, 0, 0, 0, [*problems, "the schema was never created"]), False
-    known = migrations.load(package)
-    report = CheckReport(schema.version, None, None, None, problems, migrations.remark(known, schema))
-    return report, schema.oldest <= known[-1].number
+def of_schema(schema: Schema, problems: list[str]) -> CheckReport:
+    """The report without its counts."""
+    if not schema.exists:
+        return CheckReport(0, 0, 0, 0, [*problems, "the schema was never created"])
+    return CheckReport(schema.version, None, None, None, problems, schema.remark)

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 
 from petstore.config import Settings
 from petstore.core.clock import Clock
-from petstore.core.errors import OperatorError, StoreUnavailable
+from petstore.core.errors import StoreUnavailable
 from petstore.core.versions import LEASE_SECONDS, LeaseWaitPublisher, Publisher
 from petstore.storage import backend as backends
-from petstore.storage import migrations
 from petstore.storage.backend import Backend, Store
 from petstore.storage.observer import MigrationObserver
 from petstore.storage.options import PostgresOptions, SqliteOptions
 from petstore.storage.reports import CheckReport
-from petstore.storage.sqlite.database_file import DatabaseFile
 
 if TYPE_CHECKING:
     from petstore.limiter.valkey.inspection import CountersReport
@@ -42,35 +40,10 @@ def _options(settings: Settings) -> tuple[SqliteOptions, PostgresOptions]:
     return sqlite, postgres
 
 
-def database_file(backend: Backend) -> DatabaseFile:
-    """The database's file. Raises OperatorError for a database on a server."""
-    if backend.file is None:
-        raise OperatorError(
-            "The database is on a PostgreSQL server and is no file:"
-            " copy it with pg_dump, and put a copy back with pg_restore."
-        )
-    return backend.file
-
-
-def pending_steps(backend: Backend) -> list[str]:
-    """The steps that `migrate` would run. Raises ConfigurationError for a schema that is too new."""
-    return [step.title for step in migrations.pending(*backend.schema())]
-
-
-def refuse_newer_schema(backend: Backend) -> None:
-    """Raise ConfigurationError when the schema needs a newer program."""
-    migrations.check_allowed(*backend.schema())
-
-
-def schema_remark(backend: Backend) -> str:
-    """How the schema differs from this program's; empty when it does not."""
-    return migrations.remark(*backend.schema())
-
-
 def migrate_at_start(settings: Settings, backend: Backend, clock: Clock, observer: MigrationObserver) -> None:
     """Migrate a database that exists and is held, where PETSTORE_MIGRATE allows it."""
     allowed = settings.migrate == "on" or (settings.migrate == "auto" and backend.migrates_at_start)
-    if allowed and backend.exists():
+    if allowed and backend.schema().exists:
         backend.migrate(clock, observer, serving=True)
 
 

@@ -24,7 +24,6 @@ from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import schema
 from petstore.storage.postgres.schema import migrate
 from petstore.storage.postgres.upkeep import check
-from petstore.wiring import administration
 from tests.support.clock import ManualClock
 from tests.support.postgres import by_way_of, place_of, run, shared_url
 from tests.support.proxy import open_proxy
@@ -282,7 +281,7 @@ class TestOpening:
     def test_copies_are_left_to_its_own_tools(self, database: str) -> None:
         """One line that names them."""
         with pytest.raises(OperatorError, match=r"pg_dump.*pg_restore"):
-            administration.database_file(backend_for(database))
+            backend_for(database).require_file()
 
     def test_a_name_for_people_has_no_password(self) -> None:
         """In what commands print."""

@@ -11,7 +11,7 @@ import pytest
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.storage import migrations
 from petstore.storage.backend import backend_for
-from petstore.storage.migrations import Migration, Schema, pending
+from petstore.storage.migrations import Migration, Schema
 from petstore.storage.sqlite.schema import MIGRATIONS_PACKAGE, migrate, read
 from tests.support.clock import ManualClock
 from tests.support.schemas import Know, knowing
@@ -73,8 +73,8 @@ class TestSteps:
     def test_what_is_pending(self) -> None:
         """Everything above the version."""
         steps = tuple(Migration(n, "x", "", 1) for n in (1, 2, 3))
-        assert [step.number for step in pending(steps, Schema(1, 1))] == [2, 3]
-        assert pending(steps, Schema(3, 1)) == []
+        assert [step.number for step in Schema(1, 1, steps).pending()] == [2, 3]
+        assert Schema(3, 1, steps).pending() == []
 
 
 class TestRefusals:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from typing import NoReturn
 from urllib.parse import urlsplit
 
 from petstore.core.clock import Clock
+from petstore.core.errors import OperatorError
 from petstore.core.versions import Publisher
-from petstore.storage import migrations
-from petstore.storage.migrations import Migration, Schema
+from petstore.storage.migrations import Schema
 from petstore.storage.observer import MigrationObserver, StoreObserver
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import schema as schemas
@@ -32,17 +33,19 @@ class PostgresBackend:
         parts = urlsplit(self._url)
         return f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
+    def require_file(self) -> NoReturn:
+        raise OperatorError(
+            "The database is on a PostgreSQL server and is no file:"
+            " copy it with pg_dump, and put a copy back with pg_restore."
+        )
+
     def open(
         self, clock: Clock, observer: StoreObserver | None = None, publisher: Publisher | None = None
     ) -> PostgresStore:
         return PostgresStore(self._url, clock, self._options, publisher, observer)
 
-    def exists(self) -> bool:
-        return schemas.read_database(self._url, self._options).version > 0
-
-    def schema(self) -> tuple[tuple[Migration, ...], Schema]:
-        found = schemas.read_database(self._url, self._options)
-        return migrations.load(schemas.MIGRATIONS_PACKAGE), found
+    def schema(self) -> Schema:
+        return schemas.read_database(self._url, self._options)
 
     def migrate(self, clock: Clock, observer: MigrationObserver, *, serving: bool = False) -> None:
         schemas.migrate(self._url, self._options, observer.applied)

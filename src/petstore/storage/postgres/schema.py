@@ -50,7 +50,7 @@ async def read(connection: Connection) -> Schema:
         oldest = await connection.fetchval("SELECT coalesce(max(number), 0) FROM schema_migrations")
     if has_steps:
         last = await connection.fetchval("SELECT coalesce(max(number), 0) FROM schema_steps")
-    return Schema(max(oldest, last), oldest)
+    return Schema(max(oldest, last), oldest, migrations.load(MIGRATIONS_PACKAGE))
 
 
 def read_database(url: str, options: PostgresOptions) -> Schema:
@@ -63,8 +63,8 @@ def prepare(url: str, options: PostgresOptions) -> None:
     for one that has left this program behind, and for a server that can't be used.
     """
     schema = on_connection(url, options, _look)
-    if schema.version:
-        migrations.check_current(migrations.load(MIGRATIONS_PACKAGE), schema)
+    if schema.exists:
+        schema.check_current()
     else:
         migrate(url, options)
 
@@ -76,13 +76,12 @@ def migrate(url: str, options: PostgresOptions, applied: Callable[[str], None] |
     each step. Any number of processes may do so at once. Raises ConfigurationError for a schema that has left
     this program behind.
     """
-    known = migrations.load(MIGRATIONS_PACKAGE)
-    if not migrations.pending(known, on_connection(url, options, _look)):
+    if not on_connection(url, options, _look).pending():
         return []
     ran: list[str] = []
 
     async def run(connection: Connection) -> None:
-        while steps := await _run_next(connection, known):
+        while steps := await _run_next(connection):
             ran.extend(steps)
             for step in steps:
                 if applied is not None:
@@ -93,7 +92,7 @@ def migrate(url: str, options: PostgresOptions, applied: Callable[[str], None] |
     return ran
 
 
-async def _run_next(connection: Connection, known: tuple[Migration, ...]) -> list[str]:
+async def _run_next(connection: Connection) -> list[str]:
     """One step, or in an empty database all; none when another process was quicker."""
     # Whatever the database gives its users by default: each statement sees what was committed before it, and
     # takes the time that it needs.
@@ -106,8 +105,8 @@ async def _run_next(connection: Connection, known: tuple[Migration, ...]) -> lis
         # Also tells the session what others have created meanwhile: the lock alone does not.
         await connection.execute(_CREATE_NOTES)
         schema = await read(connection)
-        todo = migrations.pending(known, schema)
-        if schema.version:
+        todo = schema.pending()
+        if schema.exists:
             todo = todo[:1]
         await connection.execute(f"SET LOCAL lock_timeout = '{_TABLE_WAIT}'")
         for step in todo:

@@ -87,8 +87,8 @@ async def _check(connection: Connection) -> CheckReport:
         if await connection.fetchval("SELECT current_setting($1)", name) == "off"
     ]
     schema = await schemas.read(connection)
-    report, is_known = reports.of_schema(schemas.MIGRATIONS_PACKAGE, schema, problems)
-    if not is_known:
+    report = reports.of_schema(schema, problems)
+    if not schema.exists or not schema.is_usable:
         return report
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         pets, accounts, keys = [

@@ -6,8 +6,7 @@ from contextlib import AbstractContextManager
 
 from petstore.core.clock import Clock
 from petstore.core.versions import Publisher
-from petstore.storage import migrations
-from petstore.storage.migrations import Migration, Schema
+from petstore.storage.migrations import Schema
 from petstore.storage.observer import MigrationObserver, StoreObserver
 from petstore.storage.options import SqliteOptions
 from petstore.storage.reports import CheckReport
@@ -32,17 +31,16 @@ class SqliteBackend:
     def name(self) -> str:
         return str(self.file.checked_path())
 
+    def require_file(self) -> DatabaseFile:
+        return self.file
+
     def open(
         self, clock: Clock, observer: StoreObserver | None = None, publisher: Publisher | None = None
     ) -> SqliteStore:
         return SqliteStore(self._path, clock, self._options, observer)  # versions are in the file
 
-    def exists(self) -> bool:
-        return schemas.read_file(self.name, self._busy_timeout_ms).version > 0
-
-    def schema(self) -> tuple[tuple[Migration, ...], Schema]:
-        found = schemas.read_file(self.name, self._busy_timeout_ms)
-        return migrations.load(schemas.MIGRATIONS_PACKAGE), found
+    def schema(self) -> Schema:
+        return schemas.read_file(self.name, self._busy_timeout_ms)
 
     def migrate(self, clock: Clock, observer: MigrationObserver, *, serving: bool = False) -> None:
         migrating.migrate(self.name, self._busy_timeout_ms, clock, observer, serving=serving)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from petstore.core.clock import Clock
 from petstore.core.errors import OperatorError
-from petstore.storage import migrations
 from petstore.storage.migrations import Schema
 from petstore.storage.observer import MigrationObserver
 from petstore.storage.sqlite import schema as schemas
@@ -43,9 +42,8 @@ def migrate(
             observer.backed_up(kept)
         observer.applied(step)
 
-    known = migrations.load(schemas.MIGRATIONS_PACKAGE)
     found = schemas.read_file(path, busy_timeout_ms)
-    shuts_out = any(step.oldest > found.oldest for step in migrations.pending(known, found))
-    alone = shuts_out and found.version > 0 and not serving
+    shuts_out = any(step.oldest > found.oldest for step in found.pending())
+    alone = shuts_out and found.exists and not serving
     with lock_for_serving(path) if alone else contextlib.nullcontext():
         schemas.migrate(path, busy_timeout_ms, before=back_up, applied=applied)

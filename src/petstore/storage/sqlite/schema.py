@@ -26,13 +26,13 @@ def read(connection: apsw.Connection) -> Schema:
     last = 0
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_steps'").get:
         last = connection.execute("SELECT max(number) FROM schema_steps").get or 0
-    return Schema(max(oldest, last), oldest)
+    return Schema(max(oldest, last), oldest, migrations.load(MIGRATIONS_PACKAGE))
 
 
 def read_file(path: str, busy_timeout_ms: int) -> Schema:
     """The same of the file at `path`, which need not exist and is not changed."""
     if not Path(path).is_file():
-        return Schema(0, 0)
+        return Schema(0, 0, migrations.load(MIGRATIONS_PACKAGE))
     reader = open_reader(path, busy_timeout_ms)
     try:
         with translated():
@@ -46,8 +46,8 @@ def prepare(path: str, busy_timeout_ms: int) -> None:
     first, and for one that has left this program behind; such a file is not changed.
     """
     schema = read_file(path, busy_timeout_ms)
-    if schema.version:
-        migrations.check_current(migrations.load(MIGRATIONS_PACKAGE), schema)
+    if schema.exists:
+        schema.check_current()
     else:
         migrate(path, busy_timeout_ms)
 
@@ -65,13 +65,12 @@ def migrate(
     nobody else can write, unless the file is new; `applied` after each step. Any number of processes may do
     so at once. Raises ConfigurationError for a schema that has left this program behind.
     """
-    known = migrations.load(MIGRATIONS_PACKAGE)
-    if not migrations.pending(known, read_file(path, busy_timeout_ms)):
+    if not read_file(path, busy_timeout_ms).pending():
         return []
     connection = open_writer(path, busy_timeout_ms)
     ran: list[str] = []
     try:
-        while steps := _run_next(connection, known, None if ran else before):
+        while steps := _run_next(connection, None if ran else before):
             ran += steps
             for step in steps:
                 if applied is not None:
@@ -83,17 +82,16 @@ def migrate(
 
 def _run_next(
     connection: apsw.Connection,
-    known: tuple[migrations.Migration, ...],
     before: Callable[[Schema], None] | None,
 ) -> list[str]:
     """One step, or in a new file all; none when another process was quicker."""
     with translated():
         connection.execute("BEGIN IMMEDIATE")
         schema = read(connection)
-        todo = migrations.pending(known, schema)
-        if schema.version:
+        todo = schema.pending()
+        if schema.exists:
             todo = todo[:1]
-    if todo and schema.version and before is not None:
+    if todo and schema.exists and before is not None:
         before(schema)
     with translated():
         for step in todo:

@@ -14,7 +14,7 @@ import msgspec
 
 from petstore.core.clock import Clock
 from petstore.core.errors import OperatorError, StoreDamaged, StoreUnavailable
-from petstore.storage import migrations, reports
+from petstore.storage import reports
 from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite import connection as database
 from petstore.storage.sqlite import schema as schemas
@@ -58,8 +58,8 @@ def _check(path: str, busy_timeout_ms: int) -> CheckReport:
                 for table, row, parent, _ in reader.execute("PRAGMA foreign_key_check")
             ]
             schema = schemas.read(reader)
-            report, is_known = reports.of_schema(schemas.MIGRATIONS_PACKAGE, schema, problems)
-            if not is_known:
+            report = reports.of_schema(schema, problems)
+            if not schema.exists or not schema.is_usable:
                 return report
             pets, accounts, keys = (
                 reader.execute(f"SELECT count(*) FROM {table}").get
@@ -118,9 +118,7 @@ def restore(path: str, source: str, clock: Clock, busy_timeout_ms: int) -> Resto
     found = check(source, busy_timeout_ms)
     if found.problems:
         raise OperatorError(f"{source} is damaged and was not restored: {found.problems[0]}.")
-    migrations.check_allowed(
-        migrations.load(schemas.MIGRATIONS_PACKAGE), schemas.read_file(source, busy_timeout_ms)
-    )
+    schemas.read_file(source, busy_timeout_ms).check_usable()
     if Path(path).exists() and Path(path).samefile(source):
         raise OperatorError(f"{source} is the database itself; nothing was restored.")
     lock = lock_for_serving(path)
