@@ -99,6 +99,9 @@ _BAN: list[Event] = [
     Take(1, 4),
 ]  # of a key that has used nothing, on its account's first plan
 
+# Past the grace with the day used up: from here on each refusal is a strike.
+_DAY_USED: list[Event] = [SetPlan(1, 3, 3), Take(1, 4), Move(2_001)]
+
 # Each reaches one rule's edge: what random events seldom meet.
 TELLING: list[list[Event]] = [
     # the day is used up before the minute; a refusal takes nothing from the other window
@@ -138,20 +141,11 @@ TELLING: list[list[Event]] = [
     # with both windows used up the later reset binds: the next minute's refusals are of the same window
     [SetPlan(1, 3, 3), Take(1, 4), Move(60_000), Take(1, 4)],
     # strikes are counted in a window of their own, which ends, and which a clock that was set back ends too
-    [SetPlan(1, 3, 3), Take(1, 4), Move(2_001), Take(1, 3), Move(299_999), Take(1, 1)],
-    [SetPlan(1, 3, 3), Take(1, 4), Move(2_001), Take(1, 3), Move(300_000), Take(1, 4)],
+    [*_DAY_USED, Take(1, 3), Move(299_999), Take(1, 1)],
+    [*_DAY_USED, Take(1, 3), Move(300_000), Take(1, 4)],
     [SetPlan(1, 3, 3), Take(1, 4), Move(5_000), Take(1, 3), Move(-1_000), Take(1, 4)],
     # after a ban they are counted in a new window
-    [
-        SetPlan(1, 3, 3),
-        Take(1, 4),
-        Move(2_001),
-        Take(1, 4),
-        Move(61_000),
-        Take(1, 3),
-        Move(240_000),
-        Take(1, 1),
-    ],
+    [*_DAY_USED, Take(1, 4), Move(61_000), Take(1, 3), Move(240_000), Take(1, 1)],
     # requests during a ban open no window, take nothing, and neither extend it nor count
     [*_BAN, Move(59_000), Take(1, 12), Move(2_000), Take(1, 1)],
     [*_BAN, Move(1_000), Take(1, 12), Move(60_000), Take(1, 4), Move(2_001), Take(1, 3)],
@@ -163,6 +157,8 @@ TELLING: list[list[Event]] = [
     [Pardon(1), *_BAN, Move(1_000), Take(1, 1)],
     [Take(1, 4), Move(2_001), Take(1, 3), Pardon(1), Take(1, 1), Move(2_001), Take(1, 4)],
     [*_BAN, Move(61_000), *_BAN, Pardon(1), Take(1, 1), Move(61_000), *_BAN],
+    # strikes after a pardon are counted in a new window
+    [*_DAY_USED, Take(1, 3), Pardon(1), Take(1, 1), Move(2_001), Take(1, 3), Move(299_000), Take(1, 1)],
     # the ladder, its last step twice
     [*_BAN, Move(61_000), *_BAN, Move(301_000), *_BAN, Move(901_000), *_BAN, Move(901_000), Take(1, 1)],
     # forgiven exactly a day after the last ban's end, and not a millisecond before
