@@ -50,6 +50,16 @@ class TestBegin:
         assert reset * 1_000 - shop.clock.now_ms() <= 61_000
         assert answer.headers["ratelimit"].count("r=0;") == 2
 
+    async def test_a_client_that_backs_off_is_served(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+        """Pauses of 1, 2, 4, … seconds after each 429 lead back in, and never to a ban."""
+        for _ in range(50):
+            pause = 1
+            while (answer := await ask(shop, small[0])).status == 429:
+                assert answer.code == "rate_limited"
+                shop.clock.advance(pause)
+                pause *= 2
+            assert answer.status == 200
+
     async def test_nobody_without_the_secret_can_cause_one(
         self, shop: CheckedShop, small: tuple[str, int]
     ) -> None:

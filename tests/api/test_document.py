@@ -86,6 +86,18 @@ class TestRouter:
             assert (row.access is Access.READ) == (row.method == "GET")
             assert row.method == "GET" or not row.cacheable
 
+    def test_one_scheme_for_every_operation(self) -> None:
+        """HTTP bearer, for the whole document; no operation has another."""
+        assert contract.document()["security"] == [{"bearerAuth": []}]
+        assert not any("security" in operation for operation in documented().values())
+        scheme = contract.document()["components"]["securitySchemes"]["bearerAuth"]
+        assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+
+    def test_no_events(self) -> None:
+        """Neither webhooks nor callbacks."""
+        assert "webhooks" not in contract.document()
+        assert not any("callbacks" in operation for operation in documented().values())
+
     async def test_the_served_document_is_the_contract(self, shop: CheckedShop) -> None:
         """But for the servers."""
         served = (await shop.call("GET", "/openapi.json")).json()
@@ -197,6 +209,16 @@ class TestNumbers:
         assert headers["Deprecation"]["schema"]["const"] == f"@{DEPRECATED_AT}"
         assert headers["Sunset"]["example"] == "Thu, 05 Dec 2030 00:00:00 GMT"
         assert PUBLISHED_REMOVAL.timestamp() == 1_922_659_200
+
+    def test_the_policy_stands_where_clients_read(self) -> None:
+        """Only additive changes within /v1, and twelve months from a deprecation to the removal."""
+        for text in (
+            contract.document()["info"]["description"],
+            (ROOT / "docs" / "api.md").read_text(encoding="utf-8"),
+        ):
+            assert "only additive" in text
+            assert re.search(r"[Aa]t least (twelve|12)\s+months", text)
+        assert PUBLISHED_REMOVAL.timestamp() - DEPRECATED_AT > 365 * 86_400
 
     def test_sizes(self) -> None:
         """In the descriptions and in the example messages."""

@@ -141,6 +141,7 @@ class TestGetPet410:
         assert "/v1/pets?id=1" in answer.json()["message"]
         check_kit(answer, "/v1/pets?id=1")
         assert (await shop.ask("GET", answer.links["successor-version"])).json()[0]["id"] == 1
+        assert (await shop.call("GET", answer.links["deprecation"])).status == 200
         assert (await shop.ask("HEAD", "/v1/pets/1")).status == 410
 
     @pytest.mark.parametrize("identifier", ["99", "abc", "0"])

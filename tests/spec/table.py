@@ -1,7 +1,8 @@
-"""Every row and sentence of the specification, in its order and words, and the test that shows it.
+"""The specification's rows and sentences, in its order and words; indented below each the
+tests that hold it.
 
-What the specification calls "not shown" is a Gap: our answer has a test, and a row in
-docs/specification-gaps.md, which is named by its first two columns.
+A test is named by its place below tests/. What the specification calls "not shown" is a gap: its `gap:` line
+names the row of docs/specification-gaps.md that answers it.
 """
 
 from __future__ import annotations
@@ -9,340 +10,248 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Sentence(NamedTuple):
-    """What the specification says, and `module::Class::test` below tests/spec."""
+class Row(NamedTuple):
+    """One row or sentence of the specification."""
 
     section: str
     words: str
-    test: str
+    tests: list[str]
+    gap: tuple[str, str] | None
+    """The first two columns of docs/specification-gaps.md."""
 
 
-class Gap(NamedTuple):
-    """What the specification leaves open, where docs/specification-gaps.md answers it, and the test."""
+_TEXT = """
+# What the service does
+The service is a pet store inventory service over HTTP with JSON bodies.
+    e2e/test_start.py::TestFirstStart::test_the_curl_line_works_as_pasted
+It manages animals (pets) offered by a store.
+    storage/contract/test_pets.py::TestModel::test_the_store_answers_as_a_dictionary_would
+Clients list animals, optionally filtered by availability status.
+    api/test_list_pets.py::TestListPets200::test_status_filters
+Clients add a new animal.
+    api/test_create_pet.py::TestCreatePet201::test_the_answer_is_the_animal_with_its_identifier
+Clients read one animal by its identifier. This operation is deprecated.
+    api/test_get_pet.py::TestGetPet200::test_the_animal
+Production | {base_url}
+    api/test_site.py::TestDocuments::test_the_configured_servers
+Staging | {staging_base_url}
+    api/test_site.py::TestDocuments::test_the_configured_servers
+The base address ends with the version segment `/v1`.
+    core/test_config.py::TestTable::test_a_value_that_is_not
+All paths below are relative to it.
+    api/test_methods.py::TestPath404::test_outside_the_interface
+Request and response bodies are `application/json`.
+    api/test_hostile_media_types.py::TestMediaType415::test_refused
 
-    section: str
-    words: str
-    documented: tuple[str, str]
-    test: str
+# Resources and their fields
+PetStatus: Allowed values: `available`, `pending`, `sold`.
+    api/test_list_pets.py::TestListPets400::test_status
+    api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
+name | string | yes | The animal's name
+    api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
+categoryId | integer, format int64 | yes | Identifier of the category the animal belongs to
+    api/test_create_pet.py::TestCreatePet201::test_category_comes_back_digit_for_digit
+    api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
+status | PetStatus | no | Availability status
+    api/test_create_pet.py::TestCreatePet201::test_any_status_may_be_the_first
+Category record: not shown beyond its identifier being referenced by categoryId.
+    gap: NewPet | Category record
+    api/test_create_pet.py::TestCreatePet201::test_category_comes_back_digit_for_digit
+    api/test_methods.py::TestPath404::test_unknown_with_a_key
+Default of status when omitted: not shown.
+    gap: NewPet | Default of `status`
+    api/test_create_pet.py::TestCreatePet201::test_the_answer_is_the_animal_with_its_identifier
+    api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
+Pet: All fields of NewPet, plus:
+    core/test_pets.py::TestWire::test_a_pet_has_the_specifications_members
+id | integer, format int64 | yes | Unique identifier, assigned by the service on creation
+    storage/contract/test_pets.py::TestAdd::test_parallel_additions_are_all_kept_under_ids_of_their_own
+The client never supplies `id`.
+    api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
+Pets: A JSON array of Pet objects.
+    api/test_list_pets.py::TestListPets200::test_the_body_is_a_bare_array_of_whole_animals
+code | string | yes | Machine-readable error code
+    api/test_document.py::TestErrors::test_codes_stand_at_their_status
+message | string | yes | Human-readable description
+    core/test_errors.py::test_the_body_has_exactly_three_members
+status | integer | yes | The HTTP status code
+    core/test_errors.py::test_the_body_has_exactly_three_members
+
+# States and transitions
+The availability status of an animal takes one of three states: `available`, `pending`, `sold`.
+    api/test_document.py::TestNumbers::test_schemas
+Transitions: not shown.
+    gap: States | Transitions
+    storage/contract/test_pets.py::TestStatus::test_every_pair_follows_the_table
+
+# Endpoints
+Every endpoint requires the bearer credential described under Authentication.
+    api/test_hostile_authorization.py::TestCredential401::test_on_every_path_and_method
+
+# GET /pets
+Returns a paginated list of animals.
+    api/test_paging.py::TestWalk200::test_complete
+limit | integer | no | Minimum 1, maximum 100, default 20. Maximum number of animals returned
+    api/test_list_pets.py::TestListPets200::test_limit_bounds_the_page
+    api/test_list_pets.py::TestListPets200::test_twenty_by_default_in_ascending_order
+    api/test_list_pets.py::TestListPets400::test_limit
+status | PetStatus | no | Returns only animals with that availability status
+    api/test_list_pets.py::TestListPets200::test_status_filters
+200 | Pets (array of Pet)
+    api/test_list_pets.py::TestListPets200::test_the_body_is_a_bare_array_of_whole_animals
+401 | Error
+    api/test_hostile_authorization.py::TestMissing401::test_a_key_elsewhere_is_no_key
+Page navigation parameters other than limit, and any response fields that carry page position: not shown.
+    gap: GET /pets | Page navigation
+    api/test_paging.py::TestWalk200::test_next_keeps_every_filter
+    api/test_paging.py::TestCursor400::test_garbage
+Ordering of results: not shown.
+    gap: GET /pets | Ordering of results
+    api/test_paging.py::TestWalk200::test_complete
+    api/test_list_pets.py::TestListPets200::test_id_reads_a_batch_in_ascending_order
+
+# POST /pets
+Adds an animal.
+    api/test_create_pet.py::TestCreatePet201::test_the_answer_is_the_animal_with_its_identifier
+The request body is required and has the shape NewPet; `name` and `categoryId` are required.
+    api/test_hostile_bodies.py::TestNotJson400::test_refused
+    api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
+201 | Pet (the created animal, including the assigned id)
+    api/test_create_pet.py::TestCreatePet201::test_the_answer_is_the_animal_with_its_identifier
+400 | Error. Returned when the body lacks required fields or has invalid values
+    api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
+401 | Error
+    api/test_hostile_authorization.py::TestMissing401::test_a_key_in_the_body_is_no_key
+
+# GET /pets/{petId}
+Returns one animal.
+    api/test_get_pet.py::TestGetPet200::test_the_animal
+petId | integer, format int64 | yes
+    api/test_get_pet.py::TestGetPet404::test_unknown
+    api/test_get_pet.py::TestGetPet404::test_not_canonical
+200 | Pet
+    api/test_get_pet.py::TestGetPet200::test_the_animal
+401 | Error
+    api/test_get_pet.py::TestDeprecationKit::test_on_401
+404 | Error. Returned when the animal does not exist
+    api/test_get_pet.py::TestGetPet404::test_unknown
+This operation is deprecated and is to be removed on 5 December 2030.
+    api/test_document.py::TestNumbers::test_dates
+The replacement is GET /pets with the status filter.
+    api/test_list_pets.py::TestListPets200::test_status_filters
+    api/test_list_pets.py::TestListPets200::test_id_reads_one_animal
+
+# Endpoints
+Other operations: an order listing at GET /store/orders is referred to, but its shape is not shown,
+  and no other operations are shown.
+    gap: Endpoints | `GET /store/orders` and other operations
+    api/test_methods.py::TestPath404::test_orders_are_not_in_this_release
+    api/test_document.py::TestRouter::test_paths_methods_operations_and_deprecation
+
+# Authentication
+Scheme: HTTP bearer. The API key is sent as a bearer token in the `Authorization` header, in the form
+  `Authorization: Bearer <API_KEY>`.
+    api/test_hostile_authorization.py::TestAccepted200::test_the_scheme_is_case_insensitive
+    api/test_hostile_authorization.py::TestCredential401::test_one_message_for_all
+The scheme applies to every endpoint.
+    api/test_document.py::TestRouter::test_one_scheme_for_every_operation
+    api/test_hostile_authorization.py::TestCredential401::test_on_every_path_and_method
+A missing or invalid key yields 401 with an Error body.
+    api/test_hostile_authorization.py::TestMissing401::test_a_key_elsewhere_is_no_key
+    api/test_hostile_authorization.py::TestCredential401::test_one_message_for_all
+How keys are issued or revoked: not shown.
+    gap: Authentication | How keys are issued or revoked
+    api/test_authentication.py::TestKeyLife::test_issued
+    api/test_authentication.py::TestKeyLife::test_revoked
+
+# Events
+Events, webhooks and notifications: not shown.
+    gap: Events | Events, webhooks, notifications
+    api/test_document.py::TestRouter::test_no_events
+
+# Errors
+Errors use the Error shape (code, message, status) unless noted.
+    api/test_precedence.py::TestOrder::test_alone
+400 | Body of POST /pets lacks required fields or has invalid values | Error
+    api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
+401 | API key missing or invalid | Error
+    api/test_hostile_authorization.py::TestCredential401::test_one_message_for_all
+404 | Animal not found (GET /pets/{petId}) | Error
+    api/test_get_pet.py::TestGetPet404::test_unknown
+429 | Rate limit exceeded | see Limits
+    api/test_limits.py::TestTooMany429::test_the_minute
+Specific values of the `code` field: not shown.
+    gap: Errors | Values of `code`
+    core/test_errors.py::test_the_codes_are_those_of_the_interface
+    api/test_document.py::TestErrors::test_the_list_of_codes
+    api/test_document.py::TestErrors::test_the_page_of_errors_has_an_entry_for_each
+Body of a 429 response: not shown.
+    gap: Errors | Body of a 429
+    api/test_limits.py::TestTooMany429::test_the_minute
+    api/test_bans.py::TestBegin::test_after_more_than_sixty_counted
+
+# Limits
+limit parameter of GET /pets | 1 to 100, default 20
+    api/test_document.py::TestNumbers::test_schemas
+Free | 60 | 1,000
+    core/test_plans.py::test_a_standard_plan_has_the_published_numbers
+    api/test_limits.py::TestHeaders::test_plans
+Pro | 300 | 10,000
+    core/test_plans.py::test_a_standard_plan_has_the_published_numbers
+Business | 1,000 | 100,000
+    core/test_plans.py::test_a_standard_plan_has_the_published_numbers
+Enterprise | Custom | Custom
+    api/test_limits.py::TestHeaders::test_enterprise_has_its_agreed_numbers
+1. Every API response carries the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and
+  `X-RateLimit-Reset`.
+    api/test_precedence.py::TestOrder::test_alone
+    api/test_document.py::TestHeaders::test_of_each_response
+2. `X-RateLimit-Reset` is a Unix timestamp of the moment the limit resets.
+    api/test_limits.py::TestTooMany429::test_the_minute
+3. When a request exceeds the limit, the response is 429 Too Many Requests, and the `Retry-After` header
+  gives the time after which to retry.
+    core/test_quota.py::TestProperties::test_a_retry_after_retry_after_succeeds
+    api/test_limits.py::TestTooMany429::test_the_minute
+4. Clients are to back off exponentially.
+    api/test_bans.py::TestBegin::test_a_client_that_backs_off_is_served
+4. Repeated requests after a 429 may cause a temporary ban of the API key.
+    api/test_bans.py::TestBegin::test_after_more_than_sixty_counted
+    api/test_bans.py::TestDuring::test_it_ends_at_retry_after_to_the_second
+5. Higher limits come with a plan upgrade;
+    api/test_limits.py::TestPlanChange::test_upgrade
+5. Enterprise quotas are agreed individually.
+    core/test_plans.py::test_a_refusal_says_what_to_do
+
+# Versioning
+The interface version is 1.0.0 and the version segment `/v1` is part of the base address.
+    api/test_document.py::TestValid::test_version
+    api/test_methods.py::TestPath404::test_outside_the_interface
+GET /pets/{petId} is deprecated, with removal on 5 December 2030.
+    api/test_get_pet.py::TestGetPet410::test_one_second_before_it_still_answers
+    api/test_get_pet.py::TestGetPet410::test_at_the_moment_it_is_gone
+Policy for future versions and for compatibility: not shown.
+    gap: Versioning | Policy for future versions and for compatibility
+    api/test_document.py::TestNumbers::test_the_policy_stands_where_clients_read
+"""
 
 
-_SERVICE = "What the service does"
-_RESOURCES = "Resources and their fields"
-_LIST = "GET /pets"
-_CREATE = "POST /pets"
-_GET = "GET /pets/{petId}"
+def _rows() -> list[Row]:
+    """The text above, row by row."""
+    rows: list[Row] = []
+    section = ""
+    for line in filter(None, _TEXT.splitlines()):
+        if line.startswith("# "):
+            section = line[2:]
+        elif not line.startswith(" "):
+            rows.append(Row(section, line, [], None))
+        elif not line.startswith("    "):
+            rows[-1] = rows[-1]._replace(words=f"{rows[-1].words} {line.strip()}")
+        elif line.startswith("    gap: "):
+            first, second = line[9:].split(" | ")
+            rows[-1] = rows[-1]._replace(gap=(first, second))
+        else:
+            rows[-1].tests.append(line.strip())
+    return rows
 
-SENTENCES = (
-    Sentence(
-        _SERVICE,
-        "The service is a pet store inventory service over HTTP with JSON bodies.",
-        "test_service::TestService::test_http_with_json_bodies",
-    ),
-    Sentence(
-        _SERVICE,
-        "It manages animals (pets) offered by a store.",
-        "test_service::TestService::test_manages_animals",
-    ),
-    Sentence(
-        _SERVICE,
-        "Clients list animals, optionally filtered by availability status.",
-        "test_service::TestService::test_clients_list_animals",
-    ),
-    Sentence(_SERVICE, "Clients add a new animal.", "test_service::TestService::test_clients_add_an_animal"),
-    Sentence(
-        _SERVICE,
-        "Clients read one animal by its identifier. This operation is deprecated.",
-        "test_service::TestService::test_clients_read_one_animal",
-    ),
-    Sentence(_SERVICE, "Production | {base_url}", "test_service::TestEnvironments::test_production"),
-    Sentence(_SERVICE, "Staging | {staging_base_url}", "test_service::TestEnvironments::test_staging"),
-    Sentence(
-        _SERVICE,
-        "The base address ends with the version segment `/v1`.",
-        "test_service::TestEnvironments::test_base_address_ends_with_v1",
-    ),
-    Sentence(
-        _SERVICE,
-        "All paths below are relative to it.",
-        "test_service::TestEnvironments::test_paths_are_relative",
-    ),
-    Sentence(
-        _SERVICE,
-        "Request and response bodies are `application/json`.",
-        "test_service::TestService::test_bodies_are_application_json",
-    ),
-    Sentence(
-        _RESOURCES,
-        "PetStatus: Allowed values: `available`, `pending`, `sold`.",
-        "test_resources::TestPetStatus::test_allowed_values",
-    ),
-    Sentence(
-        _RESOURCES,
-        "name | string | yes | The animal's name",
-        "test_resources::TestNewPet::test_name_is_required",
-    ),
-    Sentence(
-        _RESOURCES,
-        "categoryId | integer, format int64 | yes | Identifier of the category the animal belongs to",
-        "test_resources::TestNewPet::test_category_is_a_required_int64",
-    ),
-    Sentence(
-        _RESOURCES,
-        "status | PetStatus | no | Availability status",
-        "test_resources::TestNewPet::test_status_is_optional",
-    ),
-    Sentence(
-        _RESOURCES, "Pet: All fields of NewPet, plus:", "test_resources::TestPet::test_all_fields_of_new_pet"
-    ),
-    Sentence(
-        _RESOURCES,
-        "id | integer, format int64 | yes | Unique identifier, assigned by the service on creation",
-        "test_resources::TestPet::test_id_is_unique_and_assigned",
-    ),
-    Sentence(
-        _RESOURCES,
-        "The client never supplies `id`.",
-        "test_resources::TestPet::test_the_client_never_supplies_id",
-    ),
-    Sentence(
-        _RESOURCES, "Pets: A JSON array of Pet objects.", "test_resources::TestPets::test_array_of_pets"
-    ),
-    Sentence(
-        _RESOURCES,
-        "code | string | yes | Machine-readable error code",
-        "test_resources::TestError::test_code_is_machine_readable",
-    ),
-    Sentence(
-        _RESOURCES,
-        "message | string | yes | Human-readable description",
-        "test_resources::TestError::test_message_is_human_readable",
-    ),
-    Sentence(
-        _RESOURCES,
-        "status | integer | yes | The HTTP status code",
-        "test_resources::TestError::test_status_is_the_http_status",
-    ),
-    Sentence(
-        "States and transitions",
-        "The availability status of an animal takes one of three states: `available`, `pending`, `sold`.",
-        "test_resources::TestStates::test_three_states",
-    ),
-    Sentence(
-        "Endpoints",
-        "Every endpoint requires the bearer credential described under Authentication.",
-        "test_authentication::TestBearer::test_every_endpoint_requires_it",
-    ),
-    Sentence(
-        _LIST,
-        "Returns a paginated list of animals.",
-        "test_endpoints::TestListPets::test_returns_a_paginated_list",
-    ),
-    Sentence(
-        _LIST,
-        "limit | integer | no | Minimum 1, maximum 100, default 20. Maximum number of animals returned",
-        "test_endpoints::TestListPets::test_limit",
-    ),
-    Sentence(
-        _LIST,
-        "status | PetStatus | no | Returns only animals with that availability status",
-        "test_endpoints::TestListPets::test_status",
-    ),
-    Sentence(_LIST, "200 | Pets (array of Pet)", "test_endpoints::TestListPets::test_200"),
-    Sentence(_LIST, "401 | Error", "test_endpoints::TestListPets::test_401"),
-    Sentence(_CREATE, "Adds an animal.", "test_endpoints::TestCreatePet::test_adds_an_animal"),
-    Sentence(
-        _CREATE,
-        "The request body is required and has the shape NewPet; `name` and `categoryId` are required.",
-        "test_endpoints::TestCreatePet::test_body_is_required",
-    ),
-    Sentence(
-        _CREATE,
-        "201 | Pet (the created animal, including the assigned id)",
-        "test_endpoints::TestCreatePet::test_201",
-    ),
-    Sentence(
-        _CREATE,
-        "400 | Error. Returned when the body lacks required fields or has invalid values",
-        "test_endpoints::TestCreatePet::test_400",
-    ),
-    Sentence(_CREATE, "401 | Error", "test_endpoints::TestCreatePet::test_401"),
-    Sentence(_GET, "Returns one animal.", "test_endpoints::TestGetPet::test_returns_one_animal"),
-    Sentence(
-        _GET, "petId | integer, format int64 | yes", "test_endpoints::TestGetPet::test_pet_id_is_an_int64"
-    ),
-    Sentence(_GET, "200 | Pet", "test_endpoints::TestGetPet::test_200"),
-    Sentence(_GET, "401 | Error", "test_endpoints::TestGetPet::test_401"),
-    Sentence(
-        _GET,
-        "404 | Error. Returned when the animal does not exist",
-        "test_endpoints::TestGetPet::test_404",
-    ),
-    Sentence(
-        _GET,
-        "This operation is deprecated and is to be removed on 5 December 2030.",
-        "test_versioning::TestDeprecation::test_deprecated_and_to_be_removed",
-    ),
-    Sentence(
-        _GET,
-        "The replacement is GET /pets with the status filter.",
-        "test_versioning::TestDeprecation::test_the_replacement",
-    ),
-    Sentence(
-        "Authentication",
-        "Scheme: HTTP bearer. The API key is sent as a bearer token in the `Authorization` header, in the"
-        " form `Authorization: Bearer <API_KEY>`.",
-        "test_authentication::TestBearer::test_form",
-    ),
-    Sentence(
-        "Authentication",
-        "The scheme applies to every endpoint.",
-        "test_authentication::TestBearer::test_applies_to_every_endpoint",
-    ),
-    Sentence(
-        "Authentication",
-        "A missing or invalid key yields 401 with an Error body.",
-        "test_authentication::TestBearer::test_missing_or_invalid_yields_401",
-    ),
-    Sentence(
-        "Errors",
-        "Errors use the Error shape (code, message, status) unless noted.",
-        "test_errors::TestErrors::test_errors_use_the_error_shape",
-    ),
-    Sentence(
-        "Errors",
-        "400 | Body of POST /pets lacks required fields or has invalid values | Error",
-        "test_errors::TestErrors::test_400",
-    ),
-    Sentence("Errors", "401 | API key missing or invalid | Error", "test_errors::TestErrors::test_401"),
-    Sentence(
-        "Errors", "404 | Animal not found (GET /pets/{petId}) | Error", "test_errors::TestErrors::test_404"
-    ),
-    Sentence("Errors", "429 | Rate limit exceeded | see Limits", "test_errors::TestErrors::test_429"),
-    Sentence(
-        "Limits",
-        "limit parameter of GET /pets | 1 to 100, default 20",
-        "test_limits::TestItems::test_limit_parameter",
-    ),
-    Sentence("Limits", "Free | 60 | 1,000", "test_limits::TestPlans::test_free"),
-    Sentence("Limits", "Pro | 300 | 10,000", "test_limits::TestPlans::test_pro"),
-    Sentence("Limits", "Business | 1,000 | 100,000", "test_limits::TestPlans::test_business"),
-    Sentence("Limits", "Enterprise | Custom | Custom", "test_limits::TestPlans::test_enterprise"),
-    Sentence(
-        "Limits",
-        "1. Every API response carries the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and"
-        " `X-RateLimit-Reset`.",
-        "test_limits::TestRules::test_1_every_response_carries_the_headers",
-    ),
-    Sentence(
-        "Limits",
-        "2. `X-RateLimit-Reset` is a Unix timestamp of the moment the limit resets.",
-        "test_limits::TestRules::test_2_reset_is_the_moment",
-    ),
-    Sentence(
-        "Limits",
-        "3. When a request exceeds the limit, the response is 429 Too Many Requests, and the `Retry-After`"
-        " header gives the time after which to retry.",
-        "test_limits::TestRules::test_3_exceeding_is_429_with_retry_after",
-    ),
-    Sentence(
-        "Limits",
-        "4. Clients are to back off exponentially.",
-        "test_limits::TestRules::test_4_clients_that_back_off_are_served",
-    ),
-    Sentence(
-        "Limits",
-        "4. Repeated requests after a 429 may cause a temporary ban of the API key.",
-        "test_limits::TestRules::test_4_repeated_requests_cause_a_temporary_ban",
-    ),
-    Sentence(
-        "Limits",
-        "5. Higher limits come with a plan upgrade;",
-        "test_limits::TestRules::test_5_higher_limits_come_with_a_plan_upgrade",
-    ),
-    Sentence(
-        "Limits",
-        "5. Enterprise quotas are agreed individually.",
-        "test_limits::TestRules::test_5_enterprise_quotas_are_agreed_individually",
-    ),
-    Sentence(
-        "Versioning",
-        "The interface version is 1.0.0 and the version segment `/v1` is part of the base address.",
-        "test_versioning::TestVersion::test_interface_version",
-    ),
-    Sentence(
-        "Versioning",
-        "GET /pets/{petId} is deprecated, with removal on 5 December 2030.",
-        "test_versioning::TestDeprecation::test_removal_on_5_december_2030",
-    ),
-)
 
-GAPS = (
-    Gap(
-        _RESOURCES,
-        "Category record: not shown beyond its identifier being referenced by categoryId.",
-        ("NewPet", "Category record"),
-        "test_gaps::TestGaps::test_category_record",
-    ),
-    Gap(
-        _RESOURCES,
-        "Default of status when omitted: not shown.",
-        ("NewPet", "Default of `status`"),
-        "test_gaps::TestGaps::test_default_of_status",
-    ),
-    Gap(
-        "States and transitions",
-        "Transitions: not shown.",
-        ("States", "Transitions"),
-        "test_gaps::TestGaps::test_transitions",
-    ),
-    Gap(
-        _LIST,
-        "Page navigation parameters other than limit, and any response fields that carry page position: not"
-        " shown.",
-        ("GET /pets", "Page navigation"),
-        "test_gaps::TestGaps::test_page_navigation",
-    ),
-    Gap(
-        _LIST,
-        "Ordering of results: not shown.",
-        ("GET /pets", "Ordering of results"),
-        "test_gaps::TestGaps::test_ordering",
-    ),
-    Gap(
-        "Endpoints",
-        "Other operations: an order listing at GET /store/orders is referred to, but its shape is not shown,"
-        " and no other operations are shown.",
-        ("Endpoints", "`GET /store/orders` and other operations"),
-        "test_gaps::TestGaps::test_other_operations",
-    ),
-    Gap(
-        "Authentication",
-        "How keys are issued or revoked: not shown.",
-        ("Authentication", "How keys are issued or revoked"),
-        "test_gaps::TestGaps::test_keys_are_issued_and_revoked_by_the_operator",
-    ),
-    Gap(
-        "Events",
-        "Events, webhooks and notifications: not shown.",
-        ("Events", "Events, webhooks, notifications"),
-        "test_gaps::TestGaps::test_there_are_no_events",
-    ),
-    Gap(
-        "Errors",
-        "Specific values of the `code` field: not shown.",
-        ("Errors", "Values of `code`"),
-        "test_gaps::TestGaps::test_values_of_code",
-    ),
-    Gap(
-        "Errors",
-        "Body of a 429 response: not shown.",
-        ("Errors", "Body of a 429"),
-        "test_gaps::TestGaps::test_body_of_a_429",
-    ),
-    Gap(
-        "Versioning",
-        "Policy for future versions and for compatibility: not shown.",
-        ("Versioning", "Policy for future versions and for compatibility"),
-        "test_gaps::TestGaps::test_policy_of_compatibility",
-    ),
-)
+ROWS = _rows()
