@@ -183,7 +183,7 @@ def _request(token: bytes, page: int) -> Request:
         method="GET",
         path=b"/v1/pets",
         query=b"page=%d" % page,
-        values={b"authorization": b"Bearer " + token},
+        headers={b"authorization": b"Bearer " + token},
         repeated=frozenset(),
         size=0,
     )

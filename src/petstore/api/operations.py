@@ -5,15 +5,14 @@ from __future__ import annotations
 from petstore.api.pets import PetOperations
 from petstore.api.pipeline.routing import Access, Operation
 
+READ, WRITE = Access.READ, Access.WRITE
+
 
 def operations(pets: PetOperations) -> list[Operation]:
     """Every operation of the service, by the specification's names."""
     return [
-        Operation("GET", "/v1/pets", "listPets", pets.list_pets, Access.READ, cacheable=True),
-        Operation("POST", "/v1/pets", "createPet", pets.create_pet, Access.WRITE),
-        Operation(
-            *("GET", "/v1/pets/{petId}", "getPet", pets.get_pet, Access.READ),
-            deprecated=True,
-            always_headers=pets.get_pet_headers,
-        ),
-    ]
+        Operation("GET", "/v1/pets", "listPets", pets.list_pets, READ, cacheable=True),
+        Operation("POST", "/v1/pets", "createPet", pets.create_pet, WRITE),
+        Operation("GET", "/v1/pets/{petId}", "getPet", pets.get_pet, READ, deprecated=True,
+                  always_headers=pets.get_pet_headers),
+    ]  # fmt: skip

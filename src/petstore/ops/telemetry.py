@@ -28,7 +28,7 @@ class Answered(Protocol):
 
     scope: MutableMapping[str, Any]
     method: str
-    values: dict[bytes, bytes]
+    headers: dict[bytes, bytes]
     request_id: bytes
 
 
@@ -87,7 +87,7 @@ class ApiObserver:
             body = b"" if request.method == "HEAD" else response.body or b""
             if self._logs_addresses:
                 client = request.scope.get("client")
-                forwarded_for = request.values.get(b"x-forwarded-for", b"")[-FORWARDED_MAX_BYTES:]
+                forwarded_for = request.headers.get(b"x-forwarded-for", b"")[-FORWARDED_MAX_BYTES:]
             self._access_log.record(
                 AccessEntry(
                     decision.now_ms,

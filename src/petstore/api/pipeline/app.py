@@ -113,7 +113,7 @@ class ApiApp:
         if isinstance(error, PetstoreError):
             if isinstance(error, Unavailable):
                 self._observer.failed(request, operation, error, expected=True)
-            return error_response(error, credential_sent=request.header(b"authorization") is not None)
+            return error_response(error, credential_sent=request.headers.get(b"authorization") is not None)
         self._observer.failed(request, operation, error, expected=False)
         return error_response(
             InternalError("Something went wrong on our side; tell us the X-Request-Id of this answer.")

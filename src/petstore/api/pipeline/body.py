@@ -22,16 +22,16 @@ _LENGTH_DIGITS_MAX = 20
 
 def check_body_headers(request: Request) -> None:
     """Declared size, then media type. Raises PayloadTooLarge and UnsupportedMediaType."""
-    length = request.header(b"content-length")
+    length = request.headers.get(b"content-length")
     if length is not None and (not length.isdigit() or len(length) > _LENGTH_DIGITS_MAX):
         raise InvalidHeader("Content-Length: expected the number of bytes of the body.")
     if length is not None and int(length) > BODY_MAX_BYTES:
         raise _too_large()
-    encoding = request.header(b"content-encoding") or b"identity"
-    if encoding.lower() != b"identity" or request.is_repeated(b"content-encoding"):
+    encoding = request.headers.get(b"content-encoding") or b"identity"
+    if encoding.lower() != b"identity" or b"content-encoding" in request.repeated:
         raise UnsupportedMediaType("Send the body as it is, without a Content-Encoding.")
-    media_type = request.header(b"content-type") or b""
-    if request.is_repeated(b"content-type") or _MEDIA_TYPE.fullmatch(media_type) is None:
+    media_type = request.headers.get(b"content-type") or b""
+    if b"content-type" in request.repeated or _MEDIA_TYPE.fullmatch(media_type) is None:
         raise UnsupportedMediaType(
             "Send the body as JSON in UTF-8, with the header 'Content-Type: application/json'."
         )

@@ -23,7 +23,7 @@ class Cors:
     def headers(self, request: Request) -> list[Header]:
         """The headers of every response while CORS is configured."""
         vary: Header = (b"vary", b"Origin")
-        origin = request.header(b"origin")
+        origin = request.headers.get(b"origin")
         if origin not in self._origins:
             return [vary]
         return [
@@ -35,8 +35,8 @@ class Cors:
     def preflight_headers(self, request: Request, allow: str) -> list[Header]:
         """The further headers of a preflight; empty for any other OPTIONS request."""
         if (
-            request.header(b"origin") not in self._origins
-            or request.header(b"access-control-request-method") is None
+            request.headers.get(b"origin") not in self._origins
+            or request.headers.get(b"access-control-request-method") is None
         ):
             return []
         return [

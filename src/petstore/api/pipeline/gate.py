@@ -91,7 +91,7 @@ class Gate:
         """
         token = request.bearer_token()
         if token is None:
-            cause = "missing" if request.header(b"authorization") is None else "malformed"
+            cause = "missing" if request.headers.get(b"authorization") is None else "malformed"
             raise self._unauthorized(request, cause)
         # The digest first, whatever the token: the time taken tells nothing about how close a guess was.
         key_digest = digest(token)

@@ -41,7 +41,7 @@ def _is_host(value: bytes) -> bool:
 class Request(msgspec.Struct, gc=False):
     """One request. `request_id` is the client's own if it is well-formed, until the pipeline sets another.
 
-    `values` has the first header line of each name, `repeated` the names that occur more than once. `size` is
+    `headers` has the first line of each name, `repeated` the names that occur more than once. `size` is
     that of the target and the lines in bytes, with four more for each line: its colon, space and end.
     """
 
@@ -50,29 +50,21 @@ class Request(msgspec.Struct, gc=False):
     method: str
     path: bytes
     query: bytes
-    values: dict[bytes, bytes]
+    headers: dict[bytes, bytes]
     repeated: frozenset[bytes]
     size: int
     request_id: bytes = b""
 
-    def header(self, name: bytes) -> bytes | None:
-        """A header's value, the first one where it is repeated."""
-        return self.values.get(name)
-
-    def is_repeated(self, name: bytes) -> bool:
-        """Whether a header occurs more than once."""
-        return name in self.repeated
-
     def bearer_token(self) -> bytes | None:
         """The token of the one Authorization header; None without one or with another scheme."""
-        value = self.values.get(b"authorization")
+        value = self.headers.get(b"authorization")
         if value is None or value[:7].lower() != b"bearer " or b"authorization" in self.repeated:
             return None
         return value[7:].strip(b" ")
 
     def idempotency_key(self) -> str | None:
         """The client's Idempotency-Key, bare or in quotes. Raises InvalidHeader."""
-        value = self.values.get(b"idempotency-key")
+        value = self.headers.get(b"idempotency-key")
         if value is None:
             return None
         if len(value) > 1 and value[:1] == b'"' == value[-1:]:
@@ -88,7 +80,7 @@ class Request(msgspec.Struct, gc=False):
         """
         if self.size > TARGET_MAX_BYTES:  # the smaller bound: below it both hold
             self._check_size()
-        host = self.values.get(b"host")
+        host = self.headers.get(b"host")
         if host is None or not _is_host(host) or b"host" in self.repeated:
             raise InvalidHeader("Host: send exactly one, with the name and port of this service.")
 
@@ -101,7 +93,7 @@ class Request(msgspec.Struct, gc=False):
     def client_address(self, trusted: Networks) -> str:
         """The address that failed authentications are counted under."""
         client = self.scope.get("client")
-        forwarded_for = self.values.get(b"x-forwarded-for", b"").decode("latin-1")
+        forwarded_for = self.headers.get(b"x-forwarded-for", b"").decode("latin-1")
         return client_address(client[0] if client else "unknown", forwarded_for, trusted)
 
 
