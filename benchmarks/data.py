@@ -25,7 +25,7 @@ FROM counter
 async def _create(path: Path, per_minute: int) -> str:
     store = backend_for(f"sqlite:///{path}").open(SystemClock())
     try:
-        await store.keys.add_account("bench", resolve_plan("enterprise", per_minute, QUOTA_MAX))
+        await store.accounts.add("bench", resolve_plan("enterprise", per_minute, QUOTA_MAX))
         return (await store.keys.issue("bench", "test")).secret
     finally:
         await store.close()

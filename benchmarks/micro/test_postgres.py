@@ -60,7 +60,7 @@ def test_100_pages_of_20_by_the_drivers_own_pool(
 
 def test_100_grants(benchmark: BenchmarkFixture, loop: Loop, postgres: Store) -> None:
     """What the gate reads of a key that is not kept."""
-    loop.run(postgres.keys.add_account("bench", FREE))
+    loop.run(postgres.accounts.add("bench", FREE))
     issued = loop.run(postgres.keys.issue("bench", "test"))
     key_digest = digest(issued.secret.encode("ascii"))
     benchmark(loop.calls_in_one_turn, lambda: postgres.keys.find_caller(key_digest))

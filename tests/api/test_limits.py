@@ -170,7 +170,7 @@ class TestPlanChange:
         key, _ = await shop.open_account("a", "free")
         await take(shop, key, 60)
         assert (await take(shop, key)).status == 429
-        await shop.store.keys.set_plan("a", PRO)
+        await shop.store.accounts.set_plan("a", PRO)
         answer = await take(shop, key)
         assert (answer.status, trio(answer)[:2]) == (200, (300, 239))
 

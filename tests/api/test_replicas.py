@@ -221,7 +221,7 @@ class TestKeys:
         secret, _ = await pair.one.open_account("growing")
         for shop in (*pair.shops, *pair.shops):
             assert (await shop.ask("GET", "/v1/pets", key=secret)).headers["x-ratelimit-limit"] == "60"
-        await pair.other.store.keys.set_plan("growing", resolve_plan("pro"))
+        await pair.other.store.accounts.set_plan("growing", resolve_plan("pro"))
         left = []
         for shop in pair.shops:
             answer = await shop.ask("GET", "/v1/pets", key=secret)

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from petstore.core.accounts import check_account_name
 from petstore.core.errors import Invalid
 from petstore.core.keys import (
     KEY_PATTERN,
     LABEL_MAX_CHARACTERS,
     ApiKey,
-    check_account_name,
     check_label,
     digest,
     display,

@@ -90,7 +90,7 @@ async def _measure(url: str, count: int) -> Measured:
             f" FROM generate_series(1, {_ANIMALS}) n"
         )
         await connection.execute("VACUUM ANALYZE pets")
-        await store.keys.add_account("customer", FREE)
+        await store.accounts.add("customer", FREE)
         key = digest((await store.keys.issue("customer", "test")).secret.encode("ascii"))
         pid = await connection.fetchval(
             "SELECT pid FROM pg_stat_activity WHERE application_name = 'petstore' LIMIT 1"

@@ -99,7 +99,7 @@ def record(folder: Path, seed: int, jobs: int) -> Recording:
         for part in range(3):
             store = SqliteStore(str(path), ManualClock(), SqliteOptions(busy_timeout_ms=1_000))
             if part == 0:
-                await store.keys.add_account("shop", FREE)
+                await store.accounts.add("shop", FREE)
             await _work(store, recording, rng, jobs // 3)
             outside = apsw.Connection(str(path))
             outside.execute(

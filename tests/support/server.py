@@ -144,7 +144,7 @@ def issue_key(
     async def issue() -> str:
         store = backend_for(url).open(SystemClock())
         try:
-            await store.keys.add_account(name, resolve_plan("enterprise", per_minute, per_day))
+            await store.accounts.add(name, resolve_plan("enterprise", per_minute, per_day))
             return (await store.keys.issue(name, "test")).secret
         finally:
             await store.close()

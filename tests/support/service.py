@@ -112,7 +112,7 @@ class Shop:
         self, name: str, plan: str = "free", per_minute: int | None = None, per_day: int | None = None
     ) -> tuple[str, int]:
         """A new account with one key: (key, key id)."""
-        await self.store.keys.add_account(name, resolve_plan(plan, per_minute, per_day))
+        await self.store.accounts.add(name, resolve_plan(plan, per_minute, per_day))
         issued = await self.store.keys.issue(name, "test")
         return issued.secret, issued.record.id
 

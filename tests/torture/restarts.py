@@ -28,7 +28,7 @@ async def round_of(server: PostgresServer, url: str, seed: int) -> tuple[int, fl
     store = backend_for(url).open(ManualClock())
     slowest = 0.0
     try:
-        await store.keys.add_account("shop", FREE)
+        await store.accounts.add("shop", FREE)
         load = Load(store)
         async with load.going_on():
             for _ in range(_RESTARTS_A_ROUND):

@@ -11,8 +11,8 @@ from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import echo_err, json_option, moment, write_record, write_records
 from petstore.cli.types import ACCOUNT, WholeNumber, checked
+from petstore.core.accounts import Account, check_account_name
 from petstore.core.errors import Invalid
-from petstore.core.keys import Account, check_account_name
 from petstore.core.limits.plans import PLAN_NAMES, QUOTA_MAX, Plan, resolve_plan
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -64,7 +64,7 @@ def add_account(
     the two numbers that were agreed. Makes the database when there is none yet.
     """
     chosen = _read_plan(plan, per_minute, per_day)
-    added = with_store(session, lambda store: store.keys.add_account(name, chosen), create=True)
+    added = with_store(session, lambda store: store.accounts.add(name, chosen), create=True)
     _write_account(added, as_json)
     if not as_json:
         echo_err(f"Next: petstore keys issue {added.name}")
@@ -75,7 +75,7 @@ def add_account(
 @click.pass_obj
 def list_accounts(session: Session, as_json: bool) -> None:
     """List all customers, in the order of their ids."""
-    found = with_store(session, lambda store: store.keys.accounts())
+    found = with_store(session, lambda store: store.accounts.all())
     write_records(
         [account_record(account) for account in found],
         {
@@ -100,7 +100,7 @@ def show_account(session: Session, account: str, as_json: bool) -> None:
 
     What it has used is shown by `petstore usage`, its keys by `petstore keys list`.
     """
-    _write_account(with_store(session, lambda store: store.keys.account(account)), as_json)
+    _write_account(with_store(session, lambda store: store.accounts.find(account)), as_json)
 
 
 @accounts.command(
@@ -122,7 +122,7 @@ def set_plan(
     Acts on the account's next request. What was used in the running minute and day stays used.
     """
     chosen = _read_plan(plan, per_minute, per_day)
-    _write_account(with_store(session, lambda store: store.keys.set_plan(account, chosen)), as_json)
+    _write_account(with_store(session, lambda store: store.accounts.set_plan(account, chosen)), as_json)
 
 
 def account_record(account: Account) -> dict[str, object]:

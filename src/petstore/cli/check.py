@@ -11,7 +11,8 @@ import msgspec
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import EXIT_REFUSED, examples
 from petstore.cli.output import echo_err, json_option, moment, write_fields, write_json
-from petstore.core.keys import Account, ApiKey, digest, is_wellformed
+from petstore.core.accounts import Account
+from petstore.core.keys import ApiKey, digest, is_wellformed
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
@@ -78,7 +79,7 @@ async def _look_up(store: Store, secret: str, now_ms: int) -> _Finding:
     key = await store.keys.find_key(digest(secret.encode("ascii")))
     if key is None:
         return _Finding("unknown here: it was issued for another database, or never")
-    account = await store.keys.account(str(key.account_id))
+    account = await store.accounts.find(str(key.account_id))
     report = await store.usage.report(account.id, now_ms, days=1)
     banned = {ban.key_id: ban.banned_until_ms for ban in report.bans}
     until_ms = banned.get(key.id)

@@ -20,8 +20,9 @@ from petstore.cli.output import (
     write_table,
 )
 from petstore.cli.types import ACCOUNT
+from petstore.core.accounts import Account
 from petstore.core.durations import SECOND_MS
-from petstore.core.keys import Account, ApiKey, Caller
+from petstore.core.keys import ApiKey, Caller
 from petstore.core.limits.quota import view
 from petstore.core.limits.usage import UsageReport
 
@@ -44,7 +45,7 @@ def usage(session: Session, account: str, as_json: bool) -> None:
     now_ms = session.clock.now_ms()
 
     async def read(store: Store) -> dict[str, Any]:
-        found = await store.keys.account(account)
+        found = await store.accounts.find(account)
         report = await store.usage.report(found.id, now_ms, days=_DAYS)
         return _record(now_ms, found, await store.keys.keys(str(found.id)), report)
 

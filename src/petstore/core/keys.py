@@ -1,4 +1,4 @@
-"""Accounts and their API keys: records, the key's format and digest, and what a store of them can do.
+"""API keys: records, their format and digest, and what a store of them can do.
 
 A key's text exists only in the hands of its owner; everything here and below keeps the digest.
 """
@@ -14,24 +14,13 @@ from typing import Protocol
 import msgspec
 
 from petstore.core.errors import Conflict, Invalid
-from petstore.core.limits.plans import Plan
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _RANDOM_CHARACTERS = 32  # 190 bits
 _CHECKSUM_CHARACTERS = 6  # CRC-32 needs 5.4 characters of base 62
 ENVIRONMENTS = ("live", "test")
 KEY_PATTERN = re.compile(r"pets_(?:live|test)_[0-9A-Za-z]{38}", re.ASCII)
-_ACCOUNT_NAME = re.compile(r"(?![0-9]+\Z)[A-Za-z0-9._-]{1,64}\Z", re.ASCII)
 LABEL_MAX_CHARACTERS = 100
-
-
-class Account(msgspec.Struct, frozen=True):
-    """A customer. Its keys share its plan's quota, so more keys never mean more quota."""
-
-    id: int
-    name: str
-    plan: Plan
-    created_at_ms: int
 
 
 class ApiKey(msgspec.Struct, frozen=True):
@@ -113,26 +102,10 @@ def display(secret: str) -> str:
     return f"{prefix}…{secret[-4:]}"
 
 
-def check_account_name(name: str) -> None:
-    """Raise Invalid unless `name` can name an account: never digits alone, which would look like an id."""
-    if _ACCOUNT_NAME.match(name) is None:
-        raise Invalid(
-            "name",
-            f"{name!r} can't name an account: use 1 to 64 letters, digits, dots, dashes or underscores,"
-            " and not digits alone.",
-        )
-
-
 def check_label(label: str) -> None:
     """Raise Invalid unless `label` is printable and at most 100 characters."""
     if len(label) > LABEL_MAX_CHARACTERS or not (label.isprintable() or label == ""):
         raise Invalid("label", f"A label is at most {LABEL_MAX_CHARACTERS} printable characters.")
-
-
-def read_account_id(reference: str) -> int | None:
-    """The id that a reference to an account gives in digits; None when it gives a name."""
-    by_id = reference.isascii() and reference.isdigit() and len(reference) < 19
-    return int(reference) if by_id else None
 
 
 def rotated_until(old: ApiKey, now_ms: int, overlap_ms: int) -> int:
@@ -147,25 +120,13 @@ def rotated_until(old: ApiKey, now_ms: int, overlap_ms: int) -> int:
 
 
 class KeyRepository(Protocol):
-    """Accounts and keys in a store. Each method is one transaction and may raise StoreUnavailable.
+    """Keys in a store. Each method is one transaction and may raise StoreUnavailable.
 
     `reference` is an account's name or its id in digits. Methods that take one raise NotFound.
     """
 
     async def find_caller(self, key_digest: bytes) -> Caller | None:
         """The caller behind a key's digest, expired and revoked ones included."""
-        ...
-
-    async def add_account(self, name: str, plan: Plan) -> Account:
-        """Raises Conflict when the name is taken."""
-        ...
-
-    async def account(self, reference: str) -> Account: ...
-
-    async def accounts(self) -> list[Account]: ...
-
-    async def set_plan(self, reference: str, plan: Plan) -> Account:
-        """Acts on the account's next request; what is used stays used."""
         ...
 
     async def issue(

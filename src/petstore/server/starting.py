@@ -84,7 +84,7 @@ async def _issue_first_key(settings: Settings, store: Store, here: str, show_key
         _log.info("no account yet", command=command, message=f"No account yet: {command}")
         return
     try:
-        await store.keys.add_account("local", FREE)
+        await store.accounts.add("local", FREE)
     except AccountExists:  # by another replica that starts now, and prints the key
         return
     issued = await store.keys.issue("local", settings.environment, label="first start")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
+from petstore.core.accounts import AccountRepository
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError
 from petstore.core.keys import KeyRepository
@@ -33,6 +34,7 @@ class Store(Protocol):
     """An open store: its repositories, what tells that kept things are still true, and its upkeep."""
 
     pets: PetRepository
+    accounts: AccountRepository
     keys: KeyRepository
     usage: UsageRepository
     versions: VersionSource

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from petstore.core.keys import Account
+from petstore.core.accounts import Account
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.plans import Plan
 from petstore.core.limits.usage import DailyUsage

@@ -22,7 +22,7 @@ async def store_with_the_histories_keys(path: Path, clock: ManualClock) -> Store
     """A store in which the accounts and keys of the histories exist, with their ids."""
     store = backend_for(f"sqlite:///{path}").open(clock)
     for account in sorted(set(ACCOUNT_OF_KEY.values())):
-        await store.keys.add_account(f"account-{account}", resolve_plan("free"))
+        await store.accounts.add(f"account-{account}", resolve_plan("free"))
     for account in ACCOUNT_OF_KEY.values():
         await store.keys.issue(f"account-{account}", "test")
     return store
@@ -32,7 +32,7 @@ async def store_with_the_histories_keys(path: Path, clock: ManualClock) -> Store
 async def limiter(limiter_kind: str, store: Store, clock: ManualClock) -> AsyncIterator[LimiterBackend]:
     """With the default rule of bans, and two accounts in its store."""
     for name in ("a", "b"):
-        await store.keys.add_account(name, resolve_plan("free"))
+        await store.accounts.add(name, resolve_plan("free"))
         await store.keys.issue(name, "test")
     opened = LIMITERS[limiter_kind](store, clock, BanPolicy())
     yield opened

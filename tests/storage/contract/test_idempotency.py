@@ -29,7 +29,7 @@ async def store(backend: Backend) -> Store:
     """Two accounts."""
     opened = backend.open()
     for name in ("a", "b"):
-        await opened.keys.add_account(name, FREE)
+        await opened.accounts.add(name, FREE)
     return opened
 
 

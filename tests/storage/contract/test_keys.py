@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
+from petstore.core.accounts import Account
 from petstore.core.errors import Conflict, Invalid, NotFound
-from petstore.core.keys import Account, ApiKey, Caller, digest, is_wellformed
+from petstore.core.keys import ApiKey, Caller, digest, is_wellformed
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO, Plan
@@ -29,32 +30,32 @@ class TestAccounts:
     async def test_an_account_is_found_by_name_and_by_id(self, store: Store, clock: ManualClock) -> None:
         """Both references mean the same account."""
         assert await store.is_empty()
-        added = await store.keys.add_account("shop", FREE)
+        added = await store.accounts.add("shop", FREE)
         assert added == Account(1, "shop", FREE, clock.now_ms())
-        assert await store.keys.account("shop") == await store.keys.account("1") == added
+        assert await store.accounts.find("shop") == await store.accounts.find("1") == added
         assert not await store.is_empty()
 
     async def test_accounts_are_listed_in_the_order_of_their_ids(self, store: Store) -> None:
         """All of them."""
         for name in ("zebra", "ape", "cat"):
-            await store.keys.add_account(name, PRO)
-        assert [(a.id, a.name) for a in await store.keys.accounts()] == [(1, "zebra"), (2, "ape"), (3, "cat")]
+            await store.accounts.add(name, PRO)
+        assert [(a.id, a.name) for a in await store.accounts.all()] == [(1, "zebra"), (2, "ape"), (3, "cat")]
 
     async def test_a_name_is_taken_once(self, store: Store) -> None:
         """Twenty at once: one is added, the others are told; names differ by case."""
         results = await asyncio.gather(
-            *(store.keys.add_account("shop", FREE) for _ in range(20)), return_exceptions=True
+            *(store.accounts.add("shop", FREE) for _ in range(20)), return_exceptions=True
         )
         assert sum(isinstance(result, Account) for result in results) == 1
         refused = [result for result in results if isinstance(result, Conflict)]
         assert len(refused) == 19
         assert "account 'shop' already" in refused[0].message
-        await store.keys.add_account("Shop", FREE)
+        await store.accounts.add("Shop", FREE)
 
     async def test_a_bad_name_never_reaches_the_store(self, store: Store) -> None:
         """Invalid, and nothing is added."""
         with pytest.raises(Invalid):
-            await store.keys.add_account("17", FREE)
+            await store.accounts.add("17", FREE)
         assert await store.is_empty()
 
     @pytest.mark.parametrize(
@@ -62,10 +63,10 @@ class TestAccounts:
     )
     async def test_a_reference_to_nothing(self, store: Store, reference: str) -> None:
         """NotFound from every method that takes one."""
-        await store.keys.add_account("shop", FREE)
+        await store.accounts.add("shop", FREE)
         for attempt in (
-            store.keys.account(reference),
-            store.keys.set_plan(reference, PRO),
+            store.accounts.find(reference),
+            store.accounts.set_plan(reference, PRO),
             store.keys.issue(reference, "test"),
             store.keys.keys(reference),
         ):
@@ -74,14 +75,14 @@ class TestAccounts:
 
     async def test_a_plan_change_is_on_the_next_caller(self, store: Store) -> None:
         """Every key of the account has it."""
-        await store.keys.add_account("shop", FREE)
+        await store.accounts.add("shop", FREE)
         secret = (await store.keys.issue("shop", "live")).secret
         plan = Plan("enterprise", 7, 70)
-        assert (await store.keys.set_plan("shop", plan)).plan == plan
+        assert (await store.accounts.set_plan("shop", plan)).plan == plan
         caller = await caller_of(store, secret)
         assert caller is not None
         assert (caller.per_minute, caller.per_day) == (7, 70)
-        assert (await store.keys.account("1")).plan == plan
+        assert (await store.accounts.find("1")).plan == plan
 
 
 class TestIssue:
@@ -92,7 +93,7 @@ class TestIssue:
         self, store: Store, clock: ManualClock, environment: str
     ) -> None:
         """Record, display and caller belong together."""
-        await store.keys.add_account("shop", FREE)
+        await store.accounts.add("shop", FREE)
         issued = await store.keys.issue("shop", environment, label="till", expires_at_ms=clock.now_ms() + 5)
         assert is_wellformed(issued.secret)
         assert issued.secret.startswith(f"pets_{environment}_")
@@ -111,7 +112,7 @@ class TestIssue:
 
     async def test_a_bad_label_is_refused(self, store: Store) -> None:
         """Before anything is written."""
-        await store.keys.add_account("shop", FREE)
+        await store.accounts.add("shop", FREE)
         with pytest.raises(Invalid):
             await store.keys.issue("shop", "test", label="a\nb")
         assert await store.keys.keys("shop") == []
@@ -119,7 +120,7 @@ class TestIssue:
     async def test_keys_are_listed_by_account_in_the_order_of_their_ids(self, store: Store) -> None:
         """Those of others are not among them."""
         for name in ("a", "b"):
-            await store.keys.add_account(name, FREE)
+            await store.accounts.add(name, FREE)
         for reference in ("a", "b", "1", "2", "a"):
             await store.keys.issue(reference, "test")
         assert [key.id for key in await store.keys.keys("a")] == [1, 3, 5]
@@ -127,7 +128,7 @@ class TestIssue:
 
     async def test_no_key_stands_in_the_database(self, backend: Backend, store: Store) -> None:
         """I18: not in a table, not in the file, not in its log."""
-        await store.keys.add_account("shop", FREE)
+        await store.accounts.add("shop", FREE)
         secrets = [(await store.keys.issue("shop", "live")).secret for _ in range(3)]
         secrets.append((await store.keys.rotate(1, "live", 1_000)).secret)
         rows = str(backend.execute("SELECT * FROM api_keys"))
@@ -141,7 +142,7 @@ class TestRotate:
 
     async def test_the_old_key_ends_with_the_overlap(self, store: Store, clock: ManualClock) -> None:
         """Both are the account's."""
-        await store.keys.add_account("shop", FREE)
+        await store.accounts.add("shop", FREE)
         old = await store.keys.issue("shop", "live", label="till")
         clock.advance(100)
         new = await store.keys.rotate(old.record.id, "live", DAY_MS)
@@ -153,7 +154,7 @@ class TestRotate:
 
     async def test_an_earlier_end_stays(self, store: Store, clock: ManualClock) -> None:
         """A rotation never prolongs the old key."""
-        await store.keys.add_account("shop", FREE)
+        await store.accounts.add("shop", FREE)
         ends_ms = clock.now_ms() + 1_000
         await store.keys.issue("shop", "live", expires_at_ms=ends_ms)
         await store.keys.rotate(1, "live", DAY_MS)
@@ -163,7 +164,7 @@ class TestRotate:
         self, store: Store, clock: ManualClock
     ) -> None:
         """A key for a trial does not become one for good; the old one ends with the overlap."""
-        await store.keys.add_account("shop", FREE)
+        await store.accounts.add("shop", FREE)
         ends_ms = clock.now_ms() + 30 * DAY_MS
         await store.keys.issue("shop", "live", expires_at_ms=ends_ms)
         new = await store.keys.rotate(1, "live", DAY_MS)
@@ -173,7 +174,7 @@ class TestRotate:
 
     async def test_a_key_that_has_ended_is_not_rotated(self, store: Store, clock: ManualClock) -> None:
         """Expired or revoked: a Conflict that says to issue a new one, and no new key."""
-        await store.keys.add_account("shop", FREE)
+        await store.accounts.add("shop", FREE)
         await store.keys.issue("shop", "live", expires_at_ms=clock.now_ms())
         await store.keys.issue("shop", "live")
         await store.keys.revoke(2)
@@ -190,7 +191,7 @@ class TestRevokeAndPardon:
         self, store: Store, clock: ManualClock
     ) -> None:
         """A second one changes nothing."""
-        await store.keys.add_account("shop", FREE)
+        await store.accounts.add("shop", FREE)
         secret = (await store.keys.issue("shop", "live")).secret
         first_ms = clock.now_ms()
         assert (await store.keys.revoke(1)).revoked_at_ms == first_ms
@@ -204,7 +205,7 @@ class TestRevokeAndPardon:
         self, store: Store, clock: ManualClock
     ) -> None:
         """The standing that was written is gone, those of other keys stay."""
-        await store.keys.add_account("shop", FREE)
+        await store.accounts.add("shop", FREE)
         secret = (await store.keys.issue("shop", "live")).secret
         await store.keys.issue("shop", "live")
         banned = BanState(level=2, banned_from_ms=clock.now_ms(), banned_until_ms=clock.now_ms() + 9_000)
@@ -218,7 +219,7 @@ class TestRevokeAndPardon:
 
     async def test_each_pardon_is_later_than_the_one_before(self, store: Store, clock: ManualClock) -> None:
         """Also when the clock was set back: else the limiter would take it for one that it knows."""
-        await store.keys.add_account("shop", FREE)
+        await store.accounts.add("shop", FREE)
         secret = (await store.keys.issue("shop", "live")).secret
         pardons = []
         for step in (0, -86_400, 0):
@@ -231,7 +232,7 @@ class TestRevokeAndPardon:
 
     async def test_a_ban_that_was_lifted_is_not_reported(self, store: Store, clock: ManualClock) -> None:
         """A server writes its counters a moment after the pardon, the lifted ban among them."""
-        await store.keys.add_account("shop", FREE)
+        await store.accounts.add("shop", FREE)
         await store.keys.issue("shop", "live")
         banned = BanState(level=1, banned_from_ms=clock.now_ms(), banned_until_ms=clock.now_ms() + 60_000)
         clock.advance(1)
@@ -256,7 +257,7 @@ class TestLastUse:
 
     async def test_it_is_on_the_record(self, store: Store, clock: ManualClock) -> None:
         """None until the first batch; a later batch replaces it."""
-        await store.keys.add_account("shop", FREE)
+        await store.accounts.add("shop", FREE)
         await store.keys.issue("shop", "live")
         assert (await store.keys.key(1)).last_used_at_ms is None
         for at_ms in (clock.now_ms(), clock.now_ms() + 5):

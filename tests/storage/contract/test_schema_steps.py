@@ -70,7 +70,7 @@ class TestExpanding:
             before = await store.versions.current()
             await store.pets.add(NewPet("Rex", 1))
             assert await store.versions.current() != before
-            await store.keys.add_account("shop", FREE)
+            await store.accounts.add("shop", FREE)
             issued = await store.keys.issue("shop", "test")
             revoked = await store.keys.revoke(issued.record.id)
             assert revoked.revoked_at_ms is not None

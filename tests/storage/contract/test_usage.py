@@ -21,7 +21,7 @@ async def store(backend: Backend) -> Store:
     """Two accounts with two keys each."""
     opened = backend.open()
     for name in ("a", "b"):
-        await opened.keys.add_account(name, FREE)
+        await opened.accounts.add(name, FREE)
         for _ in range(2):
             await opened.keys.issue(name, "test")
     return opened

@@ -58,7 +58,7 @@ class Watched:
 async def watched(backend: Backend) -> Watched:
     """An account, a key and an animal."""
     opened = backend.open()
-    await opened.keys.add_account("shop", FREE)
+    await opened.accounts.add("shop", FREE)
     await opened.keys.issue("shop", "test")
     await opened.pets.add(NewPet("Rex", 1))
     return Watched(backend, opened)
@@ -77,11 +77,11 @@ class TestWhatMoves:
 
     async def test_accounts_and_keys_move_the_keyring_alone(self, watched: Watched) -> None:
         """Each of their methods that changes something."""
-        keys = watched.store.keys
+        accounts, keys = watched.store.accounts, watched.store.keys
         for change in (
-            keys.add_account("other", FREE),
+            accounts.add("other", FREE),
             keys.issue("shop", "test"),
-            keys.set_plan("shop", PRO),
+            accounts.set_plan("shop", PRO),
             keys.rotate(1, "test", 1_000),
             keys.pardon(1),
             keys.revoke(1),

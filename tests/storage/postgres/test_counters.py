@@ -28,7 +28,7 @@ NOW_MS = ManualClock().now_ms()
 async def store(database: str) -> AsyncIterator[PostgresStore]:
     """An account with a key."""
     opened = PostgresStore(database, ManualClock(), PostgresOptions())
-    await opened.keys.add_account("shop", FREE)
+    await opened.accounts.add("shop", FREE)
     await opened.keys.issue("shop", "test")
     yield opened
     await opened.close()

@@ -45,7 +45,7 @@ def open_store(url: str, **options: Any) -> Store:
 async def store(database: str, proxy: Proxy) -> AsyncIterator[Store]:
     """Behind the proxy, with an account, a key and one animal; its patience is half a second."""
     migrated = open_store(database)  # the proxy lives on this event loop, which opening a store holds up
-    await migrated.keys.add_account("shop", FREE)
+    await migrated.accounts.add("shop", FREE)
     await migrated.keys.issue("shop", "test")
     await migrated.pets.add(REX)
     await migrated.close()

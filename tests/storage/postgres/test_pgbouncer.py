@@ -34,7 +34,7 @@ async def test_many_clients_take_turns_on_few_connections() -> None:
     with fresh_database() as url:
         options = PostgresOptions(prepared=False)
         stores = [backend_for(pooled(url), postgres=options).open(ManualClock()) for _ in range(2)]
-        await stores[0].keys.add_account("shop", FREE)
+        await stores[0].accounts.add("shop", FREE)
 
         async def client(number: int) -> None:
             store = stores[number % 2]

@@ -97,7 +97,7 @@ async def store(database: str, publisher: Publisher, watch: Watch, proxy: Proxy)
         return backend_for(url).open(ManualClock(), watch, publisher)
 
     opened = await asyncio.to_thread(open_it)
-    await opened.keys.add_account("shop", FREE)
+    await opened.accounts.add("shop", FREE)
     await opened.keys.issue("shop", "test")
     publisher.take()
     yield opened
@@ -123,9 +123,9 @@ async def test_everything_that_changes_keys_moves_the_keyring(store: Store, publ
     await store.pets.add(REX)
     publisher.take()
     for change, what in (
-        (store.keys.add_account("other", FREE), "keyring"),
+        (store.accounts.add("other", FREE), "keyring"),
         (store.keys.issue("shop", "test"), "keyring"),
-        (store.keys.set_plan("shop", PRO), "keyring"),
+        (store.accounts.set_plan("shop", PRO), "keyring"),
         (store.keys.rotate(1, "test", 1_000), "keyring"),
         (store.keys.pardon(1), "keyring"),
         (store.keys.revoke(1), "keyring"),
@@ -149,7 +149,7 @@ async def test_a_refused_change_is_settled_as_well(store: Store, publisher: Publ
     for attempt, error in (
         (store.pets.add(NewPet("Tom", 1), KEY), IdempotencyKeyReused),
         (store.pets.set_status(9, PetStatus.SOLD, "staff"), NotFound),
-        (store.keys.add_account("shop", FREE), Conflict),
+        (store.accounts.add("shop", FREE), Conflict),
     ):
         with pytest.raises(error):
             await attempt

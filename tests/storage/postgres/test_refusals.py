@@ -38,7 +38,7 @@ async def open_store(database: str) -> AsyncIterator[Open]:
         return opened[-1]
 
     first = open_one()
-    await first.keys.add_account("shop", FREE)
+    await first.accounts.add("shop", FREE)
     await first.keys.issue("shop", "test")
     await first.pets.add(REX)
     yield open_one

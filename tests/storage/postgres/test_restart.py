@@ -36,7 +36,7 @@ def database(server: PostgresServer) -> Iterator[str]:
 @pytest.fixture
 async def store(database: str) -> AsyncIterator[Store]:
     opened = backend_for(database).open(ManualClock())
-    await opened.keys.add_account("shop", FREE)
+    await opened.accounts.add("shop", FREE)
     yield opened
     await opened.close()
 

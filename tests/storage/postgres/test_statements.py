@@ -30,7 +30,7 @@ KEY = Idempotency(1, "order-1")
 async def store(database: str) -> AsyncIterator[Store]:
     """With an account and a key."""
     opened = backend_for(database).open(ManualClock())
-    await opened.keys.add_account("shop", FREE)
+    await opened.accounts.add("shop", FREE)
     await opened.keys.issue("shop", "test")
     yield opened
     await opened.close()

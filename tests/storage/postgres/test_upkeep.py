@@ -235,7 +235,7 @@ class TestCheck:
     async def test_a_sound_database(self, database: str) -> None:
         """Counts, and no problems."""
         store = backend_for(database).open(ManualClock())
-        await store.keys.add_account("shop", FREE)
+        await store.accounts.add("shop", FREE)
         await store.keys.issue("shop", "test")
         for _ in range(3):
             await store.pets.add(NewPet("x", 1))

@@ -50,7 +50,7 @@ def disk() -> Iterator[Disk]:
 async def store(disk: Disk, tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
     """On the watched disk, with an account and one animal."""
     opened = SqliteStore(f"{tmp_path}/faults.db", clock, SqliteOptions(busy_timeout_ms=10))
-    await opened.keys.add_account("shop", FREE)
+    await opened.accounts.add("shop", FREE)
     await opened.pets.add(REX)
     yield opened
     disk.heal()
@@ -190,7 +190,7 @@ class TestReserve:
 
         monkeypatch.setattr(reserve, "give_up", give_up_unshared)
         opened = backend_for(f"sqlite:///{path}").open(clock)
-        await opened.keys.add_account("shop", FREE)
+        await opened.accounts.add("shop", FREE)
         await opened.keys.issue("shop", "test")
         reserve.keep(path)
 

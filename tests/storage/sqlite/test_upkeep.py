@@ -35,7 +35,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 async def store(path: Path, clock: ManualClock) -> AsyncIterator[SqliteStore]:
     opened = SqliteStore(str(path), clock, SqliteOptions())
-    await opened.keys.add_account("shop", FREE)
+    await opened.accounts.add("shop", FREE)
     await opened.keys.issue("shop", "test")
     await opened.pets.add(NewPet("Rex", 1))
     yield opened

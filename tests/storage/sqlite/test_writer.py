@@ -277,7 +277,7 @@ class TestEnd:
 
         async def use() -> None:
             store = SqliteStore(str(tmp_path / "one.db"), ManualClock(), SqliteOptions(10, 1_000))
-            await store.keys.add_account("shop", FREE)
+            await store.accounts.add("shop", FREE)
             await store.pets.add(NewPet("Rex", 1, PetStatus.SOLD))
             await store.close()
             await store.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from petstore.core.accounts import AccountRepository
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.keys import KeyRepository
@@ -18,8 +19,8 @@ from petstore.storage.postgres.pets import PostgresPets
 from petstore.storage.postgres.schema import prepare
 from petstore.storage.postgres.sharing import Shared
 from petstore.storage.postgres.snapshots import SnapshotVersions
+from petstore.storage.transactions.accounts import Accounts, has_accounts
 from petstore.storage.transactions.idempotency import purge
-from petstore.storage.transactions.keys import has_accounts
 from petstore.storage.transactions.usage import Usage
 
 _TRY_WRITE = "INSERT INTO usage_days SELECT * FROM usage_days WHERE false"
@@ -40,6 +41,7 @@ class PostgresStore:
         prepare(url, options)
         database = self._database = Database(url, clock, options, publisher or NoPublisher(), observer)
         self.pets: PetRepository = PostgresPets(database, clock)
+        self.accounts: AccountRepository = Accounts(database, clock)
         self.keys: KeyRepository = PostgresKeys(database, clock)
         self.usage: UsageRepository = Usage(database)
         self.counters = self.merging_counters = PostgresCounters(database, clock)

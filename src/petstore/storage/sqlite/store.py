@@ -7,6 +7,7 @@ from functools import partial
 
 import apsw
 
+from petstore.core.accounts import AccountRepository
 from petstore.core.clock import Clock
 from petstore.core.keys import KeyRepository
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
@@ -24,8 +25,8 @@ from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.pets import SqlitePets
 from petstore.storage.sqlite.schema import prepare
 from petstore.storage.sqlite.writer import Writer
+from petstore.storage.transactions.accounts import Accounts, has_accounts
 from petstore.storage.transactions.idempotency import purge
-from petstore.storage.transactions.keys import has_accounts
 from petstore.storage.transactions.usage import Usage
 
 
@@ -52,6 +53,7 @@ class SqliteStore:
         turn = LoopReader(self._reader)
         database = self._database = Database(self._reader, self._writer)
         self.pets: PetRepository = SqlitePets(turn, self._writer, database, clock)
+        self.accounts: AccountRepository = Accounts(database, clock)
         self.keys: KeyRepository = SqliteKeys(self._reader, database, clock)
         self.usage: UsageRepository = Usage(database)
         self.counters: CounterStore = SqliteCounters(database, self._writer)

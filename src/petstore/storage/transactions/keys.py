@@ -1,38 +1,22 @@
-"""Accounts and their keys. A key's text never reaches the tables, only its digest."""
+"""Keys. A key's text never reaches the tables, only its digest."""
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from petstore.core.clock import Clock
-from petstore.core.errors import AccountExists, AccountNotFound, KeyNotFound
+from petstore.core.errors import KeyNotFound
 from petstore.core.keys import (
-    Account,
     ApiKey,
     IssuedKey,
-    check_account_name,
     check_label,
     digest,
     display,
     mint,
-    read_account_id,
     rotated_until,
 )
-from petstore.core.limits.plans import Plan
-from petstore.storage import rows as columns
-from petstore.storage.rows import SELECT_CALLER, SELECT_KEY, read_account
+from petstore.storage.rows import SELECT_CALLER, SELECT_KEY
+from petstore.storage.transactions.accounts import find_account
 from petstore.storage.transactions.script import Database, Script, statement
 
-_ACCOUNTS = f"SELECT {columns.select(columns.ACCOUNT)} FROM accounts"
-_ALL_ACCOUNTS = statement(f"{_ACCOUNTS} ORDER BY id")
-_ANY_ACCOUNT = statement("SELECT 1 FROM accounts LIMIT 1")
-_ACCOUNT_BY_ID = statement(f"{_ACCOUNTS} WHERE id = $1")
-_ACCOUNT_BY_NAME = statement(f"{_ACCOUNTS} WHERE name = $1")
-_ADD_ACCOUNT = statement(
-    "INSERT INTO accounts (name, plan, per_minute, per_day, created_at_ms) VALUES ($1, $2, $3, $4, $5)"
-    " ON CONFLICT (name) DO NOTHING RETURNING id"
-)
-_SET_PLAN = statement("UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4 WHERE id = $1")
 _KEY_BY_ID = statement(f"{SELECT_KEY} WHERE k.id = $1", lock=" FOR UPDATE OF k")
 _KEY_BY_DIGEST = statement(f"{SELECT_KEY} WHERE k.digest = $1")
 _KEYS_OF_ACCOUNT = statement(f"{SELECT_KEY} WHERE k.account_id = $1 ORDER BY k.id")
@@ -49,45 +33,6 @@ _PARDON = statement(
     " WHERE id = $1"
 )
 _CLEAR_BANS = statement("DELETE FROM key_standings WHERE key_id = $1")
-
-
-def find_account(reference: str) -> Script[Account]:
-    """By name, or by id in digits (no name is digits alone). Raises AccountNotFound."""
-    number = read_account_id(reference)
-    if number is not None:
-        rows = yield _ACCOUNT_BY_ID, (number,)
-    elif reference.isascii() and reference.isprintable():
-        rows = yield _ACCOUNT_BY_NAME, (reference,)
-    else:  # no name; PostgreSQL refuses some of it, such as U+0000
-        rows = []
-    if not rows:
-        raise AccountNotFound(reference)
-    return read_account(rows[0])
-
-
-def all_accounts() -> Script[list[Account]]:
-    """Every account, by id."""
-    return [read_account(row) for row in (yield _ALL_ACCOUNTS, ())]
-
-
-def has_accounts() -> Script[bool]:
-    """False only before a first start."""
-    return bool((yield _ANY_ACCOUNT, ()))
-
-
-def add_account(name: str, plan: Plan, now_ms: int) -> Script[Account]:
-    """Raises AccountExists."""
-    rows = yield _ADD_ACCOUNT, (name, plan.name, plan.per_minute, plan.per_day, now_ms)
-    if not rows:
-        raise AccountExists(name)
-    return Account(rows[0][0], name, plan, now_ms)
-
-
-def set_plan(reference: str, plan: Plan) -> Script[Account]:
-    """Raises AccountNotFound."""
-    account = yield from find_account(reference)
-    yield _SET_PLAN, (account.id, plan.name, plan.per_minute, plan.per_day)
-    return replace(account, plan=plan)
 
 
 def find_key(key_id: int) -> Script[ApiKey]:
@@ -154,20 +99,6 @@ class Keys:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-
-    async def add_account(self, name: str, plan: Plan) -> Account:
-        check_account_name(name)
-        now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: add_account(name, plan, now_ms), keyring=True)
-
-    async def account(self, reference: str) -> Account:
-        return await self._database.read(find_account(reference))
-
-    async def accounts(self) -> list[Account]:
-        return await self._database.read(all_accounts())
-
-    async def set_plan(self, reference: str, plan: Plan) -> Account:
-        return await self._database.write(lambda: set_plan(reference, plan), keyring=True)
 
     async def issue(
         self, reference: str, environment: str, *, label: str = "", expires_at_ms: int | None = None

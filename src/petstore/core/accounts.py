@@ -1,0 +1,59 @@
+"""Accounts: their names and plans, and what a store of them can do."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+import msgspec
+
+from petstore.core.errors import Invalid
+from petstore.core.limits.plans import Plan
+
+_NAME = re.compile(r"(?![0-9]+\Z)[A-Za-z0-9._-]{1,64}\Z", re.ASCII)
+
+
+class Account(msgspec.Struct, frozen=True):
+    """A customer. Its keys share its plan's quota, so more keys never mean more quota."""
+
+    id: int
+    name: str
+    plan: Plan
+    created_at_ms: int
+
+
+def check_account_name(name: str) -> None:
+    """Raise Invalid unless `name` can name an account: never digits alone, which would look like an id."""
+    if _NAME.match(name) is None:
+        raise Invalid(
+            "name",
+            f"{name!r} can't name an account: use 1 to 64 letters, digits, dots, dashes or underscores,"
+            " and not digits alone.",
+        )
+
+
+def read_account_id(reference: str) -> int | None:
+    """The id that a reference to an account gives in digits; None when it gives a name."""
+    by_id = reference.isascii() and reference.isdigit() and len(reference) < 19
+    return int(reference) if by_id else None
+
+
+class AccountRepository(Protocol):
+    """Accounts in a store. Each method is one transaction and may raise StoreUnavailable.
+
+    `reference` is an account's name or its id in digits. Methods that take one raise AccountNotFound.
+    """
+
+    async def add(self, name: str, plan: Plan) -> Account:
+        """Raises Invalid for what can't be a name, and AccountExists."""
+        ...
+
+    async def find(self, reference: str) -> Account: ...
+
+    async def all(self) -> list[Account]:
+        """By id."""
+        ...
+
+    async def set_plan(self, reference: str, plan: Plan) -> Account:
+        """Acts on the account's next request; what is used stays used."""
+        ...
