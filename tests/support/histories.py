@@ -93,11 +93,8 @@ def histories(draw: st.DrawFn, size: int = 40) -> list[Event]:
     return events
 
 
-_BAN: list[Event] = [
-    Take(1, 4),
-    Move(2_001),
-    Take(1, 4),
-]  # of a key that has used nothing, on its account's first plan
+# Of a key that has used nothing, on its account's first plan.
+_BAN: list[Event] = [Take(1, 4), Move(2_001), Take(1, 4)]
 
 # Past the grace with the day used up: from here on each refusal is a strike.
 _DAY_USED: list[Event] = [SetPlan(1, 3, 3), Take(1, 4), Move(2_001)]
@@ -128,16 +125,7 @@ TELLING: list[list[Event]] = [
     [SetPlan(1, 5, 15), Take(1, 6), Move(2_001), Take(1, 5), Take(1, 2)],
     # the grace's last millisecond still counts as in flight; each window has a grace of its own
     [Take(1, 4), Move(2_000), Take(1, 4), Move(1), Take(1, 4)],
-    [
-        SetPlan(1, 3, 9),
-        Take(1, 4),
-        Move(2_001),
-        Take(1, 2),
-        Move(58_000),
-        Take(1, 4),
-        Move(1_000),
-        Take(1, 5),
-    ],
+    [SetPlan(1, 3, 9), Take(1, 4), Move(2_001), Take(1, 2), Move(58_000), Take(1, 4), Move(999), Take(1, 5)],
     # with both windows used up the later reset binds: the next minute's refusals are of the same window
     [SetPlan(1, 3, 3), Take(1, 4), Move(60_000), Take(1, 4)],
     # strikes are counted in a window of their own, which ends, and which a clock that was set back ends too

@@ -39,7 +39,7 @@ NO_BANS = BanPolicy(minimum_rejections=10**9)
 
 
 class NowClock(ManualClock):
-    """Stands in the minute in which the server's own clock is, so that what is carried is of one window."""
+    """Stands in the minute in which the server's own clock is, so that pending counts are of one window."""
 
     def follow(self, server: ValkeyServer) -> None:
         seconds, microseconds = map(int, server.client("TIME"))
@@ -48,7 +48,7 @@ class NowClock(ManualClock):
 
 @dataclass
 class Fault:
-    """How a server is broken, and how it is mended."""
+    """How a server is broken, and how it is repaired."""
 
     begin: Callable[[ValkeyServer], object]
     end: Callable[[ValkeyServer], object]
@@ -133,7 +133,7 @@ class TestFaults:
     async def test_no_request_fails_and_the_share_decides(
         self, name: str, server: ValkeyServer, replicas: Replicas
     ) -> None:
-        """Those that were on their way too; versions are unknown, so nothing that is kept is used."""
+        """Those that were on their way too; versions are unknown, so no cache is used."""
         replica = await replicas.open(PROCESSES, policy=NO_BANS)
         before = await replica.take(CALLER)
         assert limits(before) == [100, 1_000]
@@ -151,7 +151,7 @@ class TestFaults:
             FAULTS[name].end(server)
         await replica.watch.back()
 
-    async def test_the_probe_ends_it_and_what_was_counted_is_carried(
+    async def test_the_probe_ends_it_and_valkey_counts_what_is_pending(
         self, name: str, server: ValkeyServer, replicas: Replicas
     ) -> None:
         """The account's first request afterwards brings the local count along, the store what was before."""
@@ -246,7 +246,7 @@ class TestTheBound:
             await opened[0].take(free)
             assert await lose(20, (20, 1)) == processes
             move_to(30)
-            for replica in opened:  # which carry what they have
+            for replica in opened:  # each brings its pending counts
                 await replica.take(free)
             move_to(61)
             shared = sum([await replica.use_up(free, 60) for replica in opened])
@@ -266,7 +266,7 @@ class TestTheBound:
 
         async def run() -> None:
             clock = ManualClock()
-            share = FallbackLimiter(clock, NO_BANS, processes)
+            fallback = FallbackLimiter(clock, NO_BANS, processes)
             limit = max(1, 9 // processes)
             passed: list[int] = []
             for number, wait in enumerate(waits):
@@ -274,32 +274,32 @@ class TestTheBound:
                 if number == 40:
                     clock.ms -= back_ms
                     passed = []
-                decision = share.take(Caller(1, 1, 9, 1_000_000))
+                decision = fallback.take(Caller(1, 1, 9, 1_000_000))
                 if not decision.allowed:
                     clock.ms += decision.retry_after_seconds * 1_000
-                    decision = share.take(Caller(1, 1, 9, 1_000_000))
+                    decision = fallback.take(Caller(1, 1, 9, 1_000_000))
                 assert decision.allowed
                 passed.append(clock.ms // 1_000)
                 assert sum(second > passed[-1] - 60 for second in passed) <= limit
-                share.sweep()
+                fallback.sweep()
 
         asyncio.run(run())
 
-    async def test_what_comes_back_is_added_to_what_was_noted_meanwhile(self, clock: NowClock) -> None:
+    async def test_restored_counts_are_added_to_later_ones(self, clock: NowClock) -> None:
         """A request took the counts along and failed, while others were admitted some seconds later."""
-        share = FallbackLimiter(clock, NO_BANS, PROCESSES)
+        fallback = FallbackLimiter(clock, NO_BANS, PROCESSES)
         first_ms = clock.ms - clock.ms % 1_000
         for _ in range(3):
-            share.take(CALLER)
-        carried = share.take_pending(1)
-        assert carried is not None
+            fallback.take(CALLER)
+        pending = fallback.take_pending(1)
+        assert pending is not None
         clock.advance(5)
-        share.take(CALLER)
-        share.restore_pending(1, carried)
-        assert share.take_pending(1) == AccountWindows(first_ms, 4, clock.ms // 86_400_000, 4)
-        assert not share.has_pending
+        fallback.take(CALLER)
+        fallback.restore_pending(1, pending)
+        assert fallback.take_pending(1) == AccountWindows(first_ms, 4, clock.ms // 86_400_000, 4)
+        assert not fallback.has_pending
 
-    async def test_what_is_carried_opens_its_window_where_it_was_admitted(
+    async def test_pending_counts_open_their_window_where_they_were_admitted(
         self, server: ValkeyServer, clock: NowClock
     ) -> None:
         """The minute resets 60 seconds after the first request that it counts, not after the outage."""
@@ -323,7 +323,7 @@ class TestTheBound:
         finally:
             await replicas.close()
 
-    async def test_what_could_not_be_carried_is_carried_later(
+    async def test_what_could_not_be_counted_stays_pending(
         self, server: ValkeyServer, replicas: Replicas, clock: NowClock
     ) -> None:
         """The server goes again with the very request that brings the local count along: nothing is lost,
@@ -344,7 +344,7 @@ class TestTheBound:
 
 
 class TestNoOutage:
-    """What the limiter mends by itself."""
+    """What the limiter repairs by itself."""
 
     async def test_a_forgotten_script(self, server: ValkeyServer, replicas: Replicas) -> None:
         """SCRIPT FLUSH under load: it is sent along once more."""
