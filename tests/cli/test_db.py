@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from petstore import config
 from tests.cli.conftest import Cli
 from tests.support.rights import without_rights
 from tools.servers import petstore
@@ -28,15 +27,8 @@ class TestCheck:
     def test_sound(self, shop: Cli) -> None:
         """What the database holds, and that it is sound."""
         shop.ok("pets", "add", "Rex", "--category", "1")
-        assert shop.json("db", "check") == {
-            "schemaVersion": 2,
-            "pets": 1,
-            "accounts": 1,
-            "keys": 0,
-            "problems": [],
-            "remark": None,
-        }
-        assert shop.ok("db", "check").splitlines()[-1] == "sound           yes"
+        counts = {"schemaVersion": 2, "pets": 1, "accounts": 1, "keys": 0}
+        assert shop.json("db", "check") == counts | {"problems": [], "remark": None}
 
     def test_damaged(self, shop: Cli) -> None:
         """Exit code 1, every problem, and what to do."""
@@ -75,16 +67,6 @@ class TestCheck:
 
 
 class TestBackup:
-    def test_is_a_database_of_its_own(self, shop: Cli) -> None:
-        """The copy holds what was there, and can be served in its place."""
-        target = shop.folder / "copy.db"
-        result = shop.run("db", "backup", str(target))
-        assert result.exit_code == 0
-        assert "accounts        1" in result.stdout
-        assert result.stderr == f"Written to {target}.\n"
-        shop.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{target}"
-        assert shop.json("accounts", "list")[0]["name"] == "shop"
-
     def test_its_time_is_noted_for_metrics(self, shop: Cli) -> None:
         """Beside the database, for a sound one alone; where that fails, the backup is good nevertheless."""
         mark = shop.folder / "petstore.db.last-backup"
@@ -154,8 +136,3 @@ class TestRestore:
         assert (result.exit_code, result.stderr) == (0, f"Restored {shop.folder}/new.db.\n")
         shop.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{shop.folder}/newer.db"
         assert shop.json("db", "restore", str(copy))["kept"] is None
-
-
-def settings(cli: Cli) -> config.Settings:
-    """The settings by which the command line finds its database."""
-    return config.load(cli.settings)

@@ -50,13 +50,6 @@ class TestList:
         assert listed[0]["lastUsedAt"] == "2027-01-15T08:00:31.500Z"
         assert listed[1]["expiresAt"] == "2027-01-15T09:00:30.000Z"
 
-    def test_none_yet(self, shop: Cli) -> None:
-        """No keys is no failure: a program gets [], a person the next step."""
-        assert shop.json("keys", "list", "shop") == []
-        result = shop.run("keys", "list", "shop")
-        assert (result.exit_code, result.stdout) == (0, "")
-        assert "petstore keys issue shop" in result.stderr
-
 
 class TestRotate:
     def test_prints_the_new_key_alone(self, shop: Cli) -> None:

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from petstore.cli import output
+from tests.cli.conftest import Cli
 
 
 class Terminal(io.StringIO):
@@ -41,6 +42,22 @@ class TestTimes:
     def test_days(self) -> None:
         """Days since the epoch become dates."""
         assert output.iso_day(20_468) == "2026-01-15"
+
+
+@pytest.mark.parametrize(
+    ("line", "remark"),
+    [
+        ("keys list shop", "The account has no keys yet: petstore keys issue shop"),
+        ("pets list --after 1", "No animals match."),
+        ("pets history 1", "Animal 1 has the state that it was added with."),
+    ],
+)
+def test_nothing_to_list(shop: Cli, line: str, remark: str) -> None:
+    """No failure: a program gets [], a person a remark or the next step."""
+    shop.ok("pets", "add", "Rex", "--category", "1")
+    result = shop.run(*line.split())
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", f"{remark}\n")
+    assert shop.json(*line.split()) == []
 
 
 class TestTable:

@@ -26,21 +26,11 @@ def animals(cli: Cli) -> Cli:
 
 class TestAdd:
     def test_available_unless_said(self, cli: Cli) -> None:
-        """The same animal as by POST /pets, and the database is made when there is none."""
-        result = cli.run("pets", "add", "Rex", "--category", "1")
-        assert (result.exit_code, result.stdout) == (0, "1  Rex  category 1  available\n")
-        assert "Making the database" in result.stderr
-        assert cli.json("pets", "add", "Luna", "--category", "2", "--status", "sold") == {
-            "id": 2,
-            "name": "Luna",
-            "categoryId": 2,
-            "status": "sold",
-        }
-
-    @pytest.mark.parametrize("category", ["-9223372036854775808", "9223372036854775807", "0", "-5"])
-    def test_category_is_any_int64(self, cli: Cli, category: str) -> None:
-        """Digit for digit, negative ones included."""
-        assert cli.json("pets", "add", "Rex", "--category", category)["categoryId"] == int(category)
+        """The same animal as by POST /pets, of any int64 category; a missing database is made."""
+        assert "Making the database" in cli.run("pets", "add", "Rex", "--category", "1").stderr
+        luna = cli.json("pets", "add", "Luna", "--category", str(-(2**63)), "--status", "sold")
+        assert luna == {"id": 2, "name": "Luna", "categoryId": -(2**63), "status": "sold"}
+        assert [pet["status"] for pet in cli.json("pets", "list")] == ["available", "sold"]
 
     @pytest.mark.parametrize("name", ["x" * 255, "  Rex ", "名前", "-Rex", "🐕"])
     def test_name_is_kept_exactly(self, cli: Cli, name: str) -> None:
@@ -76,12 +66,6 @@ class TestList:
         last = animals.run("pets", "list", "--limit", "2", "--after", "2", "--json")
         assert ('"id": 3' in last.stdout, last.stderr) == (True, "")
 
-    def test_none(self, animals: Cli) -> None:
-        """No match is no failure."""
-        result = animals.run("pets", "list", "--after", "3")
-        assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No animals match.\n")
-        assert animals.json("pets", "list", "--after", "3") == []
-
 
 class TestSetStatus:
     def test_keeps_who_did_it(self, animals: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,15 +73,8 @@ class TestSetStatus:
         monkeypatch.setenv("USER", "mallory")
         user = pwd.getpwuid(os.getuid()).pw_name
         assert animals.ok("pets", "set-status", "1", "pending") == "1  Rex  category 1  pending\n"
-        assert animals.json("pets", "history", "1") == [
-            {
-                "petId": 1,
-                "at": "2027-01-15T08:00:30.000Z",
-                "actor": f"cli:{user}",
-                "from": "available",
-                "to": "pending",
-            }
-        ]
+        change = {"petId": 1, "at": "2027-01-15T08:00:30.000Z", "from": "available", "to": "pending"}
+        assert animals.json("pets", "history", "1") == [change | {"actor": f"cli:{user}"}]
 
     def test_user_without_a_name_is_an_id(self, animals: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """In a container the user may have no entry."""
@@ -125,21 +102,3 @@ class TestSetStatus:
                 names = after.partition("(")[0].split(",")
                 said[PetStatus(before.strip())] = {PetStatus(name.strip()) for name in names}
         assert said == TRANSITIONS
-
-
-class TestHistory:
-    def test_oldest_first(self, animals: Cli) -> None:
-        """Every change, with its time and both states."""
-        animals.ok("pets", "set-status", "1", "pending")
-        animals.clock.advance(60)
-        animals.ok("pets", "set-status", "1", "sold")
-        lines = animals.ok("pets", "history", "1").splitlines()
-        assert lines[0].split() == ["AT", "BY", "FROM", "TO"]
-        assert lines[1].startswith("2027-01-15 08:00:30Z  cli:")
-        assert lines[2].split()[-2:] == ["pending", "sold"]
-
-    def test_never_changed(self, animals: Cli) -> None:
-        """An animal without changes is told from one that does not exist."""
-        result = animals.run("pets", "history", "1")
-        assert (result.exit_code, result.stdout) == (0, "")
-        assert "Animal 1 has the state that it was added with." in result.stderr
