@@ -186,7 +186,7 @@ class TestChecks:
 
         async def note() -> None:
             store = backend_of(config.load(on_postgresql.settings)).open(ManualClock())
-            await store.note_counters(shared=True)
+            await store.note_serving(with_valkey=True)
             await store.close()
 
         on_postgresql.start()

@@ -92,7 +92,7 @@ async def _issue_first_key(settings: Settings, store: Store, here: str, show_key
 
 
 async def _warn_of_separate_counters(settings: Settings, store: Store) -> None:
-    if not settings.valkey_url and await store.has_shared_counters():
+    if not settings.valkey_url and await store.served_with_valkey():
         message = (
             "Services that share a Valkey used this database last, and PETSTORE_VALKEY_URL is not set here."
             " Set it if any of them still runs: each account would have its limits twice."

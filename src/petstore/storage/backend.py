@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Store(Protocol):
-    """An open store: its repositories, what tells that kept things are still true, and its upkeep."""
+    """An open store: its repositories, the versions that caches depend on, and its upkeep."""
 
     pets: PetRepository
     accounts: AccountRepository
@@ -50,7 +50,7 @@ class Store(Protocol):
         ...
 
     def load(self) -> StoreLoad:
-        """What is under way now."""
+        """The load at this moment, for metrics."""
         ...
 
     async def probe(self) -> None:
@@ -58,30 +58,30 @@ class Store(Protocol):
         ...
 
     async def try_write(self) -> None:
-        """Carry out a write that changes nothing.
+        """Commit a write that changes nothing.
 
-        Raises StoreUnavailable when that fails, and ConfigurationError where no time will mend it.
+        Raises StoreUnavailable when that fails, ConfigurationError when trying again can't help.
         """
         ...
 
-    async def note_counters(self, *, shared: bool) -> None:
-        """Record whether services count in Valkey, so that commands know that servers cache by it."""
+    async def note_serving(self, *, with_valkey: bool) -> None:
+        """Record whether this service counts in Valkey: if so, commands notify it of changes or wait."""
         ...
 
-    async def has_shared_counters(self) -> bool:
-        """Whether services counted in Valkey last. Raises StoreUnavailable."""
+    async def served_with_valkey(self) -> bool:
+        """Whether the last service counted in Valkey. Raises StoreUnavailable."""
         ...
 
     async def is_empty(self) -> bool:
-        """Whether no account exists: the mark of a first start."""
+        """Whether no account exists, as at a first start."""
         ...
 
     async def purge(self, now_ms: int) -> None:
-        """Delete what has outlived its promise."""
+        """Delete Idempotency-Keys that are older than 24 hours."""
         ...
 
     async def close(self) -> None:
-        """Carry out what was accepted, then let go."""
+        """Finish the accepted writes, then close the connections."""
         ...
 
 

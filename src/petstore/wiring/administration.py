@@ -1,4 +1,4 @@
-"""What a command needs: the database of the settings, its store beside running servers, its migrations."""
+"""What a command needs: the database of the settings, and its store beside running servers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _options(settings: Settings) -> tuple[SqliteOptions, PostgresOptions]:
 
 
 def migrate_at_start(settings: Settings, backend: Backend, clock: Clock, observer: MigrationObserver) -> None:
-    """Migrate a database that exists and is held, where PETSTORE_MIGRATE allows it."""
+    """Migrate a database that exists, when PETSTORE_MIGRATE allows it. The caller holds it for serving."""
     allowed = settings.migrate == "on" or (settings.migrate == "auto" and backend.migrates_at_start)
     if allowed and backend.schema().exists:
         backend.migrate(clock, observer, serving=True)
@@ -62,39 +62,39 @@ def copy_database(
 async def store_for_command(
     backend: Backend, valkey_url: str, clock: Clock, say: Callable[[str], None]
 ) -> AsyncIterator[Store]:
-    """The store beside running servers, which hear of every change before the command is done.
+    """The store beside running servers, which are notified of every change before the command ends.
 
-    Where counters are shared and can't be reached, or this command was not told where they are, what
-    replicas keep of the store ends by itself after some seconds: a change waits so long, and says so.
+    Replicas cache the store for LEASE_SECONDS at most. When they can't be notified, because Valkey can't be
+    reached or the command does not know its URL, a change waits as long, and `say` tells why.
     """
 
     async def wait(reason: str) -> None:
         say(f"{reason}: waiting {LEASE_SECONDS:g} s, until no replica uses what it kept before.")
         await asyncio.sleep(LEASE_SECONDS)
 
-    async def wait_where_needed() -> None:
+    async def wait_unless_alone() -> None:
         try:
-            needed = await store.has_shared_counters()
+            has_replicas = await store.served_with_valkey()
         except StoreUnavailable:
-            needed = True
-        if needed:
+            has_replicas = True
+        if has_replicas:
             await wait("The replicas share a Valkey, and PETSTORE_VALKEY_URL is not set here")
 
     async with AsyncExitStack() as opened:
-        publisher: Publisher = LeaseWaitPublisher(wait_where_needed)
+        publisher: Publisher = LeaseWaitPublisher(wait_unless_alone)
         if valkey_url:
             from petstore.limiter.valkey.opening import open_publisher
 
-            telling = open_publisher(valkey_url, lambda why: wait(f"Valkey can't be reached ({why})"))
-            opened.push_async_callback(telling.close)
-            publisher = telling
+            notifying = open_publisher(valkey_url, lambda why: wait(f"Valkey can't be reached ({why})"))
+            opened.push_async_callback(notifying.close)
+            publisher = notifying
         store = backend.open(clock, publisher=publisher)
         opened.push_async_callback(store.close)
         yield store
 
 
 def check_counters(settings: Settings, clock: Clock) -> CountersReport | None:
-    """What the Valkey of the settings says about itself; None where there is none. Raises Unavailable."""
+    """Settings and clock of the Valkey of the settings; None without one. Raises Unavailable."""
     if not settings.valkey_url:
         return None
     from petstore.limiter.valkey.opening import inspect

@@ -19,7 +19,7 @@ _log = structlog.get_logger("petstore")
 
 
 class Application:
-    """Builds the service at startup, in the process that serves, and stops it at shutdown."""
+    """Builds the service at startup, in the worker, and stops it at shutdown."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Application:
         self._service = await build(self._settings, self._clock, self._counts_directory, self._worker)
 
     async def try_to_start(self) -> bool:
-        """Build the service, or say in the log why that is not possible."""
+        """Build the service; False when that failed, which is logged."""
         try:
             await self.start()
         except Exception as error:
@@ -56,7 +56,7 @@ class Application:
         return True
 
     def begin_drain(self) -> None:
-        """From now on not ready, and each connection is closed after its answer; requests are served on."""
+        """Answer 503 at /readyz and close each connection after its answer. Requests are still served."""
         _log.info("drain", pid=os.getpid(), message="")
         self.service.begin_drain()
         self._draining = True
@@ -73,7 +73,7 @@ class Application:
             await self._lifespan(receive, send)
 
     def answer(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """The application for a server that knows that it is asked for HTTP alone: a coroutine less."""
+        """The application for HTTP alone: without __call__ there is one coroutine less."""
         if self._draining:
             send = _closing(send)
         path: bytes = scope["raw_path"]
@@ -81,7 +81,7 @@ class Application:
         assert service is not None, "the service has not started"
         if path[:4] == b"/v1/" or path == b"/v1":
             return service.api(scope, receive, send)
-        scope["path"] = path.decode("latin-1")  # matched as it was sent, like the paths under /v1
+        scope["path"] = path.decode("latin-1")  # not decoded, like the paths under /v1
         return service.site(scope, receive, send)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:

@@ -51,7 +51,7 @@ async def open_store(
     if not settings.valkey_url:
         store = backend.open(clock, observer)
         opened.push_async_callback(store.close)
-        await store.note_counters(shared=False)
+        await store.note_serving(with_valkey=False)
         state = await store.counters.load(clock.now_ms())
         return store, MemoryLimiter(clock, policy, store.versions, state), store.counters.save
     from petstore.limiter.valkey import opening as valkey  # needs a driver that not everybody has
@@ -60,7 +60,7 @@ async def open_store(
     opened.push_async_callback(client.close)  # after the store, which announces its last writes
     store = backend.open(clock, observer, valkey.ValkeyPublisher(client))
     opened.push_async_callback(store.close)
-    await store.note_counters(shared=True)
+    await store.note_serving(with_valkey=True)
     counters = store.merging_counters
     assert counters is not None, "config refuses a file with a Valkey"
     refuse = settings.limiter_outage == "refuse"

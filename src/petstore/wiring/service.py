@@ -1,6 +1,6 @@
-"""Joins the parts of the service: knows every concrete class. Tests build the service by it too.
+"""Builds a service of its parts, in tests as in production.
 
-What a command needs of the store is administration.py, which is lighter to import.
+Commands use administration.py, which imports less.
 """
 
 from __future__ import annotations

@@ -174,10 +174,10 @@ class TestPostgres:
         note = "INSERT INTO shared_counters DEFAULT VALUES ON CONFLICT DO NOTHING"
         for _ in range(2):
             run(url, note)
-        assert await store.has_shared_counters()
+        assert await store.served_with_valkey()
         run(url, "DELETE FROM shared_counters")
-        assert not await store.has_shared_counters()
-        await store.note_counters(shared=True)
+        assert not await store.served_with_valkey()
+        await store.note_serving(with_valkey=True)
         run(url, note)
         assert run(url, "SELECT 1 FROM shared_counters") == [(1,)]
 

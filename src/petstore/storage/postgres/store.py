@@ -24,7 +24,7 @@ from petstore.storage.transactions.idempotency import purge
 from petstore.storage.transactions.usage import Usage
 
 _TRY_WRITE = "INSERT INTO usage_days SELECT * FROM usage_days WHERE false"
-_NOTE_SHARING = "INSERT INTO served_with_valkey DEFAULT VALUES ON CONFLICT DO NOTHING"
+_NOTE_VALKEY = "INSERT INTO served_with_valkey DEFAULT VALUES ON CONFLICT DO NOTHING"
 
 
 class PostgresStore:
@@ -46,7 +46,7 @@ class PostgresStore:
         self.usage: UsageRepository = Usage(database)
         self.counters = self.merging_counters = PostgresCounters(database, clock)
         self.versions: VersionSource = SnapshotVersions(database)
-        self._shares_counters = False
+        self._with_valkey = False
         self._clock = clock
         self._probing: Shared[None, None] = Shared(self._probe)
 
@@ -73,16 +73,16 @@ class PostgresStore:
     async def is_empty(self) -> bool:
         return not await self._database.read(has_accounts())
 
-    async def note_counters(self, *, shared: bool) -> None:
-        self._shares_counters = shared
-        await self._database.write_rows(_NOTE_SHARING if shared else "DELETE FROM served_with_valkey")
+    async def note_serving(self, *, with_valkey: bool) -> None:
+        self._with_valkey = with_valkey
+        await self._database.write_rows(_NOTE_VALKEY if with_valkey else "DELETE FROM served_with_valkey")
 
-    async def has_shared_counters(self) -> bool:
+    async def served_with_valkey(self) -> bool:
         return bool(await self._database.fetch("SELECT 1 FROM served_with_valkey"))
 
     async def purge(self, now_ms: int) -> None:
-        if self._shares_counters:  # a process without them, or an older dump, may have taken the note away
-            await self._database.write_rows(_NOTE_SHARING)
+        if self._with_valkey:  # a service without Valkey, or a restored dump, may have removed the note
+            await self._database.write_rows(_NOTE_VALKEY)
         await purge(self._database, self._clock.pinned_ms())
 
     async def close(self) -> None:

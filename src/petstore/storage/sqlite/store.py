@@ -74,10 +74,10 @@ class SqliteStore:
 
         await self._writer.submit(rewrite)
 
-    async def note_counters(self, *, shared: bool) -> None:
+    async def note_serving(self, *, with_valkey: bool) -> None:
         """The counters of a file are those of its one process."""
 
-    async def has_shared_counters(self) -> bool:
+    async def served_with_valkey(self) -> bool:
         return False
 
     async def is_empty(self) -> bool:
