@@ -1,1 +1,1 @@
-"""What operators watch: health, metrics, logs, and the flusher that keeps counters over a restart."""
+"""Health checks, metrics and logs, and the flusher that saves counters."""

@@ -1,7 +1,7 @@
-"""The access log's entries, one for each answered request, and the lines that they become.
+"""The access log: entries, one for each response, and their formatting.
 
-A request makes an entry, in about a microsecond; the log's thread makes the line. The request id,
-whose form was checked, is the only text of a client's own: addresses were parsed, paths are templates.
+A request makes an entry, in about a microsecond; the log's thread formats it. The only text of a client is
+the request id, whose form was checked: addresses are parsed, paths are templates.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import msgspec
 from petstore.core.client_address import UNKNOWN_CLIENT, Networks, client_address, parse_address
 from petstore.core.keys import Caller
 
-# Of X-Forwarded-For an entry keeps the end, where the proxies write; a request's head may be a hundred times
-# as long, and 100,000 entries may wait.
+# An entry keeps the end of X-Forwarded-For, where proxies append. The whole may be a hundred times as long,
+# and 100,000 entries may wait.
 FORWARDED_MAX_BYTES = 512
 
-# A client may send any word; the log has these, and `other`.
+# The log shows these and `other`, since a client may send any word.
 METHODS = {
     name: name
     for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "QUERY")
@@ -31,9 +31,9 @@ _RECURRING_KEPT = 4_096
 
 
 class AccessEntry(msgspec.Struct, gc=False):
-    """One answered request, as it is at hand; never the key.
+    """One response; never holds the key.
 
-    `client` is the address and port of the peer, `caller` the key's also when it was refused, `cause` why.
+    `client`: address and port of the peer. `caller`: also that of a refused key. `cause`: of a 401.
     """
 
     at_ms: int
@@ -45,13 +45,13 @@ class AccessEntry(msgspec.Struct, gc=False):
     sent_bytes: int
     client: tuple[str, int] | None
     forwarded_for: bytes
-    caller: Caller | None
-    cause: str | None
-    request_id: bytes | None
+    caller: Caller | None = None
+    cause: str | None = None
+    request_id: bytes | None = None
 
 
 class _Fields(msgspec.Struct, gc=False):
-    """The fields of a line that many requests share, in their order."""
+    """The fields that many lines share, in their order."""
 
     address: str | None
     account: int | None
@@ -63,7 +63,7 @@ class _Fields(msgspec.Struct, gc=False):
 
 
 class AccessFormat:
-    """Makes lines of entries. `addresses` is PETSTORE_LOG_ADDRESS: full, network (/24, /48) or off."""
+    """Formats entries. `addresses` is PETSTORE_LOG_ADDRESS: full, network (/24, /48) or off."""
 
     def __init__(self, *, trusted_proxies: Networks = (), addresses: str = "full", worker: int = 0) -> None:
         self._trusted = trusted_proxies
@@ -82,7 +82,7 @@ class AccessFormat:
         return "".join([self._text_line(entry) for entry in entries]).encode()
 
     def _json_line(self, entry: AccessEntry) -> bytes:
-        # By hand: every request comes here. The checked form of a request id needs no escapes.
+        # Without an encoder, for speed. The checked form of a request id needs no escapes.
         begin, end = self._as_json(_recurring(entry), entry.cause)
         seconds, milliseconds = divmod(entry.at_ms, 1_000)
         request_id = b"null" if entry.request_id is None else b'"%b"' % entry.request_id
@@ -97,7 +97,7 @@ class AccessFormat:
         )
 
     def _encode(self, recurring: tuple[Any, ...], cause: str | None) -> tuple[bytes, bytes]:
-        """What stands before the bytes sent, and after the milliseconds."""
+        """The JSON before the number of bytes and after that of milliseconds."""
         begin = msgspec.json.encode(self._fields(recurring)).strip(b"{}")
         end = "" if cause is None else f',"cause":"{cause}"'
         return b',%b,"bytes":' % begin, f',"worker":{self._worker}{end}}}\n'.encode()
@@ -119,20 +119,20 @@ class AccessFormat:
         return _Fields(self._read_address(peer, forwarded_for) if self._shows_addresses else None, *others)
 
     def _read_address(self, peer: str, forwarded_for: bytes) -> str:
-        """The client behind trusted proxies, in one form for each address."""
+        """The client behind trusted proxies, normalized."""
         text = forwarded_for.decode("latin-1")
         if len(text) >= FORWARDED_MAX_BYTES:
-            text = UNKNOWN_CLIENT + "," + text.partition(",")[2]  # the first hop may have lost its beginning
+            text = UNKNOWN_CLIENT + "," + text.partition(",")[2]  # the first hop may be cut
         address = parse_address(client_address(peer, text, self._trusted))
         if address is None:
             return UNKNOWN_CLIENT
         if self._is_network:
             return str(ip_network((address.packed, 24 if address.version == 4 else 48), strict=False))
-        return str(ip_address(address.packed))  # without the name of a zone, which is anybody's text
+        return str(ip_address(address.packed))  # without the zone, which is text of the client
 
 
 def _recurring(entry: AccessEntry) -> tuple[Any, ...]:
-    """What many entries share, and what a line says of it is kept for."""
+    """The key of the cached parts of a line."""
     caller = entry.caller
     return (
         entry.client[0] if entry.client else UNKNOWN_CLIENT,
@@ -148,5 +148,5 @@ def _recurring(entry: AccessEntry) -> tuple[Any, ...]:
 
 @lru_cache(16)
 def _second(seconds: int) -> bytes:
-    """A second of the calendar: many requests share one."""
+    """As in ISO 8601."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S").encode()

@@ -1,7 +1,7 @@
-"""What one process has counted and how it stands, as plain numbers that are added to other workers'.
+"""The numbers behind /metrics: what one process has counted, its state, and the sums over all workers.
 
-The rule: `Counts` only grow, and are summed over all workers, those that have ended too. `Levels` are of now:
-of the workers that live they are summed, but for the few of which the largest or the smallest one tells.
+`Counts` only grow and are summed over all workers, also those that have ended. `Levels` are current and are
+combined over the workers that live.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import operator
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import msgspec
 
@@ -19,8 +19,8 @@ ROUND_TRIP_BOUNDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.
 COMMIT_BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 WINDOWS = ("minute", "day", "ban", "address")
 CAUSES = ("missing", "malformed", "unknown", "expired", "revoked")
-# Every answer that is documented, so that each of its series begins at 0: an increase can be seen from the
-# first one on. Others appear when they happen.
+# Every documented response, so that its series starts at 0 and the first increase is visible. Others appear
+# when they happen.
 STATUSES = {
     "listPets": (200, 400, 401, 414, 429, 431, 500, 503),
     "createPet": (201, 400, 401, 408, 409, 413, 414, 415, 422, 429, 431, 500, 503),
@@ -31,14 +31,14 @@ STATUSES = {
 
 
 class Histogram(msgspec.Struct):
-    """Observations in seconds by bucket; one writer at a time. Both histograms of a sum have one length."""
+    """Observations in seconds by bucket; one writer at a time. Add only those of equal bounds."""
 
     counts: list[int]
     total: float = 0.0
 
     @classmethod
     def of(cls, bounds: Sequence[float]) -> Histogram:
-        """An empty one: a bucket for each bound, and one for what is above all of them."""
+        """An empty one: a bucket for each bound, and one above all of them."""
         return cls([0] * (len(bounds) + 1))
 
     def observe(self, seconds: float, bounds: Sequence[float]) -> None:
@@ -50,7 +50,7 @@ class Histogram(msgspec.Struct):
         return Histogram(counts, self.total + _exact(other.total))
 
     def buckets(self, bounds: Sequence[float]) -> list[tuple[str, float]]:
-        """Cumulative, as Prometheus wants them."""
+        """Cumulative counts by upper bound, as in Prometheus' text format."""
         cumulative, seen = [], 0
         for bound, count in zip((*map(str, bounds), "+Inf"), self.counts, strict=True):
             seen += count
@@ -59,8 +59,10 @@ class Histogram(msgspec.Struct):
 
 
 def _exact(seconds: float) -> float:
-    """A little less, in steps of 2**-20: sums of such numbers are exact, so the order in which workers are
-    added can't make one fall by a rounding, which Prometheus would take for a restart."""
+    """Rounded down to a multiple of 2**-20, so that sums are exact in any order of the workers.
+
+    A sum that falls by rounding would look like a restart to Prometheus.
+    """
     return math.floor(seconds * 1_048_576) / 1_048_576
 
 
@@ -72,25 +74,61 @@ def _answers() -> dict[tuple[str, int], Histogram]:
     }
 
 
+class Shown(NamedTuple):
+    """How Prometheus shows a field of Counts or Levels: the metadata of its type; see docs/monitoring.md.
+
+    `how`: the label of a dictionary's keys, a histogram's bounds, or how a level of two workers is combined.
+    """
+
+    name: str
+    help: str
+    how: Any = operator.add
+
+
+def _zeros(names: Sequence[str]) -> Any:
+    return msgspec.field(default_factory=lambda: dict.fromkeys(names, 0))
+
+
+def _empty(bounds: Sequence[float]) -> Any:
+    return msgspec.field(default_factory=lambda: Histogram.of(bounds))
+
+
 class Counts(msgspec.Struct):
-    """Everything that only grows: answers by operation and status, refusals by window, and so on."""
+    """Everything that only grows, in the order in which it is shown."""
 
     answers: dict[tuple[str, int], Histogram] = msgspec.field(default_factory=_answers)
-    refusals: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(WINDOWS, 0))
-    bans: int = 0
-    unauthorized: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(CAUSES, 0))
-    page_reads: int = 0
-    key_reads: int = 0
-    commits: Histogram = msgspec.field(default_factory=lambda: Histogram.of(COMMIT_BOUNDS))
-    writes: int = 0
-    lines_dropped: int = 0
-    round_trips: Histogram = msgspec.field(default_factory=lambda: Histogram.of(ROUND_TRIP_BOUNDS))
-    outages: int = 0
-    local_decisions: int = 0
-    cpu_seconds: float = 0.0
+    refusals: Annotated[dict[str, int], "petstore_refusals", "429 answers by window.", "window"] = _zeros(
+        WINDOWS
+    )
+    unauthorized: Annotated[dict[str, int], "petstore_unauthorized", "401 answers by cause.", "cause"] = (
+        _zeros(CAUSES)
+    )
+    bans: Annotated[int, "petstore_bans", "Bans that began."] = 0
+    page_reads: Annotated[
+        int, "petstore_page_reads", "Pages that were not kept and read from the database."
+    ] = 0
+    key_reads: Annotated[
+        int, "petstore_key_reads", "Keys that were not kept and looked up in the database."
+    ] = 0
+    writes: Annotated[int, "petstore_store_writes", "Writes in group commits."] = 0
+    lines_dropped: Annotated[int, "petstore_log_lines_dropped", "Log lines that were not written."] = 0
+    outages: Annotated[int, "petstore_limiter_outages", "Times that a process lost the shared counters."] = 0
+    local_decisions: Annotated[
+        int, "petstore_limiter_local_decisions", "Requests decided without the shared counters."
+    ] = 0
+    cpu_seconds: Annotated[float, "process_cpu_seconds", "Processor time of the workers."] = 0.0
+    commits: Annotated[
+        Histogram, "petstore_store_commit_seconds", "Time of a group commit, with its fsync.", COMMIT_BOUNDS
+    ] = _empty(COMMIT_BOUNDS)
+    round_trips: Annotated[
+        Histogram,
+        "petstore_limiter_round_trip_seconds",
+        "Time of one call to the shared counters.",
+        ROUND_TRIP_BOUNDS,
+    ] = _empty(ROUND_TRIP_BOUNDS)
 
     def add(self, other: Counts) -> None:
-        """Every field is a number, a histogram, or a dictionary of those."""
+        """Add another worker's counts: each field is a number, a histogram, or a dictionary of those."""
         for name in self.__struct_fields__:
             mine, theirs = getattr(self, name), getattr(other, name)
             if isinstance(mine, dict):
@@ -101,39 +139,48 @@ class Counts(msgspec.Struct):
 
 
 class Levels(msgspec.Struct):
-    """How one process stands: times in seconds since 1970, sizes in bytes."""
+    """The state of one process, in the order in which it is shown; times in seconds since 1970.
 
-    in_outage: int = 0
-    in_flight: int = 0
-    connections: int = 0
-    writes_waiting: int = 0
-    pool_in_use: int = 0
-    pool_waiting: int = 0
-    cached_pages: int = 0
-    cached_keys: int = 0
-    resident_bytes: int = 0
-    virtual_bytes: int = 0
-    open_descriptors: int = 0
-    max_descriptors: int = 0
-    started_at: float = 0.0
-    counters_saved_at: float = 0.0
+    Some are not summed: one worker without descriptors is enough to fail, one that does not save is a fault,
+    and a new start shows that a worker was started.
+    """
+
+    in_outage: Annotated[
+        int, "petstore_limiter_outage", "Processes that can't reach the shared counters."
+    ] = 0
+    in_flight: Annotated[
+        int, "petstore_requests_in_flight", "Requests under /v1 that are being answered."
+    ] = 0
+    connections: Annotated[int, "petstore_connections", "Connections of clients, by open descriptors."] = 0
+    writes_waiting: Annotated[int, "petstore_store_writes_waiting", "Writes in SQLite's queue."] = 0
+    pool_in_use: Annotated[int, "petstore_pool_connections_in_use", "Connections to PostgreSQL in use."] = 0
+    pool_waiting: Annotated[int, "petstore_pool_waiting", "Requests that wait for such a connection."] = 0
+    cached_pages: Annotated[int, "petstore_kept_pages", "Pages that are kept."] = 0
+    cached_keys: Annotated[int, "petstore_kept_keys", "Keys that are kept."] = 0
+    counters_saved_at: Annotated[
+        float, "petstore_counters_saved_timestamp_seconds", "When limits and usage were last saved.", min
+    ] = 0.0
+    resident_bytes: Annotated[int, "process_resident_memory_bytes", "Resident memory of the workers."] = 0
+    virtual_bytes: Annotated[int, "process_virtual_memory_bytes", "Virtual memory of the workers."] = 0
+    open_descriptors: Annotated[
+        int, "process_open_fds", "Open descriptors of the worker that has most.", max
+    ] = 0
+    max_descriptors: Annotated[int, "process_max_fds", "Descriptors that a worker may have open.", min] = 0
+    started_at: Annotated[float, "process_start_time_seconds", "When the newest worker began.", max] = 0.0
 
 
-# The descriptors of the worker that has most, against the smallest bound: one that is full is enough to fail.
-# The newest start shows that a worker was started, the oldest save that one of them does not save.
-_NOT_SUMMED: dict[str, Callable[[Any, Any], Any]] = {
-    "open_descriptors": max,
-    "max_descriptors": min,
-    "started_at": max,
-    "counters_saved_at": min,
-}
+def _shown(struct: type[msgspec.Struct]) -> dict[str, Shown]:
+    hints = get_type_hints(struct, include_extras=True)
+    return {name: Shown(*hint.__metadata__) for name, hint in hints.items() if hasattr(hint, "__metadata__")}
+
+
+SHOWN_COUNTS, SHOWN_LEVELS = _shown(Counts), _shown(Levels)
 
 
 def combine(levels: Sequence[Levels]) -> Levels:
-    """The levels of all workers together, of which there is one at least."""
+    """The levels of all workers; there is at least one."""
     combined = msgspec.structs.replace(levels[0])
     for other in levels[1:]:
-        for name in Levels.__struct_fields__:
-            both = _NOT_SUMMED.get(name, operator.add)
-            setattr(combined, name, both(getattr(combined, name), getattr(other, name)))
+        for field, shown in SHOWN_LEVELS.items():
+            setattr(combined, field, shown.how(getattr(combined, field), getattr(other, field)))
     return combined

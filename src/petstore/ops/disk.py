@@ -1,4 +1,4 @@
-"""What the database takes on its disk, and what is free there, by the file system alone."""
+"""Sizes of the database's files, and free space on their disk, from the file system."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 
 def database_metrics(path: Path, backup_mark: Path) -> Callable[[], Iterable[Metric]]:
-    """The metrics of a SQLite file, which are the same whichever worker is asked.
-
-    `backup_mark` is as old as the last backup.
-    """
+    """The metrics of a SQLite file. `backup_mark`: a file that each backup touches."""
     log = path.with_name(f"{path.name}-wal")
 
     def read() -> Iterable[Metric]:

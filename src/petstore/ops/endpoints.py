@@ -12,16 +12,14 @@ from petstore.core.client_address import Networks, client_address, is_host_of_ou
 from petstore.core.errors import NotFound, StoreUnavailable
 from petstore.ops.metrics import Metrics
 
-# As everywhere else: what is answered here holds for a moment, and is what it says it is.
 _HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Endpoints:
-    """The three endpoints. `probe` raises StoreUnavailable when the store does not answer, and `trouble` says
-    why counters could not be saved for too long, if so.
+    """`probe` raises StoreUnavailable; `trouble` returns why counters have not been saved for 10 s, if so.
 
-    `limiter_outage` is what becomes of requests while shared counters are out of reach; None: there are none.
+    `limiter_outage`: PETSTORE_LIMITER_OUTAGE; None without Valkey.
     """
 
     def __init__(
@@ -45,7 +43,7 @@ class Endpoints:
         self.draining = False
 
     def routes(self) -> list[Route]:
-        """Not in the access log: what asks here asks every few seconds."""
+        """Polled every few seconds, and so not in the access log."""
         return [
             Route("/healthz", self.healthz),
             Route("/readyz", self.readyz),
@@ -53,11 +51,11 @@ class Endpoints:
         ]
 
     async def healthz(self, _request: Request) -> Response:
-        """The process runs and its event loop turns. Says nothing about the store."""
+        """200 while the event loop runs; independent of the store."""
         return JSONResponse({"status": "ok"}, headers=_HEADERS)
 
     async def readyz(self, request: Request) -> Response:
-        """Whether to send traffic here: 200 or 503."""
+        """200 if this process can serve requests, else 503."""
         checks = {"store": "ok", "accepting": "no, shutting down" if self.draining else "ok"}
         try:
             await self._probe()
@@ -86,8 +84,8 @@ class Endpoints:
         return Response(self._metrics.render(), headers=_HEADERS, media_type=METRICS_TYPE)
 
     def _is_operator(self, request: Request) -> bool:
-        """A proxy that nobody vouches for may speak for anybody, even from here: it is shown nothing.
-        Neither is a page in an operator's browser, which is known by its Host.
+        """By address and Host. An untrusted proxy on this machine could forward anyone's requests, and a page
+        in an operator's browser could send them with another Host.
         """
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or not is_host_of_ours(hosts[0], self._hosts):

@@ -1,7 +1,7 @@
-"""Writes counters and usage to the counter store about once a second, and exactly at a clean stop.
+"""Saves counters and usage about once a second, and at a clean stop.
 
-After a kill at most about one second of counts is lost. Its rhythm also drives the store's purge, the
-sharing of metrics between workers, and what is told of incidents.
+A kill loses at most about one second of counts. The same loop drives the store's purge, the metrics of
+workers and the ends of incidents.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _log = structlog.get_logger("petstore.flusher")
 
 
 class CounterFlusher:
-    """Collects what changed and saves it; what could not be saved is kept for the next time.
+    """Collects changes and saves them; keeps them for the next round when that fails.
 
-    `saved_ms` is the time up to which all is saved.
+    `saved_ms`: all counts before this time are saved.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class CounterFlusher:
 
     @property
     def trouble(self) -> str | None:
-        """Why nothing was saved for 10 s, or since the start; None when all is well."""
+        """Why nothing was saved for 10 s, or since the start; None otherwise."""
         if self._reason and self._saved_at is None:
             return f"not since the start: {self._reason}"
         since = self._saved_at if self._reason else self._began_at
@@ -68,7 +68,7 @@ class CounterFlusher:
         return f"not for {seconds:.0f} s: {self._reason or 'the disk or the server does not answer.'}"
 
     async def save(self) -> None:
-        """Write everything that is not yet in the store. Raises StoreUnavailable and keeps it then."""
+        """Write all pending changes. Raises StoreUnavailable and keeps them."""
         self._state.update(self._limiter.drain())
         self._usage.add(self._meter.drain())
         state, usage = self._state, self._usage
@@ -77,12 +77,12 @@ class CounterFlusher:
             await self._save(state, usage)
             self._state, self._usage = LimiterState(), UsageChanges()
             self._limiter.saved()
-        elif self._saved_at is None or self._reason:  # else an idle service leaves the disk alone
+        elif self._saved_at is None or self._reason:  # an idle service does not write
             await self._try_write()
         self.saved_ms = now_ms
 
     async def run(self) -> None:
-        """Until `stop`. Not to be cancelled: what is on its way to the store would be counted twice."""
+        """Run until `stop`. Do not cancel it: changes being saved would be counted twice."""
         while await self._pause():
             self._begin_round()
             self._began_at = self._clock.monotonic()
@@ -97,14 +97,14 @@ class CounterFlusher:
                 self._reason = error.message
                 _log.warning("counters not saved yet", reason=error.message)
             except Exception as error:
-                # The next round tries again: nothing may end the saving while the service goes on.
+                # Saving must go on as long as the service does.
                 self._reason = "an unexpected error, which is in the log"
                 _log.error("counters not saved yet", exc_info=error)
             self._began_at = None
         self._begin_round()
 
     def stop(self) -> None:
-        """End `run` after what it is doing now."""
+        """End `run` after the present round."""
         self._stopping.set()
 
     def _begin_round(self) -> None:

@@ -1,7 +1,4 @@
-"""Bans, and failures of the store, as events with a beginning and an end. An outage is a line a second.
-
-What is asked once a second tells the ends, since nothing happens at the moment at which a ban is over.
-"""
+"""Log events for the start and the end of bans and store failures; one line a second for each kind."""
 
 from __future__ import annotations
 
@@ -25,10 +22,10 @@ class _Ban(msgspec.Struct):
 
 
 class _Failures(msgspec.Struct):
-    """Of one kind. `left_out` were not told since `told_at`; moments are on the monotonic clock."""
+    """Of one kind. `left_out` were not logged since `logged_at`; monotonic seconds."""
 
     began: float
-    told_at: float
+    logged_at: float
     last_at: float
     request_id: str = ""
     operation: str = ""
@@ -36,12 +33,10 @@ class _Failures(msgspec.Struct):
 
 
 class Incidents:
-    """What this process has told about and not yet the end of."""
-
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._failures: dict[str, _Failures] = {}
-        self.bans: dict[int, _Ban] = {}  # by key; asked for every answer whether there are any
+        self.bans: dict[int, _Ban] = {}  # by key; every response checks whether it is empty
 
     def ban_began(self, caller: Caller, decision: Decision) -> None:
         until_ms = decision.binding.reset_at * 1_000
@@ -50,12 +45,12 @@ class Incidents:
         _log.warning("ban began", account=caller.account_id, key=caller.key_id, seconds=seconds)
 
     def answered(self, caller: Caller, decision: Decision) -> None:
-        """A key that is not banned any more before the time was pardoned."""
+        """Log the end of a ban; before its time it was lifted by an operator."""
         if not decision.banned and (ban := self.bans.get(caller.key_id)) is not None:
             self._ban_ended(caller.key_id, ban, "time" if ban.until_ms <= decision.now_ms else "pardon")
 
     def store_failed(self, reason: str, request_id: str, operation: str) -> None:
-        """A request was answered 503: told at once, and then once a second with the number left out."""
+        """One 503. The first is logged at once, then one line a second has the number left out."""
         now = self._clock.monotonic()
         failures = self._failures.get(reason)
         if failures is None:
@@ -65,24 +60,24 @@ class Incidents:
         failures.last_at = now
         failures.request_id, failures.operation = request_id, operation
         failures.left_out += 1
-        self._tell(reason, failures, now)
+        self._log_failures(reason, failures, now)
 
-    def look(self) -> None:
-        """Once a second: tell what was left out, and what is over."""
+    def check(self) -> None:
+        """Log failures that were left out, and the end of bans and outages; call it once a second."""
         now, now_ms = self._clock.monotonic(), self._clock.now_ms()
         for key, ban in list(self.bans.items()):
             if ban.until_ms <= now_ms:
                 self._ban_ended(key, ban, "time")
         for reason, failures in list(self._failures.items()):
             if failures.left_out:
-                self._tell(reason, failures, now)
+                self._log_failures(reason, failures, now)
             elif now - failures.last_at >= _QUIET_SECONDS:
                 del self._failures[reason]
                 seconds = round(failures.last_at - failures.began, 3)
                 _log.info("store available again", reason=reason, seconds=seconds)
 
-    def _tell(self, reason: str, failures: _Failures, now: float) -> None:
-        if now - failures.told_at < _LINE_EVERY_SECONDS:
+    def _log_failures(self, reason: str, failures: _Failures, now: float) -> None:
+        if now - failures.logged_at < _LINE_EVERY_SECONDS:
             return
         _log.warning(
             "store unavailable",
@@ -91,7 +86,7 @@ class Incidents:
             reason=reason,
             left_out=failures.left_out - 1,
         )
-        failures.told_at, failures.left_out = now, 0
+        failures.logged_at, failures.left_out = now, 0
 
     def _ban_ended(self, key: int, ban: _Ban, by: str) -> None:
         del self.bans[key]

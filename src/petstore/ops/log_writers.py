@@ -1,6 +1,6 @@
-"""Who writes the lines of the log: a thread where requests are answered, the caller in a process that forks.
+"""Writers of log lines: a thread where requests are served, the caller itself in a process that forks.
 
-Nobody waits for standard error: a reader that has stopped reading costs lines, not answers, nor the stop.
+A reader of standard error that stops reading costs log lines; requests and the stop do not wait for it.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from petstore.ops.access_log import AccessEntry
 
 _WAITING_MAX = 100_000
 _BATCH_MAX = 10_000
-# So short that a batch of a busy service is still in the processor's cache when it is written.
+# Short, so that a batch is still in the processor's cache.
 _PAUSE_SECONDS = 0.02
 _CLOSE_SECONDS = 1.0
 _DIRECT_WAIT_MS = 100
 
 
 class DirectWriter:
-    """Writes at once, without a thread: for a process that forks."""
+    """Writes without a thread, for a process that forks."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def write(self, line: str) -> None:
-        """Write a line, or drop what is left of it when nobody takes it within a tenth of a second."""
+        """Write a line; drop the rest of it if standard error stays full for 0.1 s."""
         rest = memoryview(_encoded(line))
         try:
-            # Not more at once than a pipe that is ready takes without blocking.
+            # A writable pipe takes PIPE_BUF bytes without blocking.
             while rest and _is_writable(self._descriptor, _DIRECT_WAIT_MS):
                 rest = rest[os.write(self._descriptor, rest[: select.PIPE_BUF]) :]
         except (OSError, ValueError):
-            pass  # nobody is left who could be told
+            pass  # there is no other place to report it
 
 
 class LogWriter:
-    """A queue and the thread that writes it; past 100,000 waiting lines new ones are dropped and counted.
+    """A queue and the thread that writes it; drops and counts lines beyond 100,000 waiting ones.
 
-    `render` makes lines of entries of the access log.
+    `render` formats entries of the access log.
     """
 
     def __init__(self, render: Callable[[Sequence[AccessEntry]], bytes], descriptor: int) -> None:
@@ -56,22 +56,22 @@ class LogWriter:
 
     @property
     def dropped(self) -> int:
-        """Lines that were not written: too many were waiting, or standard error did not take them."""
+        """Lines not written: the queue was full, or the write failed."""
         return self._refused + self._unwritten
 
     def record(self, entry: AccessEntry) -> None:
-        """Take one line of the access log; it is written within a fraction of a second."""
+        """Queue an entry of the access log."""
         self._put(entry)
 
     def write(self, line: str) -> None:
-        """Take one line about the program itself, also after the end: a failed start is told last of all."""
+        """Queue a line of another logger; after `close`, write it, since a failed start is logged last."""
         self._put(_encoded(line))
         if self._closing.is_set() and not self._thread.is_alive():
             self._thread = self._start(self._write_waiting)
             self._thread.join(_CLOSE_SECONDS)
 
     def close(self) -> None:
-        """Write what is waiting and end the thread; what nobody has read after a second is given up."""
+        """Write the queue and end the thread; give up after a second."""
         self._closing.set()
         self._thread.join(_CLOSE_SECONDS)
 
@@ -82,7 +82,7 @@ class LogWriter:
             self._refused += 1
 
     def _start(self, target: Callable[[], None]) -> threading.Thread:
-        # A daemon: one that waits for a reader must not hold up the end of the process.
+        # A daemon: a blocked write must not delay the end of the process.
         thread = threading.Thread(target=target, name="petstore-log", daemon=True)
         thread.start()
         return thread
@@ -109,7 +109,7 @@ class LogWriter:
         return lines
 
     def _rendered(self, lines: list[AccessEntry | bytes]) -> list[bytes]:
-        """In the order in which they came; neighbours of the access log together, which is cheaper."""
+        """In order; consecutive entries are formatted together, which is cheaper."""
         parts: list[bytes] = []
         for is_event, group in groupby(lines, lambda line: isinstance(line, bytes)):
             if is_event:
@@ -119,12 +119,12 @@ class LogWriter:
         return parts
 
     def _write_all(self, content: bytes) -> None:
-        """Past Python's buffer, whose lock would be held for as long as nobody reads."""
+        """Bypass Python's buffer, whose lock a blocked write would hold."""
         rest = memoryview(content)
         while rest:
             try:
                 rest = rest[os.write(self._descriptor, rest) :]
-            except BlockingIOError:  # somebody who shares standard error has made it non-blocking
+            except BlockingIOError:  # another process that shares the pipe made it non-blocking
                 _is_writable(self._descriptor, None)
 
 
@@ -133,7 +133,7 @@ def _encoded(line: str) -> bytes:
 
 
 def _is_writable(descriptor: int, wait_ms: int | None) -> bool:
-    """Whether a write is taken; None waits for it. Unlike select(), for a descriptor of any number."""
+    """Wait until it is (None: without limit). Unlike select(), poll() takes any descriptor."""
     waiting = select.poll()
     waiting.register(descriptor, select.POLLOUT)
     return bool(waiting.poll(wait_ms))

@@ -1,7 +1,7 @@
-"""Logs: one format for every line of the program, by structlog. Who writes them is log_writers.py's.
+"""The format of every log line, by structlog; log_writers.py writes them.
 
-JSON when standard error is not a terminal, with `time`, `level` and `event` first. As text, an event that has
-a `message` is that sentence; an empty one is left out, since people have been told already.
+JSON unless standard error is a terminal, with `time`, `level` and `event` first. As text, an event with a
+`message` is shown as that sentence; one with an empty message is left out.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from petstore.ops.access_log import AccessFormat
 from petstore.ops.log_writers import DirectWriter, LogWriter
 
 _NOWHERE = -1
-# sd-daemon(3). A line without one is of the level that the unit has for its output: info, unless changed.
+# sd-daemon(3). Lines without a prefix have the unit's SyslogLevel=, info by default.
 _PRIORITIES = {"debug": "<7>", "info": "<6>", "warning": "<4>", "error": "<3>", "critical": "<2>"}
 
 
 class Output(msgspec.Struct, frozen=True):
-    """Where lines go, and in which form. `is_journal`: systemd's journal, which reads priorities."""
+    """`is_journal`: standard error is systemd's journal, which reads priorities."""
 
     descriptor: int
     as_json: bool
@@ -33,7 +33,7 @@ class Output(msgspec.Struct, frozen=True):
 
 
 class _Printer:
-    """What structlog hands its finished lines to."""
+    """structlog's logger: a method for each level."""
 
     def __init__(self, write: Callable[[str], None], *, priorities: bool) -> None:
         for level, priority in _PRIORITIES.items():
@@ -49,10 +49,9 @@ def start(
     journal_stream: str = "",
     worker: int | None = None,
 ) -> LogWriter:
-    """Set structlog up for a process that answers requests, on a writer that also takes the access log.
+    """Configure structlog for a process that serves requests; the writer also takes the access log.
 
-    `journal_stream` is `device:inode` of the stream to systemd's journal, where there is one. Each event
-    bears the `worker`.
+    `journal_stream`: systemd's JOURNAL_STREAM, `device:inode`. `worker` is a field of each event.
     """
     output = _output(log_format, descriptor, journal_stream)
     access = access or AccessFormat()
@@ -64,7 +63,7 @@ def start(
 def start_directly(
     level: str, log_format: str, descriptor: int | None = None, *, journal_stream: str = ""
 ) -> Output:
-    """The same for a process that forks, and so has no thread: each line is written at once."""
+    """Configure structlog for a process that forks: each line is written by the caller."""
     output = _output(log_format, descriptor, journal_stream)
     _configure(level, output, DirectWriter(output.descriptor).write, {})
     return output
@@ -100,7 +99,7 @@ def _as_json() -> list[Processor]:
 
 
 def _as_text(*, colors: bool) -> list[Processor]:
-    # The renderer's own choice for traces shows the values of variables, and opens files for it.
+    # The default exception formatter shows the values of variables and opens files.
     console = structlog.dev.ConsoleRenderer(
         colors=colors,
         pad_event_to=0,
@@ -125,12 +124,12 @@ def _ordered(_logger: object, _name: str, event: EventDict) -> EventDict:
 
 
 def _write_with(priority: str, write: Callable[[str], None], line: str) -> None:
-    """The journal takes each line of a trace for an entry of its own."""
+    """Each line of a trace is an entry of the journal and needs the prefix."""
     write(priority + line.replace("\n", f"\n{priority}"))
 
 
 def _is_stream(descriptor: int, stream: str) -> bool:
-    """Whether the descriptor is the stream: somebody may have redirected it since it was named."""
+    """Whether the descriptor is JOURNAL_STREAM and was not redirected since."""
     try:
         status = os.fstat(descriptor)
     except OSError:
@@ -139,7 +138,7 @@ def _is_stream(descriptor: int, stream: str) -> bool:
 
 
 def _standard_error() -> int:
-    """Its descriptor; one that takes nothing where there is none, since 2 may be another file by then."""
+    """Its descriptor; -1 without one, since 2 may have been reused for another file."""
     try:
         return sys.stderr.fileno()
     except (AttributeError, OSError, ValueError):

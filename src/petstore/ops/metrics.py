@@ -1,4 +1,4 @@
-"""Metrics for Prometheus. Counting is a few additions to plain numbers; the work is done by the scrape."""
+"""Metrics for Prometheus. A request costs a few additions; the scrape does the rest."""
 
 from __future__ import annotations
 
@@ -16,15 +16,12 @@ from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory
 
 _log = structlog.get_logger("petstore.metrics")
 
-# Puts numbers that a part of the service has of itself where the others are. Must be quick.
+# Sets the numbers that a part of the service keeps itself. Must be quick.
 Source = Callable[[Counts, Levels], None]
 
 
 class Metrics(Collector):
-    """What this process counts and, with `shared`, what all workers of the service have counted.
-
-    `commit` is what this program was built from.
-    """
+    """The numbers of this process and, with `shared`, of all workers of the service."""
 
     def __init__(self, shared: WorkerMetricsDirectory | None = None, commit: str = "unknown") -> None:
         self._shared = shared
@@ -37,19 +34,19 @@ class Metrics(Collector):
         self._registry.register(self)
 
     def read_from(self, source: Source) -> None:
-        """Ask `source` about once a second and at each scrape."""
+        """Call `source` about once a second and at each scrape."""
         self._sources.append(source)
 
     def show(self, local: Callable[[], Iterable[Metric]]) -> None:
-        """Ask at each scrape for what is the same for all workers."""
+        """Add metrics that are the same for all workers, collected at each scrape."""
         self._local.append(local)
 
     def latencies(self, operation: str, status: int) -> Histogram:
-        """Where answers are counted, within LATENCY_BOUNDS; always the same one."""
+        """The histogram of these responses, with LATENCY_BOUNDS; always the same object."""
         return self._counts.answers.setdefault((operation, status), Histogram.of(LATENCY_BOUNDS))
 
     def refused(self, window: str, *, ban_began: bool) -> None:
-        """One 429, by the window that was used up, or `ban`."""
+        """One 429, by the exhausted window, or `ban`."""
         self._counts.refusals[window] += 1
         self._counts.bans += ban_began
 
@@ -58,22 +55,20 @@ class Metrics(Collector):
         self._counts.unauthorized[cause] += 1
 
     def committed(self, jobs: int, seconds: float) -> None:
-        """One group of writes was made durable (called by the writer's thread)."""
+        """One group commit. Called by the writer's thread."""
         self._counts.commits.observe(seconds, COMMIT_BOUNDS)
         self._counts.writes += jobs
 
     def limiter_outage(self, begins: bool) -> None:
-        """The shared counters can't be reached from now on, or can be reached again."""
         self._levels.in_outage = int(begins)
         self._counts.outages += begins
 
     @property
     def in_outage(self) -> bool:
-        """Whether this process can't reach the shared counters."""
         return bool(self._levels.in_outage)
 
     def decided_locally(self) -> None:
-        """One request met an outage of the shared counters."""
+        """One request during an outage of the shared counters."""
         self._counts.local_decisions += 1
 
     def limiter_asked(self, seconds: float) -> None:
@@ -81,9 +76,9 @@ class Metrics(Collector):
         self._counts.round_trips.observe(seconds, ROUND_TRIP_BOUNDS)
 
     def share(self) -> None:
-        """Leave the numbers to the other workers; called about once a second, and at the end."""
+        """Write the numbers for the other workers; call it about once a second, and at the end."""
         if self._shared is not None:
-            self._leave(self._shared, self._own())
+            self._write(self._shared, self._own())
 
     def render(self) -> bytes:
         """Prometheus' text format."""
@@ -102,18 +97,18 @@ class Metrics(Collector):
         return Numbers(self._counts, self._levels)
 
     def _all(self) -> Numbers:
-        """The numbers of all workers, as each has left them; of this one, just now."""
+        """The last written numbers of all workers, and the current ones of this worker."""
         own = self._own()
         if self._shared is None:
             return own
-        self._leave(self._shared, own)
+        self._write(self._shared, own)
         try:
             return self._shared.total(own)
         except (OSError, msgspec.MsgspecError) as error:
             _log.warning("counts of other workers not read", reason=str(error))
             return own
 
-    def _leave(self, shared: WorkerMetricsDirectory, own: Numbers) -> None:
+    def _write(self, shared: WorkerMetricsDirectory, own: Numbers) -> None:
         try:
             shared.write(own)
         except OSError as error:

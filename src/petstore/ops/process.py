@@ -1,7 +1,4 @@
-"""What the system knows of this process: memory, processor time, descriptors, and when it began (Linux).
-
-Elsewhere these numbers stay at 0.
-"""
+"""Memory, processor time, descriptors and start time of this process (Linux; elsewhere 0)."""
 
 from __future__ import annotations
 
@@ -11,9 +8,9 @@ from pathlib import Path
 
 from petstore.ops.counts import Counts, Levels
 
-# Places after the name in /proc/PID/stat, which may hold spaces and brackets: proc(5), fields 22 to 24.
+# Fields after the name in /proc/PID/stat, which may hold spaces and brackets: proc(5), fields 22 to 24.
 _STARTED, _VIRTUAL, _RESIDENT = 19, 20, 21
-# What granian opens for itself when it begins to serve; tests/e2e/test_metrics.py counts them.
+# granian opens these when it starts; tests/e2e/test_metrics.py counts them.
 _SERVER_DESCRIPTORS = 6
 
 
@@ -26,15 +23,14 @@ def _stat(process: int | str) -> list[str]:
 
 
 def started_ticks(process: int) -> int | None:
-    """When a process began, in ticks since the machine did; None when there is no such process."""
+    """The start of a process in clock ticks since boot; None when there is no such process."""
     fields = _stat(process)
     return int(fields[_STARTED]) if fields else None
 
 
 def open_descriptors() -> int:
-    """How many this process has open."""
     try:
-        # The number itself since Linux 6.2: a list of 16,000 would hold requests up for milliseconds.
+        # Linux 6.2 has the number as the size; listing 16,000 takes milliseconds.
         folder = Path("/proc/self/fd")
         return folder.stat().st_size or sum(1 for _ in folder.iterdir()) - 1
     except OSError:
@@ -42,9 +38,9 @@ def open_descriptors() -> int:
 
 
 class Connections:
-    """Counts connections of clients by the descriptors that were opened since this was made, which is cheap.
+    """Counts connections of clients, cheaply: the descriptors opened since this was made.
 
-    `others` tells how many of them lead to PostgreSQL. One more or less is possible, while a file is open.
+    `others` returns how many are connections to PostgreSQL. Files that are open now are counted too.
     """
 
     def __init__(self, others: Callable[[], int]) -> None:
@@ -56,14 +52,13 @@ class Connections:
 
 
 class ProcessUse:
-    """Reads the numbers of this process, which began to serve at `started_ms`; about 50 microseconds."""
+    """Reads the numbers of this process in about 50 microseconds; `started_ms`: when it began to serve."""
 
     def __init__(self, started_ms: int) -> None:
         self._page_bytes = resource.getpagesize()
         self._started_at = started_ms / 1_000
 
     def read(self, counts: Counts, levels: Levels) -> None:
-        """Put them where the other numbers are."""
         use = resource.getrusage(resource.RUSAGE_SELF)
         counts.cpu_seconds = use.ru_utime + use.ru_stime
         levels.started_at = self._started_at

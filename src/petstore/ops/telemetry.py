@@ -1,12 +1,13 @@
-"""Turns every answer into a count and, when switched on, a line of the access log; and outages into lines."""
+"""Turns each response into a count and a line of the access log, and outages into log events."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any, Protocol
 
 import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from petstore.core.clock import Clock
 from petstore.core.keys import Caller
@@ -20,11 +21,8 @@ from petstore.ops.metrics import Metrics
 _log = structlog.get_logger("petstore.api")
 
 
-Site = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
-
-
-class Answered(Protocol):
-    """What is read of a request."""
+class Request(Protocol):
+    """What is read of api.pipeline's Request."""
 
     scope: MutableMapping[str, Any]
     method: str
@@ -32,8 +30,8 @@ class Answered(Protocol):
     request_id: bytes
 
 
-class Matched(Protocol):
-    """What is read of the operation that a request found; `path` is a template, None for unknown paths."""
+class Operation(Protocol):
+    """What is read of api.pipeline's Operation; `path` is a template, None for unknown paths."""
 
     @property
     def path(self) -> str | None: ...
@@ -42,8 +40,8 @@ class Matched(Protocol):
     def name(self) -> str: ...
 
 
-class Sent(Protocol):
-    """What is read of a response."""
+class Response(Protocol):
+    """What is read of api.pipeline's Response."""
 
     @property
     def status(self) -> int: ...
@@ -53,7 +51,7 @@ class Sent(Protocol):
 
 
 class ApiObserver:
-    """Implements api.pipeline.app.Observer. Without addresses in the log, none is looked at."""
+    """Implements api.pipeline.app.Observer. `logs_addresses`: the access log shows clients' addresses."""
 
     def __init__(
         self, metrics: Metrics, incidents: Incidents, access_log: LogWriter | None, *, logs_addresses: bool
@@ -66,9 +64,9 @@ class ApiObserver:
 
     def answered(
         self,
-        request: Answered,
-        operation: Matched,
-        response: Sent,
+        request: Request,
+        operation: Operation,
+        response: Response,
         seconds: float,
         decision: Decision | AddressDecision,
         caller: Caller | None,
@@ -122,7 +120,7 @@ class ApiObserver:
         else:
             self._metrics.refused(decision.binding.name, ban_began=False)
 
-    def failed(self, request: Answered, operation: str, error: Exception, *, expected: bool) -> None:
+    def failed(self, request: Request, operation: str, error: Exception, *, expected: bool) -> None:
         request_id = request.request_id.decode("ascii")
         if expected:
             self._incidents.store_failed(str(error), request_id, operation)
@@ -131,10 +129,16 @@ class ApiObserver:
 
 
 class SiteWatch:
-    """The site, with a count and a line for each of its answers: all but health checks and metrics."""
+    """The site, with a count and a line for each response, except for the paths in `unwatched`."""
 
     def __init__(
-        self, site: Site, metrics: Metrics, clock: Clock, access_log: LogWriter | None, *, unwatched: set[str]
+        self,
+        site: ASGIApp,
+        metrics: Metrics,
+        clock: Clock,
+        access_log: LogWriter | None,
+        *,
+        unwatched: set[str],
     ) -> None:
         self._site = site
         self._metrics = metrics
@@ -142,11 +146,11 @@ class SiteWatch:
         self._access_log = access_log
         self._unwatched = unwatched
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = self._clock.monotonic()
         status, size = 500, 0
 
-        async def watched_send(message: MutableMapping[str, Any]) -> None:
+        async def watched_send(message: Message) -> None:
             nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -156,40 +160,36 @@ class SiteWatch:
         try:
             await self._site(scope, receive, watched_send)
         finally:
-            # Starlette leaves the route that it found in the scope.
-            route = scope.get("route")
-            path = None if route is None else route.path_format
-            if path not in self._unwatched:
-                has_body = scope["method"] != "HEAD" and status != 304
-                self._answered(scope, path, status, size if has_body else 0, self._clock.monotonic() - began)
+            seconds = self._clock.monotonic() - began
+            has_body = scope["method"] != "HEAD" and status != 304
+            self._answered(scope, status, size if has_body else 0, seconds)
 
-    def _answered(
-        self, scope: MutableMapping[str, Any], path: str | None, status: int, size: int, seconds: float
-    ) -> None:
+    def _answered(self, scope: Scope, status: int, size: int, seconds: float) -> None:
+        route = scope.get("route")  # set by Starlette
+        path = None if route is None else route.path_format
+        if path in self._unwatched:
+            return
         operation = "none" if path is None else "site"
         self._metrics.latencies(operation, status).observe(seconds, LATENCY_BOUNDS)
         if self._access_log is not None:
             forwarded_for = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
             self._access_log.record(
                 AccessEntry(
-                    self._clock.now_ms(),
-                    seconds,
-                    METHODS.get(scope["method"], OTHER_METHOD),
-                    path,
-                    operation,
-                    status,
-                    size,
-                    scope.get("client"),
-                    forwarded_for[-FORWARDED_MAX_BYTES:],
-                    None,
-                    None,
-                    None,
+                    at_ms=self._clock.now_ms(),
+                    seconds=seconds,
+                    method=METHODS.get(scope["method"], OTHER_METHOD),
+                    path=path,
+                    operation=operation,
+                    status=status,
+                    sent_bytes=size,
+                    client=scope.get("client"),
+                    forwarded_for=forwarded_for[-FORWARDED_MAX_BYTES:],
                 )
             )
 
 
 class LimiterWatch:
-    """Implements limiter.observer.LimiterObserver: a line when an outage begins, and one when it ends."""
+    """Implements limiter.valkey.observer.LimiterObserver, with metrics and log events."""
 
     def __init__(self, metrics: Metrics, clock: Clock) -> None:
         self._metrics = metrics

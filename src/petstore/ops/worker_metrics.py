@@ -1,7 +1,7 @@
-"""The directory in which the workers of one service leave their numbers to each other, a file for each.
+"""The directory in which the workers of a service exchange their metrics, one file for each.
 
-A scrape writes the file of the worker that is asked and then adds up files alone. No file ever falls, so
-neither does a sum, whichever worker is asked next. What ended workers have left is folded into one file.
+The scraped worker writes its own file and then adds up all files. No number in a file ever falls, so no sum
+does, whichever worker is scraped next. The files of ended workers are merged into one.
 """
 
 from __future__ import annotations
@@ -21,18 +21,15 @@ import structlog
 from petstore.ops.counts import Counts, Levels, combine
 from petstore.ops.process import started_ticks
 
-_FOLDED_KEPT = 100
+_MERGED_KEPT = 100
 _PREFIX = "petstore-metrics-"
-_LEFT_BEHIND_SECONDS = 3_600
+_STALE_SECONDS = 3_600
 
 _log = structlog.get_logger("petstore.parent")
 
 
 class Numbers(msgspec.Struct):
-    """What one process has counted, and how it stands.
-
-    `started` tells it from a process that gets its number later.
-    """
+    """Of one process. `started` distinguishes it from a later process with the same number."""
 
     counts: Counts
     levels: Levels
@@ -40,7 +37,7 @@ class Numbers(msgspec.Struct):
 
 
 class _Ended(msgspec.Struct):
-    """The sum of processes that have ended. A file named here is in it, even if it is not deleted yet."""
+    """The sum of ended processes. It includes `files`, even if they are not deleted yet."""
 
     counts: Counts
     files: list[str]
@@ -48,9 +45,9 @@ class _Ended(msgspec.Struct):
 
 @contextlib.contextmanager
 def metrics_directory() -> Iterator[Path | None]:
-    """The directory of one service, for as long as it runs; None where there can be none.
+    """A temporary directory; None when none can be created.
 
-    In memory where that is possible: workers write every second, and a disk may make them wait.
+    In memory if possible: workers write every second, and a disk may block them.
     """
     for place in ("/dev/shm", None):
         with contextlib.suppress(OSError):
@@ -64,22 +61,22 @@ def metrics_directory() -> Iterator[Path | None]:
         yield None
         return
     with directory as name:
-        _remove_left_behind(Path(name))
+        _remove_stale(Path(name))
         yield Path(name)
 
 
-def _remove_left_behind(own: Path) -> None:
-    """Free the memory of killed services: nothing wrote into their directories for an hour."""
+def _remove_stale(own: Path) -> None:
+    """Remove the directories of killed services: those not written for an hour."""
     newest = own.stat()
     for other in own.parent.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             found = other.lstat()
-            if found.st_uid == newest.st_uid and newest.st_mtime - found.st_mtime > _LEFT_BEHIND_SECONDS:
+            if found.st_uid == newest.st_uid and newest.st_mtime - found.st_mtime > _STALE_SECONDS:
                 shutil.rmtree(other)
 
 
 class WorkerMetricsDirectory:
-    """One worker's access to the directory. Process numbers are used again, so a name has a random part."""
+    """One worker's access. File names have a random part, since process numbers are reused."""
 
     def __init__(self, directory: Path, process: int) -> None:
         self._directory = directory
@@ -87,21 +84,18 @@ class WorkerMetricsDirectory:
         self._started = started_ticks(process)
 
     def write(self, own: Numbers) -> None:
-        """Leave the numbers of this process, whole or not at all. Raises OSError."""
+        """Replace the file of this process atomically. Raises OSError."""
         self._replace(self._name, msgspec.structs.replace(own, started=self._started))
 
     def total(self, own: Numbers) -> Numbers:
-        """The numbers of all processes; `own` only where they could not be written.
-
-        Raises OSError and msgspec.MsgspecError.
-        """
+        """The numbers of all processes; `own` if its file is missing. Raises OSError and MsgspecError."""
         found = {}
         for path in self._directory.glob("*.counts"):
-            with contextlib.suppress(FileNotFoundError):  # folded just now
+            with contextlib.suppress(FileNotFoundError):  # merged just now
                 found[path.name] = msgspec.msgpack.decode(path.read_bytes(), type=Numbers)
         if self._name not in found:
             found[self._name] = msgspec.structs.replace(own, started=self._started)
-        # Read last: what was folded after a file was read, and what was folded before it could be, is in it.
+        # Read last: it includes files merged before or after they were read above.
         ended = self._read_ended()
         counts, living, dead = ended.counts, [], []
         for name, numbers in found.items():
@@ -113,11 +107,11 @@ class WorkerMetricsDirectory:
                 dead.append(name)
             counts.add(numbers.counts)
         if dead:
-            self._fold({name: found[name].counts for name in dead})
+            self._merge({name: found[name].counts for name in dead})
         return Numbers(counts, combine(living or [Levels()]))
 
-    def _fold(self, dead: dict[str, Counts]) -> None:
-        """Add files that grow no more to that of the ended; one process at a time, and nobody waits."""
+    def _merge(self, dead: dict[str, Counts]) -> None:
+        """Merge the files of ended processes into one; does nothing while another process does it."""
         with (self._directory / "lock").open("wb") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -127,7 +121,7 @@ class WorkerMetricsDirectory:
             for name in dead.keys() - set(ended.files):
                 ended.counts.add(dead[name])
                 ended.files.append(name)
-            ended.files = ended.files[-_FOLDED_KEPT:]
+            ended.files = ended.files[-_MERGED_KEPT:]
             self._replace("ended", ended)
             for name in dead:
                 for left in (self._directory / name, self._directory / f"{name}.partial"):
@@ -151,6 +145,6 @@ def _lives(name: str, started: int | None) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # another user's
+    except PermissionError:  # it is another user's
         pass
     return started_ticks(process) == started

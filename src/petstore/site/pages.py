@@ -1,12 +1,12 @@
-"""The start page, the API reference (Swagger UI, vendored), the deprecation notice and the OpenAPI document.
+"""The start page, the API reference (vendored Swagger UI), the deprecation notice and the OpenAPI document.
 
-Everything is served from here under a strict Content-Security-Policy; no page asks another host for anything.
+A strict Content-Security-Policy applies, and no page loads anything from another host.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from string import Template
-from typing import Protocol
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -15,7 +15,7 @@ from starlette.routing import Route
 from petstore.core import packaged
 from petstore.site import static
 
-# Swagger UI sets inline styles on the elements it makes and shows icons from data: URLs; it needs no more.
+# Swagger UI needs inline styles, and data: URLs for its icons.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -27,19 +27,19 @@ _HEADERS = {
 }
 
 
-class Document(Protocol):
-    """The OpenAPI document in both notations."""
-
-    def as_json(self) -> bytes: ...
-
-    def as_yaml(self) -> bytes: ...
-
-
 class Pages:
-    """Routes below the root."""
+    """`as_json` and `as_yaml` return the OpenAPI document."""
 
-    def __init__(self, document: Document, *, version: str, base: str, removal_date: str) -> None:
-        self._document = document
+    def __init__(
+        self,
+        as_json: Callable[[], bytes],
+        as_yaml: Callable[[], bytes],
+        *,
+        version: str,
+        base: str,
+        removal_date: str,
+    ) -> None:
+        self._as_json, self._as_yaml = as_json, as_yaml
         self._version = version
         self._folder = packaged.files("petstore.site")
         values = {"version": version, "base": base, "removal_date": removal_date}
@@ -59,7 +59,7 @@ class Pages:
         ]
 
     async def start(self, request: Request) -> Response:
-        """Where a newcomer goes from here: a page for browsers, JSON for everything else."""
+        """Links to the interface and its reference: a page for browsers, JSON for other clients."""
         if "text/html" in request.headers.get("accept", ""):
             return self._page("start.html")
         return JSONResponse(
@@ -78,18 +78,18 @@ class Pages:
         return self._page("reference.html")
 
     async def deprecation(self, _request: Request) -> Response:
-        """What the Link rel="deprecation" of getPet points to."""
+        """The target of getPet's Link rel="deprecation"."""
         return self._page("deprecation.html")
 
     async def openapi_json(self, _request: Request) -> Response:
-        return Response(self._document.as_json(), media_type="application/json", headers=_DOCUMENT_HEADERS)
+        return Response(self._as_json(), media_type="application/json", headers=_DOCUMENT_HEADERS)
 
     async def openapi_yaml(self, _request: Request) -> Response:
-        return Response(self._document.as_yaml(), media_type="application/yaml", headers=_DOCUMENT_HEADERS)
+        return Response(self._as_yaml(), media_type="application/yaml", headers=_DOCUMENT_HEADERS)
 
     def _page(self, name: str) -> Response:
         return HTMLResponse(self._texts[name], headers=_HEADERS)
 
 
-# The document holds nothing secret, and tools in browsers read it from other origins.
+# The document is public, and tools in browsers read it from other origins.
 _DOCUMENT_HEADERS = {"x-content-type-options": "nosniff", "access-control-allow-origin": "*"}

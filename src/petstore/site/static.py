@@ -1,4 +1,4 @@
-"""The files under /static, from memory: an answer that waits for its client holds one piece and no file."""
+"""The files under /static, from memory: a response to a slow client holds one piece and no descriptor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MEDIA_TYPES = {
 
 
 def routes(folder: Traversable, path: str) -> Iterator[Route]:
-    """A route for each file in the folder and below; reads them all."""
+    """A route for each file in the folder and below; loads them all."""
     for entry in folder.iterdir():
         below = f"{path}/{entry.name}"
         if entry.is_dir():
@@ -52,7 +52,7 @@ class _File:
 
 
 class _InPieces(Response):
-    """The server takes the next piece when most of the one before has gone."""
+    """Sends pieces; the server accepts the next one when most of the last has been sent."""
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from petstore.api.deprecation import Deprecation
 from petstore.api.openapi.document import INTERFACE_VERSION, OpenApiDocument
@@ -28,7 +29,7 @@ from petstore.ops.flusher import CounterFlusher
 from petstore.ops.incidents import Incidents
 from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
-from petstore.ops.telemetry import ApiObserver, LimiterWatch, Site, SiteWatch
+from petstore.ops.telemetry import ApiObserver, LimiterWatch, SiteWatch
 from petstore.site.app import build_site
 from petstore.site.pages import Pages
 from petstore.storage.backend import Store
@@ -45,7 +46,7 @@ class Service:
         *,
         store: Store,
         api: ApiApp,
-        site: Site,
+        site: ASGIApp,
         flusher: CounterFlusher,
         endpoints: Endpoints,
         log_writer: LogWriter,
@@ -135,8 +136,10 @@ def _build_api(
 
 
 def _build_site(settings: Settings, endpoints: Endpoints) -> Starlette:
+    document = openapi_document(settings)
     pages = Pages(
-        openapi_document(settings),
+        document.as_json,
+        document.as_yaml,
         version=INTERFACE_VERSION,
         base=settings.base_url or f"http://{settings.host}:{settings.port}{PREFIX}",
         removal_date=f"{settings.removal_date:%-d %B %Y}",
@@ -175,7 +178,7 @@ async def _join(
         save=save,
         purge=store.purge,
         try_write=store.try_write,
-        each_round=[metrics.share, incidents.look, *([backend.file.keep_reserve] if backend.file else [])],
+        each_round=[metrics.share, incidents.check, *([backend.file.keep_reserve] if backend.file else [])],
         clock=clock,
     )
     api = _build_api(settings, clock, store, limiter, meter, observer, metrics)
