@@ -66,7 +66,7 @@ def test_every_field_of_the_access_log_is_named() -> None:
     example = re.search(r"^```json\n(.*)\n```$", text, re.M)
     assert example is not None
     assert list(msgspec.json.decode(example[1])) == fields
-    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| [^|]+\|$", text, re.M)
+    rows = re.findall(r"^\* ((?:`\w+`(?:, )?)+): ", text, re.M)
     assert [name for row in rows for name in re.findall(r"`(\w+)`", row)] == fields
 
 

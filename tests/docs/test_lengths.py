@@ -1,0 +1,31 @@
+"""Documents stay short: a page answers one reader's question, reasons stand in decision records."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.architecture.sources import tracked
+from tests.docs.documents import ROOT, name_of, text_of
+
+PAGES = {"README.md": 900, "docs/operations.md": 2_500, "docs/scaling.md": 2_000}
+ALL = 18_000
+
+
+def words(text: str) -> int:
+    """As `wc -w` counts them, the strokes of tables included."""
+    return len(text.split())
+
+
+@pytest.mark.parametrize(("page", "most"), PAGES.items())
+def test_a_page_is_short(page: str, most: int) -> None:
+    """Cut what another page says, or what the reader did not ask."""
+    assert words(text_of(ROOT / page)) <= most
+
+
+def test_all_pages_together_are_short() -> None:
+    """All that is tracked, without decisions and the changelog."""
+    pages = [path for path in tracked() if path.suffix == ".md"]
+    counted = [
+        path for path in pages if not {"decisions", "CHANGELOG.md"} & set(path.relative_to(ROOT).parts)
+    ]
+    assert sum(words(text_of(path)) for path in counted) <= ALL, sorted(map(name_of, counted))
