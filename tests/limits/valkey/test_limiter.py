@@ -90,15 +90,6 @@ class TestRecovery:
         assert left(decision) == [52, 599]
         assert decision.windows[0].reset_at == (clock.now_ms() - 10_000) // 1_000 + 60
 
-    async def test_an_emptied_server_hands_out_nothing_afresh(self, replicas: Replicas) -> None:
-        """What was seen and is not in the counter store yet is known to the process that saw it."""
-        replica = await replicas.open()
-        await replica.use_up(FREE, 20)
-        await replicas.counters.merge(replica.limiter.drain(), UsageChanges())
-        await replica.use_up(FREE, 20)
-        empty(replicas)
-        assert left(await replica.take(FREE)) == [19, 959]
-
     async def test_a_batch_on_its_way_to_the_counter_store_counts(
         self, replicas: Replicas, clock: ManualClock
     ) -> None:
@@ -130,15 +121,6 @@ class TestRecovery:
         replicas.counters.load_for = slow  # type: ignore[assignment,method-assign]
         empty(replicas)
         assert left(await replica.take(FREE)) == [39, 979]
-
-    async def test_what_another_process_saw_last_is_all_that_is_lost(self, replicas: Replicas) -> None:
-        """Its last batch is not in the counter store yet: about a second of its counts, and no more."""
-        one, other = await replicas.open(2), await replicas.open(2)
-        await one.use_up(FREE, 20)
-        await replicas.counters.merge(one.limiter.drain(), UsageChanges())
-        await one.use_up(FREE, 3)
-        empty(replicas)
-        assert left(await other.take(FREE)) == [39, 979]
 
     async def test_a_ban_survives_an_emptied_server(self, replicas: Replicas, clock: ManualClock) -> None:
         """Through the store, and before it is there through the process that saw it; the ladder goes on."""
