@@ -32,12 +32,6 @@ class TestShow:
             "summary": "Port to listen on.",
         }
 
-    def test_text(self, cli: Cli) -> None:
-        """The same for people, a line for each setting."""
-        lines = cli.ok("config").splitlines()
-        assert lines[0].split() == ["SETTING", "VALUE", "FROM", "MEANING"]
-        assert [line.split()[0] for line in lines[1:]] == [setting.variable for setting in config.TABLE]
-
     def test_where_a_value_comes_from(self, cli: Cli) -> None:
         """The environment wins over the file, the file over the default, and it is said which won."""
         file = cli.folder / "petstore.toml"

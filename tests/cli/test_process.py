@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 from tests.support.server import Server, running_server
@@ -132,27 +131,7 @@ class TestStreams:
         assert b"\\u540d\\u524d" in done.stdout
 
 
-class TestExitCodes:
-    def test_all_of_them(self, program: Program) -> None:
-        """1 refused, 2 wrong usage, 75 busy, 78 configuration: one line each, nothing on standard output."""
-        program.ok("accounts", "add", "shop", "--plan", "free")
-        holder = apsw.Connection(str(program.folder / "petstore.db"))
-        holder.execute("BEGIN IMMEDIATE")
-        program.settings["busy_timeout"] = "50ms"
-        try:
-            busy = program.run("accounts", "add", "zoo", "--plan", "free")
-        finally:
-            holder.execute("ROLLBACK")
-            holder.close()
-        refused = program.run("accounts", "add", "shop", "--plan", "free")
-        usage = program.run("accounts", "add", "shop")
-        program.settings["port"] = "0"
-        configuration = program.run("accounts", "list")
-        for code, done in ((75, busy), (1, refused), (2, usage), (78, configuration)):
-            assert (done.returncode, done.stdout) == (code, "")
-            assert done.stderr.startswith("petstore: ")
-            assert done.stderr.count("\n") == 1
-
+class TestPrompt:
     def test_interrupt_at_the_prompt(self, program: Program) -> None:
         """Ctrl+C while `keys check` asks for a key: 130, no traceback."""
         process, ours = check_at_a_terminal(program)
