@@ -27,7 +27,7 @@ async def impatient(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Checked
 
 async def on_writer(shop: CheckedShop, sql: str) -> Any:
     """Run a statement on the service's own writing connection."""
-    return await shop.store._writer.submit(lambda connection: connection.execute(sql).get)
+    return await shop.store.writer.submit(lambda connection: connection.execute(sql).get)
 
 
 NOTHING_STORED = "The service can't use its store at the moment; nothing was stored. Try again shortly."
@@ -38,7 +38,7 @@ async def with_log(shop: Shop, path: Path, request: Awaitable[Answer]) -> tuple[
     """The answer of a request, and what it left in the log, which is closed after it."""
     writer = shop.application.service.log_writer
     with path.open("w+b") as file:
-        writer._descriptor = file.fileno()
+        writer.descriptor = file.fileno()
         answer = await request
         writer.close()
         file.seek(0)
@@ -278,7 +278,7 @@ class TestUnexpected500:
     async def test_a_broken_log_does_not_break_the_answer(self, broken: CheckedShop) -> None:
         """Standard error may be a file that takes nothing; tests/ops/test_log_writer.py has the pipes."""
         writer = broken.application.service.log_writer
-        writer._descriptor = -1
+        writer.descriptor = -1
         assert (await broken.ask("GET", "/v1/pets")).code == "internal_error"
         writer.close()
         assert writer.dropped == 1
@@ -294,7 +294,7 @@ class TestUnexpected500:
             other.execute("BEGIN IMMEDIATE")
             tasks = [asyncio.create_task(shop.post(REX)) for _ in range(2)]
             await settle()
-            failing = asyncio.ensure_future(shop.store._writer.submit(bug))
+            failing = asyncio.ensure_future(shop.store.writer.submit(bug))
             tasks += [asyncio.create_task(shop.post(REX)) for _ in range(2)]
             await settle()
             other.execute("ROLLBACK")
@@ -314,7 +314,7 @@ class TestStopping:
             other.execute("BEGIN IMMEDIATE")
             waiting = [asyncio.create_task(shop.post(REX)) for _ in range(5)]
             await settle()
-            stopping = asyncio.create_task(shop.store._writer.drain())
+            stopping = asyncio.create_task(shop.store.writer.drain())
             await settle()
             late = await shop.post(REX)
             other.execute("ROLLBACK")

@@ -80,7 +80,7 @@ class TestLevels:
     async def test_requests_and_writes_under_way(self, shop: Shop) -> None:
         """Requests whose answer is not complete, and writes that wait; none once they are."""
         held = threading.Event()
-        writer = shop.store._writer
+        writer = shop.store.writer
         holding = asyncio.create_task(writer.submit(lambda _: held.wait(10)))
         requests = [asyncio.create_task(shop.post({"name": "Rex", "categoryId": 1})) for _ in range(3)]
         await until(lambda: writer.waiting == 4)

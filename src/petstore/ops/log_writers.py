@@ -42,12 +42,12 @@ class DirectWriter:
 class LogWriter:
     """A queue and the thread that writes it; drops and counts lines beyond 100,000 waiting ones.
 
-    `render` formats entries of the access log.
+    `render` formats entries of the access log; lines go to `descriptor`.
     """
 
     def __init__(self, render: Callable[[Sequence[AccessEntry]], bytes], descriptor: int) -> None:
         self._render = render
-        self._descriptor = descriptor
+        self.descriptor = descriptor
         self._queue: SimpleQueue[AccessEntry | bytes] = SimpleQueue()
         self._closing = threading.Event()
         self._refused = 0
@@ -123,9 +123,9 @@ class LogWriter:
         rest = memoryview(content)
         while rest:
             try:
-                rest = rest[os.write(self._descriptor, rest) :]
+                rest = rest[os.write(self.descriptor, rest) :]
             except BlockingIOError:  # another process that shares the pipe made it non-blocking
-                _is_writable(self._descriptor, None)
+                _is_writable(self.descriptor, None)
 
 
 def _encoded(line: str) -> bytes:

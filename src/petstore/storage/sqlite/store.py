@@ -43,7 +43,7 @@ class SqliteStore:
         busy_timeout_ms = options.busy_timeout_ms
         prepare(path, busy_timeout_ms)
         self._reader = open_reader(path, busy_timeout_ms)
-        self._writer = Writer(
+        self.writer = Writer(
             open_writer(path, busy_timeout_ms),
             clock,
             options.write_queue,
@@ -51,17 +51,17 @@ class SqliteStore:
             partial(reserve.give_up, path),
         )
         turn = LoopReader(self._reader)
-        database = self._database = Database(self._reader, self._writer)
-        self.pets: PetRepository = SqlitePets(turn, self._writer, database, clock)
+        database = self._database = Database(self._reader, self.writer)
+        self.pets: PetRepository = SqlitePets(turn, self.writer, database, clock)
         self.accounts: AccountRepository = Accounts(database, clock)
         self.keys: KeyRepository = SqliteKeys(self._reader, database, clock)
         self.usage: UsageRepository = Usage(database)
-        self.counters: CounterStore = SqliteCounters(database, self._writer)
+        self.counters: CounterStore = SqliteCounters(database, self.writer)
         self.merging_counters: MergingCounterStore | None = None
         self.versions: VersionSource = turn
 
     def load(self) -> StoreLoad:
-        return StoreLoad(writes_waiting=self._writer.waiting)
+        return StoreLoad(writes_waiting=self.writer.waiting)
 
     async def probe(self) -> None:
         with translated():
@@ -72,7 +72,7 @@ class SqliteStore:
             same: int = connection.execute("PRAGMA user_version").get
             connection.execute(f"PRAGMA user_version = {same}")  # a page of the log, with what was there
 
-        await self._writer.submit(rewrite)
+        await self.writer.submit(rewrite)
 
     async def note_serving(self, *, with_valkey: bool) -> None:
         """The counters of a file are those of its one process."""
@@ -87,8 +87,8 @@ class SqliteStore:
         await purge(self._database, now_ms)
 
     async def close(self) -> None:
-        await self._writer.drain()
+        await self.writer.drain()
         await asyncio.sleep(0)  # answers of the last group are callbacks that are due now
         self._reader.close()
         # Last the connection that may write: it moves the log into the file, which then is all there is.
-        self._writer.close()
+        self.writer.close()
