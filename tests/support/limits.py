@@ -2,7 +2,6 @@
 
 The time is the campaign's: the scripts read it from a key. A worker reports each request that was admitted
 before it asks for the next, so that what a killed one leaves in doubt is what was on its way, and no more.
-The long campaign: python -m tests.torture.limits --seed N --seconds S
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import random
 import signal
 import sys
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from petstore.core.errors import LimiterUnavailable
@@ -24,30 +22,14 @@ from petstore.limiter.valkey.limiter import ValkeyLimiter
 from petstore.limiter.valkey.opening import open_client
 from tests.support.clock import ManualClock
 from tests.support.counter_store import MemoryCounterStore
+from tests.support.report import Report
 from tests.support.valkey import PATIENT, Client, FailOnOutage, SteeredTime, steered_scripts
 
 CONCURRENCY = 16
+_PROCESSES = 8
 _ROOT = Path(__file__).resolve().parents[2]
 _DAY_MS = 86_400_000
 _NO_BANS = BanPolicy(minimum_rejections=10**9)
-
-
-@dataclass
-class Report:
-    """What a campaign has seen; `faults` is empty when every promise held."""
-
-    windows: int = 0
-    decisions: int = 0
-    admitted: int = 0
-    kills: int = 0
-    in_doubt: int = 0
-    faults: list[str] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.windows} windows, {self.decisions} decisions, {self.admitted} admitted,"
-            f" {self.kills} kills that left {self.in_doubt} in doubt, {len(self.faults)} faults"
-        )
 
 
 class Worker:
@@ -100,14 +82,14 @@ class Worker:
 class Campaign:
     """Windows one after another, each with more demand than it has room for."""
 
-    def __init__(self, url: str, seed: int, processes: int, *, kills: bool) -> None:
-        self.report = Report()
+    def __init__(self, url: str, seed: int, report: Report, *, kills: bool) -> None:
+        self.report = report
         self._url = url
         self._random = random.Random(seed)
         self._kills = kills
         self._clock = ManualClock()
         self._time = SteeredTime(url, self._clock)
-        self._workers = [Worker(url, number) for number in range(1, processes + 1)]
+        self._workers = [Worker(url, number) for number in range(1, _PROCESSES + 1)]
         self._used_on_day = 0
 
     async def start(self) -> None:
@@ -131,7 +113,7 @@ class Campaign:
             lines += await self._burst(per_minute, per_day)
         self._check(lines, room)
         self._used_on_day += room
-        self.report.windows += 1
+        self.report.counts["windows"] += 1
         self._clock.ms += draw.choice((60_000, 60_001, 75_300))
         if draw.random() < 0.2:
             self._clock.ms += _DAY_MS - self._clock.ms % _DAY_MS + draw.randint(0, 59_000)
@@ -143,30 +125,39 @@ class Campaign:
         victim = self._random.choice(self._workers) if self._kills and self._random.random() < 0.5 else None
         after = self._random.randint(1, times)
         if victim is not None:
-            self.report.kills += 1
+            self.report.counts["kills"] += 1
         asked = [
             worker.ask(times, per_minute, per_day, after if worker is victim else None)
             for worker in self._workers
         ]
         lines = [line for told in await asyncio.gather(*asked) for line in told]
-        self.report.decisions += len(lines)
+        self.report.counts["decisions"] += len(lines)
         return lines
 
     def _check(self, lines: list[str], room: int) -> None:
         """Exactly the room was admitted, each with a Remaining of its own; a kill leaves a few in doubt."""
         passed = Counter(line for line in lines if not line.startswith("refused"))
         admitted = sum(passed.values())
-        self.report.admitted += admitted
+        self.report.counts["admitted"] += admitted
         counted = int(Client(self._url)("GET", "{petstore}:windows:1").split()[1])
-        self.report.in_doubt += room - admitted
-        say = f"window {self.report.windows}: room for {room}, {admitted} admitted, {counted} counted"
-        if counted != room:
-            self.report.faults.append(say)
-        if admitted > room or (admitted < room and not self._kills) or room - admitted > 3 * CONCURRENCY:
-            self.report.faults.append(say)
+        self.report.counts["in doubt"] += room - admitted
+        in_doubt = 3 * CONCURRENCY if self._kills else 0
+        if counted != room or not room - in_doubt <= admitted <= room:
+            self.report.fault(f"room for {room}, {admitted} admitted, {counted} counted")
         twice = [line for line, times in passed.items() if times > 1]
         if twice:
-            self.report.faults.append(f"window {self.report.windows}: told to two requests: {twice}")
+            self.report.fault(f"told to two requests: {twice}")
+
+
+async def play(url: str, seed: int, report: Report, windows: int, *, kills: bool) -> None:
+    """So many windows from one seed."""
+    campaign = Campaign(url, seed, report, kills=kills)
+    await campaign.start()
+    try:
+        for _ in range(windows):
+            await campaign.window()
+    finally:
+        await campaign.stop()
 
 
 async def work(url: str, number: int) -> None:

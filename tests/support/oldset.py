@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import dataclass, field
 
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.usage import UsageChanges
 from tests.support.clock import ManualClock
+from tests.support.report import Report
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import ValkeyServer
 from tests.support.waiting import until
@@ -25,32 +25,11 @@ _A_MINUTE = 1_000_000
 _POLICY = BanPolicy(minimum_rejections=2, grace_ms=0)
 
 
-@dataclass
-class Report:
-    """What the rounds have seen; `faults` is empty when every promise held."""
-
-    rounds: int = 0
-    admitted: int = 0
-    restarts: int = 0
-    emptied: int = 0
-    bans: int = 0
-    twice: int = 0
-    faults: list[str] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.rounds} rounds, {self.admitted} admitted, {self.restarts} restarts with older data,"
-            f" {self.emptied} times emptied, {self.twice} admitted twice that no counter store knew,"
-            f" {self.bans} bans looked up again, {len(self.faults)} faults"
-        )
-
-
 class Round:
     """One account with a day's limit, and one with a key that misbehaves."""
 
     def __init__(self, server: ValkeyServer, seed: int, report: Report) -> None:
         self._server = server
-        self._seed = seed
         self._random = random.Random(seed)
         self._report = report
         self._replicas = Replicas(server.url, ManualClock(), steered=False)
@@ -126,13 +105,13 @@ class Round:
         self._server.start()
         for process in self._processes:
             await process.watch.back()
-        self._report.restarts += 1
+        self._report.counts["restarts with older data"] += 1
         await self._look_at_the_ban()
 
     async def _empty(self) -> None:
         self._note_loss()
         self._server.client("FLUSHALL")
-        self._report.emptied += 1
+        self._report.counts["times emptied"] += 1
         await self._look_at_the_ban()
 
     async def _replace(self) -> None:
@@ -154,19 +133,18 @@ class Round:
         if not self._banned_until:
             return
         decision = await self._random.choice(self._processes).take(Caller(2, 2, 1, 1_000))
-        self._report.bans += 1
+        self._report.counts["bans looked up again"] += 1
         is_over = decision.now_ms >= self._banned_until * 1_000
         if not is_over and not (decision.banned and decision.binding.reset_at == self._banned_until):
-            self._report.faults.append(f"seed {self._seed}: the ban until {self._banned_until} was forgotten")
+            self._report.fault(f"the ban until {self._banned_until} was forgotten")
 
     def _check(self) -> None:
-        report = self._report
-        report.rounds += 1
-        report.admitted += self._admitted
-        report.twice += max(0, self._admitted - self._limit)
+        self._report.counts["admitted"] += self._admitted
+        twice = "admitted twice that no counter store knew"
+        self._report.counts[twice] += max(0, self._admitted - self._limit)
         if not self._limit <= self._admitted <= self._limit + self._lost:
-            report.faults.append(
-                f"seed {self._seed}: {self._admitted} admitted of {self._limit},"
+            self._report.fault(
+                f"{self._admitted} admitted of {self._limit},"
                 f" and the counter store did not know of {self._lost}"
             )
 

@@ -1,55 +1,34 @@
-"""The long campaign of killed backends: python -m tests.torture.backend --seed N --seconds S
-
-A process of PostgreSQL is killed between a rollback and a commit, after which transaction ids are given out
-again. A list or a key that is answered from before the commit is printed, and the exit code is 1. The seed
-changes nothing: the rounds are all alike.
+"""Killed backends: a process of PostgreSQL is killed between a rollback and a commit, after which transaction
+ids are given out again. No list and no key is answered from before the commit.
 """
 
 from __future__ import annotations
 
 import asyncio
-import sys
 import tempfile
-import time
 from pathlib import Path
 
 from tests.support.crashes import Crashes
 from tests.support.postgres import PostgresServer, fresh_database
+from tests.support.report import Report
 from tests.support.service import open_shop
-from tests.torture.options import campaign_parser
 
-_ROUNDS_A_DATABASE = 50  # a page takes a hundred animals at most
+_KILLS_A_ROUND = 20
 
 
-async def rounds(server: PostgresServer, url: str, ends: float) -> tuple[int, list[str]]:
-    """Rounds on one database until the time is over: how many, and what was wrong."""
-    faults: list[str] = []
+async def _round(report: Report, server: PostgresServer, url: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         async with open_shop(Path(folder), database_url=url) as shop:
             crashes = Crashes(server, url, shop)
-            done = 0
-            while done < _ROUNDS_A_DATABASE and time.monotonic() < ends:
-                faults += await crashes.round()
-                done += 1
-    return done, faults
+            for _ in range(_KILLS_A_ROUND):
+                for fault in await crashes.round():
+                    report.fault(fault)
+                report.counts["processes killed"] += 1
 
 
-def main() -> int:
-    """Run the campaign; the exit code."""
-    arguments = campaign_parser("backend", __doc__, is_seeded=False).parse_args()
-    ends = time.monotonic() + arguments.seconds
-    done, failed = 0, 0
+def run(report: Report, seed: int, seconds: float) -> None:
+    """The rounds are all alike, each on a database of its own."""
     with PostgresServer().start() as server:
-        while time.monotonic() < ends:
+        for _ in report.rounds(seed, seconds):
             with fresh_database(server.url()) as url:
-                count, faults = asyncio.run(rounds(server, url, ends))
-            for fault in faults:
-                sys.stdout.write(f"{fault}\n")
-            done += count
-            failed += len(faults)
-    sys.stdout.write(f"{done} processes killed, {2 * done} answers after a commit, {failed} of them stale\n")
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+                asyncio.run(_round(report, server, url))

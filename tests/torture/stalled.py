@@ -1,8 +1,6 @@
-"""The long campaign of clients that hold connections: python -m tests.torture.stalled --seed N --seconds S
-
-Clients that do not read, read a little, or send half a request are there while others add animals; in the
-middle comes a SIGHUP, a SIGTERM or the end of the parent. What hangs, or was acknowledged and is lost, is
-printed with the seed, and the exit code is 1.
+"""Clients that hold connections: they do not read, read a little, or send half a request while others add
+animals; in the middle comes a SIGHUP, a SIGTERM or the end of the parent. Nothing hangs, and nothing that was
+acknowledged is lost.
 """
 
 from __future__ import annotations
@@ -10,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import random
 import signal
-import sys
 import tempfile
 import threading
 import time
@@ -19,10 +16,10 @@ from pathlib import Path
 
 import apsw
 
+from tests.support.report import Report
 from tests.support.server import Server, issue_key, start_server
 from tests.support.stalled import SCRIPT, StalledClient, held_connections
 from tests.support.waiting import pause, wait_for
-from tests.torture.options import campaign_parser
 
 _CLIENTS_MAX = 40
 _WRITERS = 2
@@ -122,8 +119,8 @@ def disturb(server: Server, folder: Path, way: str, settings: dict[str, str]) ->
     return server, faults
 
 
-def round_of(seed: int) -> tuple[str, int, float, list[str]]:
-    """What came in the middle, how many were acknowledged, the longest pause, what is wrong."""
+def round_of(report: Report, seed: int) -> None:
+    """One server, with a disturbance in the middle."""
     chance = random.Random(seed)
     way = chance.choice(_WAYS)
     settings = {
@@ -160,8 +157,11 @@ def round_of(seed: int) -> tuple[str, int, float, list[str]]:
             server.kill()
         faults += _lost(folder / "petstore.db", adders.acknowledged)
     if adders.longest_pause > _LONGEST_PAUSE_SECONDS:
-        faults.append(f"nobody was served for {adders.longest_pause:.1f} s ({way})")
-    return way, len(adders.acknowledged), adders.longest_pause, faults
+        faults.append(f"nobody was served for {adders.longest_pause:.1f} s")
+    report.counts["acknowledged"] += len(adders.acknowledged)
+    report.took("a wait", adders.longest_pause)
+    for fault in faults[:5]:
+        report.fault(f"{way}: {fault}")
 
 
 def _held(server: Server, clients: list[StalledClient]) -> int:
@@ -182,25 +182,7 @@ def _lost(database: Path, acknowledged: dict[str, int]) -> list[str]:
     return faults
 
 
-def main() -> int:
-    """Run the campaign; the exit code."""
-    arguments = campaign_parser("stalled", __doc__).parse_args()
-    ends = time.monotonic() + arguments.seconds
-    seed, acknowledged, longest, failed = arguments.seed, 0, 0.0, 0
-    while time.monotonic() < ends:
-        way, added, pause_seconds, faults = round_of(seed)
-        for fault in faults[:5]:
-            sys.stdout.write(f"seed {seed}, {way}: {fault}\n")
-        acknowledged += added
-        longest = max(longest, pause_seconds)
-        failed += len(faults)
-        seed += 1
-    sys.stdout.write(
-        f"seeds {arguments.seed} to {seed - 1}: {acknowledged} acknowledged, {failed} faults,"
-        f" nobody waited longer than {longest:.1f} s\n"
-    )
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def run(report: Report, seed: int, seconds: float) -> None:
+    """One server and what comes in the middle for each seed."""
+    for number in report.rounds(seed, seconds):
+        round_of(report, number)

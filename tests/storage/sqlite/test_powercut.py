@@ -1,6 +1,6 @@
 """A power cut loses nothing that was acknowledged (I2), and the reply waits for the disk.
 
-The long campaign: python -m tests.torture.powercut --seed N --cuts N
+The long campaign: python -m tests.torture powercut
 """
 
 from __future__ import annotations
