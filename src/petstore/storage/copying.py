@@ -19,7 +19,7 @@ _NAMES = [table.name for table in TABLES]
 
 
 class CopiedTable(msgspec.Struct, frozen=True):
-    """What arrived: read back from the target, and equal to what was read from the source."""
+    """A verified table: its rows were read back and equal those of the source."""
 
     name: str
     rows: int
@@ -27,7 +27,7 @@ class CopiedTable(msgspec.Struct, frozen=True):
 
 
 class _Checksum:
-    """Over all rows in order; equal for equal rows, whichever store they came from."""
+    """A checksum over rows in order, equal for equal rows of either database."""
 
     def __init__(self, progress: Callable[[int], None]) -> None:
         self._hash = hashlib.sha256()
@@ -65,7 +65,7 @@ async def copy(
         await target.refuse_unless_empty(_NAMES)
         copied = [await _copy_table(source, target, table, progress) for table in TABLES]
         await target.analyze(_NAMES)
-        # Last: no end of the transaction takes back what moves a sequence.
+        # Last, since a rollback does not take back what moves a sequence.
         for table in TABLES:
             if table.has_identity:
                 await target.go_on_after(table.name, source.last_identifier(table.name))

@@ -1,4 +1,4 @@
-"""What a store tells when it failed: the cause to operators, and to clients what became of their write."""
+"""Failures of a store: the cause for operators, and for clients the outcome of their write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OUTCOME_UNKNOWN = (
 def failure(
     cause: str, outcome: str = "", kind: type[StoreUnavailable] = StoreUnavailable
 ) -> StoreUnavailable:
-    """`outcome` goes on with the sentence: what became of the write, or nothing for a read."""
+    """The error. `outcome` continues the sentence with what became of the write; it is empty for a read."""
     advice = "" if outcome == OUTCOME_UNKNOWN else " Try again shortly."
     return kind(
         f"The store failed: {cause}{outcome}.",

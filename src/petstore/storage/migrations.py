@@ -19,7 +19,7 @@ _OLDEST = re.compile(r"-- oldest: ([0-9]+)\n")
 
 
 class Migration(msgspec.Struct, frozen=True):
-    """One step of the schema; `number` is the schema's version after it, `oldest` who may still use it."""
+    """One step of the schema; `number` is the version after it, `oldest` the least a program must know."""
 
     number: int
     name: str

@@ -1,4 +1,4 @@
-"""What a store tells about its own work, for metrics. It must be quick and may be called from any thread."""
+"""What a store reports for metrics. Observers must be quick; any thread may call them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class StoreLoad(msgspec.Struct, frozen=True):
-    """What is under way: SQLite has a queue of writes, PostgreSQL a pool of connections."""
+    """Current load: SQLite has a queue of writes, PostgreSQL a pool of connections."""
 
     writes_waiting: int = 0
     pool_in_use: int = 0
@@ -25,10 +25,10 @@ class StoreObserver(Protocol):
 
 
 class MigrationObserver(Protocol):
-    """Told of what a migration does, as it is done."""
+    """Receives the progress of a migration."""
 
     def backed_up(self, file: str) -> None:
-        """The database of before the first step was copied to this file."""
+        """The database was copied to this file before the first step."""
         ...
 
     def applied(self, step: str) -> None:

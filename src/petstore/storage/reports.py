@@ -1,4 +1,4 @@
-"""What upkeep reports, whatever the database."""
+"""The report of `db check`, for both databases."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from petstore.storage.migrations import Schema
 class CheckReport(msgspec.Struct, frozen=True):
     """What `db check` found: `problems` is empty for a sound database.
 
-    `remark` says how the schema differs from this program's. Where this program can't use it, nothing was
-    counted: the tables may be others.
+    `remark` says how the schema differs from this program's. The counts are None where this program does not
+    know the tables.
     """
 
     schema_version: int

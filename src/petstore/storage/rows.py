@@ -1,8 +1,8 @@
 """The columns of every table and record, once: SELECT lists, the reading of rows and `db copy` follow them.
 
-AccountWindows and BanState are written by position, in the order of their fields: in the batches of
-sqlite/counters.py and postgres/counters.py, in the copy's TABLES below, and in Valkey by limiter/valkey's
-recovery.py, take.lua and arrive.lua. Change a field in all of them, with a migration.
+The field order of AccountWindows and BanState is a wire format in five places: the tables of both databases,
+the batches in sqlite/counters.py and postgres/counters.py, and the text in Valkey (`as_text` in
+limiter/valkey/recovery.py, the patterns of take.lua). To change a field, change all five, with a migration.
 """
 
 from __future__ import annotations

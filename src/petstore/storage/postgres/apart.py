@@ -1,4 +1,4 @@
-"""One piece of work on a connection of its own, outside of any pool and of the caller's event loop."""
+"""Runs work on a connection of its own, outside the pool and the caller's event loop."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def on_connection(
 
 
 def check_files(url: str) -> None:
-    """Of the files that the address names, none may be missing: the driver would call that an outage."""
+    """Raise ConfigurationError for a missing file of the address, which the driver reports as an outage."""
     for name, path in parse_qsl(url.partition("?")[2]):
         if name in _FILES and not Path(path).is_file():
             raise ConfigurationError(f"PETSTORE_DATABASE_URL: there is no file {path}, which is its {name}.")
 
 
 async def close(connection: Connection) -> None:
-    """Say goodbye to the server, for a second at most."""
+    """Close within a second."""
     try:
         await connection.close(timeout=1)
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, StoreUnavailable):

@@ -1,4 +1,4 @@
-"""How a connection is made, and what bounds it. Statements: database.py."""
+"""Opens connections with their timeouts, and recognises PgBouncer and wrong addresses."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from petstore.core.errors import ConfigurationError
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.pool import Connection
 
-# The server itself ends a statement in time: then the connection can be used on, and the outcome is known.
-# This much later we give up on the server.
+# statement_timeout fires first: the outcome is known and the connection stays usable. The client's timeout
+# comes this much later.
 _GRACE_SECONDS = 0.5
-# Of an address, or of a value: the server is told every option that the driver does not know.
+# The driver passes options that it does not know on to the server, which refuses them with these.
 _NO_SUCH_OPTION = ("42704", "55P02", "22023")
 _QUOTED = re.compile('"([^"]+)"')
 _UNPREPARED = "Set PETSTORE_DATABASE_PREPARED=off."
@@ -23,13 +23,13 @@ _LOST_STATEMENT = (asyncpg.DuplicatePreparedStatementError, asyncpg.InvalidSQLSt
 
 
 async def connect(url: str, options: PostgresOptions, *, bounded: bool = True) -> Connection:
-    """A new connection; the server ends its statements in time when they are `bounded`.
+    """A new connection; with `bounded`, statements have a timeout on the server and in the driver.
 
     Raises ConfigurationError for an address that can't be understood, and the driver's errors.
     """
     seconds = options.timeout_ms / 1_000
     settings = {"application_name": "petstore"}
-    if options.prepared and bounded:  # PgBouncer knows only a few settings, and refuses the others
+    if options.prepared and bounded:  # PgBouncer refuses most settings
         settings["statement_timeout"] = settings["idle_in_transaction_session_timeout"] = str(
             options.timeout_ms
         )
@@ -75,19 +75,19 @@ async def _shares_session(connection: Connection, url: str, options: PostgresOpt
     """
     try:
         session = await connection.fetchval(_SESSION)
-        if session == connection.get_server_pid():  # a pooler tells a number of its own
+        if session == connection.get_server_pid():  # a pooler reports a pid of its own
             return False
-        if await connection.fetchval(_SESSION) != session:  # it gives each session in turn
+        if await connection.fetchval(_SESSION) != session:  # the pooler rotates its sessions
             return True
         other = await connect(url, options, bounded=False)
         try:
             async with asyncio.timeout(options.timeout_ms / 1_000):
                 return bool(await other.fetchval(_SESSION) == session)
-        except TimeoutError:  # it waits for a session of its own: none is shared
+        except TimeoutError:  # it waits for a session, so none is shared
             return False
         finally:
             other.terminate()
-    except _LOST_STATEMENT:  # one of an earlier client is there, or ours went to another session
+    except _LOST_STATEMENT:  # the statement belongs to another client's session
         return True
 
 
@@ -101,7 +101,7 @@ def _wrong_address(error: Exception) -> str | None:
         option = _QUOTED.search(str(error))
         return f": the server does not take its option {option[1] if option else ''}; leave it out."
     if isinstance(error, OSError):
-        # Not of a socket, whose errors name no file.
+        # Errors of sockets name no file.
         if not isinstance(error, PermissionError) or not error.filename:
             return None
         return f": {error.filename} may not be read, where the driver looks for files of this user; set HOME."

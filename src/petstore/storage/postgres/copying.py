@@ -1,4 +1,4 @@
-"""A database on a server as the target of a copy: everything in one transaction, so whole or not at all."""
+"""A database on a server as the target of a copy, all of it in one transaction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Target:
         self._connection = connection
 
     async def refuse_unless_empty(self, tables: Sequence[str]) -> None:
-        """Hold the tables, and raise OperatorError when something is in them already."""
+        """Lock the tables. Raises OperatorError when one has rows."""
         await self._connection.execute(f"LOCK TABLE {', '.join(tables)} IN EXCLUSIVE MODE")
         for table in tables:
             if await self._connection.fetchval(f"SELECT EXISTS (SELECT 1 FROM {table})"):
@@ -42,14 +42,14 @@ class Target:
             yield tuple(row)
 
     async def go_on_after(self, table: str, identifier: int) -> None:
-        """The next identifier is a later one than `identifier`, which was the last; 0 when there was none."""
+        """Continue identifiers after `identifier`; 0 means that none was assigned."""
         if identifier:
             await self._connection.fetchval(
                 "SELECT setval(pg_get_serial_sequence($1, 'id'), $2)", table, identifier
             )
 
     async def analyze(self, tables: Sequence[str]) -> None:
-        """Tell the planner what there is now, else its first plans would be for empty tables."""
+        """Update the planner's statistics, which are those of empty tables."""
         for table in tables:
             await self._connection.execute(f"ANALYZE {table}")
 

@@ -1,7 +1,6 @@
 """Statements and transactions on pooled connections: bounded in time, repeated where that is safe.
 
-Writes are announced to the publisher before they may commit, and settled once their outcome is known. The
-SQL is in the repositories.
+Writes are announced to the publisher before they may commit, and settled once their outcome is known.
 """
 
 from __future__ import annotations
@@ -34,15 +33,15 @@ from petstore.storage.transactions.script import Script
 # Together less than a second.
 _PAUSES_SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 _LEAVE_SECONDS = 1.0
-# A write whose outcome nobody knows may commit late: for so long it goes on being announced.
+# A write of unknown outcome may commit late, so its announcement is kept up for this long.
 _UNKNOWN_SECONDS = 10.0
-# A transaction of several statements, each of which may take its own time, ends before its announcement does.
+# Each statement has its own timeout; the transaction as a whole must end before its announcement.
 _WRITE_SECONDS = WRITER_SECONDS - 1
 _T = TypeVar("_T")
 
 
 class Database:
-    """What the repositories speak to."""
+    """Implements script.Database, and runs single statements."""
 
     def __init__(
         self,
@@ -65,7 +64,7 @@ class Database:
         self._closing = asyncio.Event()
 
     def load(self) -> StoreLoad:
-        """How much of the pool is in use, and how many wait for it."""
+        """Connections in use and open, and requests that wait for one."""
         pool = self._pool
         return StoreLoad(pool_in_use=pool.in_use, pool_waiting=pool.waiting, pool_open=pool.open)
 
@@ -151,7 +150,7 @@ class Database:
         return rows[0] if rows else None
 
     async def close(self) -> None:
-        """Carry out what was accepted, then let go."""
+        """Finish the accepted writes, then close the connections."""
         self._closing.set()
         while unfinished := self._writing | self._settling | self._leaving:
             await asyncio.wait(unfinished)
@@ -160,12 +159,12 @@ class Database:
     def _written(self, task: asyncio.Task[Any]) -> None:
         self._writing.discard(task)
         if not task.cancelled():
-            task.exception()  # looked at: its caller may be gone
+            task.exception()  # retrieved: a cancelled caller does not
 
     async def _acquire(self, outcome: str) -> Connection:
         try:
             return await self._pool.acquire()
-        except Exception as error:  # without a connection it is told at once: the next request tries again
+        except Exception as error:  # not repeated: the next request tries again
             raise translate(error, outcome) from error
 
     async def _fetch(self, sql: str, arguments: tuple[object, ...]) -> list[Any]:
@@ -188,9 +187,9 @@ class Database:
             self._pool.release(connection)
 
     def _look_at(self, connection: Connection, error: BaseException) -> Connection | None:
-        """The connection, unless it can't be used any more after an error."""
+        """The connection, or None after an error that makes it unusable."""
         if isinstance(error, TimeoutError | asyncio.CancelledError):
-            # The server may be waiting for a lock: the driver tells it that nobody waits any more.
+            # The server may wait for a lock: the driver cancels the statement.
             self._track(self._leaving, _leave(connection))
         elif not is_the_drivers(error) or not (is_lost(error) or connection.is_closed()):
             return connection
@@ -248,7 +247,7 @@ class Database:
     async def _settle_late(
         self, announced: AbstractAsyncContextManager[None], again: AbstractAsyncContextManager[None]
     ) -> None:
-        """The first announcement began with the write, and would not last: so it is made anew before."""
+        """Renew the announcement before the first one ends, since that one began with the write."""
         async with again:
             await announced.__aexit__(None, None, None)
             with contextlib.suppress(TimeoutError):
@@ -262,7 +261,7 @@ async def _in_time(transaction: Coroutine[Any, Any, _T]) -> _T:
 
 
 async def _leave(connection: Connection) -> None:
-    """Close a connection on which a statement was given up."""
+    """Close a connection with an abandoned statement."""
     try:
         await connection.close(timeout=_LEAVE_SECONDS)
     except Exception:

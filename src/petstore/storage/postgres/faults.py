@@ -1,4 +1,4 @@
-"""What a driver's error means to the store: its message, and whether the same may be tried again.
+"""What a driver's error means: the store's message, and whether the statement may be repeated.
 
 Nothing of the driver's text goes further: it may quote data, and the address with its password.
 """
@@ -12,13 +12,13 @@ import asyncpg
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.storage.failures import failure
 
-# The server chose one of several transactions to fail, so that the others could go on.
+# Serialization failure and deadlock: the server failed this transaction so that others go on.
 _COLLISIONS = ("40001", "40P01")
-# The server goes away, or is not there yet.
+# The server is shutting down, has crashed or is starting.
 _GONE = ("57P01", "57P02", "57P03", "57P05")
-# The user has no right to it; the server is of a kind that lacks it.
+# No privilege; no such function or feature.
 _REFUSED = ("42501", "42883", "0A000")
-# The server has become, or always was, a copy: another connection may lead to the right one.
+# The server is a standby: another connection may reach the primary.
 _READ_ONLY = "25006"
 
 _SHARED_SESSIONS = "it is behind PgBouncer in transaction mode; set PETSTORE_DATABASE_PREPARED=off"
@@ -44,7 +44,7 @@ _MEANINGS = {
     "42P01": "its schema is incomplete; `petstore db migrate` completes it",
 }
 _UNREACHABLE = "it can't be reached"
-# Nothing that time mends.
+# Waiting does not help against these.
 _SETTINGS = ("28000", "28P01", "3D000", "42501", "42P05", "26000")
 _REMEDIES = {
     "42501": "; GRANT CREATE ON SCHEMA public TO it, or let the database's owner run `petstore db migrate`"
@@ -52,28 +52,28 @@ _REMEDIES = {
 
 
 class Repeatable(StoreUnavailable):
-    """Nothing was stored, and the same may well succeed at once."""
+    """Nothing was stored, and a repetition may succeed at once."""
 
 
 def is_the_drivers(error: BaseException) -> bool:
-    """Whether the store or the way to it failed; everything else is the program's own error."""
+    """Whether the error comes from the database or the connection, not from our code."""
     return isinstance(
         error, asyncpg.PostgresError | asyncpg.InterfaceError | asyncpg.InternalClientError | OSError
     )
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether the connection is useless now; other idle ones may well be, too."""
+    """Whether the connection is unusable, and idle ones probably are."""
     return _has_gone(error) or _state(error) == _READ_ONLY
 
 
 def is_refused(error: BaseException | None) -> bool:
-    """Whether the server does not let this user do that, or does not have it."""
+    """Whether the server lacks the feature or the user the privilege."""
     return _state(error) in _REFUSED
 
 
 def is_answer(error: BaseException) -> bool:
-    """Whether the server, or the driver before it sent anything, refused: then nothing comes of it."""
+    """Whether the statement was certainly refused, by the server or by the driver before sending."""
     return isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError) and not _has_gone(error)
 
 
@@ -83,7 +83,7 @@ def _has_gone(error: BaseException) -> bool:
 
 
 def may_repeat(error: BaseException) -> bool:
-    """Whether the same may well succeed at once, provided that nothing of it was kept."""
+    """Whether a repetition may succeed at once, provided that nothing was kept."""
     return _state(error) in _COLLISIONS or (is_lost(error) and not isinstance(error, TimeoutError))
 
 
@@ -92,7 +92,7 @@ def translate(error: Exception, outcome: str = "", *, repeatable: bool = False) 
 
     `outcome` goes on with the sentence: what became of the write.
     """
-    if isinstance(error, ConfigurationError):  # while it serves: what was right at the start has changed
+    if isinstance(error, ConfigurationError):  # the settings were right at the start; the server has changed
         return failure(str(error).rstrip("."), outcome)
     if not is_the_drivers(error):
         return error
@@ -100,7 +100,7 @@ def translate(error: Exception, outcome: str = "", *, repeatable: bool = False) 
 
 
 def translate_at_start(error: Exception) -> Exception:
-    """The same before anything is served: what the server will go on refusing is a fault of the settings."""
+    """The same at the start, where a lasting refusal of the server is a ConfigurationError."""
     for each in (error.__cause__, error):
         if _state(each) in _SETTINGS:
             remedy = _REMEDIES.get(_state(each), "")
@@ -111,12 +111,12 @@ def translate_at_start(error: Exception) -> Exception:
 
 
 def _state(error: BaseException | None) -> str:
-    """The server's five characters, or nothing when it was not the server who spoke."""
+    """The SQLSTATE, or an empty text when the error is the driver's."""
     return str(getattr(error, "sqlstate", None) or "")
 
 
 def _meaning(error: BaseException) -> str:
-    # The server's last word before it closed the connection is the cause of what the driver says.
+    # The server's message before it closed the connection is the cause of the driver's error.
     for each in (error.__cause__, error):
         if _state(each) in _MEANINGS:
             return _MEANINGS[_state(each)]

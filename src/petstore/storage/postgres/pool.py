@@ -1,4 +1,4 @@
-"""A pool of connections: bounded in number, in how long one waits for a turn, and in how many wait.
+"""A pool of connections, bounded in connections, in waiting time and in waiters.
 
 Not asyncpg's own pool: that one sends a statement of its own at every return, which doubles the round trips,
 and its bounds do not end in an error of ours.
@@ -38,7 +38,7 @@ class Pool:
 
     @property
     def in_use(self) -> int:
-        """Connections that somebody has, or is opening."""
+        """Connections that are handed out or being opened."""
         return self._size - self._free
 
     @property
@@ -47,7 +47,7 @@ class Pool:
 
     @property
     def open(self) -> int:
-        """Connections that there are, idle ones included."""
+        """All connections, idle ones included."""
         return self.in_use + len(self._idle)
 
     async def acquire(self) -> Connection:
@@ -83,11 +83,11 @@ class Pool:
         self._pass_on()
 
     def forget(self) -> None:
-        """Give back the place of a connection that nobody shall use any more."""
+        """Free the slot of a connection that is discarded."""
         self._pass_on()
 
     def distrust(self) -> None:
-        """One connection broke, or its server is another one now: what is idle goes as well.
+        """Discard the idle connections: one broke, or its server has changed.
 
         Else each of them would cost a request.
         """
@@ -96,7 +96,7 @@ class Pool:
             connection.terminate()
 
     async def close(self) -> None:
-        """Hand out nothing more, and say goodbye on what is idle; what is in use goes when it is released."""
+        """Refuse requests and close the idle connections; those in use are closed at their release."""
         self._closed = True
         idle, self._idle = self._idle, []
         for connection, _ in idle:
@@ -106,7 +106,7 @@ class Pool:
                 connection.terminate()
 
     async def _wait_for_slot(self) -> None:
-        """Wait until somebody passes a connection's place on."""
+        """Wait for a slot."""
         if len(self._waiting) >= self._max_waiters:
             raise StoreUnavailable(
                 "Too many requests wait for the store; nothing was stored, try again shortly."
@@ -118,7 +118,7 @@ class Pool:
                 await turn
         except BaseException as error:
             if turn.done() and not turn.cancelled():
-                self._pass_on()  # it came at the same moment, and somebody else can use it
+                self._pass_on()  # the slot came with the cancellation: the next waiter takes it
             elif turn in self._waiting:
                 self._waiting.remove(turn)
             if isinstance(error, TimeoutError):

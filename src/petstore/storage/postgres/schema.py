@@ -1,4 +1,4 @@
-"""The database's schema: what it is, how it is created and migrated. Whoever opens it checks it first."""
+"""The database's schema: read and checked at each opening, created, migrated."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from petstore.storage.postgres.apart import on_connection
 from petstore.storage.postgres.pool import Connection
 
 MIGRATIONS_PACKAGE = "petstore.storage.postgres.migrations"
-_OLDEST_SERVER = 130_000  # the first that tells its snapshots
-# "petstore" in ASCII: whoever migrates holds this lock until the end of its transaction.
+_OLDEST_SERVER = 130_000  # the first with pg_current_snapshot()
+# "petstore" in ASCII: an advisory lock that a migration holds until its transaction ends.
 _LOCK = 0x70657473746F7265
 _LOCK_WAIT = "60s"
-# For a table that a service uses: all its queries wait behind the one that waits to change the table.
+# Short, because queries of a running service queue up behind a step that waits for its table.
 _TABLE_WAIT = "2s"
-# How often the server looks whether the one who runs a step is still there; else it would go on by itself,
-# with all the step's locks. PostgreSQL 13 can't look, nor can a server on Windows.
+# client_connection_check_interval: a step whose process died is cancelled and its locks are freed.
+# PostgreSQL 13 and servers on Windows do not have it.
 _LEAVE_SEEN = "1s"
-# The server understood the step and refuses it: data, constraints, names. Not the user's rights.
+# Classes of SQLSTATE for a faulty step (data, constraint, syntax), apart from missing privileges.
 _REFUSED = ("22", "23", "42")
 _NO_RIGHT = "42501"
 # The greatest number in schema_migrations is the schema's `oldest`: programs from before that rule look
@@ -43,7 +43,7 @@ _EXIST = "SELECT to_regclass('schema_migrations') IS NOT NULL, to_regclass('sche
 
 
 async def read(connection: Connection) -> Schema:
-    """What the database notes about its schema."""
+    """The versions that the database records."""
     has_oldest, has_steps = await connection.fetchrow(_EXIST)
     oldest = last = 0
     if has_oldest:
@@ -93,16 +93,16 @@ def migrate(url: str, options: PostgresOptions, applied: Callable[[str], None] |
 
 
 async def _run_next(connection: Connection) -> list[str]:
-    """One step, or in an empty database all; none when another process was quicker."""
+    """Run one step, or in an empty database all; none when another process did."""
     # Whatever the database gives its users by default: each statement sees what was committed before it, and
     # takes the time that it needs.
     async with connection.transaction(isolation="read_committed"):
         await connection.execute(f"SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '{_LOCK_WAIT}'")
         with suppress(asyncpg.PostgresError):
-            async with connection.transaction():  # a part, which may fail by itself
+            async with connection.transaction():  # a savepoint, since the setting may be unknown
                 await connection.execute(f"SET LOCAL client_connection_check_interval = '{_LEAVE_SEEN}'")
         await connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
-        # Also tells the session what others have created meanwhile: the lock alone does not.
+        # This also refreshes the session's catalogue; the lock alone does not.
         await connection.execute(_CREATE_NOTES)
         schema = await read(connection)
         todo = schema.pending()
@@ -127,7 +127,7 @@ async def _run(connection: Connection, step: Migration) -> None:
 
 
 async def _look(connection: Connection) -> Schema:
-    """The schema, on a server that can be used."""
+    """The schema. Raises ConfigurationError for an old server or another encoding than UTF-8."""
     version = int(await connection.fetchval("SELECT current_setting('server_version_num')"))
     encoding = await connection.fetchval("SELECT current_setting('server_encoding')")
     if version < _OLDEST_SERVER:

@@ -1,4 +1,4 @@
-"""Questions that many ask at once: one query is on its way at a time, and answers all who came before it."""
+"""Queries that many requests share: one runs at a time and answers all requests that came before it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ _PATIENCE_SECONDS = 1.0
 
 
 class Shared(Generic[K, T]):
-    """Whoever comes while a query is on its way shares the next one, which is sent later than they came.
+    """Requests that come while a query runs share the next one, so each answer is newer than its requests.
 
-    So each answer is as new as every request that uses it, and however many ask, they take one connection,
-    and one more for each second in which the server does not answer. Those who wait are bounded by the
-    connections that the listener accepts. A failure is for those who shared the query.
+    Together they take one connection, and one more for each second in which the server does not answer. The
+    number of waiters is bounded by the listener's connections. A failed query fails for those that shared it.
     """
 
     def __init__(
@@ -37,7 +36,7 @@ class Shared(Generic[K, T]):
             self._next = asyncio.get_running_loop().create_task(self._send_next(before))
             self._next.add_done_callback(_look_at)
         self._wanted.add(wanted)
-        return await asyncio.shield(self._next)  # others wait for it too
+        return await asyncio.shield(self._next)  # other requests wait for it too
 
     async def _send_next(self, before: asyncio.Future[None]) -> T:
         await asyncio.wait([before], timeout=self._patience)
@@ -56,6 +55,6 @@ class Shared(Generic[K, T]):
 
 
 def _look_at(task: asyncio.Task[T]) -> None:
-    """Its requests may all be gone: then nobody else asks how it ended."""
+    """Retrieve the error: all waiters may have been cancelled."""
     if not task.cancelled():
         task.exception()

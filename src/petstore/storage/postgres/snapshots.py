@@ -1,4 +1,4 @@
-"""Versions without shared counters: PostgreSQL's own snapshots, asked for once for all who wait.
+"""Versions without Valkey: PostgreSQL's snapshots, one query for all waiting requests.
 
 Within one life of the server equal snapshots see equal data. Every commit makes another one, that of
 counters too: what is kept is forgotten more often than it had to be, and never too late.
@@ -12,13 +12,11 @@ from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import is_refused
 from petstore.storage.postgres.sharing import Shared
 
-# A life of the server ends with its restart, with the takeover by a copy, and with the crash of one of its
-# processes. After a crash it recovers without a new moment of start, and gives out again the transaction ids
-# of which nothing had reached the disk: the same snapshot can then stand for other data. But every recovery
-# ends with a checkpoint behind all of the log that had reached the disk, so behind the checkpoint before it.
-# Checkpoints in between, about one in five minutes, only make another version. No connection of ours has to
-# be open at the crash or has to notice it, and none is taken for what it was, also behind PgBouncer: the
-# answer itself says in which life it was given.
+# Equal snapshots see equal data only between two recoveries. After the crash of one of its processes
+# PostgreSQL recovers without a new start time and reuses the transaction ids that had not reached the disk:
+# the same snapshot can stand for other data. Every recovery ends with a checkpoint beyond all of the log on
+# the disk, so its position is new. Ordinary checkpoints, about one in five minutes, just make a new version.
+# The answer itself tells the recovery: no connection has to notice the crash, also behind PgBouncer.
 _SNAPSHOT = (
     "SELECT pg_current_snapshot()::text, pg_postmaster_start_time()::text, checkpoint_lsn::text"
     " FROM pg_control_checkpoint()"
@@ -37,7 +35,7 @@ class SnapshotVersions:
         return await self._asking.answer(None)
 
     def try_current(self) -> None:
-        """The server has to be asked."""
+        """None: only the server knows."""
 
     def known(self) -> Versions:
         return self._known
@@ -48,7 +46,7 @@ class SnapshotVersions:
         except StoreUnavailable as error:
             if not is_refused(error.__cause__):
                 raise
-            # Somebody took PUBLIC's right to the function away: then nothing can be kept.
+            # PUBLIC's right to pg_control_checkpoint() was revoked: nothing can be cached.
             self._known = NO_VERSIONS
         else:
             self._known = Versions(token, token)

@@ -38,7 +38,7 @@ class Transaction:
 
     async def carry_out(self, work: Work[_T]) -> _T:
         connection = self._connection
-        if connection.is_closed():  # while the publisher was asked; nothing was sent yet
+        if connection.is_closed():  # while the publisher was told; nothing was sent yet
             raise asyncpg.ConnectionDoesNotExistError("the connection was closed before its use")
         try:
             if self._autocommit:
@@ -48,7 +48,7 @@ class Transaction:
                 await connection.execute("BEGIN")
                 result = await work(connection)
                 self.unknown = True
-                # The answer to a COMMIT may be that the transaction had failed before.
+                # COMMIT answers ROLLBACK when the transaction had failed before.
                 if await connection.execute("COMMIT") != "COMMIT":
                     raise asyncpg.InFailedSQLTransactionError("the transaction had failed before its end")
             self.unknown = False

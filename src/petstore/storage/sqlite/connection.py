@@ -1,4 +1,4 @@
-"""Connections to the file, and the translation of the driver's errors. No business here."""
+"""Opens connections to the file and translates the driver's errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def translate(error: Exception, outcome: str = "") -> Exception:
         return error
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return StoreUnavailable("The store is busy with other writes; try again shortly.")
-    # The log's index is what a full disk lacks room for when a database is opened.
+    # Opening a database on a full disk fails when SQLite makes the log's index.
     no_room = getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE
     if isinstance(error, apsw.FullError) or no_room:
         return failure("the disk, or the range of identifiers, is full", outcome, StoreFull)
@@ -55,7 +55,7 @@ def translate(error: Exception, outcome: str = "") -> Exception:
 
 def open_writer(path: str, busy_timeout_ms: int) -> apsw.Connection:
     """The connection that may write. Every commit is on the disk before it returns (synchronous=FULL)."""
-    with contextlib.suppress(OSError):  # where it can't be made SQLite says so
+    with contextlib.suppress(OSError):  # SQLite reports what prevents it
         files.make(str(Path(path).resolve()))
     with translated():
         connection = apsw.Connection(path)
@@ -67,13 +67,13 @@ def open_writer(path: str, busy_timeout_ms: int) -> apsw.Connection:
 
 
 def _use_log(connection: apsw.Connection) -> None:
-    """Switch the file to a write-ahead log, which is done once in its life."""
+    """Switch the file to a write-ahead log, which stays so."""
     for _ in range(_ATTEMPTS):
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             return
         except apsw.BusyError:
-            # Another process does the same at this moment. The switch does not wait for it; this does.
+            # Another process is switching. The pragma does not wait for a lock, BEGIN does.
             connection.execute("BEGIN IMMEDIATE; ROLLBACK")
     connection.execute("PRAGMA journal_mode = WAL")
 
@@ -83,7 +83,7 @@ def open_reader(path: str, busy_timeout_ms: int) -> apsw.Connection:
     with translated():
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
         connection.set_busy_timeout(busy_timeout_ms)
-        # Else SQLite plans a query anew whenever the values bound to it differ from the last ones.
+        # Else SQLite plans a query again whenever its bound values change.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection.execute("PRAGMA query_only = ON")
         connection.execute(f"PRAGMA cache_size = -{_READ_CACHE_KIB}")

@@ -1,4 +1,4 @@
-"""The file as the source of a copy: rows of its tables, all of one moment, while no server uses it."""
+"""The file as the source of a copy: the rows of one snapshot, while no server uses it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from petstore.storage.sqlite.lock import lock_for_serving
 
 
 class Source:
-    """Open within `opened`; sees one moment, whatever a command writes meanwhile."""
+    """Open within `opened`; reads one snapshot."""
 
     def __init__(self, path: str, busy_timeout_ms: int) -> None:
         self._connection = database.open_reader(path, busy_timeout_ms)
@@ -35,7 +35,7 @@ class Source:
             yield from self._connection.execute(f"SELECT {columns} FROM {table} ORDER BY {order}")
 
     def last_identifier(self, table: str) -> int:
-        """The last one that was ever assigned, also when its row is gone."""
+        """The greatest identifier ever assigned, also when its row is gone."""
         with database.translated():
             found = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).get
             highest = self._connection.execute(f"SELECT max(id) FROM {table}").get
@@ -44,7 +44,7 @@ class Source:
 
 @contextlib.contextmanager
 def opened(path: str, busy_timeout_ms: int) -> Iterator[Source]:
-    """The source, held, so that no server writes to it meanwhile.
+    """The source, locked against servers.
 
     Raises OperatorError when there is no database, a server uses it or it is damaged, ConfigurationError when
     its schema is another one than this program's.
@@ -56,7 +56,7 @@ def opened(path: str, busy_timeout_ms: int) -> Iterator[Source]:
         report = upkeep.check(path, busy_timeout_ms)
         if report.problems:
             raise OperatorError(f"{path} is damaged and was not copied: {report.problems[0]}.")
-        if report.remark:  # an older one lacks tables, a newer one has some that would stay behind
+        if report.remark:  # an older schema lacks tables, a newer one has more than are copied
             raise ConfigurationError(f"{path} was not copied: {report.remark}.")
         source = Source(path, busy_timeout_ms)
         try:

@@ -21,7 +21,7 @@ def make(file: str, like: str | None = None) -> bool:
     """
     path = Path(file)
     try:
-        # Not by open(): to close a file of a database drops the locks that SQLite has on it in this process.
+        # Not by open(): closing the file would drop SQLite's locks on it in this process.
         os.mknod(path, stat.S_IFREG | _MODE)
     except FileExistsError:
         return False

@@ -1,4 +1,4 @@
-"""The lock of the one server. It is on the database itself, so no other name of the file gets past it."""
+"""The lock of the one server. It is on the database file itself, so every name of the file leads to it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def lock_for_serving(path: str, *, create: bool = False) -> contextlib.ExitStack
     OperatorError when another server holds it: the counters of the limits live in the one process.
     """
     real = Path(path).resolve()
-    # Programs before this one know of the lock file alone, under the name that they were given.
+    # 1.0.0 knows only the lock file, under the name that it was given.
     spelled = Path(path).parent.resolve() / Path(path).name
     with contextlib.ExitStack() as held:
         held.enter_context(_held_beside(path, real))
         if spelled != real:
-            with contextlib.suppress(OSError):  # a directory with nothing but the link may be read-only
+            with contextlib.suppress(OSError):  # the directory of a symlink may be read-only
                 held.enter_context(_held_beside(path, spelled))
         if create:
             files.make(str(real))
@@ -50,7 +50,7 @@ def _held_beside(path: str, name: Path) -> Iterator[None]:
         except BlockingIOError as error:
             holder = lock.read().strip() or "unknown"
             raise OperatorError(f"Another server (process {holder}) is using {path}; {_REMEDY}") from error
-        with contextlib.suppress(OSError):  # on a full disk nobody is told who holds it
+        with contextlib.suppress(OSError):  # on a full disk the number is missing
             os.ftruncate(lock.fileno(), 0)
             os.pwrite(lock.fileno(), str(os.getpid()).encode(), 0)
         yield
@@ -74,5 +74,5 @@ def _lock(database: int, path: str) -> None:
     except BlockingIOError as error:
         raise OperatorError(f"Another server is using {path} under another name; {_REMEDY}") from error
     except OSError as error:
-        if error.errno != errno.EINVAL:  # a system that knows no such locks: the lock files have to do
+        if error.errno != errno.EINVAL:  # a system without such locks has the lock files
             raise

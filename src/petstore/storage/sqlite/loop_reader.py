@@ -1,4 +1,4 @@
-"""Reads on the event loop: one look for changes, and one read transaction, for each turn of it.
+"""Reads on the event loop: one check for changes and one read transaction for each turn of the loop.
 
 `PRAGMA data_version` tells whether another connection has committed, whatever process made it. (The file
 control behind `apsw.Connection.data_version` does not look at the file and misses such commits.)
@@ -72,5 +72,5 @@ class LoopReader:
         """Forget the turn's state; the next use reads a new one."""
         self._in_turn = self._checked = False
         if self._connection.in_transaction:
-            with contextlib.suppress(apsw.Error):  # nothing was written; the next query meets what is wrong
+            with contextlib.suppress(apsw.Error):  # nothing was written; the next query raises the cause
                 self._connection.execute("COMMIT")

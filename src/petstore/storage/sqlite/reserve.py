@@ -1,4 +1,4 @@
-"""Room on the disk that is kept back beside the database: a key can be revoked when the disk is full."""
+"""Reserved disk space beside the database, so that a key can be revoked on a full disk."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from petstore.storage.sqlite import files
 
 BYTES = 4 << 20
-# So much has to be free before the reserve is made: it must not be what fills the disk.
+# Free space needed before the reserve is made: it must not fill the disk itself.
 _FREE_BYTES = 8 * BYTES
 
 
@@ -34,13 +34,13 @@ def keep(path: str) -> None:
 
 
 def is_kept(path: str) -> bool:
-    """Whether the reserve is there as a whole."""
+    """Whether the whole reserve exists."""
     reserve = _of(path)
     return reserve.exists() and reserve.stat().st_size >= BYTES
 
 
 def give_up(path: str) -> bool:
-    """Give the room back; whether there was any."""
+    """Free the reserve; False when there was none."""
     kept = is_kept(path)
     _of(path).unlink(missing_ok=True)
     return kept

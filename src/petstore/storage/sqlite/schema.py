@@ -1,4 +1,4 @@
-"""The file's schema: what it is, how it is created and migrated. Whoever opens the file checks it first."""
+"""The file's schema: read and checked at each opening, created, migrated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from petstore.storage.migrations import Schema
 from petstore.storage.sqlite.connection import open_reader, open_writer, translated
 
 MIGRATIONS_PACKAGE = "petstore.storage.sqlite.migrations"
-# user_version is the schema's `oldest`: programs from before that rule refuse a greater one than they know.
+# user_version is the schema's `oldest`: 1.0.0 refuses a greater one than it knows.
 _CREATE_STEPS = (
     "CREATE TABLE IF NOT EXISTS schema_steps (number INTEGER PRIMARY KEY, name TEXT NOT NULL,"
     " oldest INTEGER NOT NULL, applied_at_ms INTEGER NOT NULL) STRICT"
@@ -21,7 +21,7 @@ _ADD_STEP = "INSERT INTO schema_steps VALUES (?, ?, ?, CAST(unixepoch('subsec') 
 
 
 def read(connection: apsw.Connection) -> Schema:
-    """What the file notes about its schema."""
+    """The versions that the file records."""
     oldest: int = connection.execute("PRAGMA user_version").get
     last = 0
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_steps'").get:
@@ -84,7 +84,7 @@ def _run_next(
     connection: apsw.Connection,
     before: Callable[[Schema], None] | None,
 ) -> list[str]:
-    """One step, or in a new file all; none when another process was quicker."""
+    """Run one step, or in a new file all; none when another process did."""
     with translated():
         connection.execute("BEGIN IMMEDIATE")
         schema = read(connection)

@@ -16,7 +16,7 @@ from petstore.storage.sqlite import connection as database
 from petstore.storage.sqlite import files
 
 _PAGES_A_STEP = 1_000
-# What SQLite may put beside a file.
+# The files that SQLite may make beside a database.
 SIDE_FILES = ("-wal", "-shm", "-journal")
 
 
@@ -33,7 +33,7 @@ def staged(source: str, target: str, busy_timeout_ms: int, like: str | None = No
     reader = database.open_reader(source, busy_timeout_ms)
     with contextlib.closing(reader), _held(partial, target, like) as file:
         with database.translated():
-            # Within a read transaction it is a copy of one moment; else every write would start it anew.
+            # In a read transaction the copy is one snapshot; else every write would restart it.
             reader.execute("BEGIN; SELECT 1 FROM sqlite_schema").fetchall()
             _fill(partial, reader, target)
         os.fsync(file)
@@ -45,7 +45,7 @@ def _held(partial: Path, target: str, like: str | None) -> Iterator[int]:
     """An empty file of that name, for one process at a time."""
     file = _hold(partial, target, like)
     try:
-        _remove(partial, SIDE_FILES)  # of a process that was killed; a journal would be rolled back
+        _remove(partial, SIDE_FILES)  # left by a killed process; SQLite would roll a journal back
         os.ftruncate(file, 0)
         yield file
     finally:
@@ -65,7 +65,7 @@ def _hold(partial: Path, target: str, like: str | None) -> int:
             raise OperatorError(f"Another process is writing {target}; nothing was written.") from error
         if _is_named(file, partial):
             return file
-        os.close(file)  # whoever held it has just put it in place
+        os.close(file)  # another process has just put it in place
 
 
 def _is_named(file: int, path: Path) -> bool:

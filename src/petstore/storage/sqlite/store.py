@@ -70,7 +70,7 @@ class SqliteStore:
     async def try_write(self) -> None:
         def rewrite(connection: apsw.Connection) -> None:
             same: int = connection.execute("PRAGMA user_version").get
-            connection.execute(f"PRAGMA user_version = {same}")  # a page of the log, with what was there
+            connection.execute(f"PRAGMA user_version = {same}")  # writes one page to the log, unchanged
 
         await self.writer.submit(rewrite)
 
@@ -88,7 +88,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         await self.writer.drain()
-        await asyncio.sleep(0)  # answers of the last group are callbacks that are due now
+        await asyncio.sleep(0)  # the last group is answered by callbacks that are due now
         self._reader.close()
-        # Last the connection that may write: it moves the log into the file, which then is all there is.
+        # The writing connection last: its close moves the log into the file.
         self.writer.close()

@@ -43,7 +43,7 @@ def check(path: str, busy_timeout_ms: int) -> CheckReport:
     try:
         return _check(path, busy_timeout_ms)
     except StoreDamaged as error:
-        # Too damaged to be read at all: that is what a check is asked for, not an outage.
+        # Too damaged to be read is a finding of the check, not an outage.
         return CheckReport(0, 0, 0, 0, [error.message.removeprefix("The store failed: ").rstrip(".")])
 
 
@@ -91,7 +91,7 @@ def backup(path: str, target: str, busy_timeout_ms: int, like: str | None = None
     _refuse_to_overwrite(target)
     try:
         with staged(path, target, busy_timeout_ms, like) as copy:
-            _refuse_to_overwrite(target)  # another backup may have been quicker
+            _refuse_to_overwrite(target)  # another backup may have made it meanwhile
             _put_in_place(copy, target)
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
@@ -113,7 +113,7 @@ def restore(path: str, source: str, clock: Clock, busy_timeout_ms: int) -> Resto
     What was there is kept beside it under a name that was free. Other processes may have the database open:
     to them the restore is one transaction.
     """
-    if Path(path).is_symlink():  # the link stays, and what it leads to is replaced
+    if Path(path).is_symlink():  # replace the file that the link names, keep the link
         path = str(Path(path).resolve())
     found = check(source, busy_timeout_ms)
     if found.problems:
@@ -129,7 +129,7 @@ def restore(path: str, source: str, clock: Clock, busy_timeout_ms: int) -> Resto
         kept = free_name(f"{path}.before-restore", clock)
         if _is_readable(path, busy_timeout_ms):
             return Restored(_replace_content(path, source, kept, busy_timeout_ms), kept)
-        for suffix in ("-wal", "-shm", ""):  # there is no content to replace, so the files go aside
+        for suffix in ("-wal", "-shm", ""):  # an unreadable database is renamed
             if Path(f"{path}{suffix}").exists():
                 Path(f"{path}{suffix}").rename(f"{kept}{suffix}")
         _copy(source, path, busy_timeout_ms, like=kept)
@@ -139,7 +139,7 @@ def restore(path: str, source: str, clock: Clock, busy_timeout_ms: int) -> Resto
 
 
 def free_name(beginning: str, clock: Clock) -> str:
-    """Where a database of before is kept, by the time: no file has that name yet."""
+    """A free file name with the time, for the database that is replaced."""
     at = datetime.fromtimestamp(clock.now_ms() // 1_000, UTC)
     name = f"{beginning}-{at:%Y%m%dT%H%M%SZ}"
     numbered = (f"{name}-{number}" for number in itertools.count(2))
@@ -147,7 +147,7 @@ def free_name(beginning: str, clock: Clock) -> str:
 
 
 def _is_readable(path: str, busy_timeout_ms: int) -> bool:
-    """Whether the file is a database at all; damage in the middle of it is in nobody's way."""
+    """Whether SQLite can open the file; damage inside does not prevent its replacement."""
     try:
         connection = database.open_writer(path, busy_timeout_ms)
         try:
@@ -174,21 +174,21 @@ def _replace_content(path: str, source: str, kept: str, busy_timeout_ms: int) ->
                 content.execute(f"PRAGMA page_size = {page_size}")
                 content.execute("VACUUM")
             with into.backup("main", content, "main") as progress:
-                progress.step(0)  # takes the write lock: nobody commits any more until the end
+                progress.step(0)  # takes the write lock until the end
                 _copy(path, kept, busy_timeout_ms, like=path)
                 _move_versions_past(path, content, busy_timeout_ms)
                 progress.step(-1)
-        # Checked before the connection that may write is closed, since that one clears the log away.
+        # Checked before the writing connection is closed, since its close removes the log.
         return check(path, busy_timeout_ms)
 
 
 def _move_versions_past(path: str, content: apsw.Connection, busy_timeout_ms: int) -> None:
-    """What anybody keeps of the database at `path` must not look true after the restore."""
+    """Move the restored versions past those at `path`, so that nothing cached looks current."""
     reader = database.open_reader(path, busy_timeout_ms)
     try:
         catalogue, keyring = reader.execute("SELECT catalogue, keyring FROM versions").get or (0, 0)
     except (apsw.SQLError, apsw.CorruptError, apsw.NotADBError):
-        return  # without versions nobody could keep anything
+        return  # without versions nothing was cached
     finally:
         reader.close()
     content.execute(

@@ -1,7 +1,7 @@
 """All writes: one thread, one connection, a bounded queue, committed in groups.
 
-Whatever waits is one transaction with a savepoint for each job; every waiter is answered after the
-commit, which is on the disk by then. The jobs are in the repositories.
+All jobs in the queue become one transaction, with a savepoint for each. Their waiters are answered after the
+commit has reached the disk.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Job = Callable[[apsw.Connection], Any]
 
 
 class _Ticket:
-    """A job on its way, and who waits for it."""
+    """A job in the queue, and the future of its caller."""
 
     __slots__ = ("ends_access", "error", "future", "job", "result")
 
@@ -43,7 +43,7 @@ class _Ticket:
 class Writer:
     """Owns the writing connection from the first `submit` until `close`.
 
-    `make_room` gives back what is kept on the disk for a job that ends somebody's access.
+    `make_room` frees the reserved disk space when a full disk stops a job that `ends_access`.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """Writes that were taken and are not answered yet."""
+        """The number of accepted writes that are not answered yet."""
         return self._waiting
 
     async def submit(self, job: Callable[[apsw.Connection], _T]) -> _T:
@@ -75,7 +75,7 @@ class Writer:
 
         Raises what the job raises (then nothing of it is kept) and StoreUnavailable.
         """
-        # Shielded: a client that goes away must not undo the accounting of what is on its way.
+        # Shielded: a cancelled request must not cancel the future that its write will set.
         return await asyncio.shield(self.start(job))
 
     def start(self, job: Callable[[apsw.Connection], _T], *, ends_access: bool = False) -> asyncio.Future[_T]:
@@ -94,14 +94,14 @@ class Writer:
         return future
 
     async def drain(self) -> None:
-        """Take nothing more, carry out what was accepted and end the thread."""
+        """Refuse new jobs, finish the accepted ones and end the thread."""
         self._closed = True
         if self._loop is not None:
             self._queue.put(None)
             await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
 
     def close(self) -> None:
-        """Let go of the connection; after `drain`, and as the last one of the process."""
+        """Close the connection: after `drain`, and as the last of the process."""
         self._connection.close()
 
     def _run(self) -> None:
@@ -131,15 +131,15 @@ class Writer:
         try:
             connection.execute("BEGIN IMMEDIATE")
             if make_room is not None:
-                make_room()  # while nobody else can write, or others would take it
+                make_room()  # inside the write lock, so that no other process takes the space
             for ticket in group:
                 self._perform(ticket)
             committing = True
             connection.execute("COMMIT")
         except Exception as error:
             undone = self._roll_back()
-            # No room is found out before the commit's mark is in the log, so then nothing can come to light.
-            # Any other failure, as that of a sync, may leave a mark that a restart after a crash would read.
+            # SQLite finds a full disk before it writes the commit frame, so nothing can appear later. After
+            # another failure of a commit, such as that of a sync, recovery after a crash may find the frame.
             full = isinstance(error, apsw.FullError)
             certain = undone and (not committing or full)
             if full and certain and make_room is None and any(ticket.ends_access for ticket in group):
@@ -161,14 +161,16 @@ class Writer:
         try:
             ticket.result = ticket.job(connection)
         except Exception as error:
-            if not connection.in_transaction:  # SQLite gave up the whole transaction: disk full, I/O error
+            if (
+                not connection.in_transaction
+            ):  # SQLite rolled back the whole transaction: disk full, I/O error
                 raise
             connection.execute("ROLLBACK TO job")
             ticket.error = translate(error, NOTHING_STORED)
         connection.execute("RELEASE job")
 
     def _roll_back(self) -> bool:
-        """Whether nothing of the transaction is left."""
+        """Roll back; True when nothing of the transaction is left."""
         if self._connection.in_transaction:  # else SQLite has rolled back by itself
             with contextlib.suppress(apsw.Error):
                 self._connection.execute("ROLLBACK")
