@@ -242,14 +242,6 @@ class TestRefused:
         assert "set PETSTORE_VALKEY_URL=valkey://" in message
         assert list(service.folder.iterdir()) == []
 
-    def test_port_that_is_in_use(self, service: Service) -> None:
-        """Two services on one port would answer by turns; nothing is made before that is known."""
-        with socket.socket() as other:
-            other.bind(("127.0.0.1", int(service.settings["PETSTORE_PORT"])))
-            other.listen()
-            assert "PETSTORE_PORT" in service.refuse(1)
-        assert list(service.folder.iterdir()) == []
-
     @pytest.mark.parametrize(
         ("fault", "remedy"),
         [
@@ -276,11 +268,6 @@ class TestRefused:
         """An address of another machine can't be listened on."""
         service.settings["PETSTORE_HOST"] = "192.0.2.1"
         assert "Can't listen on 192.0.2.1" in service.refuse(1)
-
-    def test_database_that_another_server_has(self, service: Service) -> None:
-        """The counters of the limits live in one process."""
-        with service.hold():
-            assert "Another server (process " in service.refuse(1)
 
     def test_postgresql_database_that_another_service_has(self, on_postgresql: Service) -> None:
         """Its counters are its own, so both would grant every limit; the message names the remedy."""
