@@ -1,6 +1,6 @@
-"""Plays the sessions of docs/cli.md: runs each command and puts what it prints under it.
+"""Plays the sessions of docs/cli.md and sessions.txt: runs each command, puts what it prints under it.
 
-A test holds the document to that. `python -m tests.cli.session` writes the document anew; read what changed.
+A test holds both to that. `python -m tests.cli.session` writes them anew; read what changed.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from petstore.core.limits.windows import AccountWindows
 from tests.support.clock import ManualClock
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "cli.md"
+PLAYED = (DOCUMENT, Path(__file__).with_name("sessions.txt"))
 SERVER_AT_WORK = "<!-- A server has been at work. -->"
 _START_MS = 1_795_251_600_000  # 2026-11-21 09:00 UTC
 _LINE = re.compile(
@@ -101,11 +102,12 @@ def _without_chance(text: str) -> str:
 
 
 def main() -> None:
-    """Write the document anew."""
+    """Write both anew."""
     pwd.getpwuid = lambda _uid: SimpleNamespace(pw_name="alice")  # type: ignore[assignment,return-value]
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        DOCUMENT.write_text(play(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")
+    for document in PLAYED:
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            document.write_text(play(document.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from petstore.cli.groups import (
     EXIT_UNAVAILABLE,
     EXIT_USAGE,
 )
-from tests.cli.session import DOCUMENT, SERVER_AT_WORK, play
+from tests.cli.session import DOCUMENT, PLAYED, SERVER_AT_WORK, play
 from tests.cli.test_root import ALL, LEAVES
 
 COMMANDS = DOCUMENT.read_text(encoding="utf-8")
@@ -48,16 +48,18 @@ class TestCommands:
                 if name.startswith("--"):
                     assert name in COMMANDS
 
+    @pytest.mark.parametrize("document", PLAYED, ids=lambda path: path.name)
     def test_sessions_print_what_the_document_says(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Every session, played in order; `.venv/bin/python -m tests.cli.session` writes it anew."""
         for name in [name for name in os.environ if name.startswith("PETSTORE_")]:
             monkeypatch.delenv(name)
         monkeypatch.setattr(pwd, "getpwuid", lambda _uid: SimpleNamespace(pw_name="alice"))
         monkeypatch.chdir(tmp_path)
-        assert SERVER_AT_WORK in COMMANDS
-        assert play(COMMANDS) == COMMANDS
+        text = document.read_text(encoding="utf-8")
+        assert SERVER_AT_WORK in text
+        assert play(text) == text
 
     def test_every_exit_code(self) -> None:
         """The table of exit codes is complete."""
