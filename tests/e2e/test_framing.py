@@ -19,10 +19,9 @@ LIMITS = {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "x-
 @pytest.fixture(scope="module")
 def stalled_head(server: Server) -> Iterator[RawConnection]:
     """A client that stops in the middle of its head, while the tests below go on."""
-    connection = RawConnection(server.port)
-    connection.send(b"GET /v1/pets HTTP/1.1\r\nHost: x\r\n")
-    yield connection
-    connection.close()
+    with RawConnection(server.port) as connection:
+        connection.send(b"GET /v1/pets HTTP/1.1\r\nHost: x\r\n")
+        yield connection
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +41,8 @@ def post(head: bytes, framing: bytes, media_type: bytes = JSON) -> bytes:
     return b"POST /v1/pets HTTP/1.1\r\n" + head + media_type + framing + b"\r\n"
 
 
-def assert_error(answer: RawAnswer | None, status: int, code: str) -> None:
+def assert_error(answer: RawAnswer, status: int, code: str) -> None:
     """The Error body and the headers that every answer under /v1 has."""
-    assert answer is not None
     assert answer.json() == {"code": code, "message": answer.json()["message"], "status": status}
     assert answer.status == status
     assert set(answer.headers) >= LIMITS
@@ -55,12 +53,11 @@ class Test2xx:
 
     def test_pipelined_requests_are_answered_in_order(self, server: Server, head: bytes) -> None:
         """Three in one packet: each has its own answer, in the order of the requests."""
-        connection = RawConnection(server.port)
-        targets = (b"/v1/pets?limit=1", b"/v1/nothing", b"/v1/pets?limit=0")
-        connection.send(b"".join(b"GET %s HTTP/1.1\r\n%s\r\n" % (target, head) for target in targets))
-        answers = [connection.read() for _ in targets]
-        assert [answer.status for answer in answers if answer] == [200, 404, 400]
-        connection.close()
+        with RawConnection(server.port) as connection:
+            targets = (b"/v1/pets?limit=1", b"/v1/nothing", b"/v1/pets?limit=0")
+            connection.send(b"".join(b"GET %s HTTP/1.1\r\n%s\r\n" % (target, head) for target in targets))
+            answers = [connection.read() for _ in targets]
+            assert [answer.status for answer in answers] == [200, 404, 400]
 
     @pytest.mark.parametrize("pieces", [[5, 29], [1, 2, 3, 29], [29]])
     def test_a_chunked_body_is_one_body(self, server: Server, head: bytes, pieces: list[int]) -> None:
@@ -70,7 +67,6 @@ class Test2xx:
             chunks += b"%x\r\n%s\r\n" % (stop - start, BODY[start:stop])
             start = stop
         answer = exchange(server.port, post(head, b"Transfer-Encoding: chunked\r\n"), chunks + b"0\r\n\r\n")
-        assert answer is not None
         assert (answer.status, answer.json()["name"]) == (201, "Rex")
         assert count(server) == before + 1
 
@@ -78,62 +74,51 @@ class Test2xx:
         """Slow, but within the deadline: a request like any other."""
         whole = post(head, b"Content-Length: %d\r\n" % len(BODY)) + BODY
         answer = exchange(server.port, *(bytes([byte]) for byte in whole))
-        assert answer is not None
         assert answer.status == 201
 
     def test_the_body_waits_for_100_continue(self, server: Server, head: bytes) -> None:
         """The server asks for it once the head has passed every check."""
-        connection = RawConnection(server.port)
-        connection.send(post(head, b"Expect: 100-continue\r\nContent-Length: %d\r\n" % len(BODY)))
-        interim = connection.read()
-        assert interim is not None
-        assert interim.status == 100
-        connection.send(BODY)
-        answer = connection.read()
-        assert answer is not None
-        assert answer.status == 201
-        connection.close()
+        with RawConnection(server.port) as connection:
+            connection.send(post(head, b"Expect: 100-continue\r\nContent-Length: %d\r\n" % len(BODY)))
+            interim = connection.read()
+            assert interim.status == 100
+            connection.send(BODY)
+            answer = connection.read()
+            assert answer.status == 201
 
     def test_the_absolute_form_of_a_target(self, server: Server, head: bytes) -> None:
         """As a client behind a proxy sends it (RFC 9112, 3.2.2)."""
         answer = exchange(server.port, b"GET http://127.0.0.1/v1/pets?limit=1 HTTP/1.1\r\n" + head + b"\r\n")
-        assert answer is not None
         assert answer.status == 200
 
     def test_http_1_0(self, server: Server, head: bytes) -> None:
         """Answered, and the connection is closed after it."""
-        connection = RawConnection(server.port)
-        connection.send(b"GET /v1/pets?limit=1 HTTP/1.0\r\n" + head + b"\r\n")
-        answer = connection.read()
-        assert answer is not None
-        assert answer.status == 200
-        assert connection.is_closed_by_server()
-        connection.close()
+        with RawConnection(server.port) as connection:
+            connection.send(b"GET /v1/pets?limit=1 HTTP/1.0\r\n" + head + b"\r\n")
+            answer = connection.read()
+            assert answer.status == 200
+            assert connection.is_closed_by_server()
 
     def test_head_has_the_headers_of_get_and_no_body(self, server: Server, head: bytes) -> None:
         """Content-Length included; the next request on the connection is answered."""
-        connection = RawConnection(server.port)
-        connection.send(b"HEAD /v1/pets?limit=1 HTTP/1.1\r\n" + head + b"\r\n")
-        connection.send(b"GET /v1/pets?limit=1 HTTP/1.1\r\n" + head + b"\r\n")
-        without, whole = connection.read("HEAD"), connection.read()
-        assert without is not None
-        assert whole is not None
-        assert (without.status, without.body) == (200, b"")
-        assert without.headers["content-length"] == whole.headers["content-length"] == str(len(whole.body))
-        connection.close()
+        with RawConnection(server.port) as connection:
+            connection.send(b"HEAD /v1/pets?limit=1 HTTP/1.1\r\n" + head + b"\r\n")
+            connection.send(b"GET /v1/pets?limit=1 HTTP/1.1\r\n" + head + b"\r\n")
+            without, whole = connection.read("HEAD"), connection.read()
+            assert (without.status, without.body) == (200, b"")
+            assert (
+                without.headers["content-length"] == whole.headers["content-length"] == str(len(whole.body))
+            )
 
     def test_a_body_on_get_is_skipped(self, server: Server, head: bytes) -> None:
         """What follows it on the connection is not mistaken for a request."""
-        connection = RawConnection(server.port)
-        connection.send(
-            b"GET /v1/pets HTTP/1.1\r\n" + head + b"Content-Length: 22\r\n\r\nGET /evil HTTP/1.1\r\n\r\n"
-        )
-        connection.send(b"GET /v1/nothing HTTP/1.1\r\n" + head + b"\r\n")
-        first, second = connection.read(), connection.read()
-        assert first is not None
-        assert second is not None
-        assert (first.status, second.status) == (200, 404)
-        connection.close()
+        with RawConnection(server.port) as connection:
+            connection.send(
+                b"GET /v1/pets HTTP/1.1\r\n" + head + b"Content-Length: 22\r\n\r\nGET /evil HTTP/1.1\r\n\r\n"
+            )
+            connection.send(b"GET /v1/nothing HTTP/1.1\r\n" + head + b"\r\n")
+            first, second = connection.read(), connection.read()
+            assert (first.status, second.status) == (200, 404)
 
     def test_an_upgrade_is_not_accepted(self, server: Server, head: bytes) -> None:
         """A WebSocket handshake is a GET like any other."""
@@ -142,7 +127,6 @@ class Test2xx:
             b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
         )
         answer = exchange(server.port, b"GET /v1/pets HTTP/1.1\r\n" + head + upgrade + b"\r\n")
-        assert answer is not None
         assert answer.status == 200
 
 
@@ -155,13 +139,11 @@ class TestTargets:
     def test_paths_are_compared_as_they_were_sent(self, server: Server, target: bytes) -> None:
         """Outside /v1 as well: a proxy that withholds /metrics need not know how else it can be written."""
         answer = exchange(server.port, b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % target)
-        assert answer is not None
         assert (answer.status, answer.json()["code"]) == (404, "not_found")
 
     def test_the_host_of_an_absolute_target_counts_where_there_is_no_other(self, server: Server) -> None:
         """The HTTP server fills it in; without either of both a request is refused."""
         absolute = exchange(server.port, b"GET http://evil.example/metrics HTTP/1.1\r\n\r\n")
-        assert absolute is not None
         assert absolute.status == 404
         neither = exchange(server.port, b"GET /v1/pets HTTP/1.1\r\n\r\n")
         assert_error(neither, 400, "invalid_header")
@@ -209,11 +191,10 @@ class Test4xx:
     )
     def test_408_a_stalled_body(self, server: Server, head: bytes, framing: bytes) -> None:
         """Nothing more comes: the deadline answers, and the connection is closed."""
-        connection = RawConnection(server.port)
-        connection.send(post(head, framing), b"1d\r\n" + BODY[:5])
-        assert_error(connection.read(), 408, "request_timeout")
-        assert connection.is_closed_by_server()
-        connection.close()
+        with RawConnection(server.port) as connection:
+            connection.send(post(head, framing), b"1d\r\n" + BODY[:5])
+            assert_error(connection.read(), 408, "request_timeout")
+            assert connection.is_closed_by_server()
 
     @pytest.mark.parametrize(
         "lines",
@@ -255,18 +236,16 @@ class Test4xx:
         self, server: Server, head: bytes, framing: bytes, media_type: bytes, status: int, code: str
     ) -> None:
         """Expect: 100-continue is answered with the refusal at once."""
-        connection = RawConnection(server.port)
-        connection.send(post(head, b"Expect: 100-continue\r\n" + framing, media_type))
-        assert_error(connection.read(), status, code)
-        connection.close()
+        with RawConnection(server.port) as connection:
+            connection.send(post(head, b"Expect: 100-continue\r\n" + framing, media_type))
+            assert_error(connection.read(), status, code)
 
     def test_413_a_chunked_body_that_grows_too_large(self, server: Server, head: bytes) -> None:
         """Refused at its 65,537th byte, not at its end, which never comes."""
-        connection = RawConnection(server.port)
-        connection.send(post(head, b"Transfer-Encoding: chunked\r\n"))
-        connection.send(b"1000\r\n" + b" " * 4_096 + b"\r\n", b"10001\r\n" + b" " * 61_441)
-        assert_error(connection.read(), 413, "payload_too_large")
-        connection.close()
+        with RawConnection(server.port) as connection:
+            connection.send(post(head, b"Transfer-Encoding: chunked\r\n"))
+            connection.send(b"1000\r\n" + b" " * 4_096 + b"\r\n", b"10001\r\n" + b" " * 61_441)
+            assert_error(connection.read(), 413, "payload_too_large")
 
     def test_414_a_long_target(self, server: Server, head: bytes) -> None:
         """Past 8 KiB."""
@@ -302,7 +281,6 @@ class Test4xx:
     def test_404_paths_are_exact(self, server: Server, head: bytes, target: bytes) -> None:
         """Nothing between the socket and the table of operations straightens a path out."""
         answer = exchange(server.port, b"GET " + target + b" HTTP/1.1\r\n" + head + b"\r\n")
-        assert answer is not None
         assert (answer.status, answer.json()["code"]) == (404, "not_found")
 
     def test_a_reset_in_the_middle_of_a_body_stores_nothing(self, server: Server, head: bytes) -> None:
@@ -353,27 +331,24 @@ class TestServersOwn:
     )
     def test_bytes_that_are_not_http(self, server: Server, lines: bytes, status: int) -> None:
         """Refused and closed; good clients do not notice."""
-        connection = RawConnection(server.port)
-        try:
-            connection.send(lines)
-        except (BrokenPipeError, ConnectionResetError):
-            pass
-        else:
-            answer = connection.read()
-            assert answer is not None
-            assert (answer.status, answer.body) == (status, b"")
-            assert connection.is_closed_by_server()
-        connection.close()
+        with RawConnection(server.port) as connection:
+            try:
+                connection.send(lines)
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+            else:
+                answer = connection.read()
+                assert (answer.status, answer.body) == (status, b"")
+                assert connection.is_closed_by_server()
         assert server.request("GET", "/v1/pets?limit=1").status == 200
 
     def test_length_and_chunks_at_once_end_the_connection(self, server: Server, head: bytes) -> None:
         """The chunks count, and nothing that follows is read as a request (RFC 9112, 6.3)."""
-        connection = RawConnection(server.port)
-        framing = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"
-        connection.send(post(head, framing) + b"0\r\n\r\nGET /v1/pets HTTP/1.1\r\n" + head + b"\r\n")
-        assert_error(connection.read(), 400, "invalid_json")
-        assert connection.is_closed_by_server()
-        connection.close()
+        with RawConnection(server.port) as connection:
+            framing = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"
+            connection.send(post(head, framing) + b"0\r\n\r\nGET /v1/pets HTTP/1.1\r\n" + head + b"\r\n")
+            assert_error(connection.read(), 400, "invalid_json")
+            assert connection.is_closed_by_server()
 
     def test_a_stalled_head_is_given_up(self, server: Server, stalled_head: RawConnection) -> None:
         """After 10 s; the connection was opened when this module began."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -50,48 +48,3 @@ def test_a_pause_of_all_kills_nobody(tmp_path: Path) -> None:
         assert server.workers() == [worker]
         assert server.request("GET", "/v1/pets").status == 200
         assert "worker hung" not in server.log
-
-
-_BLOCKS = """
-import asyncio, os, signal, sys, time
-from petstore.core.clock import SystemClock
-from petstore.ops import logs
-from petstore.server.process import Timeouts
-from petstore.server.supervisor import Supervisor
-
-class Job:
-    timeouts = Timeouts(1, 0.5)
-    def work(self, number, report):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-        first = not os.path.exists("first")
-        open("first", "w").close()
-        async def serve():
-            report.ready()
-            while True:
-                report.heartbeat()
-                await asyncio.sleep(0.1)
-                if first:
-                    time.sleep(60)  # on the event loop
-        asyncio.run(serve())
-    def before_stop(self): pass
-    def observe(self, metrics): pass
-
-logs.start_directly("info", "json")
-Supervisor(Job(), count=1, overlap=False, hangup_stops=False,
-           monotonic=SystemClock().monotonic).run()
-"""
-
-
-def test_a_blocked_event_loop_is_a_worker_that_hangs(tmp_path: Path) -> None:
-    """The process runs, and nothing in it gets its turn."""
-    log = tmp_path / "log"
-    with log.open("wb") as output:
-        parent = subprocess.Popen([sys.executable, "-c", _BLOCKS], cwd=tmp_path, stderr=output)
-    try:
-        wait_for(lambda: "worker ended" in log.read_text(), "the end of the one that hangs")
-        pause(1.5)
-        told = [json.loads(line)["event"] for line in log.read_text().splitlines()]
-        assert told == ["ready", "worker hung", "worker ended"]
-    finally:
-        parent.terminate()
-        assert parent.wait(10) == 0

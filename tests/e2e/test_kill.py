@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import random
-import signal
 import threading
 from pathlib import Path
 
@@ -160,37 +158,3 @@ def test_a_kill_costs_at_most_a_second_of_counts(tmp_path: Path) -> None:
         answer = again.request("GET", "/v1/pets", key=key)
         day = answer.headers["ratelimit"].partition('"day";r=')[2].partition(";")[0]
         assert 1_000 - 36 <= int(day) <= 1_000 - 31
-
-
-class TestWorker:
-    """The process that serves is a child of the one that was started."""
-
-    def test_a_killed_worker_is_replaced(self, tmp_path: Path) -> None:
-        """SIGKILL to the child alone: another one serves, and nothing acknowledged is lost."""
-        with running_server(tmp_path) as server:
-            assert server.post({"name": "before", "categoryId": 1}).status == 201
-            (worker,) = server.workers()
-            os.kill(worker, signal.SIGKILL)
-
-            def back() -> bool:
-                try:
-                    return server.request("GET", "/healthz", key="", timeout=2).status == 200
-                except (OSError, http.client.HTTPException):
-                    return False
-
-            wait_for(back, "the new worker")
-            assert worker not in server.workers()
-            assert [pet["name"] for pet in server.request("GET", "/v1/pets").json()] == ["before"]
-            assert server.post({"name": "after", "categoryId": 1}).json()["id"] == 2
-
-    def test_a_killed_parent_takes_its_worker_with_it(self, tmp_path: Path) -> None:
-        """SIGKILL to the parent alone: the worker stops in good order, and the next start finds all free."""
-        with running_server(tmp_path) as server:
-            assert server.post({"name": "before", "categoryId": 1}).status == 201
-            (worker,) = server.workers()
-            os.kill(server.pid, signal.SIGKILL)
-            server.process.wait(10)
-            wait_for(lambda: not Path(f"/proc/{worker}").exists(), "the worker to end")
-            key, port = server.key, server.port
-        with running_server(tmp_path, port=port) as again:
-            assert len(again.request("GET", "/v1/pets", key=key).json()) == 1

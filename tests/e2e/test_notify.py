@@ -130,23 +130,6 @@ def test_no_sign_while_no_worker_is_well(tmp_path: Path, manager: Manager) -> No
         server.kill()
 
 
-@pytest.mark.parametrize(
-    "surroundings",
-    [{"WATCHDOG_USEC": "200000", "WATCHDOG_PID": "1"}, {"WATCHDOG_USEC": "9" * 5_000}],
-    ids=["another process", "no number"],
-)
-def test_a_watchdog_that_is_not_meant(tmp_path: Path, manager: Manager, surroundings: dict[str, str]) -> None:
-    """WATCHDOG_PID names whom it is for; what can't be read is as if it were not there."""
-    server = start(tmp_path, manager, **surroundings)
-    try:
-        manager.expect("READY=1")
-        assert server.terminate() == 0
-        manager.expect("STOPPING=1")
-        assert not any("WATCHDOG" in datagram for datagram in manager.told)
-    finally:
-        server.kill()
-
-
 def test_a_manager_that_is_gone_disturbs_nobody(tmp_path: Path, manager: Manager) -> None:
     """Nobody at the socket: the service starts, serves and stops."""
     manager.close()

@@ -39,7 +39,6 @@ def begin_post(server: Server) -> RawConnection:
         b"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n" % (server.key.encode(), len(BODY))
     )
     interim = connection.read()
-    assert interim is not None
     assert interim.status == 100
     connection.send(BODY[:9])
     return connection
@@ -64,7 +63,6 @@ class TestSigterm:
             wait_for(refused, "the listener to close")
             connection.send(BODY[9:])
             answer = connection.read()
-            assert answer is not None
             assert answer.status == 201
             assert server.terminate() == 0
             assert '"event":"stopped"' in server.log.splitlines()[-1]
@@ -79,7 +77,6 @@ class TestSigterm:
             assert server.terminate() == 0
             assert time.monotonic() - began < 10
             answer = connection.read()
-            assert answer is not None
             assert answer.status == 408
             idle.close()
         assert query(tmp_path, "SELECT count(*) FROM pets") == [(0,)]
@@ -140,16 +137,9 @@ class TestSigterm:
             answer = again.request("GET", "/v1/pets", key=key)
             assert (answer.status, answer.json()["code"]) == (429, "rate_limited")
 
-    def test_after_it_the_database_is_one_file(self, tmp_path: Path) -> None:
-        """Whoever copies it copies everything."""
-        with running_server(tmp_path) as server:
-            server.post({"name": "Rex", "categoryId": 1})
-        kept = sorted(file.name for file in tmp_path.iterdir() if not file.name.endswith(".log"))
-        assert kept == ["petstore.db", "petstore.db.lock", "petstore.db.reserve"]
-
     def test_sigint_stops_it_too(self, tmp_path: Path) -> None:
-        """Ctrl+C in a terminal reaches the worker as well; the stop is as orderly."""
-        with running_server(tmp_path) as server:
+        """Ctrl+C in a terminal reaches the worker as well; the stop is as orderly, without the drain."""
+        with running_server(tmp_path, drain="60s") as server:
             server.post({"name": "Rex", "categoryId": 1})
             os.killpg(server.pid, signal.SIGINT)
             assert server.process.wait(15) == 0

@@ -6,7 +6,7 @@ import json
 import socket
 import struct
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 _PATIENCE_SECONDS = 20.0
 
@@ -45,6 +45,12 @@ class RawConnection:
         """Say that nothing more will come, and go on reading."""
         self.socket.shutdown(socket.SHUT_WR)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         self.socket.close()
 
@@ -53,11 +59,11 @@ class RawConnection:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 
-    def read(self, method: str = "GET") -> RawAnswer | None:
-        """The next answer; None when the server has closed the connection instead."""
+    def read(self, method: str = "GET") -> RawAnswer:
+        """The next answer, perhaps a 1xx. Raises ConnectionError when the server closes instead."""
         while b"\r\n\r\n" not in self._buffer:
             if not self._receive():
-                return None
+                raise ConnectionError("The server closed the connection without an answer.")
         head, _, self._buffer = self._buffer.partition(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")
         pairs = [line.split(":", 1) for line in lines]
@@ -83,16 +89,13 @@ class RawConnection:
         return bool(received)
 
 
-def exchange(port: int, *parts: bytes, method: str = "GET", end: bool = False) -> RawAnswer | None:
+def exchange(port: int, *parts: bytes, method: str = "GET", end: bool = False) -> RawAnswer:
     """One request in one or more parts on a connection of its own, and its final answer."""
-    connection = RawConnection(port)
-    try:
+    with RawConnection(port) as connection:
         connection.send(*parts)
         if end:
             connection.end()
         answer = connection.read(method)
-        while answer is not None and answer.interim:
+        while answer.interim:
             answer = connection.read(method)
         return answer
-    finally:
-        connection.close()
