@@ -1,6 +1,6 @@
 """Fixtures of the contract: one body of tests for every backend.
 
-A further store is one more class here and one more id in STORES; a further limiter likewise.
+A further store is one more id in STORES; a further limiter is one more class and its id in LIMITERS.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -24,7 +25,7 @@ from petstore.limiter.memory import MemoryLimiter
 from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.limiter import ValkeyLimiter
 from petstore.limiter.valkey.opening import open_client
-from petstore.storage.backend import Store, backend_for
+from petstore.storage.backend import Backend, Store, backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.store import PostgresStore
 from tests.support import pgbouncer
@@ -34,95 +35,45 @@ from tests.support.postgres import fresh_database, run
 from tests.support.valkey import PATIENT, FailOnOutage, SteeredTime, emptied_url, steered_scripts
 from tools.servers.find import system_program
 
+STORES = ["sqlite", "postgres"]
+if system_program("pgbouncer") or os.environ.get("CI"):  # else test_pgbouncer.py skips all
+    STORES.append("pgbouncer")
+Execute = Callable[[str], list[tuple[object, ...]]]
 
-class Backend(Protocol):
-    """A kind of store. Every store that it opens is on the same data, as several processes would be.
 
-    `exact_versions`: a version moves only when what is kept under it changes, not with every commit.
+class SharedData:
+    """One database for the contract. Its stores are on the same data, as those of several processes.
+
+    `execute` runs SQL in a transaction of its own, as a SQL shell does. `exact_versions`: a version moves
+    only when what is cached under it changes, not with every commit.
     """
 
-    exact_versions: bool
+    def __init__(
+        self, backend: Backend, clock: ManualClock, execute: Execute, *, exact_versions: bool
+    ) -> None:
+        self.execute = execute
+        self.exact_versions = exact_versions
+        self._backend = backend
+        self._clock = clock
+        self._opened: list[Store] = []
 
     def open(self) -> Store:
         """Another store on the same data."""
-        ...
-
-    def execute(self, sql: str) -> list[tuple[object, ...]]:
-        """What an outside program with a SQL shell does, in a transaction of its own."""
-        ...
+        store = self._backend.open(self._clock)
+        self._opened.append(store)
+        return store
 
     async def close(self) -> None:
         """Close all that was opened."""
-        ...
-
-
-class SqliteBackend:
-    """A file."""
-
-    exact_versions = True
-
-    def __init__(self, folder: Path, clock: ManualClock) -> None:
-        self.path = folder / "contract.db"
-        self._clock = clock
-        self._opened: list[Store] = []
-
-    def open(self) -> Store:
-        store = backend_for(f"sqlite:///{self.path}").open(self._clock)
-        self._opened.append(store)
-        return store
-
-    def execute(self, sql: str) -> list[tuple[object, ...]]:
-        with apsw.Connection(str(self.path)) as connection:
-            rows = list(connection.execute(sql))
-        connection.close()
-        return rows
-
-    async def close(self) -> None:
         for store in self._opened:
             await store.close()
 
 
-class PostgresBackend:
-    """A database of its own on a server."""
-
-    exact_versions = False
-
-    def __init__(self, _folder: Path, clock: ManualClock) -> None:
-        self._clock = clock
-        self._opened: list[Store] = []
-        self._made = ExitStack()
-        self.url = self._made.enter_context(fresh_database())
-
-    def open(self) -> Store:
-        store = backend_for(self.url).open(self._clock)
-        self._opened.append(store)
-        return store
-
-    def execute(self, sql: str) -> list[tuple[object, ...]]:
-        return run(self.url, sql)
-
-    async def close(self) -> None:
-        for store in self._opened:
-            await store.close()
-        self._made.close()
-
-
-class PgBouncerBackend(PostgresBackend):
-    """The same through PgBouncer in transaction mode: nothing may depend on a session."""
-
-    def open(self) -> Store:
-        options = PostgresOptions(prepared=False)
-        store = backend_for(pgbouncer.pooled(self.url), postgres=options).open(self._clock)
-        self._opened.append(store)
-        return store
-
-
-STORES: dict[str, type[SqliteBackend] | type[PostgresBackend]] = {
-    "sqlite": SqliteBackend,
-    "postgres": PostgresBackend,
-}
-if system_program("pgbouncer") or os.environ.get("CI"):  # else test_pgbouncer.py skips all
-    STORES["pgbouncer"] = PgBouncerBackend
+def execute_in_file(path: Path, sql: str) -> list[tuple[object, ...]]:
+    rows: list[tuple[object, ...]] = []
+    with closing(apsw.Connection(str(path))) as connection, connection:
+        rows += connection.execute(sql)
+    return rows
 
 
 @pytest.fixture
@@ -132,17 +83,27 @@ def database() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=list(STORES))
+@pytest.fixture(params=STORES)
 async def backend(
     request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock
-) -> AsyncIterator[Backend]:
-    opened = STORES[request.param](tmp_path, clock)
-    yield opened
-    await opened.close()
+) -> AsyncIterator[SharedData]:
+    with ExitStack() as made:
+        if request.param == "sqlite":
+            path = tmp_path / "contract.db"
+            execute = partial(execute_in_file, path)
+            opened = SharedData(backend_for(f"sqlite:///{path}"), clock, execute, exact_versions=True)
+        else:  # through PgBouncer in transaction mode nothing may depend on a session
+            url = made.enter_context(fresh_database())
+            is_pooled = request.param == "pgbouncer"
+            options = PostgresOptions(prepared=not is_pooled)
+            chosen = backend_for(pgbouncer.pooled(url) if is_pooled else url, postgres=options)
+            opened = SharedData(chosen, clock, partial(run, url), exact_versions=False)
+        yield opened
+        await opened.close()
 
 
 @pytest.fixture
-def store(backend: Backend) -> Store:
+def store(backend: SharedData) -> Store:
     return backend.open()
 
 

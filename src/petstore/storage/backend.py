@@ -161,9 +161,7 @@ def sqlite_path(url: str) -> str:
 
 
 def backend_for(
-    url: str,
-    sqlite: SqliteOptions = SqliteOptions(),  # noqa: B008
-    postgres: PostgresOptions = PostgresOptions(),  # noqa: B008
+    url: str, sqlite: SqliteOptions | None = None, postgres: PostgresOptions | None = None
 ) -> Backend:
     """The backend of a URL, by its scheme: the one place where that is decided.
 
@@ -172,8 +170,8 @@ def backend_for(
     if _is_server(url):
         from petstore.storage.postgres.backend import PostgresBackend  # needs a driver that not all have
 
-        return PostgresBackend(url, postgres)
-    return SqliteBackend(sqlite_path(url), sqlite)
+        return PostgresBackend(url, postgres or PostgresOptions())
+    return SqliteBackend(sqlite_path(url), sqlite or SqliteOptions())
 
 
 def copy_database(

@@ -16,7 +16,7 @@ from petstore.storage.backend import Store
 from petstore.storage.transactions.idempotency import create_once
 from petstore.storage.transactions.pets import add_pet
 from petstore.storage.transactions.script import Database, Script
-from tests.support.backends import Backend
+from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 
 REX = NewPet("Rex", 1)
@@ -25,7 +25,7 @@ DAY_SECONDS = 86_400
 
 
 @pytest.fixture
-async def store(backend: Backend) -> Store:
+async def store(backend: SharedData) -> Store:
     """Two accounts."""
     opened = backend.open()
     for name in ("a", "b"):
@@ -48,7 +48,7 @@ class TestReplay:
         assert first.pet == again.pet
         assert await count(store) == 1
 
-    async def test_it_is_the_answer_of_then(self, backend: Backend, store: Store) -> None:
+    async def test_it_is_the_answer_of_then(self, backend: SharedData, store: Store) -> None:
         """Also when the animal was sold, or removed by hand, in the meantime."""
         first = await store.pets.add(REX, KEY)
         await store.pets.set_status(1, PetStatus.SOLD, "staff")
@@ -56,7 +56,7 @@ class TestReplay:
         backend.execute("DELETE FROM pet_status_changes; DELETE FROM pets")
         assert (await store.pets.add(REX, KEY)).pet == first.pet
 
-    async def test_it_survives_a_restart(self, backend: Backend, store: Store) -> None:
+    async def test_it_survives_a_restart(self, backend: SharedData, store: Store) -> None:
         """It is kept in the same transaction as the animal."""
         first = await store.pets.add(REX, KEY)
         await store.close()
@@ -114,7 +114,7 @@ class TestAge:
         assert await store.pets.add(NewPet("Tom", 2), KEY) == Created(tom.pet, True)
 
     async def test_a_purge_removes_what_is_older_and_nothing_else(
-        self, backend: Backend, store: Store, clock: ManualClock
+        self, backend: SharedData, store: Store, clock: ManualClock
     ) -> None:
         """Also a large heap of them, bit by bit. What is a millisecond short of its day stays."""
         for number in range(3):
@@ -140,7 +140,7 @@ class TestRace:
         assert await count(store) == 1
         assert (await store.pets.add(REX, KEY)).pet == created[0].pet
 
-    async def test_several_processes_add_one_animal(self, backend: Backend, store: Store) -> None:
+    async def test_several_processes_add_one_animal(self, backend: SharedData, store: Store) -> None:
         """Five stores on the same data, ten each, one after the other: all get the same animal, if not at
         once, then when they ask again."""
         stores = [store, *(backend.open() for _ in range(4))]

@@ -14,7 +14,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO, Plan
 from petstore.core.limits.usage import UsageChanges
 from petstore.storage.backend import Store
-from tests.support.backends import Backend
+from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 
 DAY_MS = 86_400_000
@@ -126,7 +126,7 @@ class TestIssue:
         assert [key.id for key in await store.keys.keys("a")] == [1, 3, 5]
         assert [key.id for key in await store.keys.keys("2")] == [2, 4]
 
-    async def test_no_key_stands_in_the_database(self, backend: Backend, store: Store) -> None:
+    async def test_no_key_stands_in_the_database(self, backend: SharedData, store: Store) -> None:
         """I18: not in a table, not in the file, not in its log."""
         await store.accounts.add("shop", FREE)
         secrets = [(await store.keys.issue("shop", "live")).secret for _ in range(3)]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from petstore.core.errors import Conflict, NotFound
 from petstore.core.pets import INT64_MAX, INT64_MIN, NewPet, PageQuery, Pet, PetStatus, StatusChange
 from petstore.storage.backend import Store
-from tests.support.backends import Backend
+from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 
 AVAILABLE, PENDING, SOLD = PetStatus.AVAILABLE, PetStatus.PENDING, PetStatus.SOLD
@@ -69,7 +69,7 @@ class TestAdd:
         kept = await walk(store, PageQuery(limit=100))
         assert {pet.id: pet for pet in kept} == {one.pet.id: one.pet for one in created}
 
-    async def test_an_identifier_is_never_used_again(self, backend: Backend, store: Store) -> None:
+    async def test_an_identifier_is_never_used_again(self, backend: SharedData, store: Store) -> None:
         """I3: the newest animal is deleted by hand, also over a restart; the next id is a new one."""
         await fill(store, 3)
         backend.execute("DELETE FROM pets WHERE id = 3")
@@ -79,7 +79,7 @@ class TestAdd:
         assert (await backend.open().pets.add(NewPet("after", 1))).pet.id == 5
 
     async def test_two_stores_on_the_same_data_share_the_identifiers(
-        self, backend: Backend, store: Store
+        self, backend: SharedData, store: Store
     ) -> None:
         """As the server and a command beside it do."""
         other = backend.open()
@@ -231,7 +231,7 @@ class TestModel:
     @given(steps=_steps)
     @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     async def test_the_store_answers_as_a_dictionary_would(
-        self, backend: Backend, steps: list[tuple[str, PetStatus | None, int]]
+        self, backend: SharedData, steps: list[tuple[str, PetStatus | None, int]]
     ) -> None:
         """Additions, changes of status and pages in any order."""
         store = backend.open()

@@ -10,14 +10,14 @@ from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, KeyBan, UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.storage.backend import Store
-from tests.support.backends import Backend
+from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 
 DAY_MS = 86_400_000
 
 
 @pytest.fixture
-async def store(backend: Backend) -> Store:
+async def store(backend: SharedData) -> Store:
     """Two accounts with two keys each."""
     opened = backend.open()
     for name in ("a", "b"):
@@ -35,7 +35,7 @@ class TestCounters:
         assert await store.counters.load(clock.now_ms()) == LimiterState()
 
     async def test_a_state_comes_back_as_it_was_saved(
-        self, backend: Backend, store: Store, clock: ManualClock
+        self, backend: SharedData, store: Store, clock: ManualClock
     ) -> None:
         """Every number, over a restart; what is saved later replaces it."""
         now_ms, day = clock.now_ms(), clock.now_ms() // DAY_MS

@@ -22,7 +22,7 @@ from petstore.storage.backend import Store
 from petstore.storage.sqlite.connection import open_reader
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.schema import migrate
-from tests.support.backends import Backend
+from tests.support.backends import SharedData
 from tests.support.service import Shop
 
 
@@ -34,7 +34,7 @@ async def turn() -> None:
 class Watched:
     """A store, and how its versions are to move."""
 
-    def __init__(self, backend: Backend, store: Store) -> None:
+    def __init__(self, backend: SharedData, store: Store) -> None:
         self.store = store
         self._exact = backend.exact_versions
 
@@ -55,7 +55,7 @@ class Watched:
 
 
 @pytest.fixture
-async def watched(backend: Backend) -> Watched:
+async def watched(backend: SharedData) -> Watched:
     """An account, a key and an animal."""
     opened = backend.open()
     await opened.accounts.add("shop", FREE)
@@ -99,7 +99,7 @@ class TestWhatMoves:
         await store.purge(10**15)
         await watched.check()
 
-    async def test_reading_moves_nothing(self, backend: Backend, watched: Watched) -> None:
+    async def test_reading_moves_nothing(self, backend: SharedData, watched: Watched) -> None:
         """Nor does a refused change: what is kept serves on, with every store. Somebody else's transaction
         may move a server's snapshot at that moment, so it is looked at a few times."""
         store = watched.store
@@ -128,14 +128,14 @@ class TestWhatMoves:
         ],
     )
     async def test_an_outside_writer_is_seen(
-        self, backend: Backend, watched: Watched, sql: str, catalogue: bool, keyring: bool
+        self, backend: SharedData, watched: Watched, sql: str, catalogue: bool, keyring: bool
     ) -> None:
         """Any other connection, even a SQL shell. (SQLite's file control would miss it.)"""
         await watched.begin()
         backend.execute(sql)
         await watched.check(catalogue=catalogue, keyring=keyring)
 
-    async def test_a_second_store_is_seen(self, backend: Backend, watched: Watched) -> None:
+    async def test_a_second_store_is_seen(self, backend: SharedData, watched: Watched) -> None:
         """As a command beside the server is."""
         await watched.begin()
         await backend.open().pets.add(NewPet("Tom", 2))
