@@ -91,4 +91,4 @@ class PetOperations:
 
 def _pet_id_of(request: Request) -> int | None:
     """The identifier in the path; None unless it is canonical."""
-    return read_pet_id(request.path.rpartition(b"/")[2])
+    return read_pet_id(request.path.rpartition(b"/")[2].decode("latin-1"))

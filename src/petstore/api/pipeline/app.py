@@ -38,11 +38,9 @@ class Observer(Protocol):
         cause: str | None,
     ) -> None:
         """A response was sent; `caller` and `cause` are those of gate.Refused where it was a refusal."""
-        ...
 
     def failed(self, request: Request, operation: str, error: Exception, *, expected: bool) -> None:
         """An expected failure of the store became a 503, or an unexpected error a 500."""
-        ...
 
 
 class ApiApp:

@@ -6,6 +6,7 @@ limit of the client's address.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from petstore.api.pipeline.request import Request
@@ -36,25 +37,14 @@ class AddressQuota(Protocol):
     def peek(self, address: str) -> AddressDecision: ...
 
 
+@dataclass(eq=False)
 class Refused(Exception):
-    """A request that was not admitted: the error for the client, and the facts for headers and the log.
+    """A request that was not admitted: the error for the client, and the facts for headers and the log."""
 
-    `caller` belongs to the key if that exists. `cause` is why the key was refused: missing, malformed,
-    unknown, expired or revoked; None when a limit or a ban of the account refused.
-    """
-
-    def __init__(
-        self,
-        error: PetstoreError,
-        decision: Decision | AddressDecision,
-        caller: Caller | None = None,
-        cause: str | None = None,
-    ) -> None:
-        super().__init__(error.message)
-        self.error = error
-        self.decision = decision
-        self.caller = caller
-        self.cause = cause
+    error: PetstoreError
+    decision: Decision | AddressDecision
+    caller: Caller | None = None  # of the key, if that exists
+    cause: str | None = None  # missing, malformed, unknown, expired or revoked; None where a limit refused
 
 
 class Gate:

@@ -24,9 +24,8 @@ _GIVEN_ONCE = frozenset({"limit", "status", "cursor"})
 _T = TypeVar("_T")
 
 
-def read_pet_id(segment: bytes) -> int | None:
-    """A canonical positive int64 in a path; None for any other text, which no animal can have."""
-    text = segment.decode("latin-1")
+def read_pet_id(text: str) -> int | None:
+    """A canonical positive int64; None for any other text, which no animal can have."""
     if _CANONICAL_ID.fullmatch(text) is None:
         return None
     pet_id = int(text)
@@ -39,7 +38,10 @@ def read_page_query(query: bytes) -> PageQuery:
     given: dict[str, str] = {}
     for name, _, value in _parameters(query.decode("latin-1")):
         if name == "id":
-            ids.append(_read_id_parameter(value))
+            pet_id = read_pet_id(value)
+            if pet_id is None:
+                raise InvalidParameter(f"id: expected an integer from 1 to {INT64_MAX}.")
+            ids.append(pet_id)
         elif name in _GIVEN_ONCE:
             if name in given:
                 raise InvalidParameter(f"{name}: sent more than once; send it once.")
@@ -72,9 +74,3 @@ def _one_of(values: Mapping[str, _T], given: Mapping[str, str], name: str, expec
     if value is None:
         raise InvalidParameter(f"{name}: expected {expected}.")
     return value
-
-
-def _read_id_parameter(value: str) -> int:
-    if _CANONICAL_ID.fullmatch(value) is None or int(value) > INT64_MAX:
-        raise InvalidParameter(f"id: expected an integer from 1 to {INT64_MAX}.")
-    return int(value)

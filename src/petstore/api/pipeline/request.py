@@ -79,16 +79,13 @@ class Request(msgspec.Struct, gc=False):
         Raises UriTooLong, HeadersTooLarge and InvalidHeader.
         """
         if self.size > TARGET_MAX_BYTES:  # the smaller bound: below it both hold
-            self._check_size()
+            if len(self.path) + len(self.query) > TARGET_MAX_BYTES:
+                raise UriTooLong(f"The request target is longer than {TARGET_MAX_BYTES} bytes.")
+            if self.size > HEAD_MAX_BYTES:
+                raise HeadersTooLarge(f"The request head is larger than {HEAD_MAX_BYTES} bytes.")
         host = self.headers.get(b"host")
         if host is None or not _is_host(host) or b"host" in self.repeated:
             raise InvalidHeader("Host: send exactly one, with the name and port of this service.")
-
-    def _check_size(self) -> None:
-        if len(self.path) + len(self.query) > TARGET_MAX_BYTES:
-            raise UriTooLong(f"The request target is longer than {TARGET_MAX_BYTES} bytes.")
-        if self.size > HEAD_MAX_BYTES:
-            raise HeadersTooLarge(f"The request head is larger than {HEAD_MAX_BYTES} bytes.")
 
     def client_address(self, trusted: Networks) -> str:
         """The address that failed authentications are counted under."""

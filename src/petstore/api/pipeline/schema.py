@@ -82,7 +82,6 @@ class Schema(Generic[_T]):
                 body.decode(),
                 object_pairs_hook=_Members,
                 parse_int=_integer,
-                parse_float=lambda _: _NotAnInteger(),
                 parse_constant=_no_constant,
             )
         except (ValueError, RecursionError) as error:
@@ -144,8 +143,6 @@ def _one_of(choices: list[str]) -> Rule:
 
 def _integer_between(low: int, high: int) -> Fault:
     def fault(value: object) -> str | None:
-        if isinstance(value, _OutOfRange):
-            return f"expected an integer from {low} to {high}"
         if isinstance(value, bool) or not isinstance(value, int):
             return f"expected an integer, got {_kind(value)}"
         return None if low <= value <= high else f"expected an integer from {low} to {high}"
@@ -157,16 +154,9 @@ class _Members(list[tuple[str, Any]]):
     """An object's members in the order of the text, repeated ones included."""
 
 
-class _NotAnInteger:
-    """A number with a fraction or an exponent."""
-
-
-class _OutOfRange:
-    """An integer literal with more digits than any int64."""
-
-
-def _integer(literal: str) -> int | _OutOfRange:
-    return int(literal) if len(literal) <= _INT64_DIGITS else _OutOfRange()
+def _integer(literal: str) -> int:
+    """Of a literal that is longer than any int64, a part that is beyond int64 too."""
+    return int(literal[: _INT64_DIGITS + 1])
 
 
 def _no_constant(literal: str) -> None:
@@ -188,8 +178,7 @@ _KINDS = {
     type(None): "null",
     bool: "a boolean",
     int: "an integer",
-    _OutOfRange: "an integer",
-    _NotAnInteger: "a number with a fraction or an exponent",
+    float: "a number with a fraction or an exponent",
     str: "a string",
     list: "an array",
     _Members: "an object",
