@@ -19,6 +19,8 @@ FORMER: dict[str, set[str]] = {
         *("crowd", "_turn", "_Unit", "Family", "Root", "_spoke", "_mend", "_rested", "UNKNOWN"),
     },
     "api": {"kept", "complete"},
+    "cli": {"say", "_Standing"},
+    "core": {"no_pet", "no_key", "no_account", "name_taken", "key_in_use", "Kept"},
     "limiter": {"ledger", "link", "seeds"},
     "server": {"_Worker", "_tell"},
     "storage.postgres": {"alone"},
@@ -26,7 +28,7 @@ FORMER: dict[str, set[str]] = {
 FORMER_FUNCTIONS = {"banned", "counted"}
 FORMER_MODULES = {
     "api": {"head", "replies", "requests", "routes"},
-    "cli": {"running", "values"},
+    "cli": {"parent", "running", "values"},
     "limiter": {"seeds", "share"},
     "ops": {"journal"},
     "storage.postgres": {"versions"},
