@@ -15,7 +15,7 @@ from petstore.core.pets import Created, NewPet, PageQuery, PetStatus
 from petstore.storage.backend import Store
 from petstore.storage.transactions.idempotency import create_once
 from petstore.storage.transactions.pets import add_pet
-from petstore.storage.transactions.script import Database, Script
+from petstore.storage.transactions.script import CATALOGUE, Database, Script
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 
@@ -203,7 +203,7 @@ class TestAnyCreation:
         async def attempt(_: int) -> tuple[int, bool] | IdempotencyKeyInUse:
             try:
                 return await scripts(store).write(
-                    lambda: create_once(creation, None, lambda: add_pet(REX)), catalogue=True
+                    lambda: create_once(creation, None, lambda: add_pet(REX)), CATALOGUE
                 )
             except IdempotencyKeyInUse as error:
                 return error
@@ -218,16 +218,14 @@ class TestAnyCreation:
     ) -> None:
         """In both directions, whatever the two bodies say."""
         now_ms = clock.now_ms()
-        await scripts(store).write(
-            lambda: create_once(creation, now_ms, lambda: add_pet(REX)), catalogue=True
-        )
+        await scripts(store).write(lambda: create_once(creation, now_ms, lambda: add_pet(REX)), CATALOGUE)
         with pytest.raises(IdempotencyKeyReused, match="another animal"):
             await store.pets.add(REX, KEY)
         await store.pets.add(REX, other := Idempotency(1, "other"))
         with pytest.raises(IdempotencyKeyReused, match="another order"):
             await scripts(store).write(
                 lambda: create_once(replace(creation, idempotency=other), now_ms, lambda: add_pet(REX)),
-                catalogue=True,
+                CATALOGUE,
             )
 
     async def test_a_refusal_keeps_nothing(self, store: Store, creation: Creation) -> None:
@@ -238,7 +236,7 @@ class TestAnyCreation:
             raise Conflict("no")
 
         with pytest.raises(Conflict):
-            await scripts(store).write(lambda: create_once(creation, None, refused), catalogue=True)
+            await scripts(store).write(lambda: create_once(creation, None, refused), CATALOGUE)
         assert await count(store) == 0
         assert not (await store.pets.add(REX, KEY)).replayed
 

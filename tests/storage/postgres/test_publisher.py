@@ -19,7 +19,7 @@ from petstore.core.versions import WRITER_SECONDS
 from petstore.storage.backend import Store, backend_for
 from petstore.storage.postgres import database as statements
 from petstore.storage.postgres.connection import _GRACE_SECONDS
-from petstore.storage.transactions.script import Script, statement
+from petstore.storage.transactions.script import CATALOGUE, Script, statement
 from tests.support.clock import ManualClock
 from tests.support.postgres import by_way_of, fresh_database, place_of, run
 from tests.support.proxy import Proxy, open_proxy
@@ -199,7 +199,7 @@ async def test_a_transaction_ends_before_its_announcement(
             yield statement("SELECT pg_sleep(0.05)"), ()
 
     with pytest.raises(StoreUnavailable, match="nothing was stored"):
-        await store._database.write(long, catalogue=True)  # type: ignore[attr-defined]
+        await store._database.write(long, CATALOGUE)  # type: ignore[attr-defined]
     assert publisher.take() == [("begin", "catalogue", 0), ("settle", "catalogue", 0)]
     assert publisher.visible() == 0
 

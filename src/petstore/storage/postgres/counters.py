@@ -106,10 +106,10 @@ class PostgresCounters:
         return await self._database.read(load_counters(now_ms))
 
     async def save(self, state: LimiterState, usage: UsageChanges) -> None:
-        await self._database.write_row(_SAVE, *_arguments(state, usage))
+        await self._database.write_rows(_SAVE, *_arguments(state, usage))
 
     async def merge(self, state: LimiterState, usage: UsageChanges) -> None:
-        await self._database.write_row(_MERGE, *_arguments(state, usage), self._clock.pinned_ms())
+        await self._database.write_rows(_MERGE, *_arguments(state, usage), self._clock.pinned_ms())
 
     async def load_for(
         self, account_id: int, key_id: int, now_ms: int

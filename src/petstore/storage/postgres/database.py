@@ -28,7 +28,8 @@ from petstore.storage.postgres.faults import (
 )
 from petstore.storage.postgres.pool import Connection, Pool
 from petstore.storage.postgres.transaction import Transaction, Work, run_script
-from petstore.storage.transactions.script import Script
+from petstore.storage.transactions import script as scripts
+from petstore.storage.transactions.script import NO_EFFECT, Effect, Script
 
 # Together less than a second.
 _PAUSES_SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
@@ -40,8 +41,8 @@ _WRITE_SECONDS = WRITER_SECONDS - 1
 _T = TypeVar("_T")
 
 
-class Database:
-    """Implements script.Database, and runs single statements."""
+class Database(scripts.Database):
+    """Runs scripts and single statements on the connections of a pool."""
 
     def __init__(
         self,
@@ -83,71 +84,37 @@ class Database:
         return rows[0] if rows else None
 
     async def read(self, script: Script[_T]) -> _T:
-        """Implements script.Database."""
         return await run_script(
             script, lambda statement, arguments: self.fetch(statement.postgres, *arguments)
         )
 
-    def start(
-        self,
-        script: Callable[[], Script[_T]],
-        *,
-        catalogue: bool = False,
-        keyring: bool = False,
-        ends_access: bool = False,
-    ) -> asyncio.Task[_T]:
-        """Implements script.Database. PostgreSQL has no reserved space, so `ends_access` means nothing."""
-
+    def start(self, script: Callable[[], Script[_T]], effect: Effect = NO_EFFECT) -> asyncio.Task[_T]:
         def run(connection: Connection) -> Awaitable[_T]:
             return run_script(
                 script(), lambda each, arguments: connection.fetch(each.postgres + each.lock, *arguments)
             )
 
-        return self.start_work(run, catalogue=catalogue, keyring=keyring)
-
-    async def write(
-        self,
-        script: Callable[[], Script[_T]],
-        *,
-        catalogue: bool = False,
-        keyring: bool = False,
-        ends_access: bool = False,
-    ) -> _T:
-        """Implements script.Database."""
-        return await asyncio.shield(self.start(script, catalogue=catalogue, keyring=keyring))
+        return self.start_work(run, effect)
 
     def start_work(
-        self, work: Work[_T], *, catalogue: bool = False, keyring: bool = False, autocommit: bool = False
+        self, work: Work[_T], effect: Effect = NO_EFFECT, *, autocommit: bool = False
     ) -> asyncio.Task[_T]:
-        """A write on its way: `autocommit` when it is one statement, which is a transaction of its own.
-
-        Wait for it through a shield, so that a cancelled request does not cancel its write.
-        """
+        """Begin a write: `autocommit` when it is one statement, which is a transaction of its own."""
         if self._closing.is_set():
             raise StoreUnavailable("The service is shutting down; nothing was stored.")
-        task = asyncio.get_running_loop().create_task(self._write(work, catalogue, keyring, autocommit))
+        task = asyncio.get_running_loop().create_task(self._write(work, effect, autocommit))
         self._writing.add(task)
         task.add_done_callback(self._written)
         return task
 
-    async def write_rows(
-        self, sql: str, *arguments: object, catalogue: bool = False, keyring: bool = False
-    ) -> list[Any]:
+    async def write_rows(self, sql: str, *arguments: object, effect: Effect = NO_EFFECT) -> list[Any]:
         """Carry out one statement; the rows that it returns."""
 
         async def one(connection: Connection) -> list[Any]:
             rows: list[Any] = await connection.fetch(sql, *arguments)
             return rows
 
-        work = self.start_work(one, catalogue=catalogue, keyring=keyring, autocommit=True)
-        return await asyncio.shield(work)
-
-    async def write_row(
-        self, sql: str, *arguments: object, catalogue: bool = False, keyring: bool = False
-    ) -> Any:
-        """Carry out one statement; the first row that it returns, or None."""
-        rows = await self.write_rows(sql, *arguments, catalogue=catalogue, keyring=keyring)
-        return rows[0] if rows else None
+        return await asyncio.shield(self.start_work(one, effect, autocommit=True))
 
     async def close(self) -> None:
         """Finish the accepted writes, then close the connections."""
@@ -204,21 +171,21 @@ class Database:
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    async def _write(self, work: Work[_T], catalogue: bool, keyring: bool, autocommit: bool) -> _T:
+    async def _write(self, work: Work[_T], effect: Effect, autocommit: bool) -> _T:
         for pause in _PAUSES_SECONDS:
             try:
-                return await self._attempt(work, catalogue, keyring, autocommit)
+                return await self._attempt(work, effect, autocommit)
             except Repeatable:
                 await asyncio.sleep(pause * random.uniform(0.5, 1))
-        return await self._attempt(work, catalogue, keyring, autocommit)
+        return await self._attempt(work, effect, autocommit)
 
-    async def _attempt(self, work: Work[_T], catalogue: bool, keyring: bool, autocommit: bool) -> _T:
+    async def _attempt(self, work: Work[_T], effect: Effect, autocommit: bool) -> _T:
         connection = await self._acquire(NOTHING_STORED)
         unit = Transaction(connection, autocommit)
         announced: AbstractAsyncContextManager[None] | None = None
         try:
-            if catalogue or keyring:
-                change = self._announcement(catalogue, keyring)
+            if effect.catalogue or effect.keyring:
+                change = self._announcement(effect)
                 await change.__aenter__()
                 announced = change
             began = self._clock.monotonic()
@@ -236,13 +203,13 @@ class Database:
         finally:
             self._give_back(connection)
             if announced is not None and unit.unknown:
-                again = self._announcement(catalogue, keyring)
+                again = self._announcement(effect)
                 self._track(self._settling, self._settle_late(announced, again))
             elif announced is not None:
                 await announced.__aexit__(None, None, None)
 
-    def _announcement(self, catalogue: bool, keyring: bool) -> AbstractAsyncContextManager[None]:
-        return self._publisher.changing(catalogue=catalogue, keyring=keyring)
+    def _announcement(self, effect: Effect) -> AbstractAsyncContextManager[None]:
+        return self._publisher.changing(catalogue=effect.catalogue, keyring=effect.keyring)
 
     async def _settle_late(
         self, announced: AbstractAsyncContextManager[None], again: AbstractAsyncContextManager[None]

@@ -15,7 +15,7 @@ from petstore.storage.postgres.pool import Connection
 from petstore.storage.rows import PET, read_pet, select
 from petstore.storage.transactions.idempotency import lock_number
 from petstore.storage.transactions.pets import ADD, ONE, PAGE, PAGE_BY_STATUS, Pets
-from petstore.storage.transactions.script import moment_ms
+from petstore.storage.transactions.script import CATALOGUE, moment_ms
 
 _PAGE, _PAGE_BY_STATUS, _ONE, _ADD = PAGE.postgres, PAGE_BY_STATUS.postgres, ONE.postgres, ADD.postgres
 _COLUMNS = select(PET)
@@ -86,10 +86,9 @@ class PostgresPets(Pets):
     async def add(self, new: NewPet, idempotency: Idempotency | None = None) -> Created:
         if idempotency is not None:
             return await self._add_once(new, idempotency)
-        row = await self._postgres.write_row(
-            _ADD, new.name, new.category_id, new.status.value, catalogue=True
-        )
-        return Created(Pet(row[0], new.name, new.category_id, new.status), False)
+        pet = new.name, new.category_id, new.status.value
+        ((pet_id,),) = await self._postgres.write_rows(_ADD, *pet, effect=CATALOGUE)
+        return Created(Pet(pet_id, new.name, new.category_id, new.status), False)
 
     def _start_once(
         self, new: NewPet, creation: Creation, pinned_ms: int | None
@@ -110,4 +109,4 @@ class PostgresPets(Pets):
                 raise Repeatable("The store is busy with the same Idempotency-Key; nothing was stored.")
             return added_id, False
 
-        return self._postgres.start_work(add, catalogue=True, autocommit=True)
+        return self._postgres.start_work(add, CATALOGUE, autocommit=True)

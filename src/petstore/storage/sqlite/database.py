@@ -10,7 +10,8 @@ import apsw
 
 from petstore.storage.sqlite.connection import translated
 from petstore.storage.sqlite.writer import Writer
-from petstore.storage.transactions.script import Script
+from petstore.storage.transactions import script as scripts
+from petstore.storage.transactions.script import NO_EFFECT, Effect, Script
 
 T = TypeVar("T")
 
@@ -27,8 +28,8 @@ def run(connection: apsw.Connection, script: Script[T]) -> T:
         return result
 
 
-class Database:
-    """Implements script.Database. SQLite's triggers move the versions."""
+class Database(scripts.Database):
+    """Runs scripts on one file. SQLite's triggers move the versions."""
 
     def __init__(self, reader: apsw.Connection, writer: Writer) -> None:
         self._reader = reader
@@ -38,24 +39,7 @@ class Database:
         with translated():
             return run(self._reader, script)
 
-    def start(
-        self,
-        script: Callable[[], Script[T]],
-        *,
-        catalogue: bool = False,
-        keyring: bool = False,
-        ends_access: bool = False,
-    ) -> asyncio.Future[T]:
-        return self._writer.start(lambda connection: run(connection, script()), ends_access=ends_access)
-
-    async def write(
-        self,
-        script: Callable[[], Script[T]],
-        *,
-        catalogue: bool = False,
-        keyring: bool = False,
-        ends_access: bool = False,
-    ) -> T:
-        return await asyncio.shield(
-            self.start(script, catalogue=catalogue, keyring=keyring, ends_access=ends_access)
+    def start(self, script: Callable[[], Script[T]], effect: Effect = NO_EFFECT) -> asyncio.Future[T]:
+        return self._writer.start(
+            lambda connection: run(connection, script()), ends_access=effect.ends_access
         )

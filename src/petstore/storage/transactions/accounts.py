@@ -9,7 +9,7 @@ from petstore.core.clock import Clock
 from petstore.core.errors import AccountExists, AccountNotFound
 from petstore.core.limits.plans import Plan
 from petstore.storage.rows import ACCOUNT, read_account, select
-from petstore.storage.transactions.script import Database, Script, statement
+from petstore.storage.transactions.script import KEYRING, Database, Script, statement
 
 _ACCOUNTS = f"SELECT {select(ACCOUNT)} FROM accounts"
 _ALL = statement(f"{_ACCOUNTS} ORDER BY id")
@@ -72,7 +72,7 @@ class Accounts:
     async def add(self, name: str, plan: Plan) -> Account:
         check_account_name(name)
         now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: add_account(name, plan, now_ms), keyring=True)
+        return await self._database.write(lambda: add_account(name, plan, now_ms), KEYRING)
 
     async def find(self, reference: str) -> Account:
         return await self._database.read(find_account(reference))
@@ -81,4 +81,4 @@ class Accounts:
         return await self._database.read(all_accounts())
 
     async def set_plan(self, reference: str, plan: Plan) -> Account:
-        return await self._database.write(lambda: set_plan(reference, plan), keyring=True)
+        return await self._database.write(lambda: set_plan(reference, plan), KEYRING)

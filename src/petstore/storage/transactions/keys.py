@@ -15,7 +15,7 @@ from petstore.core.keys import (
 )
 from petstore.storage.rows import SELECT_CALLER, SELECT_KEY
 from petstore.storage.transactions.accounts import find_account
-from petstore.storage.transactions.script import Database, Script, statement
+from petstore.storage.transactions.script import KEYRING, REVOCATION, Database, Script, statement
 
 _KEY_BY_ID = statement(f"{SELECT_KEY} WHERE k.id = $1", lock=" FOR UPDATE OF k")
 _KEY_BY_DIGEST = statement(f"{SELECT_KEY} WHERE k.digest = $1")
@@ -106,7 +106,7 @@ class Keys:
         check_label(label)
         now_ms = self._clock.now_ms()
         return await self._database.write(
-            lambda: issue(reference, environment, label, now_ms, expires_at_ms), keyring=True
+            lambda: issue(reference, environment, label, now_ms, expires_at_ms), KEYRING
         )
 
     async def keys(self, reference: str) -> list[ApiKey]:
@@ -120,14 +120,12 @@ class Keys:
 
     async def rotate(self, key_id: int, environment: str, overlap_ms: int) -> IssuedKey:
         now_ms = self._clock.now_ms()
-        return await self._database.write(
-            lambda: rotate(key_id, environment, overlap_ms, now_ms), keyring=True
-        )
+        return await self._database.write(lambda: rotate(key_id, environment, overlap_ms, now_ms), KEYRING)
 
     async def revoke(self, key_id: int) -> ApiKey:
         now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: revoke(key_id, now_ms), keyring=True, ends_access=True)
+        return await self._database.write(lambda: revoke(key_id, now_ms), REVOCATION)
 
     async def pardon(self, key_id: int) -> ApiKey:
         now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: pardon(key_id, now_ms), keyring=True)
+        return await self._database.write(lambda: pardon(key_id, now_ms), KEYRING)

@@ -12,7 +12,7 @@ from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerpri
 from petstore.core.pets import Created, NewPet, Pet, PetStatus, StatusChange, check_transition
 from petstore.storage.rows import PET, STATUS_CHANGE, read_change, read_pet, select
 from petstore.storage.transactions.idempotency import create_once
-from petstore.storage.transactions.script import Database, Script, statement
+from petstore.storage.transactions.script import CATALOGUE, Database, Script, statement
 
 _PETS = f"SELECT {select(PET)} FROM pets WHERE"
 ONE = statement(f"{_PETS} id = $1", lock=" FOR UPDATE")
@@ -72,15 +72,11 @@ class Pets:
         self, new: NewPet, creation: Creation, pinned_ms: int | None
     ) -> asyncio.Future[tuple[int, bool]]:
         """The animal's identifier, and whether the key had created it before."""
-        return self._database.start(
-            lambda: create_once(creation, pinned_ms, lambda: add_pet(new)), catalogue=True
-        )
+        return self._database.start(lambda: create_once(creation, pinned_ms, lambda: add_pet(new)), CATALOGUE)
 
     async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
         now_ms = self._clock.now_ms()
-        return await self._database.write(
-            lambda: change_status(pet_id, status, actor, now_ms), catalogue=True
-        )
+        return await self._database.write(lambda: change_status(pet_id, status, actor, now_ms), CATALOGUE)
 
     async def history(self, pet_id: int) -> list[StatusChange]:
         return await self._database.read(history(pet_id))

@@ -44,6 +44,20 @@ def moment_ms(parameter: int) -> str:
 Script = Generator[tuple[Statement, tuple[object, ...]], list[Any], T]
 
 
+class Effect(msgspec.Struct, frozen=True):
+    """The versions that a write moves; with `ends_access` it may use the space reserved for revocations."""
+
+    catalogue: bool = False
+    keyring: bool = False
+    ends_access: bool = False
+
+
+NO_EFFECT = Effect()
+CATALOGUE = Effect(catalogue=True)
+KEYRING = Effect(keyring=True)
+REVOCATION = Effect(keyring=True, ends_access=True)
+
+
 class Database(Protocol):
     """Runs scripts. Raises what the script raises, and StoreUnavailable."""
 
@@ -51,28 +65,13 @@ class Database(Protocol):
         """Run a script that changes nothing, outside a transaction: each statement may see later data."""
         ...
 
-    def start(
-        self,
-        script: Callable[[], Script[T]],
-        *,
-        catalogue: bool = False,
-        keyring: bool = False,
-        ends_access: bool = False,
-    ) -> asyncio.Future[T]:
-        """A script on its way in a transaction of its own, which a cancelled waiter must not cancel.
+    def start(self, script: Callable[[], Script[T]], effect: Effect = NO_EFFECT) -> asyncio.Future[T]:
+        """Begin a transaction of its own. Await it through a shield: a cancelled request must not cancel it.
 
-        `script` makes a new generator for each attempt. `catalogue` and `keyring` tell which versions the
-        write moves; `ends_access` that it may use up the space reserved for revocations.
+        `script` makes a new generator for each attempt.
         """
         ...
 
-    async def write(
-        self,
-        script: Callable[[], Script[T]],
-        *,
-        catalogue: bool = False,
-        keyring: bool = False,
-        ends_access: bool = False,
-    ) -> T:
-        """The same, waited for: its result is durable when this returns."""
-        ...
+    async def write(self, script: Callable[[], Script[T]], effect: Effect = NO_EFFECT) -> T:
+        """The result of a transaction, which is durable when this returns."""
+        return await asyncio.shield(self.start(script, effect))
