@@ -28,7 +28,7 @@ _NOTE_VALKEY = "INSERT INTO served_with_valkey DEFAULT VALUES ON CONFLICT DO NOT
 
 
 class PostgresStore:
-    """Implements storage.Store for the database at `url`, whose schema it creates where there is none."""
+    """Implements storage.backend.Store for the database at `url`; creates the schema in an empty one."""
 
     def __init__(
         self,

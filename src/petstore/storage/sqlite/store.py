@@ -31,7 +31,7 @@ from petstore.storage.transactions.usage import Usage
 
 
 class SqliteStore:
-    """Implements storage.Store for the file at `path`, which it creates when there is none."""
+    """Implements storage.backend.Store for the file at `path`; creates a missing one."""
 
     def __init__(
         self,
