@@ -1,4 +1,4 @@
-"""The files of a database: made for their owner alone, and checked before a server works with them."""
+"""Makes the files of a database for their owner alone, and checks the rights of this user to them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def readable_by_others(file: str) -> bool:
 def refuse_unwritable(file: str) -> None:
     """Raise ConfigurationError unless this user may write the database, its log and its directory.
 
-    SQLite would open what can't be written for reading, and a server would find out with its first write.
+    SQLite opens a read-only file without an error, and the first write would fail.
     """
     path = Path(file).resolve()
     if os.statvfs(path.parent).f_flag & os.ST_RDONLY:

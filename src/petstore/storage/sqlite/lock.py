@@ -21,7 +21,7 @@ _REMEDY = "stop it first, or name another database with PETSTORE_DATABASE_URL."
 def lock_for_serving(path: str, *, create: bool = False) -> contextlib.ExitStack:
     """Hold the database for one server until the returned stack is closed.
 
-    With `create` a file that is not there yet is made, empty: without one there is nothing to hold. Raises
+    With `create` a missing file is made, empty, since there must be one to lock. Raises
     OperatorError when another server holds it: the counters of the limits live in the one process.
     """
     real = Path(path).resolve()

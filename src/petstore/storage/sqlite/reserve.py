@@ -14,9 +14,9 @@ _FREE_BYTES = 8 * BYTES
 
 
 def keep(path: str) -> None:
-    """Make the reserve of the database at `path` where it is missing and there is plenty of room.
+    """Make the reserve of the database at `path` when it is missing and 32 MiB are free.
 
-    A failure is no reason to serve less: the next call tries again.
+    Raises nothing: the next call tries again.
     """
     reserve = _of(path)
     try:
