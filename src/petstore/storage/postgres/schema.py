@@ -72,7 +72,7 @@ def prepare(url: str, options: PostgresOptions) -> None:
 def migrate(url: str, options: PostgresOptions, applied: Callable[[str], None] | None = None) -> list[str]:
     """Bring the schema up to date, one transaction for each step; the names of the steps that ran.
 
-    An empty database gets all of them in one, so that nobody meets it half made. `applied` is called after
+    An empty database gets all of them in one, so that no process sees it half made. `applied` is called after
     each step. Any number of processes may do so at once. Raises ConfigurationError for a schema that has left
     this program behind.
     """

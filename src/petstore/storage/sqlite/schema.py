@@ -61,9 +61,9 @@ def migrate(
 ) -> list[str]:
     """Bring the schema up to date, one transaction for each step; the names of the steps that ran.
 
-    A new file gets all of them in one, so that nobody meets it half made. `before` is called once, while
-    nobody else can write, unless the file is new; `applied` after each step. Any number of processes may do
-    so at once. Raises ConfigurationError for a schema that has left this program behind.
+    A new file gets all of them in one, so that no process sees it half made. `before` is called once, while
+    no other process can write, unless the file is new; `applied` after each step. Any number of processes may
+    call this at once. Raises ConfigurationError when this program is too old for the schema.
     """
     if not read_file(path, busy_timeout_ms).pending():
         return []
