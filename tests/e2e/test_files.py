@@ -48,7 +48,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 class TestOneServer:
     """Whatever name a second server has for the database, it is refused, and so is a restore."""
 
-    def refused(self, first: Server, name: str | Path, prefix: Sequence[str] = ()) -> None:
+    def refused(self, first: Server, name: str | Path, prefix: Sequence[str] = ()) -> str:
         folder = first.database.parent
         for arguments in (["serve"], ["db", "restore", "backup.db"]):
             ended = run(name, *arguments, folder=folder, prefix=prefix)
@@ -57,10 +57,12 @@ class TestOneServer:
             assert "Another server" in line
             assert "stop it first" in line
         assert first.request("GET", "/v1/pets").status == 200
+        return line
 
     def test_a_relative_path(self, first: Server) -> None:
-        """The first one was started with an absolute one."""
-        self.refused(first, f"../{first.database.parent.name}/petstore.db")
+        """The first one was started with an absolute one; its process is named."""
+        line = self.refused(first, f"../{first.database.parent.name}/petstore.db")
+        assert f"Another server (process {first.pid}) is using" in line
 
     def test_a_link_to_the_file(self, first: Server) -> None:
         """From another directory."""

@@ -13,6 +13,10 @@ pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-framing")]
 
 BODY = b'{"name":"Rex","categoryId":1}'
 JSON = b"Content-Type: application/json\r\n"
+_UPGRADE = (
+    b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+)
 LIMITS = {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "x-request-id"}
 
 
@@ -48,6 +52,11 @@ def assert_error(answer: RawAnswer, status: int, code: str) -> None:
     assert set(answer.headers) >= LIMITS
 
 
+_FRAMINGS = pytest.mark.parametrize(
+    "framing", [b"Content-Length: 100\r\n", b"Transfer-Encoding: chunked\r\n"], ids=("length", "chunked")
+)
+
+
 class Test2xx:
     """Unusual, and right."""
 
@@ -70,12 +79,6 @@ class Test2xx:
         assert (answer.status, answer.json()["name"]) == (201, "Rex")
         assert count(server) == before + 1
 
-    def test_one_byte_at_a_time(self, server: Server, head: bytes) -> None:
-        """Slow, but within the deadline: a request like any other."""
-        whole = post(head, b"Content-Length: %d\r\n" % len(BODY)) + BODY
-        answer = exchange(server.port, *(bytes([byte]) for byte in whole))
-        assert answer.status == 201
-
     def test_the_body_waits_for_100_continue(self, server: Server, head: bytes) -> None:
         """The server asks for it once the head has passed every check."""
         with RawConnection(server.port) as connection:
@@ -86,10 +89,22 @@ class Test2xx:
             answer = connection.read()
             assert answer.status == 201
 
-    def test_the_absolute_form_of_a_target(self, server: Server, head: bytes) -> None:
-        """As a client behind a proxy sends it (RFC 9112, 3.2.2)."""
-        answer = exchange(server.port, b"GET http://127.0.0.1/v1/pets?limit=1 HTTP/1.1\r\n" + head + b"\r\n")
-        assert answer.status == 200
+    @pytest.mark.parametrize(
+        ("begin", "end", "status"),
+        [
+            (b"GET http://127.0.0.1/v1/pets?limit=1 HTTP/1.1\r\n", b"\r\n", 200),
+            (b"GET /v1/pets HTTP/1.1\r\n", _UPGRADE + b"\r\n", 200),
+            (b"POST /v1/pets HTTP/1.1\r\n", JSON + b"Content-Length: 29\r\n\r\n" + BODY, 201),
+        ],
+        ids=["absolute-form", "upgrade-to-websocket", "post"],
+    )
+    def test_one_byte_at_a_time(
+        self, server: Server, head: bytes, begin: bytes, end: bytes, status: int
+    ) -> None:
+        """Slow, but within the deadline: also the target of a proxy's client (RFC 9112, 3.2.2), and a
+        handshake for a WebSocket, which is a GET like any other."""
+        answer = exchange(server.port, *(bytes([byte]) for byte in begin + head + end))
+        assert answer.status == status
 
     def test_http_1_0(self, server: Server, head: bytes) -> None:
         """Answered, and the connection is closed after it."""
@@ -119,15 +134,6 @@ class Test2xx:
             connection.send(b"GET /v1/nothing HTTP/1.1\r\n" + head + b"\r\n")
             first, second = connection.read(), connection.read()
             assert (first.status, second.status) == (200, 404)
-
-    def test_an_upgrade_is_not_accepted(self, server: Server, head: bytes) -> None:
-        """A WebSocket handshake is a GET like any other."""
-        upgrade = (
-            b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-            b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-        )
-        answer = exchange(server.port, b"GET /v1/pets HTTP/1.1\r\n" + head + upgrade + b"\r\n")
-        assert answer.status == 200
 
 
 class TestTargets:
@@ -174,21 +180,13 @@ class Test4xx:
         answer = exchange(server.port, post(head, b"Transfer-Encoding: chunked\r\n") + chunks, end=True)
         assert_error(answer, 400, "invalid_body")
 
-    @pytest.mark.parametrize(
-        "framing",
-        [b"Content-Length: 100\r\n", b"Transfer-Encoding: chunked\r\n"],
-        ids=("length", "chunked"),
-    )
+    @_FRAMINGS
     def test_400_a_truncated_body(self, server: Server, head: bytes, framing: bytes) -> None:
         """The client ends in the middle: whole JSON so far, but not the whole body."""
         sent = BODY if framing.startswith(b"Content") else b"1d\r\n" + BODY + b"\r\n"
         assert_error(exchange(server.port, post(head, framing) + sent, end=True), 400, "invalid_body")
 
-    @pytest.mark.parametrize(
-        "framing",
-        [b"Content-Length: 100\r\n", b"Transfer-Encoding: chunked\r\n"],
-        ids=("length", "chunked"),
-    )
+    @_FRAMINGS
     def test_408_a_stalled_body(self, server: Server, head: bytes, framing: bytes) -> None:
         """Nothing more comes: the deadline answers, and the connection is closed."""
         with RawConnection(server.port) as connection:
@@ -215,15 +213,32 @@ class Test4xx:
         answer = exchange(server.port, b"GET /v1/pets HTTP/1.1\r\n" + lines + key + b"\r\n")
         assert_error(answer, 400, "invalid_header")
 
-    def test_400_http_1_0_without_host(self, server: Server) -> None:
-        """The same rule for everybody."""
-        assert_error(exchange(server.port, b"GET /v1/pets HTTP/1.0\r\n\r\n"), 400, "invalid_header")
+    @pytest.mark.parametrize(
+        ("target", "lines", "status", "code"),
+        [
+            (b"/v1/pets?x=" + b"a" * 8_192, b"", 414, "uri_too_long"),
+            (b"/v1/pets", b"X-Long: " + b"a" * 17_408 + b"\r\n", 431, "headers_too_large"),
+            (b"/v1/pets", b"X-Long: " + b"a" * 61_440 + b"\r\n", 431, "headers_too_large"),
+            (b"/v1/pets", b"".join(b"X: %s\r\n" % (b"a" * 200) for _ in range(90)), 431, "headers_too_large"),
+        ],
+        ids=("target-of-8-KiB", "line-of-17-KiB", "line-of-60-KiB", "ninety-lines"),
+    )
+    def test_a_head_that_is_refused(
+        self, server: Server, head: bytes, target: bytes, lines: bytes, status: int, code: str
+    ) -> None:
+        """A target past 8 KiB; lines past 16 KiB together."""
+        answer = exchange(server.port, b"GET %s HTTP/1.1\r\n%s%s\r\n" % (target, head, lines))
+        assert_error(answer, status, code)
 
     def test_401_two_authorization_headers(self, server: Server, head: bytes) -> None:
         """Even when both have the same good key."""
-        second = b"Authorization: Bearer %s\r\n" % server.key.encode()
-        answer = exchange(server.port, b"GET /v1/pets HTTP/1.1\r\n" + head + second + b"\r\n")
+        key = head.partition(b"\r\n")[2]
+        answer = exchange(server.port, b"GET /v1/pets HTTP/1.1\r\n" + head + key + b"\r\n")
         assert_error(answer, 401, "unauthorized")
+
+    def test_400_http_1_0_without_host(self, server: Server) -> None:
+        """The same rule for everybody."""
+        assert_error(exchange(server.port, b"GET /v1/pets HTTP/1.0\r\n\r\n"), 400, "invalid_header")
 
     @pytest.mark.parametrize(
         ("framing", "media_type", "status", "code"),
@@ -246,25 +261,6 @@ class Test4xx:
             connection.send(post(head, b"Transfer-Encoding: chunked\r\n"))
             connection.send(b"1000\r\n" + b" " * 4_096 + b"\r\n", b"10001\r\n" + b" " * 61_441)
             assert_error(connection.read(), 413, "payload_too_large")
-
-    def test_414_a_long_target(self, server: Server, head: bytes) -> None:
-        """Past 8 KiB."""
-        target = b"/v1/pets?x=" + b"a" * 8_192
-        answer = exchange(server.port, b"GET " + target + b" HTTP/1.1\r\n" + head + b"\r\n")
-        assert_error(answer, 414, "uri_too_long")
-
-    @pytest.mark.parametrize("kibibytes", [17, 60])
-    def test_431_a_long_head(self, server: Server, head: bytes, kibibytes: int) -> None:
-        """Past 16 KiB the application answers, with an Error."""
-        long = b"X-Long: " + b"a" * kibibytes * 1_024 + b"\r\n"
-        answer = exchange(server.port, b"GET /v1/pets HTTP/1.1\r\n" + head + long + b"\r\n")
-        assert_error(answer, 431, "headers_too_large")
-
-    def test_431_ninety_lines_that_are_long_together(self, server: Server, head: bytes) -> None:
-        """The sum counts."""
-        lines = b"".join(b"X-%d: %s\r\n" % (n, b"a" * 200) for n in range(90))
-        answer = exchange(server.port, b"GET /v1/pets HTTP/1.1\r\n" + head + lines + b"\r\n")
-        assert_error(answer, 431, "headers_too_large")
 
     @pytest.mark.parametrize(
         "target",

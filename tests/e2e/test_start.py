@@ -175,15 +175,6 @@ class TestRefusals:
         ]
         assert list(tmp_path.iterdir()) == []
 
-    def test_a_second_server_on_the_same_database(self, tmp_path: Path) -> None:
-        """Exit 1 with the first one's process; the first one goes on."""
-        with running_server(tmp_path) as first:
-            ended = serve(tmp_path, port=str(free_port()))
-            assert ended.returncode == 1
-            (line,) = ended.stderr.splitlines()
-            assert f"Another server (process {first.pid}) is using" in line
-            assert first.request("GET", "/v1/pets").status == 200
-
     def test_a_setting_that_does_not_exist(self, tmp_path: Path) -> None:
         """Exit 78."""
         ended = serve(tmp_path, prot="8080")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 from pathlib import Path
 
-import apsw
 import pytest
 
 from tests.support.postgres import fresh_database, run
 from tests.support.programs import Copy
 from tests.support.server import issue_key, running_server
-from tests.support.waiting import wait_for
 from tools.servers import petstore
 from tools.servers.petstore import PROGRAM
 
@@ -27,15 +23,6 @@ def later(tmp_path: Path) -> Copy:
     copy = Copy(tmp_path / "later")
     copy.add_step()
     return copy
-
-
-def steps(database: Path) -> list[int]:
-    """What has run on a SQLite file."""
-    connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
-    try:
-        return [number for (number,) in connection.execute("SELECT number FROM schema_steps ORDER BY 1")]
-    finally:
-        connection.close()
 
 
 def ended(program: Path, folder: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -69,23 +56,6 @@ class TestSqlite:
         done = ended(later.program, tmp_path, "serve", migrate="off")
         assert (done.returncode, "Run `petstore db migrate`" in done.stderr) == (78, True), done.stderr
         assert (tmp_path / "petstore.db").read_bytes() == before
-
-    def test_a_program_that_runs_takes_no_step_of_one_in_its_place(self, tmp_path: Path) -> None:
-        """Files are replaced under it, and its worker is started again: the schema stays as it is."""
-        (tmp_path / "live").mkdir()
-        live = Copy(tmp_path / "live")
-        with running_server(tmp_path, program=live.program) as server:
-            before = steps(tmp_path / "petstore.db")
-            live.add_step(shuts_out=True)
-            (worker,) = server.workers()
-            os.kill(worker, signal.SIGKILL)
-            wait_for(lambda: server.workers() not in ([], [worker]), "another worker")
-            server.wait_until_ready()
-            os.kill(server.pid, signal.SIGHUP)
-            wait_for(lambda: "Replacing" in server.log or "reload" in server.log, "the reload")
-            server.wait_until_ready()
-            assert server.request("GET", "/v1/pets").status == 200
-            assert steps(tmp_path / "petstore.db") == before
 
 
 class TestPostgres:

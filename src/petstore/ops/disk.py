@@ -15,16 +15,12 @@ def database_metrics(path: Path, backup_mark: Path) -> Callable[[], Iterable[Met
 
     def read() -> Iterable[Metric]:
         for name, text, value in (
-            ("petstore_database_bytes", "Size of the database.", _stat(path, "st_size")),
-            ("petstore_database_log_bytes", "Size of SQLite's log.", _stat(log, "st_size")),
-            ("petstore_disk_free_bytes", "Room on the database's disk.", _free(path.parent)),
-            (
-                "petstore_backup_timestamp_seconds",
-                "The last sound backup, or 0.",
-                _stat(backup_mark, "st_mtime"),
-            ),
+            ("database_bytes", "Size of the database.", _stat(path, "st_size")),
+            ("database_log_bytes", "Size of SQLite's log.", _stat(log, "st_size")),
+            ("disk_free_bytes", "Room on the database's disk.", _free(path.parent)),
+            ("backup_timestamp_seconds", "The last sound backup, or 0.", _stat(backup_mark, "st_mtime")),
         ):
-            yield GaugeMetricFamily(name, text, value=value)
+            yield GaugeMetricFamily(f"petstore_{name}", text, value=value)
 
     return read
 

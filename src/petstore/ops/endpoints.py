@@ -64,12 +64,12 @@ class Endpoints:
         checks["saving"] = self._trouble() or "ok"
         ready = all(result == "ok" for result in checks.values())
         if self._limiter_outage is not None:
-            refuses = self._limiter_outage == "refuse"
-            out_of_reach = "out of reach, " + (
-                "requests are refused" if refuses else "a local share is granted"
-            )
-            checks["counters"] = out_of_reach if self._metrics.in_outage else "ok"
-            ready = ready and not (refuses and self._metrics.in_outage)
+            checks["counters"] = "ok"
+            if self._metrics.in_outage:
+                refuses = self._limiter_outage == "refuse"
+                effect = "requests are refused" if refuses else "a local share is granted"
+                checks["counters"] = f"out of reach, {effect}"
+                ready = ready and not refuses
         body: dict[str, object] = {"status": "ready" if ready else "not ready"}
         if self._is_operator(request):
             body["checks"] = checks

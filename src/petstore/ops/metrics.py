@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Iterable
 
 import msgspec
 import structlog
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from petstore.ops.counts import COMMIT_BOUNDS, LATENCY_BOUNDS, ROUND_TRIP_BOUNDS, Counts, Histogram, Levels
-from petstore.ops.exposition import families, program
+from petstore import __version__
+from petstore.ops.counts import (
+    COMMIT_BOUNDS,
+    LATENCY_BOUNDS,
+    ROUND_TRIP_BOUNDS,
+    SHOWN_COUNTS,
+    SHOWN_LEVELS,
+    Counts,
+    Histogram,
+    Levels,
+    Shown,
+)
 from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory
 
 _log = structlog.get_logger("petstore.metrics")
@@ -86,8 +97,8 @@ class Metrics(Collector):
 
     def collect(self) -> Iterable[Metric]:
         numbers = self._all()
-        yield from families(numbers.counts, numbers.levels)
-        yield program(self._commit)
+        yield from _families(numbers.counts, numbers.levels)
+        yield _program(self._commit)
         for local in self._local:
             yield from local()
 
@@ -113,3 +124,49 @@ class Metrics(Collector):
             shared.write(own)
         except OSError as error:
             _log.warning("counts not shared with the other workers", reason=str(error))
+
+
+def _families(counts: Counts, levels: Levels) -> Iterable[Metric]:
+    yield from _requests(counts.answers)
+    for field, shown in SHOWN_COUNTS.items():
+        yield _family(shown, getattr(counts, field))
+    for field, shown in SHOWN_LEVELS.items():
+        yield GaugeMetricFamily(shown.name, shown.help, value=getattr(levels, field))
+
+
+def _program(commit: str) -> Metric:
+    """petstore_build_info."""
+    build = GaugeMetricFamily("petstore_build_info", "This program.", labels=["version", "commit", "python"])
+    build.add_metric([__version__, commit, platform.python_version()], 1)
+    return build
+
+
+def _family(shown: Shown, value: float | dict[str, int] | Histogram) -> Metric:
+    if isinstance(value, Histogram):
+        return HistogramMetricFamily(shown.name, shown.help, value.buckets(shown.how), value.total)
+    if not isinstance(value, dict):
+        return CounterMetricFamily(shown.name, shown.help, value=value)
+    family = CounterMetricFamily(shown.name, shown.help, labels=[shown.how])
+    for label, count in value.items():
+        family.add_metric([label], count)
+    return family
+
+
+def _requests(answers: dict[tuple[str, int], Histogram]) -> Iterable[Metric]:
+    requests = CounterMetricFamily(
+        "petstore_requests", "Answers by operation and status.", labels=["operation", "status"]
+    )
+    latencies: dict[tuple[str, str], Histogram] = {}
+    for (operation, status), histogram in answers.items():
+        requests.add_metric([operation, str(status)], sum(histogram.counts))
+        place = operation, f"{status // 100}xx"
+        latencies[place] = latencies[place] + histogram if place in latencies else histogram
+    yield requests
+    latency = HistogramMetricFamily(
+        "petstore_request_seconds",
+        "Time from the request's head to the end of its answer.",
+        labels=["operation", "class"],
+    )
+    for place, histogram in latencies.items():
+        latency.add_metric(place, histogram.buckets(LATENCY_BOUNDS), histogram.total)
+    yield latency

@@ -6,7 +6,6 @@ through a small window: docs/decisions/0018-watch-over-unread-answers.md.
 
 from __future__ import annotations
 
-import array
 import asyncio
 import contextlib
 import fcntl
@@ -170,9 +169,7 @@ def _descriptor_table_size() -> int:
 
 def _count_unsent(descriptor: int) -> int:
     """Unacknowledged bytes in a connection's send queue; 0 for other descriptors."""
-    length = array.array("i", [0])
     try:
-        fcntl.ioctl(descriptor, termios.TIOCOUTQ, length)
+        return int.from_bytes(fcntl.ioctl(descriptor, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
     except OSError:
         return 0
-    return length[0]

@@ -118,7 +118,9 @@ class Supervisor:
         was_ready = process.is_ready
         process.read_reports(self._now())
         if process.is_ready and not was_ready and self._overlap:
-            for other in self._workers.older(process):
+            for other in self._workers.with_number(process.number):
+                if other is process:  # a worker that reports late does not replace its successor
+                    break
                 other.terminate(REPLACED, self._now())
 
     @property

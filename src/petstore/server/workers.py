@@ -1,8 +1,7 @@
-"""The worker processes that the parent has, oldest first, and what it asks of all of them at once."""
+"""The worker processes of the parent, oldest first."""
 
 from __future__ import annotations
 
-import itertools
 import signal
 from collections.abc import Callable, Iterator
 
@@ -48,12 +47,8 @@ class Workers:
         return self._processes.get(pid)
 
     def with_number(self, number: int) -> list[Process]:
+        """Oldest first."""
         return [process for process in self if process.number == number]
-
-    def older(self, process: Process) -> list[Process]:
-        """Those with the number of this one that started before it."""
-        older = itertools.takewhile(lambda other: other is not process, self)
-        return [other for other in older if other.number == process.number]
 
     def count_serving(self) -> int:
         """How many numbers have a worker that serves and is not stopping."""
