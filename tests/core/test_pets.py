@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+
 import msgspec
 import pytest
 
 from petstore.core.errors import Conflict
-from petstore.core.pets import INT64_MAX, INT64_MIN, NewPet, Pet, PetStatus, check_transition, name_fault
+from petstore.core.pets import (
+    INT64_MAX,
+    INT64_MIN,
+    NAME,
+    NewPet,
+    Pet,
+    PetStatus,
+    check_transition,
+    name_fault,
+)
 
 AVAILABLE, PENDING, SOLD = PetStatus.AVAILABLE, PetStatus.PENDING, PetStatus.SOLD
 
@@ -31,6 +42,7 @@ class TestNames:
     def test_a_good_name(self, name: str) -> None:
         """Characters are counted, not bytes; nothing is trimmed or normalised."""
         assert name_fault(name) is None
+        assert NAME.fullmatch(name)
 
     @pytest.mark.parametrize(
         ("name", "fault"),
@@ -53,6 +65,13 @@ class TestNames:
     def test_a_bad_name(self, name: str, fault: str) -> None:
         """The phrase says what is wrong with it."""
         assert fault in str(name_fault(name))
+        assert NAME.fullmatch(name) is None
+
+    def test_the_pattern_and_the_phrase_agree(self) -> None:
+        """About each character there is, alone and beside white space."""
+        for character in map(chr, range(sys.maxunicode + 1)):
+            for name in (character, f" {character}"):
+                assert bool(NAME.fullmatch(name)) is (name_fault(name) is None), ascii(name)
 
 
 class TestTransitions:

@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from typing import TypeVar
+
 from petstore.api.deprecation import Deprecation
 from petstore.api.pipeline import cursor
 from petstore.api.pipeline.body import check_body_headers, read_body
-from petstore.api.pipeline.query import read_page_query, read_pet_id
-from petstore.api.pipeline.request import Request
+from petstore.api.pipeline.request import Parameters, Request
 from petstore.api.pipeline.response import Header, Response, encode, make_response
-from petstore.api.pipeline.schema import Schema
+from petstore.api.pipeline.schema import Schema, Text
 from petstore.core.clock import Clock
-from petstore.core.errors import NotFound
+from petstore.core.errors import InvalidParameter, NotFound
 from petstore.core.idempotency import Idempotency
 from petstore.core.keys import Caller
-from petstore.core.pets import NewPet, PageQuery, PetRepository, name_fault
+from petstore.core.pets import (
+    IDS_MAX,
+    INT64_MAX,
+    NAME,
+    PAGE_LIMIT_DEFAULT,
+    PAGE_LIMIT_MAX,
+    STATUSES,
+    NewPet,
+    PageQuery,
+    PetRepository,
+    name_fault,
+)
 
-NEW_PET = Schema(NewPet, "a new animal", name=name_fault)
+_T = TypeVar("_T")
+
+NEW_PET = Schema(NewPet, "a new animal", name=Text(NAME, name_fault))
+
+# int() also takes '+1', ' 1', '1_0' and full-width digits.
+_CANONICAL_ID = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
+# Every text that the parameter takes, so that nothing has to be parsed.
+_LIMITS = {str(limit): limit for limit in range(1, PAGE_LIMIT_MAX + 1)}
+_LIMIT_EXPECTED = f"an integer from 1 to {PAGE_LIMIT_MAX}"
+_STATUS_EXPECTED = f"one of {', '.join(STATUSES)}"
+_GIVEN_ONCE = frozenset({"limit", "status", "cursor"})
 
 
 class PetOperations:
@@ -38,7 +62,7 @@ class PetOperations:
 
     async def list_pets(self, request: Request, caller: Caller) -> Response:
         """GET /pets: a page in ascending order of id; `Link` refers to the first page and the next."""
-        query = read_page_query(request.query)
+        query = read_page_query(request.parameters())
         page = await self._pets.page(query)
         links = self._links(query, page.pets[-1].id if page.has_more else None)
         return make_response(200, encode(page.pets), (b"link", links))
@@ -91,4 +115,49 @@ class PetOperations:
 
 def _pet_id_of(request: Request) -> int | None:
     """The identifier in the path; None unless it is canonical."""
-    return read_pet_id(request.path.rpartition(b"/")[2].decode("latin-1"))
+    return _read_pet_id(request.path.rpartition(b"/")[2].decode("latin-1"))
+
+
+def _read_pet_id(text: str) -> int | None:
+    """A canonical positive int64; None for any other text, which no animal can have."""
+    if _CANONICAL_ID.fullmatch(text) is None:
+        return None
+    pet_id = int(text)
+    return pet_id if pet_id <= INT64_MAX else None
+
+
+def read_page_query(parameters: Parameters) -> PageQuery:
+    """The parameters of GET /pets. Unknown ones are ignored.
+
+    Raises InvalidParameter, with a message that names the parameter and the values that it takes.
+    """
+    ids: list[int] = []
+    given: dict[str, str] = {}
+    for name, _, value in parameters:
+        if name == "id":
+            pet_id = _read_pet_id(value)
+            if pet_id is None:
+                raise InvalidParameter(f"id: expected an integer from 1 to {INT64_MAX}.")
+            ids.append(pet_id)
+        elif name in _GIVEN_ONCE:
+            if name in given:
+                raise InvalidParameter(f"{name}: sent more than once; send it once.")
+            given[name] = value
+    if len(ids) > IDS_MAX:
+        raise InvalidParameter(f"id: at most {IDS_MAX} values, got {len(ids)}.")
+    limit = _one_of(_LIMITS, given, "limit", _LIMIT_EXPECTED) or PAGE_LIMIT_DEFAULT
+    status = _one_of(STATUSES, given, "status", _STATUS_EXPECTED)
+    wanted = tuple(sorted(set(ids))) if ids else None
+    after_id = cursor.read(given["cursor"], status, wanted) if "cursor" in given else 0
+    return PageQuery(limit, status, wanted, after_id)
+
+
+def _one_of(values: Mapping[str, _T], given: Mapping[str, str], name: str, expected: str) -> _T | None:
+    """The value that the table has for a parameter's exact text; None when it was not sent."""
+    text = given.get(name)
+    if text is None:
+        return None
+    value = values.get(text)
+    if value is None:
+        raise InvalidParameter(f"{name}: expected {expected}.")
+    return value

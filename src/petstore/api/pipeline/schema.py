@@ -6,8 +6,9 @@ Nothing that a client sends is dropped in silence: the message names every membe
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import inspect
@@ -21,18 +22,24 @@ _MISSING = object()
 
 # Returns a phrase with the fault of a value, or None.
 Fault = Callable[[Any], str | None]
-Rule = Callable[[str], str | None]
+
+
+class Text(NamedTuple):
+    """The rule of a text: `pattern` matches the whole of each valid one, `fault` says what is wrong."""
+
+    pattern: re.Pattern[str]
+    fault: Callable[[str], str | None]
 
 
 class Schema(Generic[_T]):
     """The members of a JSON object, taken from the fields of a struct that forbids unknown fields.
 
     A field is a text, a bounded integer or a StrEnum; one with a default is optional. `noun` names the struct
-    in messages, `rules` check texts by field name, `assigned` are members that only the service sets.
+    in messages, `texts` have the rules by field name, `assigned` are members that only the service sets.
     """
 
     def __init__(
-        self, struct: type[_T], noun: str, *, assigned: Collection[str] = ("id",), **rules: Rule
+        self, struct: type[_T], noun: str, *, assigned: Collection[str] = ("id",), **texts: Text
     ) -> None:
         information = inspect.type_info(struct)
         assert isinstance(information, inspect.StructType)
@@ -40,8 +47,8 @@ class Schema(Generic[_T]):
         self._struct = struct
         self._noun = noun
         self._assigned = assigned
-        self._rules = tuple(rules.items())
-        self._faults = {field.encode_name: _fault_of(field, rules) for field in information.fields}
+        self._texts = tuple((name, text.pattern.fullmatch) for name, text in texts.items())
+        self._faults = {field.encode_name: _fault_of(field, texts) for field in information.fields}
         self._required = {field.encode_name for field in information.fields if field.required}
         self._quoted = tuple(f'"{name}"'.encode() for name in self._faults)
         self._decode = msgspec.json.Decoder(struct).decode
@@ -70,8 +77,8 @@ class Schema(Generic[_T]):
         for quoted in self._quoted:
             if body.count(quoted) > 1:
                 return False
-        for name, rule in self._rules:  # noqa: SIM110
-            if rule(getattr(value, name)) is not None:
+        for name, fullmatch in self._texts:  # noqa: SIM110
+            if fullmatch(getattr(value, name)) is None:
                 return False
         return True
 
@@ -121,11 +128,11 @@ class Schema(Generic[_T]):
         return faults[:_FAULTS_MAX]
 
 
-def _fault_of(field: inspect.Field, rules: dict[str, Rule]) -> Fault:
+def _fault_of(field: inspect.Field, texts: dict[str, Text]) -> Fault:
     """The check of a field's values."""
     match field.type:
         case inspect.StrType():
-            return _text(rules.get(field.name, lambda _: None))
+            return _text(texts[field.name].fault if field.name in texts else lambda _: None)
         case inspect.IntType(ge=int(low), le=int(high)):
             return _integer_between(low, high)
         case inspect.EnumType(cls=choices):
@@ -133,11 +140,11 @@ def _fault_of(field: inspect.Field, rules: dict[str, Rule]) -> Fault:
     raise TypeError(f"{field.name}: not a text, a bounded integer or an enumeration")
 
 
-def _text(rule: Rule) -> Fault:
-    return lambda value: rule(value) if isinstance(value, str) else f"expected a string, got {_kind(value)}"
+def _text(fault: Fault) -> Fault:
+    return lambda value: fault(value) if isinstance(value, str) else f"expected a string, got {_kind(value)}"
 
 
-def _one_of(choices: list[str]) -> Rule:
+def _one_of(choices: list[str]) -> Fault:
     return lambda value: None if value in choices else f"expected one of {', '.join(choices)}"
 
 
