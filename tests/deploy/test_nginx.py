@@ -14,7 +14,7 @@ import pytest
 from tests.deploy.files import DEPLOY, SITE
 from tests.deploy.fronts import Front, Replica, nginx_before, running_front
 from tests.support import machine
-from tests.support.raw import RawConnection
+from tests.support.raw import RawConnection, exchange
 from tests.support.waiting import wait_for
 from tools.servers.nginx import child_of
 from tools.servers.ports import free_port, is_free
@@ -125,12 +125,9 @@ class TestSizes:
 
     def test_a_far_larger_body_is_refused_in_the_documented_form(self, front: Front) -> None:
         """413 as an Error, before it is read."""
-        connection = RawConnection(front.port)
-        connection.send(b"POST /v1/pets HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n")
-        answer = connection.read()
-        connection.close()
-        assert answer.status == 413
-        assert json.loads(answer.body)["code"] == "payload_too_large"
+        head = b"POST /v1/pets HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n"
+        answer = exchange(front.port, head)
+        assert (answer.status, answer.json()["code"]) == (413, "payload_too_large")
         assert front.seen == []
 
     def test_an_address_has_a_hundred_requests_at_the_same_time(self, front: Front) -> None:
@@ -147,8 +144,7 @@ class TestSizes:
         for replica in front.replicas:
             replica.answers.set()
         for connection in waiting:
-            answer = connection.read()
-            assert answer.status == 200
+            assert connection.read().status == 200
             connection.close()
         assert front.ask("GET", "/v1/pets").status == 200
 

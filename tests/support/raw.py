@@ -12,17 +12,12 @@ _PATIENCE_SECONDS = 20.0
 
 
 class RawAnswer:
-    """One answer; `interim` tells whether it was only a 1xx."""
+    """One answer, perhaps a 1xx."""
 
     def __init__(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
         self.status = status
-        self.header_list = headers
         self.headers: Mapping[str, str] = dict(headers)
         self.body = body
-
-    @property
-    def interim(self) -> bool:
-        return 100 <= self.status < 200
 
     def json(self) -> Any:
         return json.loads(self.body)
@@ -95,7 +90,6 @@ def exchange(port: int, *parts: bytes, method: str = "GET", end: bool = False) -
         connection.send(*parts)
         if end:
             connection.end()
-        answer = connection.read(method)
-        while answer.interim:
-            answer = connection.read(method)
+        while (answer := connection.read(method)).status < 200:
+            pass
         return answer
