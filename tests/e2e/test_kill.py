@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import random
 import threading
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from tests.support.cluster import Client, walk
 from tests.support.server import Server, issue_key, running_server, start_server
 from tests.support.waiting import wait_for
 
@@ -54,49 +54,29 @@ class Log:
             assert self._changed.wait_for(lambda: len(self.acknowledged) >= acknowledged, 20)
 
 
-def add(connection: http.client.HTTPConnection, key: str, name: str, log: Log) -> bool:
+def add(client: Client, name: str, log: Log) -> bool:
     """One addition with an Idempotency-Key of its own; False when the server died over it."""
-    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Idempotency-Key": name}
     log.send(name)
     try:
-        connection.request("POST", "/v1/pets", json.dumps({"name": name, "categoryId": 1}), headers)
-        answer = connection.getresponse()
-        document = json.loads(answer.read())
+        answer = client.add(name, idempotency_key=name)
     except (OSError, http.client.HTTPException):
         log.lose(name)
         return False
-    log.answer(name, answer.status, document)
+    log.answer(name, answer.status, answer.json())
     return True
 
 
-def client(server: Server, key: str, prefix: str, log: Log) -> threading.Thread:
+def start_client(server: Server, key: str, prefix: str, log: Log) -> threading.Thread:
     """Adds animals without a pause until the server is gone."""
 
     def run() -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
-        number = 0
-        while add(connection, key, f"{prefix}-{number}", log):
+        client, number = Client(server.port, key), 0
+        while add(client, f"{prefix}-{number}", log):
             number += 1
-        connection.close()
 
     thread = threading.Thread(target=run)
     thread.start()
     return thread
-
-
-def walk(server: Server, key: str) -> dict[str, int]:
-    """Every animal by its name, page by page; a name that stands twice fails."""
-    found: dict[str, int] = {}
-    target, last = "/v1/pets?limit=100", 0
-    while target:
-        answer = server.request("GET", target, key=key)
-        for pet in answer.json():
-            assert pet["id"] > last
-            assert pet["name"] not in found
-            last = found[pet["name"]] = pet["id"]
-        links = [part for part in answer.headers["link"].split(", ") if 'rel="next"' in part]
-        target = links[0].partition(">")[0].lstrip("<") if links else ""
-    return found
 
 
 def test_every_acknowledged_animal_is_there_after_twenty_kills(tmp_path: Path) -> None:
@@ -109,22 +89,24 @@ def test_every_acknowledged_animal_is_there_after_twenty_kills(tmp_path: Path) -
     server = start_server(tmp_path, access_log="off")
     try:
         for kill in range(KILLS):
-            clients = [client(server, key, f"{kill}-{number}", log) for number in range(CLIENTS)]
+            clients = [start_client(server, key, f"{kill}-{number}", log) for number in range(CLIENTS)]
             log.wait_for(len(log.acknowledged) + rng.randint(5, 60))
             threading.Event().wait(rng.uniform(0, 0.01))
             server.kill()
             for one in clients:
                 one.join()
             server = start_server(tmp_path, access_log="off")
-            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+            client = Client(server.port, key)
             for name in sorted(log.unanswered):
                 if rng.random() < 0.5:  # some clients never come back
-                    assert add(connection, key, name, log)
-            connection.close()
-        found = walk(server, key)
+                    assert add(client, name, log)
+            client.close()
+        pets = walk([Client(server.port, key)])
         assert server.terminate() == 0
     finally:
         server.kill()
+    found = {pet["name"]: pet["id"] for pet in pets}
+    assert len(found) == len(pets)
     assert log.odd == []
     assert {name: found.get(name) for name in log.acknowledged} == log.acknowledged
     assert set(found) <= log.sent

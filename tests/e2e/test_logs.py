@@ -37,7 +37,8 @@ class TestAccessLog:
     """JSON when standard error is not a terminal."""
 
     def test_one_line_for_each_request(self, tmp_path: Path) -> None:
-        """With the documented fields, and nothing else; none for health checks."""
+        """With the documented fields, and nothing else; none for health checks. It is written within a
+        moment, not at the end."""
         with running_server(tmp_path) as server:
             server.post({"name": "Rex", "categoryId": 1})
             wait_for(lambda: len(requests_in(server.log)) == 1, "the line, while the server runs")
@@ -47,6 +48,7 @@ class TestAccessLog:
             server.request("GET", "/v1/pets", key="wrong")
             server.request("GET", "/openapi.json", key="")
             server.request("GET", "/healthz")
+            wait_for(lambda: len(requests_in(server.log)) == 6, "the lines")
             assert server.terminate() == 0
             lines = requests_in(server.log)
         assert [(line["operation"], line["status"]) for line in lines] == [
@@ -139,23 +141,13 @@ class TestEvents:
         path.touch()
         status = path.stat()
         named = f"{status.st_dev}:{status.st_ino if is_stream else status.st_ino + 1}"
-        server = Server(
-            tmp_path,
-            log=path,
-            log_format=log_format,
-            variables={"JOURNAL_STREAM": named},
-            how={"stdout": subprocess.DEVNULL},
-        )
-        server.launch()
-        try:
-            server.wait_until_ready()
+        started = {"variables": {"JOURNAL_STREAM": named}, "how": {"stdout": subprocess.DEVNULL}}
+        with running_server(tmp_path, log=path, log_format=log_format, **started) as server:
             (worker,) = server.workers()
             os.kill(worker, signal.SIGKILL)
             wait_for(lambda: "ended" in server.log, "the line")
             server.wait_until_ready()
             assert server.terminate() == 0
-        finally:
-            server.kill()
         lines = server.log.splitlines()
         assert (KEY_PATTERN.search(server.log) is None) is is_stream
         assert ("petstore accounts add NAME --plan free" in server.log) is is_stream

@@ -10,6 +10,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -58,20 +59,23 @@ def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Manager]
     made.close()
 
 
-def start(folder: Path, manager: Manager, **surroundings: str) -> Server:
-    """`petstore serve` as systemd starts it."""
+@contextmanager
+def started(folder: Path, manager: Manager, **surroundings: str) -> Iterator[Server]:
+    """`petstore serve` as systemd starts it, killed at the end of the block."""
     config = folder / "settings.toml"
     config.touch()
     variables = {"NOTIFY_SOCKET": manager.address, **surroundings}
     server = Server(folder, config=str(config), worker_timeout="2s", variables=variables)
     server.launch()
-    return server
+    try:
+        yield server
+    finally:
+        server.kill()
 
 
 def test_a_life(tmp_path: Path, manager: Manager) -> None:
     """Ready when the worker serves; reloading, and ready again, also when that was refused; stop."""
-    server = start(tmp_path, manager)
-    try:
+    with started(tmp_path, manager) as server:
         manager.expect("READY=1", "STATUS=1 of 1 workers serve.")
         assert server.request("GET", "/healthz").status == 200
         (first,) = server.workers()
@@ -91,14 +95,11 @@ def test_a_life(tmp_path: Path, manager: Manager) -> None:
         manager.expect("STOPPING=1")
         assert not any("workers" in datagram for datagram in manager.waiting())
         assert not any("WATCHDOG" in datagram for datagram in manager.told)
-    finally:
-        server.kill()
 
 
 def test_the_watchdog(tmp_path: Path, manager: Manager) -> None:
     """A sign twice in the time of the watchdog; none from a process that is not meant."""
-    server = start(tmp_path, manager, WATCHDOG_USEC="600000")
-    try:
+    with started(tmp_path, manager, WATCHDOG_USEC="600000") as server:
         manager.expect("READY=1")
         moments = []
         for _ in range(4):
@@ -110,15 +111,12 @@ def test_the_watchdog(tmp_path: Path, manager: Manager) -> None:
         assert not select.select([manager._socket], [], [], 0.7)[0]
         server.process.send_signal(signal.SIGCONT)
         manager.expect("WATCHDOG=1")
-    finally:
-        server.kill()
 
 
 def test_no_sign_while_no_worker_is_well(tmp_path: Path, manager: Manager) -> None:
     """The only worker hangs: the signs end when the time of PETSTORE_WORKER_TIMEOUT is over, and begin again
     with the worker that takes its place."""
-    server = start(tmp_path, manager, WATCHDOG_USEC="200000")
-    try:
+    with started(tmp_path, manager, WATCHDOG_USEC="200000") as server:
         manager.expect("READY=1")
         (worker,) = server.workers()
         os.kill(worker, signal.SIGSTOP)
@@ -126,16 +124,11 @@ def test_no_sign_while_no_worker_is_well(tmp_path: Path, manager: Manager) -> No
         manager.expect("STATUS=1 of 1 workers serve.")
         manager.expect("WATCHDOG=1")
         assert server.workers() not in ([], [worker])
-    finally:
-        server.kill()
 
 
 def test_a_manager_that_is_gone_disturbs_nobody(tmp_path: Path, manager: Manager) -> None:
     """Nobody at the socket: the service starts, serves and stops."""
     manager.close()
-    server = start(tmp_path, manager, WATCHDOG_USEC="200000")
-    try:
+    with started(tmp_path, manager, WATCHDOG_USEC="200000") as server:
         server.wait_until_ready()
         assert server.terminate() == 0
-    finally:
-        server.kill()
