@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.support.server import Server, running_server, start_server
+from tests.support.server import Server, running_server
 from tests.support.stalled import SCRIPT, StalledClient, held_connections, stalled_clients
 from tests.support.waiting import pause, wait_for
 
@@ -164,17 +164,13 @@ class TestStop:
 
     def test_a_killed_parent_leaves_nothing(self, tmp_path: Path) -> None:
         """The worker ends by itself: the next start finds the port and the database free."""
-        server = start_server(tmp_path)
-        try:
-            with stalled_clients(server.port) as (client,):
-                wait_for(client.is_answered, "the stalled answer")
-                (orphan,) = server.workers()
-                server.process.kill()
-                server.process.wait(5)
-                with running_server(tmp_path, port=server.port) as after:
-                    wait_for(lambda: not Path(f"/proc/{orphan}").exists(), "its end")
-                    after.wait_until_ready()  # the first answer may have been the orphan's
-                    assert after.request("GET", "/healthz").status == 200
-                wait_for(client.is_ended, "its end")
-        finally:
-            server.kill()
+        with running_server(tmp_path) as server, stalled_clients(server.port) as (client,):
+            wait_for(client.is_answered, "the stalled answer")
+            (orphan,) = server.workers()
+            server.process.kill()
+            server.process.wait(5)
+            with running_server(tmp_path, port=server.port) as after:
+                wait_for(lambda: not Path(f"/proc/{orphan}").exists(), "its end")
+                after.wait_until_ready()  # the first answer may have been the orphan's
+                assert after.request("GET", "/healthz").status == 200
+            wait_for(client.is_ended, "its end")

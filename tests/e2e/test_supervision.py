@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 from tests.support.postgres import fresh_database
-from tests.support.server import Server, issue_key, running_server, start_server
+from tests.support.server import Server, issue_key, running_server
 from tests.support.valkey import emptied_url
 from tests.support.waiting import wait_for
 from tools.servers.petstore import run
@@ -196,8 +196,7 @@ class TestEnds:
 
     def test_a_worker_that_dies_at_once_again_ends_the_service_with_a_word(self, tmp_path: Path) -> None:
         """The first death is mended, a second one within seconds is told; exit 1."""
-        server = start_server(tmp_path)
-        try:
+        with running_server(tmp_path) as server:
             first = server.workers()
             for pid in first:
                 os.kill(pid, signal.SIGKILL)
@@ -206,16 +205,13 @@ class TestEnds:
                 os.kill(pid, signal.SIGKILL)
             assert server.process.wait(15) == 1
             assert "its worker died twice within seconds" in server.log
-        finally:
-            server.kill()
 
     def test_a_killed_parent_leaves_its_port_to_the_next_one(self, tmp_path: Path) -> None:
         """Its workers end without the drain, since nobody would balance load to them; a start that follows at
         once waits for that moment."""
         with fresh_database() as database:
             shared = {"database_url": database, "valkey_url": emptied_url(), "workers": "2"}
-            server = start_server(tmp_path, drain="60s", **shared)
-            try:
+            with running_server(tmp_path, drain="60s", **shared) as server:
                 wait_for(lambda: len(server.workers()) == 2, "all workers")
                 orphans = server.workers()
                 server.process.kill()
@@ -224,8 +220,6 @@ class TestEnds:
                     wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in orphans), "their end")
                     after.wait_until_ready()  # the first answer may have been an orphan's
                     assert after.request("GET", "/healthz").status == 200
-            finally:
-                server.kill()
 
     def test_a_start_that_fails_is_told(self, tmp_path: Path) -> None:
         """The reason stands in the log, also when it is found only in the worker."""

@@ -1,4 +1,4 @@
-"""Which commit this program is: noted in commit.txt when it was packed, or else read from its checkout."""
+"""The commit of this program: from commit.txt, which packing writes, or from the checkout."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def commit() -> str:
 
 
 def of_checkout(root: Path) -> str:
-    """What is checked out in a directory with a .git in it; `unknown` where there is none.
+    """The commit that is checked out in a directory; `unknown` without a .git in it.
 
     Raises OSError and ValueError for one that can't be read.
     """

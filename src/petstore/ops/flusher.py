@@ -18,7 +18,7 @@ from petstore.core.limits.usage import UsageChanges, UsageMeter
 
 INTERVAL_SECONDS = 1.0
 _PURGE_EVERY_MS = 60_000
-_PATIENCE_SECONDS = 10
+_SAVE_OVERDUE_SECONDS = 10
 
 _log = structlog.get_logger("petstore.flusher")
 
@@ -63,7 +63,7 @@ class CounterFlusher:
             return f"not since the start: {self._reason}"
         since = self._saved_at if self._reason else self._began_at
         seconds = 0.0 if since is None else self._clock.monotonic() - since
-        if seconds < _PATIENCE_SECONDS:
+        if seconds < _SAVE_OVERDUE_SECONDS:
             return None
         return f"not for {seconds:.0f} s: {self._reason or 'the disk or the server does not answer.'}"
 

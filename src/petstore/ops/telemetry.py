@@ -22,7 +22,7 @@ _log = structlog.get_logger("petstore.api")
 
 
 class Request(Protocol):
-    """What is read of api.pipeline's Request."""
+    """The fields of api.pipeline's Request that are read here."""
 
     scope: MutableMapping[str, Any]
     method: str
@@ -31,7 +31,7 @@ class Request(Protocol):
 
 
 class Operation(Protocol):
-    """What is read of api.pipeline's Operation; `path` is a template, None for unknown paths."""
+    """Likewise; `path` is a template, None for unknown paths."""
 
     @property
     def path(self) -> str | None: ...
@@ -41,8 +41,6 @@ class Operation(Protocol):
 
 
 class Response(Protocol):
-    """What is read of api.pipeline's Response."""
-
     @property
     def status(self) -> int: ...
 

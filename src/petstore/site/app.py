@@ -1,4 +1,4 @@
-"""The application of all paths outside /v1, and what it answers where nothing is or something failed."""
+"""The application of all paths outside /v1, with its 404, 405 and 500 responses."""
 
 from __future__ import annotations
 
