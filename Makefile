@@ -16,7 +16,7 @@ COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-scale serve cluster test test-fast torture upgrade check format bench micro lock clean
+.PHONY: help setup setup-scale serve cluster test test-fast torture planted upgrade check format bench micro lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } \
@@ -48,6 +48,10 @@ test-fast: ## Run everything but the slow tests and those with real processes
 torture: ## Long campaigns against crashes, kills and power cuts (ARGS='--seed 1 --seconds 600')
 	$(DEVELOP)
 	@$(BIN)/python -m tests.torture $(ARGS)
+
+planted: ## Plant known bugs, one at a time: its test must fail for each (ARGS='--jobs 4 NAME…')
+	$(DEVELOP)
+	@$(BIN)/python -m tests.planted $(ARGS)
 
 upgrade: ## Try the last release beside this program and in turn (FROM=COMMIT ARGS='--seed 1 --seconds 60')
 	$(DEVELOP)

@@ -268,13 +268,14 @@ class TestAddressBucket:
         assert refused.binding == Window("address", 3, 60, 0, NOON // 1_000 + 60)
         assert decide_address(bucket, 3, NOON + 60_000, charge=True).binding.remaining == 2
 
-    def test_looking_costs_nothing(self) -> None:
-        """A peek leaves the count as it is, also at the limit."""
+    @pytest.mark.parametrize(("limit", "allowed", "left"), [(1, False, 0), (2, True, 1)])
+    def test_looking_costs_nothing(self, limit: int, allowed: bool, left: int) -> None:
+        """A peek leaves the count as it is, at the limit and below it."""
         bucket = AddressBucket()
-        decide_address(bucket, 1, NOON, charge=True)
+        decide_address(bucket, limit, NOON, charge=True)
         for _ in range(3):
-            seen = decide_address(bucket, 1, NOON, charge=False)
-            assert (seen.allowed, seen.binding.remaining) == (False, 0)
+            seen = decide_address(bucket, limit, NOON, charge=False)
+            assert (seen.allowed, seen.binding.remaining) == (allowed, left)
         assert bucket.used == 1
 
     def test_a_clock_set_back_keeps_the_count(self) -> None:

@@ -21,7 +21,7 @@ from petstore.core.limits.decision import Decision
 from petstore.core.limits.usage import UsageChanges, UsageMeter
 from petstore.core.limits.windows import AccountWindows
 from petstore.limiter.valkey import recovery
-from petstore.limiter.valkey.scripts import EPOCH, HISTORY
+from petstore.limiter.valkey.scripts import CATALOGUE, EPOCH, HISTORY, KEYRING
 from petstore.ops.flusher import CounterFlusher
 from tests.support.clock import ManualClock
 from tests.support.oldset import play
@@ -175,21 +175,22 @@ class TestASnapshot:
         assert again.banned
         assert again.binding.reset_at == banned.binding.reset_at
 
+    @pytest.mark.parametrize(("stored_of_day", "used_of_day"), [(77, 78), (7, 21)])
     async def test_windows_of_the_record_and_of_the_counter_store_are_merged_each_by_itself(
-        self, server: ValkeyServer, replicas: Replicas
+        self, server: ValkeyServer, replicas: Replicas, stored_of_day: int, used_of_day: int
     ) -> None:
-        """The record has the later minute, the counter store the greater count of the same day."""
+        """The record has the later minute; of the same day the greater count stays, whichever has it."""
         replica = await replicas.open()
         await admitted(replica, 20)
         server.client("SAVE")
         day = (await replica.take(CALLER)).now_ms // DAY_MS
         replica.limiter.drain()
         replica.limiter.saved()  # so that it forgets what it saw
-        stored = AccountWindows(1_000, 400, day, 77)
+        stored = AccountWindows(1_000, 400, day, stored_of_day)
         await replicas.counters.merge(LimiterState({1: stored}), UsageChanges())
         await restart(server, replica)
         decision = await replica.take(CALLER)
-        assert [window.remaining for window in decision.windows] == [500 - 21, 500 - 78]
+        assert [window.remaining for window in decision.windows] == [500 - 21, 500 - used_of_day]
 
 
 class TestTheStart:
@@ -393,6 +394,16 @@ class TestTheEpoch:
         server.client("SAVE")
         await restart(server, *opened)
         assert [known for replica in opened for known in replica.watch.data_sets] == [True]
+
+    async def test_with_it_the_versions_move(self, server: ValkeyServer, replicas: Replicas) -> None:
+        """They may be from before a change: what a process cached under them must not count as true again."""
+        replica = await replicas.open()
+        await replica.take(CALLER)
+        server.client("SAVE")
+        before = server.client("MGET", CATALOGUE, KEYRING)
+        await restart(server, replica)
+        after = server.client("MGET", CATALOGUE, KEYRING)
+        assert all(int(now) > int(then) for now, then in zip(after, before, strict=True))
 
     @pytest.mark.parametrize("lost", [(EPOCH,), (HISTORY,), (EPOCH, HISTORY)])
     async def test_its_keys_may_be_evicted(

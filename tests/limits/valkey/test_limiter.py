@@ -116,6 +116,7 @@ class TestRecovery:
             told = await load_for(*arguments)
             for _ in range(2):
                 await replicas.counters.merge(replica.limiter.drain(), UsageChanges())
+                replica.limiter.saved()
             return told
 
         replicas.counters.load_for = slow  # type: ignore[assignment,method-assign]

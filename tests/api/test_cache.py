@@ -1,0 +1,33 @@
+"""The cache of pages: when a page is found, and how much it holds. Over the interface: test_freshness.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from petstore.api.pipeline.cache import PageCache
+from petstore.api.pipeline.request import Request, read_request
+from petstore.api.pipeline.response import make_response
+
+
+def ask(query: bytes) -> Request:
+    async def receive() -> dict[str, Any]:
+        return {}
+
+    return read_request(
+        {"method": "GET", "raw_path": b"/v1/pets", "query_string": query, "headers": []}, receive
+    )
+
+
+def test_nothing_is_found_while_the_version_is_unknown() -> None:
+    """A writer is at work: its animal may be committed already."""
+    cache, page = PageCache(), make_response(200, b"[]")
+    cache.add(ask(b""), 1, page)
+    assert [cache.find(ask(b""), version) for version in (1, None, 2)] == [page, None, None]
+
+
+def test_its_size_is_bounded() -> None:
+    """To 2 MiB and one page, whatever clients ask for."""
+    cache, page = PageCache(), make_response(200, b"x" * 65_536)
+    for number in range(100):
+        cache.add(ask(b"limit=%d" % number), 1, page)
+        assert len(cache) * 65_536 <= (2 << 20) + 65_536

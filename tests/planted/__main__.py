@@ -1,0 +1,107 @@
+"""Plant each bug in a copy of the tree and run its test: python -m tests.planted [NAME…] [--jobs N]
+
+A bug that its test does not catch, or that can't be planted any more, makes the exit code 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.planted.bugs import ROOT, SOURCE, Bug, load
+from tests.support import postgres
+
+_COPIED = ("src", "tests", "tools", "pyproject.toml")
+_PASSED, _FAILED = 0, 1  # pytest's exit codes; any other means that the test did not run
+_TIMEOUT_SECONDS = 600
+
+
+def main() -> int:
+    """Plant the bugs that were named, or all; the exit code."""
+    known = load()
+    parser = argparse.ArgumentParser(prog="python -m tests.planted", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="which bugs (default: all)")
+    parser.add_argument("--jobs", type=int, default=2, help="how many at once (default: 2)")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(known):
+        parser.error(f"no such bug: {', '.join(sorted(unknown))}")
+    bugs = {name: known[name] for name in arguments.names or known}
+    os.environ[postgres.URL_VARIABLE] = postgres.shared_url()  # else each test starts a server of its own
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="petstore-planted-") as folder:
+        if not _passes_without(bugs.values(), Path(folder), arguments.jobs):
+            return 1
+        with ThreadPoolExecutor(arguments.jobs) as pool:
+            caught = list(pool.map(lambda name: _is_caught(name, bugs[name], Path(folder)), bugs))
+    _say(f"{sum(caught)} of {len(bugs)} caught in {time.monotonic() - began:.0f} s")
+    return 0 if all(caught) else 1
+
+
+def _passes_without(bugs: Collection[Bug], folder: Path, jobs: int) -> bool:
+    """Whether all tests pass without a bug: only then a failure means something."""
+    tree = _copy(folder / "unplanted")
+    found = _python(tree, "-c", "import petstore; print(petstore.__file__)").stdout.strip()
+    assert Path(found).is_relative_to(tree), f"{found} would be tested, not the copy"
+    ran = _test(tree, sorted({bug.test for bug in bugs}), jobs)
+    if ran.returncode != _PASSED:
+        _say(f"{ran.stdout}{ran.stderr}\nThese tests must pass without a bug; nothing was planted.")
+    return ran.returncode == _PASSED
+
+
+def _is_caught(name: str, bug: Bug, folder: Path) -> bool:
+    began = time.monotonic()
+    result = bug.fault(ROOT)
+    if result is None:
+        tree = _copy(folder / name)
+        (tree / SOURCE / bug.file).write_text(bug.planted_in(ROOT), encoding="utf-8")
+        ran = _test(tree, [bug.test])
+        shutil.rmtree(tree)
+        results = {_FAILED: "caught", _PASSED: f"SURVIVED {bug.test}: {bug.broken}"}
+        result = results.get(ran.returncode, f"did not run:\n{ran.stdout}{ran.stderr}")
+    _say(f"{name:45} {time.monotonic() - began:5.1f} s  {result}")
+    return result == "caught"
+
+
+def _copy(tree: Path) -> Path:
+    """A copy of what the tests need."""
+    tree.mkdir()
+    for name in _COPIED:
+        source = ROOT / name
+        (shutil.copytree if source.is_dir() else shutil.copy2)(source, tree / name)
+    return tree
+
+
+def _test(tree: Path, tests: list[str], jobs: int = 0) -> subprocess.CompletedProcess[str]:
+    """The seed lets a test of many examples see the same ones each time."""
+    options = ("-q", "-x", "--tb=short", "--no-cov", "--hypothesis-seed=1", "-p", "no:cacheprovider")
+    return _python(tree, "-m", "pytest", *options, "-n", str(jobs), *tests)
+
+
+def _python(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Python with the package of the tree. CI: a test must not skip."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=tree,
+        env=os.environ | {"PYTHONPATH": str(tree / "src"), "CI": "1"},
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT_SECONDS,
+        check=False,
+    )
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

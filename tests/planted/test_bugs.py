@@ -1,0 +1,33 @@
+"""The planted bugs fit the code of today; `make planted` plants them."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+
+import pytest
+
+from tests.architecture.sources import functions
+from tests.planted.bugs import ROOT, Bug, load
+
+BUGS = load()
+
+
+@cache
+def in_file(file: str) -> set[str]:
+    """The tests of a file, each with the class that it stands in."""
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    inner = {f"{each.name}::{test.name}" for each in classes for test in functions(each)}
+    return inner | {test.name for test in functions(tree)}
+
+
+@pytest.mark.parametrize(("name", "bug"), BUGS.items(), ids=BUGS)
+def test_it_can_be_planted_and_its_test_exists(name: str, bug: Bug) -> None:
+    """Its text stands once in its file, so each change of that code carries the bug along."""
+    fault = bug.fault(ROOT)
+    assert fault is None, f"{name}: {fault}"
+    if bug.file.endswith(".py"):
+        ast.parse(bug.planted_in(ROOT))  # an error of syntax fails any test
+    file, _, test = bug.test.partition("::")
+    assert test.partition("[")[0] in in_file(file), f"{name}: there is no {bug.test}; name the one of today"
