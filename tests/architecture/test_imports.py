@@ -125,28 +125,6 @@ def test_a_module_imports_only_what_its_place_allows(module: Module) -> None:
     assert faults == []
 
 
-@pytest.mark.parametrize(
-    ("importer", "name"),
-    [
-        ("petstore.core.pets", "petstore.storage.backend"),
-        ("petstore.core.limits.quota", "petstore.limiter.memory"),
-        ("petstore.storage.sqlite.pets", "petstore.storage.postgres.pool"),
-        ("petstore.storage.sqlite.pets", "petstore.storage.backend"),
-        ("petstore.limiter.memory", "petstore.limiter.valkey.client"),
-        ("petstore.api.pipeline.gate", "petstore.api.pets"),
-        ("petstore.api.pets", "petstore.site.pages"),
-        ("petstore.wiring.administration", "petstore.wiring.service"),
-        ("petstore.cli.keys", "petstore.storage.backend"),
-        ("petstore.cli.serve", "petstore.wiring.asgi"),
-        ("petstore.server.worker", "petstore.wiring.service"),
-        ("petstore.config.table", "petstore"),
-    ],
-)
-def test_what_the_table_refuses(importer: str, name: str) -> None:
-    """The table is read as it is meant: these arrows would be faults."""
-    assert not may_import(importer, name)
-
-
 def test_nothing_imports_in_a_circle() -> None:
     """Cut it where one side only needs a Protocol: that belongs to the caller."""
     assert circle({module.name: {name for name, _ in imports(module)} for module in modules()}) == []

@@ -53,14 +53,6 @@ def test_commands_of_the_program_exist(document: Path) -> None:
     assert [told for line in commands_in(document) if (told := fault(line))] == []
 
 
-def test_the_check_can_fail() -> None:
-    """A command and an option that are not there are noticed."""
-    assert fault("keys issue shop --label trial") is None
-    assert fault("keys isue shop") is not None
-    assert fault("keys issue shop --lable trial") is not None
-    assert sum(len(commands_in(path)) for path in _WITH_COMMANDS) > 50
-
-
 def makefile_targets() -> set[str]:
     return set(re.findall(r"^([a-z-]+):.*## ", text_of(ROOT / "Makefile"), re.M))
 

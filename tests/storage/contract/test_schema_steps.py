@@ -56,6 +56,37 @@ def newest(url: str) -> int:
     return migrations.load(package)[-1].number
 
 
+class TestSteps:
+    """Numbered files, in order, each whole or not at all."""
+
+    def test_a_new_database_gets_every_step(self, url: str) -> None:
+        """And a second run has nothing to do."""
+        ran = migrate(url)
+        assert (len(ran), ran[0]) == (newest(url), "0001_initial")
+        assert migrate(url) == []
+
+    def test_only_what_is_missing_runs(self, url: str, know: Know) -> None:
+        """An older database gets the steps that it does not have; its data stays."""
+        migrate(url)
+        ask(url, "INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold')")
+        number = newest(url) + 1
+        know("CREATE TABLE first (a integer)", "CREATE TABLE second (b integer)")
+        assert migrate(url) == [f"{n:04}_step_{n}" for n in (number, number + 1)]
+        assert ask(url, "SELECT name FROM pets") == [("Rex",)]
+
+    def test_a_step_that_fails_leaves_nothing_of_itself(self, url: str, know: Know) -> None:
+        """It fails in its second statement: the steps before it stay, and a mended one runs."""
+        migrate(url)
+        number = newest(url) + 2
+        before = ask(url, _TABLES[url.startswith("sqlite")])
+        know("CREATE TABLE good (a integer)", "CREATE TABLE half (a integer); INSERT INTO nowhere VALUES (1)")
+        with pytest.raises(StoreUnavailable):
+            migrate(url)
+        assert sorted(ask(url, _TABLES[url.startswith("sqlite")])) == sorted([*before, ("good",)])
+        know("CREATE TABLE good (a integer)", "CREATE TABLE half (a integer)")
+        assert migrate(url) == [f"{number:04}_step_{number}"]
+
+
 class TestExpanding:
     """A step that only adds: older programs go on."""
 
@@ -123,6 +154,16 @@ class TestContracting:
             with pytest.raises(ConfigurationError, match=said):
                 attempt()
         assert version_for_the_first_release(url) == version
+
+    def test_its_check_counts_nothing(self, url: str, know: Know) -> None:
+        """The tables may be others; that is no damage."""
+        migrate(url)
+        know(("ALTER TABLE pets RENAME TO animals", 0))
+        migrate(url)
+        know()
+        report = backend_for(url).check()
+        assert (report.schema_version, report.pets, report.problems) == (newest(url) + 1, None, [])
+        assert f"has version {newest(url) + 1} and needs a newer program" in report.remark
 
     async def test_the_program_before_goes_on(self, url: str, know: Know) -> None:
         """A step may shut out the first release and leave in the one that no longer uses what it removes."""

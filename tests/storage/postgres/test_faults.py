@@ -183,39 +183,6 @@ class TestHanging:
 class TestPool:
     """More requests than connections."""
 
-    async def test_who_waits_too_long_for_a_connection_is_told(self, database: str) -> None:
-        """One connection, held by a statement that waits for a lock; the others wait for a turn in vain."""
-        store = open_store(database, timeout_ms=300, connections=1)
-        await store.pets.add(REX)
-        locker = await _holding_locks(database)
-        async with asyncio.timeout(5):
-            waiting = await asyncio.gather(*(store.pets.add(REX) for _ in range(5)), return_exceptions=True)
-        assert all(isinstance(failure, StoreUnavailable) for failure in waiting)
-        said = [str(failure) for failure in waiting]
-        late = "The store failed: it took too long; nothing was stored."
-        assert said[0] == late
-        # The server gives up on the first at the moment at which the others do: one may still get its turn.
-        assert set(said[1:]) - {late} == {
-            "The store is busy: no connection to it came free in time; nothing was stored."
-        }
-        locker.terminate()
-        assert (await store.pets.add(REX)).pet.id > 1
-        await store.close()
-
-    async def test_a_crowd_is_sent_away_at_once(self, database: str) -> None:
-        """One is served, two may wait, the fourth is told."""
-        store = open_store(database, connections=1, max_waiters=2)
-        await store.pets.add(REX)
-        locker = await _holding_locks(database)
-        waiting = [asyncio.create_task(store.pets.add(REX)) for _ in range(3)]
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        with pytest.raises(StoreUnavailable, match="Too many requests wait"):
-            await store.pets.page(PageQuery())
-        locker.terminate()
-        assert len({(await task).pet.id for task in waiting}) == 3
-        await store.close()
-
     async def test_a_client_that_goes_away_while_it_waits_leaves_no_hole(self, database: str) -> None:
         """Twenty of forty reads are cancelled in all stages; the pool has its two connections afterwards."""
         store = open_store(database, connections=2)

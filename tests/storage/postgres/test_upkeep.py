@@ -61,24 +61,6 @@ def locked(url: str, table: str) -> Iterator[None]:
 class TestMigrate:
     """Numbered files, in order, each whole or not at all."""
 
-    def test_a_new_database_gets_every_step(self, database: str) -> None:
-        """And a second run has nothing to do."""
-        ran = migrate(database, OPTIONS)
-        assert (len(ran), ran[0]) == (NEWEST, "0001_initial")
-        assert migrate(database, OPTIONS) == []
-        assert run(database, VERSION) == [(NEWEST,)]
-
-    def test_only_what_is_missing_runs(self, database: str, plan: Know) -> None:
-        """An older database gets the steps that it does not have, its data stays."""
-        migrate(database, OPTIONS)
-        run(database, "INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold')")
-        plan("CREATE TABLE first (a int)", "CREATE TABLE second (b int)")
-        assert migrate(database, OPTIONS) == [
-            f"{NEWEST + 1:04}_step_{NEWEST + 1}",
-            f"{NEWEST + 2:04}_step_{NEWEST + 2}",
-        ]
-        assert run(database, "SELECT name FROM pets") == [("Rex",)]
-
     def test_somebody_else_s_lock_is_not_waited_out(self, database: str) -> None:
         """Every start and every command looks at the version first: that is bounded as every statement is."""
         migrate(database, OPTIONS)
@@ -121,26 +103,6 @@ class TestMigrate:
                 await migrating
             await until(lambda: run(database, f"{at_work} 'ALTER TABLE pets%'") == [(0,)])
         assert run(database, "SELECT count(*) FROM pets") == [(0,)]
-
-    def test_a_step_that_fails_leaves_nothing_of_itself(self, database: str, plan: Know) -> None:
-        """It fails in its second statement: the steps before it stay, and a mended one runs."""
-        migrate(database, OPTIONS)
-        before = tables(database)
-        plan("CREATE TABLE good (a int)", "CREATE TABLE half (a int); INSERT INTO nowhere VALUES (1)")
-        with pytest.raises(StoreUnavailable):
-            migrate(database, OPTIONS)
-        assert tables(database) == before | {"good"}
-        plan("CREATE TABLE good (a int)", "CREATE TABLE half (a int)")
-        assert migrate(database, OPTIONS) == [f"{NEWEST + 2:04}_step_{NEWEST + 2}"]
-
-    def test_a_newer_schema_is_refused_and_left_alone(self, database: str) -> None:
-        """Exit 78: run the newer program, or restore a backup."""
-        migrate(database, OPTIONS)
-        run(database, f"INSERT INTO schema_migrations VALUES ({NEWEST + 1}, 'later')")
-        said = f"needs a program that knows {NEWEST + 1}; this one knows {NEWEST}"
-        with pytest.raises(ConfigurationError, match=said):
-            backend_for(database).open(ManualClock())
-        assert run(database, VERSION) == [(NEWEST,)]
 
     def test_an_encoding_that_cannot_hold_every_name_is_refused(self, database: str) -> None:
         """Before anything is created."""
@@ -248,14 +210,6 @@ class TestCheck:
         """Nothing is created by looking."""
         assert check(database, OPTIONS).problems == ["the schema was never created"]
         assert tables(database) == set()
-
-    def test_a_newer_schema(self, database: str) -> None:
-        """Its tables may be others: they are not counted, and that is no problem of the database."""
-        migrate(database, OPTIONS)
-        run(database, f"INSERT INTO schema_migrations VALUES ({NEWEST + 1}, 'later')")
-        report = check(database, OPTIONS)
-        assert (report.pets, report.problems) == (None, [])
-        assert "needs a newer program" in report.remark
 
     def test_a_server_that_may_lose_what_it_acknowledged(self, database: str) -> None:
         """A commit that does not wait for the disk breaks the promise of a 201."""

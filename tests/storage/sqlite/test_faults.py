@@ -16,7 +16,7 @@ import pytest
 from petstore.core.errors import ConfigurationError, StoreDamaged, StoreUnavailable
 from petstore.core.idempotency import Idempotency
 from petstore.core.limits.plans import FREE
-from petstore.core.pets import INT64_MAX, NewPet, PageQuery
+from petstore.core.pets import NewPet, PageQuery
 from petstore.ops import flusher
 from petstore.storage.backend import Store, backend_for
 from petstore.storage.options import SqliteOptions
@@ -30,7 +30,7 @@ from petstore.storage.sqlite.store import SqliteStore
 from petstore.storage.sqlite.writer import Writer
 from tests.support.clock import ManualClock
 from tests.support.disk import Disk, mounted_disk
-from tests.support.service import Shop, open_shop
+from tests.support.service import open_shop
 from tests.support.waiting import until
 
 REX = NewPet("Rex", 1)
@@ -105,15 +105,6 @@ class TestCommit:
         await started_again.close()
         assert (await store.pets.add(NewPet("Tom", 2))).pet.id == 2
 
-    async def test_a_disk_that_stays_broken_is_told_each_time(self, disk: Disk, store: Store) -> None:
-        """Ten failures in a row, then it works again at once."""
-        disk.fail("sync", times=10)
-        for _ in range(10):
-            with pytest.raises(StoreUnavailable):
-                await store.pets.add(REX)
-        await store.pets.add(NewPet("Tom", 2))
-        assert await names(store) == ["Rex", "Tom"]
-
     async def test_a_read_only_disk_refuses_writes_and_serves_reads(self, disk: Disk, store: Store) -> None:
         """As when the machine remounts a failing disk."""
         disk.read_only = True
@@ -131,20 +122,6 @@ class TestCommit:
         assert all(isinstance(result, StoreUnavailable) for result in results)
         disk.heal()
         assert await names(store) == ["Rex"]
-
-    async def test_over_the_interface_it_is_a_503_with_retry_after(self, disk: Disk, tmp_path: Path) -> None:
-        """The client is told what it needs to know, and nothing of the disk."""
-        async with open_shop(tmp_path) as shop:
-            disk.fail("sync", suffix="-wal")
-            answer = await shop.post({"name": "Rex", "categoryId": 1})
-            assert (answer.status, answer.code) == (503, "unavailable")
-            assert answer.json()["message"] == (
-                "The service can't use its store at the moment; whether this write was kept is unknown."
-                " Look before repeating it, or retry with the same Idempotency-Key."
-            )
-            assert answer.headers["retry-after"] == "1"
-            disk.heal()
-            assert (await shop.post({"name": "Rex", "categoryId": 1})).status == 201
 
 
 class Limited:
@@ -252,26 +229,6 @@ class TestReserve:
 class TestFull:
     """No room for more."""
 
-    async def _add_until_refused(self, limited: Limited) -> tuple[int, str]:
-        for kept in range(10_000):
-            try:
-                await limited.pets.add(NewPet("🐕" * 255, 1))
-            except StoreUnavailable as refused:
-                return kept, refused.message
-        raise AssertionError("the disk never became full")
-
-    async def test_a_full_disk_is_told_and_nothing_is_half_stored(self, limited: Limited) -> None:
-        """The file may not grow; what fitted stays, and with room again writes work."""
-        pages = limited.connection.execute("PRAGMA page_count").get
-        limited.connection.execute(f"PRAGMA max_page_count = {pages}")
-        kept, message = await self._add_until_refused(limited)
-        assert "the disk, or the range of identifiers, is full" in message
-        page = await limited.pets.page(PageQuery(limit=100))
-        assert len(page.pets) == min(kept, 100)
-        limited.connection.execute("PRAGMA max_page_count = 1000000")
-        assert (await limited.pets.add(REX)).pet.id == kept + 1
-        assert limited.connection.execute("PRAGMA integrity_check").get == "ok"
-
     async def test_one_job_without_room_does_not_take_its_group_with_it(self, limited: Limited) -> None:
         """A job that needs a page more fails; the small ones around it are kept or fail as a whole."""
         pages = limited.connection.execute("PRAGMA page_count").get
@@ -285,15 +242,6 @@ class TestFull:
         page = await limited.pets.page(PageQuery(limit=100))
         assert {pet.id for pet in page.pets} == answered
         assert len(answered) < 60
-
-    async def test_exhausted_identifiers_are_told(self, limited: Limited) -> None:
-        """The last identifier of int64 is given once; after it no addition is possible, reading is."""
-        limited.connection.execute("INSERT INTO sqlite_sequence VALUES ('pets', ?)", (INT64_MAX - 1,))
-        assert (await limited.pets.add(REX)).pet.id == INT64_MAX
-        for _ in range(2):
-            with pytest.raises(StoreUnavailable, match="range of identifiers, is full"):
-                await limited.pets.add(REX)
-        assert [pet.id for pet in (await limited.pets.page(PageQuery())).pets] == [INT64_MAX]
 
 
 class TestFile:
@@ -320,23 +268,6 @@ class TestFile:
         with pytest.raises(StoreUnavailable, match="can't be opened"):
             self.open(tmp_path / "absent" / "petstore.db")
         assert not (tmp_path / "absent").exists()
-
-    async def test_a_damaged_page_is_told_when_it_is_read(self, tmp_path: Path, clock: ManualClock) -> None:
-        """Other pages are still served; the message says what to do."""
-        path = tmp_path / "damaged.db"
-        store = self.open(path)
-        for number in range(200):
-            await store.pets.add(NewPet(f"{number:0200}", number))
-        await store.close()
-        content = bytearray(path.read_bytes())
-        place = content.index(b"%0200d" % 150) // 4_096 * 4_096
-        content[place : place + 4_096] = b"\xff" * 4_096
-        path.write_bytes(content)
-        store = self.open(path)
-        assert await store.pets.get(1) is not None
-        with pytest.raises(StoreDamaged, match="the database is damaged"):
-            await store.pets.get(151)
-        await store.close()
 
     @pytest.mark.parametrize(
         "url",
@@ -376,20 +307,6 @@ class TestTranslation:
         """A mistake of ours is not an outage."""
         error = ZeroDivisionError()
         assert translate(error) is error
-
-
-async def test_readiness_follows_the_store(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store that does not answer makes /readyz a 503, with the reason for operators."""
-
-    async def fail() -> None:
-        raise StoreUnavailable("The store failed: reading or writing the disk failed.")
-
-    endpoints = shop.application.service._endpoints
-    assert (await shop.call("GET", "/readyz")).status == 200
-    monkeypatch.setattr(endpoints, "_probe", fail)
-    answer = await shop.call("GET", "/readyz")
-    assert answer.status == 503
-    assert "disk failed" in answer.json()["checks"]["store"]
 
 
 async def test_readiness_follows_the_saving_of_counters(

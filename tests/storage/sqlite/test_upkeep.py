@@ -78,16 +78,6 @@ class TestCheck:
         problems = upkeep.check(str(path), 1_000).problems
         assert problems == ["api_keys: row 1 refers to a missing row of accounts"]
 
-    async def test_a_schema_that_is_too_new(self, store: SqliteStore, path: Path) -> None:
-        """Its tables are not counted, since they may be others; that is no damage."""
-        outside = apsw.Connection(str(path))
-        outside.execute("PRAGMA user_version = 99")
-        outside.execute("ALTER TABLE pets RENAME TO animals")
-        outside.close()
-        report = upkeep.check(str(path), 1_000)
-        assert (report.schema_version, report.pets, report.problems) == (99, None, [])
-        assert "has version 99 and needs a newer program" in report.remark
-
     def test_a_damaged_file(self, tmp_path: Path) -> None:
         """A report that says so, not an outage."""
         file = tmp_path / "bad.db"

@@ -13,7 +13,7 @@ import pytest
 
 from petstore.core.errors import Conflict, StoreUnavailable
 from petstore.core.limits.plans import FREE
-from petstore.core.pets import NewPet, PageQuery, PetStatus
+from petstore.core.pets import NewPet, PetStatus
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite.connection import open_writer
 from petstore.storage.sqlite.schema import migrate
@@ -225,28 +225,6 @@ class TestLocks:
         await bench.writer.submit(add("b"))
         assert bench.names() == ["b"]
         await bench.close()
-
-    async def test_a_short_lock_is_waited_for(self, bench: Bench) -> None:
-        """Within the busy timeout a write only takes longer."""
-        bench.lock()
-        waiting = bench.submit(add("a"))
-        await asyncio.sleep(0)
-        bench.unlock()
-        assert await waiting == "a"
-
-    async def test_reads_go_on_under_a_write_lock(self, tmp_path: Path, clock: ManualClock) -> None:
-        """Pages, keys and versions do not need the lock."""
-        path = tmp_path / "reads.db"
-        store = SqliteStore(str(path), clock, SqliteOptions(busy_timeout_ms=1))
-        await store.pets.add(NewPet("Rex", 1))
-        outside = apsw.Connection(str(path))
-        outside.execute("BEGIN IMMEDIATE")
-        assert len((await store.pets.page(PageQuery())).pets) == 1
-        assert await store.keys.find_caller(b"x" * 32) is None
-        await store.versions.current()
-        await store.probe()
-        outside.close()
-        await store.close()
 
 
 class TestEnd:
