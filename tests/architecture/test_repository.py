@@ -94,6 +94,11 @@ class TestWhatIsCommitted:
         ]
         assert faults == []
 
+    def test_no_file_holds_a_merge_conflict(self) -> None:
+        """Decide for one side, or write both as one, before the commit."""
+        marks = re.compile(r"^(?:<{7} |>{7} )", re.MULTILINE)
+        assert [str(path) for path, text in committed_texts() if marks.search(text)] == []
+
     def test_no_file_holds_a_key(self) -> None:
         """Keys in documents are shortened with an ellipsis, or fail their checksum."""
         from petstore.core.keys import KEY_PATTERN, is_wellformed
