@@ -20,10 +20,12 @@ def refusal(url: str) -> str:
     return str(refused.value)
 
 
-@pytest.mark.parametrize("url", ["postgresql://127.0.0.1:99999/d", "postgresql://a..b/d"])
-def test_a_port_or_a_host_that_cannot_be(url: str) -> None:
-    """No traceback."""
-    assert "is not understood; write postgresql://" in refusal(url)
+@pytest.mark.parametrize(
+    "place", ["127.0.0.1:99999/d", "a..b/d", "db:port/x", "db/x?sslmode=perhaps", "[::1/x"]
+)
+def test_what_cannot_be_understood(place: str) -> None:
+    """No traceback, and an example of what can be."""
+    assert "is not understood; write postgresql://" in refusal(f"postgresql://{place}")
 
 
 def test_an_option_that_nobody_knows_is_named(database: str) -> None:
@@ -53,14 +55,17 @@ def test_a_home_that_may_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_database_that_does_not_exist(database: str) -> None:
-    """Nor will it while the settings stay as they are."""
-    name = urlsplit(database).path
-    assert "it has no such database" in refusal(database.replace(name, "/no_such_shop", 1))
+    """Nor will it while the settings stay as they are. Nothing of the address is quoted."""
+    said = refusal(database.replace(urlsplit(database).path, "/no_such_shop", 1))
+    assert "it has no such database" in said
+    assert "shop" not in said
 
 
 def test_a_user_that_is_refused(database: str) -> None:
     """Before the start a fault of the settings; later an outage: somebody may be changing the password."""
-    assert "refuses the user" in refusal(database.replace("petstore@", "nobody_here@", 1))
+    said = refusal(database.replace("petstore@", "nobody_here@", 1))
+    assert "refuses the user" in said
+    assert "nobody_here" not in said
     error = type("Refused", (OSError,), {"sqlstate": "28P01"})()
     assert isinstance(faults.translate_at_start(error), ConfigurationError)
     assert isinstance(faults.translate(error), StoreUnavailable)

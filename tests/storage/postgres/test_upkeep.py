@@ -242,14 +242,6 @@ class TestOpening:
         backend = backend_for("postgresql://anna:hush@db.example:5433/shop?x=hush")
         assert backend.name == "postgresql://db.example:5433/shop"
 
-    @pytest.mark.parametrize(
-        "url", ["postgresql://db:port/x", "postgresql://db/x?sslmode=perhaps", "postgres://[::1/x"]
-    )
-    def test_an_address_that_cannot_be_understood(self, url: str) -> None:
-        """Exit 78, with an example of one that can."""
-        with pytest.raises(ConfigurationError, match="DATABASE_URL is not understood; write postgresql://"):
-            backend_for(url).open(ManualClock())
-
     def test_without_the_driver_the_remedy_is_told(self, tmp_path: Path) -> None:
         """One line: which extra to install."""
         (tmp_path / "asyncpg.py").write_text("raise ImportError('no driver')")
