@@ -16,9 +16,9 @@ from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.quota import decide
 from petstore.core.limits.windows import AccountWindows
 from petstore.ops.access_log import AccessEntry, AccessFormat
+from petstore.ops.counts import Counts
 from petstore.ops.incidents import Incidents
 from petstore.ops.log_writers import LogWriter
-from petstore.ops.metrics import Metrics
 from petstore.ops.telemetry import ApiObserver
 
 NOW_MS = 1_800_000_030_000
@@ -43,7 +43,7 @@ async def _nothing() -> dict[str, Any]:
 def _answer(benchmark: BenchmarkFixture, scope: dict[str, Any], log: Kept | None) -> None:
     request = read_request(scope, _nothing)
     decision = decide(AccountWindows(), None, CALLER, BanPolicy(), NOW_MS)
-    observer = ApiObserver(Metrics(), Incidents(SystemClock()), log, logs_addresses=True)
+    observer = ApiObserver(Counts(), Incidents(SystemClock()), log, logs_addresses=True)
     response = make_response(200, b"[]")
     benchmark(observer.answered, request, NO_ROUTE.otherwise, response, 0.001, decision, CALLER, None)
 

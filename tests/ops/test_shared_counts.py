@@ -64,9 +64,9 @@ def test_a_scrape_adds_up_all_workers(tmp_path: Path) -> None:
     leave(tmp_path, os.getpid())
     leave(tmp_path, ended_process())
     metrics = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid()))
-    metrics.latencies("listPets", 200).observe(0.001, LATENCY_BOUNDS)
-    metrics.refused("minute", ban_began=True)
-    metrics.committed(5, 0.002)
+    metrics.counts.latencies("listPets", 200).observe(0.001, LATENCY_BOUNDS)
+    metrics.counts.refused("minute", ban_began=True)
+    metrics.counts.committed(5, 0.002)
     for _ in range(2):  # the second one finds the ended worker folded
         assert sample(metrics, 'petstore_requests_total{operation="listPets",status="200"}') == 3
         assert sample(metrics, 'petstore_request_seconds_count{class="2xx",operation="listPets"}') == 3
@@ -122,12 +122,12 @@ def test_sums_never_fall(tmp_path: Path) -> None:
     for number in range(SCRAPES):
         for worker in workers:
             for _ in range(chance.randrange(4)):
-                worker.committed(1, chance.random())
+                worker.counts.committed(1, chance.random())
         if chance.random() < 0.1:
             chance.choice(workers).share()
         if chance.random() < 0.1:  # one that has counted and died
             died = Metrics(WorkerMetricsDirectory(tmp_path, dead))
-            died.committed(1, chance.random())
+            died.counts.committed(1, chance.random())
             died.share()
         now = counters(workers[number % 2])
         assert {name for name, value in seen.items() if now[name] < value} == set(), f"scrape {number}"
@@ -191,7 +191,7 @@ def test_what_cannot_be_read_costs_no_scrape(tmp_path: Path) -> None:
     """A damaged file is left out, with a line in the log; the worker's own numbers are shown."""
     (tmp_path / "1-x.counts").write_bytes(b"\xff\x00")
     metrics = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid()))
-    metrics.committed(5, 0.002)
+    metrics.counts.committed(5, 0.002)
     assert sample(metrics, "petstore_store_writes_total") == 5
 
 
@@ -199,7 +199,7 @@ def test_a_directory_that_is_gone_costs_no_request(tmp_path: Path) -> None:
     """Sharing fails with a line in the log; counting goes on."""
     metrics = Metrics(WorkerMetricsDirectory(tmp_path / "absent", os.getpid()))
     metrics.share()
-    metrics.committed(1, 0.002)
+    metrics.counts.committed(1, 0.002)
     metrics.limiter_outage(True)
     assert sample(metrics, "petstore_store_writes_total") == 1
     assert sample(metrics, "petstore_limiter_outage") == 1

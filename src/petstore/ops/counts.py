@@ -127,6 +127,28 @@ class Counts(msgspec.Struct):
         ROUND_TRIP_BOUNDS,
     ] = _empty(ROUND_TRIP_BOUNDS)
 
+    def latencies(self, operation: str, status: int) -> Histogram:
+        """The histogram of these responses, with LATENCY_BOUNDS; always the same object."""
+        return self.answers.setdefault((operation, status), Histogram.of(LATENCY_BOUNDS))
+
+    def refused(self, window: str, *, ban_began: bool) -> None:
+        """One 429, by the exhausted window, or `ban`."""
+        self.refusals[window] += 1
+        self.bans += ban_began
+
+    def committed(self, jobs: int, seconds: float) -> None:
+        """One group commit. Called by the writer's thread."""
+        self.commits.observe(seconds, COMMIT_BOUNDS)
+        self.writes += jobs
+
+    def decided_locally(self) -> None:
+        """One request during an outage of the shared counters."""
+        self.local_decisions += 1
+
+    def limiter_asked(self, seconds: float) -> None:
+        """One round trip to the shared counters."""
+        self.round_trips.observe(seconds, ROUND_TRIP_BOUNDS)
+
     def add(self, other: Counts) -> None:
         """Add another worker's counts: each field is a number, a histogram, or a dictionary of those."""
         for name in self.__struct_fields__:

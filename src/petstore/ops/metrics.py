@@ -13,9 +13,7 @@ from prometheus_client.registry import Collector
 
 from petstore import __version__
 from petstore.ops.counts import (
-    COMMIT_BOUNDS,
     LATENCY_BOUNDS,
-    ROUND_TRIP_BOUNDS,
     SHOWN_COUNTS,
     SHOWN_LEVELS,
     Counts,
@@ -37,7 +35,7 @@ class Metrics(Collector):
     def __init__(self, shared: WorkerMetricsDirectory | None = None, commit: str = "unknown") -> None:
         self._shared = shared
         self._commit = commit
-        self._counts = Counts()
+        self.counts = Counts()
         self._levels = Levels()
         self._sources: list[Source] = []
         self._local: list[Callable[[], Iterable[Metric]]] = []
@@ -52,39 +50,13 @@ class Metrics(Collector):
         """Add metrics that are the same for all workers, collected at each scrape."""
         self._local.append(local)
 
-    def latencies(self, operation: str, status: int) -> Histogram:
-        """The histogram of these responses, with LATENCY_BOUNDS; always the same object."""
-        return self._counts.answers.setdefault((operation, status), Histogram.of(LATENCY_BOUNDS))
-
-    def refused(self, window: str, *, ban_began: bool) -> None:
-        """One 429, by the exhausted window, or `ban`."""
-        self._counts.refusals[window] += 1
-        self._counts.bans += ban_began
-
-    def unauthorized(self, cause: str) -> None:
-        """One 401, by the cause that the gate found."""
-        self._counts.unauthorized[cause] += 1
-
-    def committed(self, jobs: int, seconds: float) -> None:
-        """One group commit. Called by the writer's thread."""
-        self._counts.commits.observe(seconds, COMMIT_BOUNDS)
-        self._counts.writes += jobs
-
     def limiter_outage(self, begins: bool) -> None:
         self._levels.in_outage = int(begins)
-        self._counts.outages += begins
+        self.counts.outages += begins
 
     @property
     def in_outage(self) -> bool:
         return bool(self._levels.in_outage)
-
-    def decided_locally(self) -> None:
-        """One request during an outage of the shared counters."""
-        self._counts.local_decisions += 1
-
-    def limiter_asked(self, seconds: float) -> None:
-        """One round trip to the shared counters."""
-        self._counts.round_trips.observe(seconds, ROUND_TRIP_BOUNDS)
 
     def share(self) -> None:
         """Write the numbers for the other workers; call it about once a second, and at the end."""
@@ -104,8 +76,8 @@ class Metrics(Collector):
 
     def _own(self) -> Numbers:
         for source in self._sources:
-            source(self._counts, self._levels)
-        return Numbers(self._counts, self._levels)
+            source(self.counts, self._levels)
+        return Numbers(self.counts, self._levels)
 
     def _all(self) -> Numbers:
         """The last written numbers of all workers, and the current ones of this worker."""

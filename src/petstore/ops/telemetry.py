@@ -13,7 +13,7 @@ from petstore.core.clock import Clock
 from petstore.core.keys import Caller
 from petstore.core.limits.decision import AddressDecision, Decision
 from petstore.ops.access_log import FORWARDED_MAX_BYTES, METHODS, OTHER_METHOD, AccessEntry
-from petstore.ops.counts import LATENCY_BOUNDS, Histogram
+from petstore.ops.counts import LATENCY_BOUNDS, Counts, Histogram
 from petstore.ops.incidents import Incidents
 from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
@@ -52,9 +52,9 @@ class ApiObserver:
     """Implements api.pipeline.app.Observer. `logs_addresses`: the access log shows clients' addresses."""
 
     def __init__(
-        self, metrics: Metrics, incidents: Incidents, access_log: LogWriter | None, *, logs_addresses: bool
+        self, counts: Counts, incidents: Incidents, access_log: LogWriter | None, *, logs_addresses: bool
     ) -> None:
-        self._metrics = metrics
+        self._counts = counts
         self._incidents = incidents
         self._latencies: dict[tuple[str, int], Histogram] = {}
         self._access_log = access_log
@@ -102,21 +102,21 @@ class ApiObserver:
             )
 
     def _latencies_of(self, operation: str, status: int) -> Histogram:
-        latencies = self._latencies[operation, status] = self._metrics.latencies(operation, status)
+        latencies = self._latencies[operation, status] = self._counts.latencies(operation, status)
         return latencies
 
     def _count_refusal(
         self, status: int, decision: Decision | AddressDecision, caller: Caller | None, cause: str | None
     ) -> None:
         if status == 401 and cause is not None:
-            self._metrics.unauthorized(cause)
+            self._counts.unauthorized[cause] += 1
         elif isinstance(decision, Decision):
             window = "ban" if decision.banned else decision.binding.name
-            self._metrics.refused(window, ban_began=decision.ban_began)
+            self._counts.refused(window, ban_began=decision.ban_began)
             if decision.ban_began and caller is not None:
                 self._incidents.ban_began(caller, decision)
         else:
-            self._metrics.refused(decision.binding.name, ban_began=False)
+            self._counts.refused(decision.binding.name, ban_began=False)
 
     def failed(self, request: Request, operation: str, error: Exception, *, expected: bool) -> None:
         request_id = request.request_id.decode("ascii")
@@ -132,14 +132,14 @@ class SiteWatch:
     def __init__(
         self,
         site: ASGIApp,
-        metrics: Metrics,
+        counts: Counts,
         clock: Clock,
         access_log: LogWriter | None,
         *,
         unwatched: set[str],
     ) -> None:
         self._site = site
-        self._metrics = metrics
+        self._counts = counts
         self._clock = clock
         self._access_log = access_log
         self._unwatched = unwatched
@@ -168,7 +168,7 @@ class SiteWatch:
         if path in self._unwatched:
             return
         operation = "none" if path is None else "site"
-        self._metrics.latencies(operation, status).observe(seconds, LATENCY_BOUNDS)
+        self._counts.latencies(operation, status).observe(seconds, LATENCY_BOUNDS)
         if self._access_log is not None:
             forwarded_for = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
             self._access_log.record(
@@ -193,8 +193,8 @@ class LimiterWatch:
         self._metrics = metrics
         self._clock = clock
         self._began = 0.0
-        self.decided_locally = metrics.decided_locally
-        self.asked = metrics.limiter_asked
+        self.decided_locally = metrics.counts.decided_locally
+        self.asked = metrics.counts.limiter_asked
 
     def outage_began(self, reason: str) -> None:
         self._began = self._clock.monotonic()

@@ -167,11 +167,13 @@ async def _join(
 ) -> Service:
     backend = backend_of(settings)
     watch = LimiterWatch(metrics, clock)
-    store, limiter, save = await open_store(settings, backend, clock, metrics, watch, opened)
+    store, limiter, save = await open_store(settings, backend, clock, metrics.counts, watch, opened)
     meter = UsageMeter()
     access_log = log_writer if settings.access_log else None
     incidents = Incidents(clock)
-    observer = ApiObserver(metrics, incidents, access_log, logs_addresses=settings.log_address != "off")
+    observer = ApiObserver(
+        metrics.counts, incidents, access_log, logs_addresses=settings.log_address != "off"
+    )
     flusher = CounterFlusher(
         limiter=limiter,
         meter=meter,
@@ -185,7 +187,7 @@ async def _join(
     measure(backend, clock, metrics, store, flusher, log_writer)
     endpoints = _build_endpoints(settings, store, flusher, metrics)
     unwatched = {route.path for route in endpoints.routes()}
-    site = SiteWatch(_build_site(settings, endpoints), metrics, clock, access_log, unwatched=unwatched)
+    site = SiteWatch(_build_site(settings, endpoints), metrics.counts, clock, access_log, unwatched=unwatched)
     run_until_closed(flusher, opened)
     return Service(
         store=store,
