@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-import asyncpg
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
@@ -15,7 +14,6 @@ from petstore.core.keys import digest
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet, PageQuery, PetStatus
 from petstore.storage.backend import Store, backend_for
-from petstore.storage.postgres.pets import _PAGE_BY_STATUS
 from tests.support.postgres import fresh_database, run
 
 pytestmark = pytest.mark.benchmark(timer=time.process_time)
@@ -43,19 +41,6 @@ def postgres(url: str, loop: Loop) -> Iterator[Store]:
 def test_100_pages_of_20(benchmark: BenchmarkFixture, loop: Loop, postgres: Store) -> None:
     """From the query to the animals."""
     benchmark(loop.calls_in_one_turn, lambda: postgres.pets.page(PAGE))
-
-
-def test_100_pages_of_20_by_the_drivers_own_pool(
-    benchmark: BenchmarkFixture, loop: Loop, url: str, postgres: Store
-) -> None:
-    """The same rows, which are left as they come: what our pool is compared with."""
-
-    async def open_pool() -> asyncpg.Pool:
-        return await asyncpg.create_pool(url, min_size=10, max_size=10)
-
-    pool = loop.run(open_pool())
-    benchmark(loop.calls_in_one_turn, lambda: pool.fetch(_PAGE_BY_STATUS, "available", 30, 21))
-    loop.run(pool.close())
 
 
 def test_100_grants(benchmark: BenchmarkFixture, loop: Loop, postgres: Store) -> None:

@@ -158,12 +158,12 @@ async def test_a_crowd_is_told_at_once(server: Server, clock: ManualClock) -> No
     assert await waiting is held
 
 
-async def test_distrust_closes_what_is_idle_and_nothing_in_use(server: Server, clock: ManualClock) -> None:
+async def test_expiry_closes_what_is_idle_and_nothing_in_use(server: Server, clock: ManualClock) -> None:
     """What is in use shows by itself what it is worth."""
     pool = open_pool(server, clock)
     used, idle = await pool.acquire(), await pool.acquire()
     pool.release(idle)
-    pool.distrust()
+    pool.expire_idle()
     assert (used.ended, idle.ended) == ("", "terminated")
 
 

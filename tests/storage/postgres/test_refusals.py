@@ -83,7 +83,7 @@ class TestCollisions:
         self, database: str, open_store: Open, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Each has the same rows in another order, all at once, and nothing may be tried a second time."""
-        monkeypatch.setattr(statements, "_PAUSES_SECONDS", ())
+        monkeypatch.setattr(statements, "_RETRY_DELAYS_SECONDS", ())
         configure(database, "deadlock_timeout = '1ms'")
         stores = [open_store() for _ in range(4)]
 

@@ -9,13 +9,11 @@ from threading import Thread
 from typing import TypeVar
 from urllib.parse import parse_qsl
 
-import asyncpg
-
-from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.core.errors import ConfigurationError
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.connection import connect_first
 from petstore.storage.postgres.faults import is_the_drivers, translate_at_start
-from petstore.storage.postgres.pool import Connection
+from petstore.storage.postgres.pool import Connection, close_connection
 
 _FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
 _T = TypeVar("_T")
@@ -37,7 +35,7 @@ def on_connection(
         try:
             return await work(connection)
         finally:
-            await close(connection)
+            await close_connection(connection)
 
     def run() -> None:
         try:
@@ -61,11 +59,3 @@ def check_files(url: str) -> None:
     for name, path in parse_qsl(url.partition("?")[2]):
         if name in _FILES and not Path(path).is_file():
             raise ConfigurationError(f"PETSTORE_DATABASE_URL: there is no file {path}, which is its {name}.")
-
-
-async def close(connection: Connection) -> None:
-    """Close within a second."""
-    try:
-        await connection.close(timeout=1)
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, StoreUnavailable):
-        connection.terminate()

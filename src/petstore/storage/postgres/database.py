@@ -10,7 +10,7 @@ import contextlib
 import random
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 from petstore.core.clock import Clock
 from petstore.core.errors import StoreUnavailable
@@ -26,18 +26,19 @@ from petstore.storage.postgres.faults import (
     may_repeat,
     translate,
 )
-from petstore.storage.postgres.pool import Connection, Pool
+from petstore.storage.postgres.pool import Connection, Pool, close_connection
+from petstore.storage.postgres.sharing import retrieve_error
 from petstore.storage.postgres.transaction import Transaction, Work, run_script
 from petstore.storage.transactions import script as scripts
 from petstore.storage.transactions.script import NO_EFFECT, Effect, Script
 
 # Together less than a second.
-_PAUSES_SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
-_LEAVE_SECONDS = 1.0
+_RETRY_DELAYS_SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 # A write of unknown outcome may commit late, so its announcement is kept up for this long.
 _UNKNOWN_SECONDS = 10.0
 # Each statement has its own timeout; the transaction as a whole must end before its announcement.
 _WRITE_SECONDS = WRITER_SECONDS - 1
+_Arguments = TypeVarTuple("_Arguments")
 _T = TypeVar("_T")
 
 
@@ -59,9 +60,7 @@ class Database(scripts.Database):
         self._pool = Pool(
             lambda: connect(url, options), clock, options.connections, seconds, options.max_waiters
         )
-        self._writing: set[asyncio.Task[Any]] = set()
-        self._settling: set[asyncio.Task[Any]] = set()
-        self._leaving: set[asyncio.Task[Any]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._closing = asyncio.Event()
 
     def load(self) -> StoreLoad:
@@ -69,14 +68,9 @@ class Database(scripts.Database):
         pool = self._pool
         return StoreLoad(pool_in_use=pool.in_use, pool_waiting=pool.waiting, pool_open=pool.open)
 
-    async def fetch(self, sql: str, *arguments: object) -> list[Any]:
+    def fetch(self, sql: str, *arguments: object) -> Coroutine[Any, Any, list[Any]]:
         """The rows of a query. Raises StoreUnavailable."""
-        for pause in _PAUSES_SECONDS:
-            try:
-                return await self._fetch(sql, arguments)
-            except Repeatable:
-                await asyncio.sleep(pause * random.uniform(0.5, 1))
-        return await self._fetch(sql, arguments)
+        return _repeat(self._fetch, sql, arguments)
 
     async def fetch_row(self, sql: str, *arguments: object) -> Any:
         """The first row of a query, or None."""
@@ -102,9 +96,8 @@ class Database(scripts.Database):
         """Begin a write: `autocommit` when it is one statement, which is a transaction of its own."""
         if self._closing.is_set():
             raise StoreUnavailable("The service is shutting down; nothing was stored.")
-        task = asyncio.get_running_loop().create_task(self._write(work, effect, autocommit))
-        self._writing.add(task)
-        task.add_done_callback(self._written)
+        task = self._track(_repeat(self._attempt, work, effect, autocommit))
+        task.add_done_callback(retrieve_error)
         return task
 
     async def write_rows(self, sql: str, *arguments: object, effect: Effect = NO_EFFECT) -> list[Any]:
@@ -119,14 +112,9 @@ class Database(scripts.Database):
     async def close(self) -> None:
         """Finish the accepted writes, then close the connections."""
         self._closing.set()
-        while unfinished := self._writing | self._settling | self._leaving:
-            await asyncio.wait(unfinished)
+        while self._tasks:
+            await asyncio.wait(self._tasks)
         await self._pool.close()
-
-    def _written(self, task: asyncio.Task[Any]) -> None:
-        self._writing.discard(task)
-        if not task.cancelled():
-            task.exception()  # retrieved: a cancelled caller does not
 
     async def _acquire(self, outcome: str) -> Connection:
         try:
@@ -140,48 +128,36 @@ class Database(scripts.Database):
             rows: list[Any] = await connection.fetch(sql, *arguments)
             return rows
         except BaseException as error:
-            connection = self._look_at(connection, error)
+            connection = self._keep_or_discard(connection, error)
             if not isinstance(error, Exception):
                 raise
             raise translate(error, repeatable=may_repeat(error)) from error
         finally:
-            self._give_back(connection)
-
-    def _give_back(self, connection: Connection | None) -> None:
-        if connection is None:
-            self._pool.forget()
-        else:
             self._pool.release(connection)
 
-    def _look_at(self, connection: Connection, error: BaseException) -> Connection | None:
+    def _keep_or_discard(self, connection: Connection, error: BaseException) -> Connection | None:
         """The connection, or None after an error that makes it unusable."""
         if isinstance(error, TimeoutError | asyncio.CancelledError):
             # The server may wait for a lock: the driver cancels the statement.
-            self._track(self._leaving, _leave(connection))
+            self._track(close_connection(connection))
         elif not is_the_drivers(error) or not (is_lost(error) or connection.is_closed()):
             return connection
         else:
             connection.terminate()
         if isinstance(error, Exception):
-            self._pool.distrust()
+            self._pool.expire_idle()
         return None
 
-    def _track(self, tasks: set[asyncio.Task[Any]], work: Coroutine[Any, Any, None]) -> None:
+    def _track(self, work: Coroutine[Any, Any, _T]) -> asyncio.Task[_T]:
+        """Begin what `close` waits for."""
         task = asyncio.get_running_loop().create_task(work)
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-
-    async def _write(self, work: Work[_T], effect: Effect, autocommit: bool) -> _T:
-        for pause in _PAUSES_SECONDS:
-            try:
-                return await self._attempt(work, effect, autocommit)
-            except Repeatable:
-                await asyncio.sleep(pause * random.uniform(0.5, 1))
-        return await self._attempt(work, effect, autocommit)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _attempt(self, work: Work[_T], effect: Effect, autocommit: bool) -> _T:
         connection = await self._acquire(NOTHING_STORED)
-        unit = Transaction(connection, autocommit)
+        transaction = Transaction(connection, autocommit)
         announced: AbstractAsyncContextManager[None] | None = None
         try:
             if effect.catalogue or effect.keyring:
@@ -189,22 +165,26 @@ class Database(scripts.Database):
                 await change.__aenter__()
                 announced = change
             began = self._clock.monotonic()
-            result = await unit.carry_out(work) if autocommit else await _in_time(unit.carry_out(work))
+            result = (
+                await transaction.carry_out(work)
+                if autocommit
+                else await _in_time(transaction.carry_out(work))
+            )
             if self._observer is not None:
                 self._observer.committed(1, self._clock.monotonic() - began)
             return result
         except BaseException as error:
-            connection = self._look_at(connection, error)
+            connection = self._keep_or_discard(connection, error)
             if not isinstance(error, Exception):
                 raise
-            outcome = OUTCOME_UNKNOWN if unit.unknown else NOTHING_STORED
-            repeatable = may_repeat(error) and not unit.unknown
+            outcome = OUTCOME_UNKNOWN if transaction.unknown else NOTHING_STORED
+            repeatable = may_repeat(error) and not transaction.unknown
             raise translate(error, outcome, repeatable=repeatable) from error
         finally:
-            self._give_back(connection)
-            if announced is not None and unit.unknown:
+            self._pool.release(connection)
+            if announced is not None and transaction.unknown:
                 again = self._announcement(effect)
-                self._track(self._settling, self._settle_late(announced, again))
+                self._track(self._settle_late(announced, again))
             elif announced is not None:
                 await announced.__aexit__(None, None, None)
 
@@ -222,14 +202,16 @@ class Database(scripts.Database):
                     await self._closing.wait()
 
 
+async def _repeat(attempt: Callable[[*_Arguments], Coroutine[Any, Any, _T]], *arguments: *_Arguments) -> _T:
+    """Try up to eight times within a second."""
+    for delay in _RETRY_DELAYS_SECONDS:
+        try:
+            return await attempt(*arguments)
+        except Repeatable:
+            await asyncio.sleep(delay * random.uniform(0.5, 1))
+    return await attempt(*arguments)
+
+
 async def _in_time(transaction: Coroutine[Any, Any, _T]) -> _T:
     async with asyncio.timeout(_WRITE_SECONDS):
         return await transaction
-
-
-async def _leave(connection: Connection) -> None:
-    """Close a connection with an abandoned statement."""
-    try:
-        await connection.close(timeout=_LEAVE_SECONDS)
-    except Exception:
-        connection.terminate()

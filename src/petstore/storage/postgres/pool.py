@@ -1,7 +1,7 @@
 """A pool of connections, bounded in connections, in waiting time and in waiters.
 
-Not asyncpg's own pool: that one sends a statement of its own at every return, which doubles the round trips,
-and its bounds do not end in an error of ours.
+Our own: through asyncpg's, even with a reset that sends nothing, a page costs 1.6 to 1.8 times the CPU, since
+each return is a task in a later turn of the loop. docs/decisions/0014 has the figures.
 """
 
 from __future__ import annotations
@@ -21,6 +21,14 @@ Connection = Any  # asyncpg is untyped
 Connect = Callable[[], Awaitable[Connection]]
 
 
+async def close_connection(connection: Connection) -> None:
+    """Close within a second, also when the server does not answer."""
+    try:
+        await connection.close(timeout=1)
+    except Exception:
+        connection.terminate()
+
+
 class Pool:
     """Hands out connections, the most recently used one first; opens them only when they are needed."""
 
@@ -33,7 +41,7 @@ class Pool:
         self._timeout = timeout_seconds
         self._max_waiters = max_waiters
         self._idle: list[tuple[Connection, float]] = []
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiters: deque[asyncio.Future[None]] = deque()
         self._closed = False
 
     @property
@@ -43,7 +51,7 @@ class Pool:
 
     @property
     def waiting(self) -> int:
-        return len(self._waiting)
+        return len(self._waiters)
 
     @property
     def open(self) -> int:
@@ -71,26 +79,20 @@ class Pool:
         try:
             return await self._connect()
         except BaseException:
-            self._pass_on()
+            self._free_slot()
             raise
 
-    def release(self, connection: Connection) -> None:
-        """Give a connection back; a closed one is forgotten."""
-        if self._closed:
-            connection.terminate()
-        elif not connection.is_closed():
-            self._idle.append((connection, self._clock.monotonic()))
-        self._pass_on()
+    def release(self, connection: Connection | None) -> None:
+        """Give a connection back; None for one that its user discards. A closed one is discarded here."""
+        if connection is not None:
+            if self._closed:
+                connection.terminate()
+            elif not connection.is_closed():
+                self._idle.append((connection, self._clock.monotonic()))
+        self._free_slot()
 
-    def forget(self) -> None:
-        """Free the slot of a connection that is discarded."""
-        self._pass_on()
-
-    def distrust(self) -> None:
-        """Discard the idle connections: one broke, or its server has changed.
-
-        Else each of them would cost a request.
-        """
+    def expire_idle(self) -> None:
+        """Discard the idle connections after one broke: the others are probably broken too."""
         idle, self._idle = self._idle, []
         for connection, _ in idle:
             connection.terminate()
@@ -100,27 +102,23 @@ class Pool:
         self._closed = True
         idle, self._idle = self._idle, []
         for connection, _ in idle:
-            try:
-                await connection.close(timeout=1)
-            except Exception:
-                connection.terminate()
+            await close_connection(connection)
 
     async def _wait_for_slot(self) -> None:
-        """Wait for a slot."""
-        if len(self._waiting) >= self._max_waiters:
+        if len(self._waiters) >= self._max_waiters:
             raise StoreUnavailable(
                 "Too many requests wait for the store; nothing was stored, try again shortly."
             )
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        slot = asyncio.get_running_loop().create_future()
+        self._waiters.append(slot)
         try:
             async with asyncio.timeout(self._timeout):
-                await turn
+                await slot
         except BaseException as error:
-            if turn.done() and not turn.cancelled():
-                self._pass_on()  # the slot came with the cancellation: the next waiter takes it
-            elif turn in self._waiting:
-                self._waiting.remove(turn)
+            if slot.done() and not slot.cancelled():
+                self._free_slot()  # the slot came together with the cancellation
+            elif slot in self._waiters:
+                self._waiters.remove(slot)
             if isinstance(error, TimeoutError):
                 raise StoreUnavailable(
                     "The store is busy: no connection to it came free in time; nothing was stored.",
@@ -128,11 +126,11 @@ class Pool:
                 ) from error
             raise
 
-    def _pass_on(self) -> None:
-        """Hand the free connection's slot to the first waiter."""
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
+    def _free_slot(self) -> None:
+        """Hand the slot to the first waiter that is still there."""
+        while self._waiters:
+            slot = self._waiters.popleft()
+            if not slot.done():
+                slot.set_result(None)
                 return
         self._free += 1

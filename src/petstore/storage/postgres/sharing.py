@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -34,7 +34,7 @@ class Shared(Generic[K, T]):
             if before is None:
                 return await self._send({wanted})
             self._next = asyncio.get_running_loop().create_task(self._send_next(before))
-            self._next.add_done_callback(_look_at)
+            self._next.add_done_callback(retrieve_error)
         self._wanted.add(wanted)
         return await asyncio.shield(self._next)  # other requests wait for it too
 
@@ -54,7 +54,7 @@ class Shared(Generic[K, T]):
                 self._under_way = None
 
 
-def _look_at(task: asyncio.Task[T]) -> None:
-    """Retrieve the error: all waiters may have been cancelled."""
+def retrieve_error(task: asyncio.Task[Any]) -> None:
+    """Keep asyncio from logging an error of which all waiters were cancelled."""
     if not task.cancelled():
         task.exception()

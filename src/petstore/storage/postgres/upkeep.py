@@ -13,10 +13,10 @@ from petstore.core.errors import OperatorError
 from petstore.storage import reports
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import schema as schemas
-from petstore.storage.postgres.apart import check_files, close, on_connection
+from petstore.storage.postgres.apart import check_files, on_connection
 from petstore.storage.postgres.connection import connect_first
 from petstore.storage.postgres.faults import is_the_drivers, translate_at_start
-from petstore.storage.postgres.pool import Connection
+from petstore.storage.postgres.pool import Connection, close_connection
 from petstore.storage.reports import CheckReport
 
 # "serving!" in ASCII: a service whose counters are its own holds this lock as long as it runs.
@@ -54,7 +54,7 @@ def held_for_serving(url: str, options: PostgresOptions) -> Iterator[None]:
         try:
             yield
         finally:
-            runner.run(close(connection))
+            runner.run(close_connection(connection))
 
 
 async def _hold(url: str, options: PostgresOptions) -> Connection:
@@ -65,7 +65,7 @@ async def _hold(url: str, options: PostgresOptions) -> Connection:
         await connection.execute(f"SET lock_timeout = {min(_SERVING_WAIT_MS, options.timeout_ms // 2)}")
         await connection.execute(f"SELECT pg_advisory_lock({_SERVING_LOCK})")
     except asyncpg.LockNotAvailableError:
-        await close(connection)
+        await close_connection(connection)
         raise OperatorError(
             "Another service is using the database, and has its counters for itself: stop it first, or give"
             " every service the same PETSTORE_VALKEY_URL."
