@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from petstore.core.clock import Clock, SystemClock
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
@@ -25,9 +26,9 @@ NOW_MS = ManualClock().now_ms()
 
 
 @pytest.fixture
-async def store(database: str) -> AsyncIterator[PostgresStore]:
+async def store(database: str, clock: Clock) -> AsyncIterator[PostgresStore]:
     """An account with a key."""
-    opened = PostgresStore(database, ManualClock(), PostgresOptions())
+    opened = PostgresStore(database, clock, PostgresOptions())
     await opened.accounts.add("shop", FREE)
     await opened.keys.issue("shop", "test")
     yield opened
@@ -38,14 +39,14 @@ async def merge_windows(store: PostgresStore, *seen: AccountWindows) -> AccountW
     """What is recalled of account 1 after these were merged one by one."""
     for used in seen:
         await store.counters.merge(LimiterState({1: used}), UsageChanges())
-    return (await store.counters.load_for(1, 1, NOW_MS))[0]
+    return (await store.counters.load_for(1, 1, 0))[0]
 
 
 async def merge_standings(store: PostgresStore, *seen: BanState) -> BanState | None:
     """The same of key 1."""
     for ban in seen:
         await store.counters.merge(LimiterState({}, {1: ban}), UsageChanges())
-    return (await store.counters.load_for(1, 1, NOW_MS))[1]
+    return (await store.counters.load_for(1, 1, 0))[1]
 
 
 class TestWindows:
@@ -130,27 +131,31 @@ class TestStandings:
         assert await merge_standings(store, later, earlier) == later
 
 
+@pytest.mark.parametrize("clock", [ManualClock(), SystemClock()], ids=["steered", "system"])
 class TestAClockThatWasAhead:
-    """Valkey's, and it was corrected: what was counted by it stands in nobody's way."""
+    """Valkey's, and it was corrected: counts of the future by the steered or the server's clock give way."""
 
     AHEAD_MS = 3_600_000
 
-    async def test_windows_of_the_future_give_way(self, store: PostgresStore) -> None:
+    async def test_windows_of_the_future_give_way(self, store: PostgresStore, clock: Clock) -> None:
         """Both, by themselves; while the clock is still ahead the later one of the future stands."""
-        ahead = AccountWindows(NOW_MS + self.AHEAD_MS, 5, DAY + 1, 50)
-        later = AccountWindows(NOW_MS + 2 * self.AHEAD_MS, 1, DAY + 1, 51)
+        now_ms = clock.now_ms()
+        day = now_ms // DAY_MS
+        ahead = AccountWindows(now_ms + self.AHEAD_MS, 5, day + 2, 50)
+        later = AccountWindows(now_ms + 2 * self.AHEAD_MS, 1, day + 2, 51)
         assert await merge_windows(store, ahead, later) == later
         assert await merge_windows(store, ahead) == later
-        right = AccountWindows(NOW_MS, 6, DAY, 60)
+        right = AccountWindows(now_ms, 6, day, 60)
         assert await merge_windows(store, right) == right
         assert await merge_windows(store, later) == right
 
-    async def test_a_ban_of_the_future_gives_way(self, store: PostgresStore) -> None:
+    async def test_a_ban_of_the_future_gives_way(self, store: PostgresStore, clock: Clock) -> None:
         """To the same ban with its corrected times, and not to one from before a pardon."""
-        from_ms = NOW_MS + self.AHEAD_MS
+        now_ms = clock.now_ms()
+        from_ms = now_ms + self.AHEAD_MS
         ahead = BanState(level=1, banned_from_ms=from_ms, banned_until_ms=from_ms + 9, pardoned_ms=7)
-        right = BanState(level=1, banned_from_ms=NOW_MS, banned_until_ms=NOW_MS + 9, pardoned_ms=7)
-        older = BanState(level=1, banned_from_ms=NOW_MS, banned_until_ms=NOW_MS + 9)
+        right = BanState(level=1, banned_from_ms=now_ms, banned_until_ms=now_ms + 9, pardoned_ms=7)
+        older = BanState(level=1, banned_from_ms=now_ms, banned_until_ms=now_ms + 9)
         assert await merge_standings(store, ahead, older) == ahead
         assert await merge_standings(store, right) == right
 
