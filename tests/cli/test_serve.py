@@ -21,7 +21,7 @@ from petstore.wiring.administration import backend_of
 from tests.cli.conftest import Cli
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
-from tests.support.postgres import fresh_database
+from tests.support.postgres import fresh_database, plain_user
 from tests.support.postgres import run as execute
 from tests.support.valkey import emptied_url
 from tools.servers.ports import free_port
@@ -173,13 +173,9 @@ class TestChecks:
         """Exit code 78 and what to grant, instead of workers that die."""
         on_postgresql.ok("db", "migrate")
         url = on_postgresql.settings["PETSTORE_DATABASE_URL"]
-        role = f"reads_{urlsplit(url).path[1:]}"
-        execute(url, f"CREATE ROLE {role} LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}")
-        try:
-            on_postgresql.settings["PETSTORE_DATABASE_URL"] = url.replace("petstore@", f"{role}@", 1)
+        with plain_user(url, "SELECT") as plain:
+            on_postgresql.settings["PETSTORE_DATABASE_URL"] = plain
             assert "may not write to it; GRANT SELECT, INSERT" in on_postgresql.refuse(78)
-        finally:
-            execute(url, f"DROP OWNED BY {role}; DROP ROLE {role}")
 
     def test_a_database_of_services_that_share_a_valkey(self, on_postgresql: Service) -> None:
         """Without its address the service counts by itself: the start goes on, and a line says so."""

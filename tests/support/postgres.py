@@ -167,3 +167,17 @@ def by_way_of(url: str, port: int) -> str:
     rest = [(name, text) for name, text in parse_qsl(parts.query) if name not in ("host", "port")]
     place = f"{user}@127.0.0.1:{port}" if user else f"127.0.0.1:{port}"
     return urlunsplit(parts._replace(netloc=place, query=urlencode(rest)))
+
+
+@contextlib.contextmanager
+def plain_user(url: str, rights: str = "") -> Iterator[str]:
+    """The address for a new user who has these rights on the tables that are there, while the block runs."""
+    role = f"plain_{urlsplit(url).path[1:]}"
+    run(url, f"CREATE ROLE {role} LOGIN")
+    try:
+        if rights:
+            run(url, f"GRANT {rights} ON ALL TABLES IN SCHEMA public TO {role}")
+            run(url, f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}")
+        yield url.replace("petstore@", f"{role}@", 1)
+    finally:
+        run(url, f"DROP OWNED BY {role}; DROP ROLE {role}")

@@ -15,7 +15,7 @@ from petstore.storage.backend import Store, backend_for, sqlite_path
 from petstore.storage.transactions.idempotency import lock_number
 from tests.storage.contract.test_schema_steps import ask, newest
 from tests.support.clock import ManualClock
-from tests.support.postgres import run, shared_url
+from tests.support.postgres import plain_user, run
 from tests.support.schemas import make_first_release, migrate
 
 REX = NewPet("Rex", 1)
@@ -183,19 +183,12 @@ class TestPostgres:
 
     async def test_its_user_need_not_be_the_owner(self, first: FirstRelease, url: str) -> None:
         """Rights on the tables of 1.0.0 are rights on what stands in their place."""
-        role = f"guest_{url.partition('petstore_test_')[2].partition('?')[0]}"
-        run(shared_url(), f"CREATE ROLE {role} LOGIN")
-        try:
-            run(url, f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}")
-            run(url, f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}")
+        with plain_user(url, "SELECT, INSERT, UPDATE, DELETE") as address:
             migrate(url)
-            guest = FirstRelease(url.replace("petstore@", f"{role}@"))
+            guest = FirstRelease(address)
             key = Idempotency(1, "guest")
             added = await guest.add(key, ManualClock().now_ms())
             assert await guest.add(key, ManualClock().now_ms()) == (added[0], True)
             await guest.purge(ManualClock().now_ms() + DAY_MS)
             run(guest.url, "INSERT INTO shared_counters DEFAULT VALUES ON CONFLICT DO NOTHING")
             assert run(url, "SELECT count(*) FROM creations") == [(0,)]
-        finally:
-            run(url, f"DROP OWNED BY {role}")
-            run(shared_url(), f"DROP ROLE {role}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -16,7 +15,7 @@ from petstore.storage.backend import Store, backend_for
 from petstore.storage.postgres.sharing import Shared
 from petstore.storage.postgres.snapshots import SnapshotVersions
 from tests.support.clock import ManualClock
-from tests.support.postgres import fresh_database, run
+from tests.support.postgres import fresh_database, plain_user, run
 from tests.support.waiting import until
 
 
@@ -177,16 +176,9 @@ class TestRealSnapshots:
 
     async def test_without_the_right_to_ask_nothing_is_kept(self, url: str, store: Store) -> None:
         """Somebody took away what PUBLIC may: the service goes on, and takes nothing for unchanged."""
-        role = f"plain_{urlsplit(url).path[1:]}"
-        run(
-            url,
-            f"CREATE ROLE {role} LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role};"
-            " REVOKE EXECUTE ON FUNCTION pg_control_checkpoint() FROM PUBLIC",
-        )
-        plain = backend_for(url.replace("petstore@", f"{role}@", 1)).open(ManualClock())
-        try:
+        run(url, "REVOKE EXECUTE ON FUNCTION pg_control_checkpoint() FROM PUBLIC")
+        with plain_user(url, "SELECT") as address:
+            plain = backend_for(address).open(ManualClock())
             assert await plain.versions.current() == plain.versions.known() == NO_VERSIONS
             await plain.probe()
-        finally:
             await plain.close()
-            run(url, f"DROP OWNED BY {role}; DROP ROLE {role}")
