@@ -6,7 +6,7 @@ import itertools
 from collections.abc import AsyncIterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from petstore.core.clock import Clock, SystemClock
@@ -52,32 +52,6 @@ async def merge_standings(store: PostgresStore, *seen: BanState) -> BanState | N
 class TestWindows:
     """Minute and day are merged each by itself."""
 
-    @pytest.mark.parametrize(
-        ("one", "other", "merged"),
-        [
-            # the same windows: the greater counts
-            ((1_000, 5, DAY, 50), (1_000, 7, DAY, 40), (1_000, 7, DAY, 50)),
-            # a later minute on the same day
-            ((1_000, 60, DAY, 60), (61_000, 1, DAY, 61), (61_000, 1, DAY, 61)),
-            # a later day
-            ((1_000, 9, DAY - 1, 900), (61_000, 2, DAY, 2), (61_000, 2, DAY, 2)),
-            # a later minute from one who counts the earlier day
-            ((1_000, 9, DAY, 9), (61_000, 2, DAY - 1, 900), (61_000, 2, DAY, 9)),
-        ],
-    )
-    async def test_the_later_stands_in_either_order(
-        self,
-        store: PostgresStore,
-        one: tuple[int, int, int, int],
-        other: tuple[int, int, int, int],
-        merged: tuple[int, int, int, int],
-    ) -> None:
-        """Same window: the greater count; else the window that opened later."""
-        first, second = AccountWindows(*one), AccountWindows(*other)
-        assert await merge_windows(store, first, second) == AccountWindows(*merged)
-        await store.counters.save(LimiterState({1: AccountWindows()}), UsageChanges())
-        assert await merge_windows(store, second, first) == AccountWindows(*merged)
-
     async def test_what_one_process_alone_writes_is_kept_as_it_is(self, store: PostgresStore) -> None:
         """`save` is for a clock that may have been set back: there the last word stands."""
         await store.counters.save(LimiterState({1: AccountWindows(9_000, 9, DAY, 9)}), UsageChanges())
@@ -97,6 +71,7 @@ class TestWindows:
             max_size=5,
         )
     )
+    @example(seen=[AccountWindows(1_000, 9, DAY, 9), AccountWindows(61_000, 2, DAY - 1, 900)])
     @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     async def test_any_order_leads_to_the_same(
         self, store: PostgresStore, seen: list[AccountWindows]

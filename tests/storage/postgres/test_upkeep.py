@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -209,15 +208,6 @@ class TestCheck:
 
 class TestOpening:
     """The commands, by the settings."""
-
-    def test_migrate_and_check_know_the_server(self, database: str) -> None:
-        """By the URL's scheme."""
-        steps: list[str] = []
-        observer = SimpleNamespace(applied=steps.append, backed_up=pytest.fail)
-        backend = backend_for(database)
-        backend.migrate(ManualClock(), observer)
-        assert len(steps) == NEWEST
-        assert backend.check().problems == []
 
     def test_copies_are_left_to_its_own_tools(self, database: str) -> None:
         """One line that names them."""

@@ -1,4 +1,4 @@
-"""A disk that fails, a file that is damaged: only StoreUnavailable comes out, and the store recovers."""
+"""A disk that fails or is full: only StoreUnavailable comes out, and the store recovers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import apsw
 import pytest
 
-from petstore.core.errors import ConfigurationError, StoreDamaged, StoreUnavailable
+from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.idempotency import Idempotency
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet, PageQuery
@@ -244,39 +244,13 @@ class TestFull:
         assert len(answered) < 60
 
 
-class TestFile:
-    """What stands in the database's place is not a sound database."""
-
-    def open(self, path: Path) -> Store:
-        return SqliteStore(str(path), ManualClock(), SqliteOptions(busy_timeout_ms=10))
-
-    def test_not_a_database(self, tmp_path: Path) -> None:
-        """Some other file: it is not touched."""
-        path = tmp_path / "letter.txt"
-        path.write_bytes(b"Dear Sir or Madam, " * 100)
-        with pytest.raises(StoreDamaged, match="the file is not a database"):
-            self.open(path)
-        assert path.read_bytes() == b"Dear Sir or Madam, " * 100
-
-    def test_a_directory(self, tmp_path: Path) -> None:
-        """It can't be opened."""
-        with pytest.raises(StoreUnavailable, match="can't be opened"):
-            self.open(tmp_path)
-
-    def test_a_directory_that_does_not_exist(self, tmp_path: Path) -> None:
-        """Nor is it made."""
-        with pytest.raises(StoreUnavailable, match="can't be opened"):
-            self.open(tmp_path / "absent" / "petstore.db")
-        assert not (tmp_path / "absent").exists()
-
-    @pytest.mark.parametrize(
-        "url",
-        ["", "petstore.db", "sqlite://petstore.db", "sqlite:///", "sqlite:///a.db?mode=ro", "mysql:///a"],
-    )
-    def test_a_url_of_no_known_kind_is_a_mistake_of_the_settings(self, url: str) -> None:
-        """Said with what to write, and without repeating what may hold a password."""
-        with pytest.raises(ConfigurationError, match="write sqlite:///petstore"):
-            backend_for(url).open(ManualClock())
+@pytest.mark.parametrize(
+    "url", ["", "petstore.db", "sqlite://petstore.db", "sqlite:///", "sqlite:///a.db?mode=ro", "mysql:///a"]
+)
+def test_a_url_of_no_known_kind_is_a_mistake_of_the_settings(url: str) -> None:
+    """Said with what to write, and without repeating what may hold a password."""
+    with pytest.raises(ConfigurationError, match="write sqlite:///petstore"):
+        backend_for(url).open(ManualClock())
 
 
 class TestTranslation:

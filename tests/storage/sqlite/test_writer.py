@@ -1,4 +1,4 @@
-"""The one writer: groups, a bounded queue, locks of other processes, an orderly end."""
+"""The one writer: groups, a bounded queue, an orderly end."""
 
 from __future__ import annotations
 
@@ -149,17 +149,6 @@ class TestGroups:
         assert bench.groups.sizes[-3:] == [256, 256, 88]
         assert bench.names() == [str(n) for n in range(600)]
 
-    async def test_all_of_a_group_is_durable_when_it_is_answered(self, bench: Bench) -> None:
-        """Another connection sees every one of them at the first answer."""
-        seen: list[int] = []
-        tasks = [bench.submit(add(f"p{n}")) for n in range(20)]
-        for task in tasks:
-            task.add_done_callback(lambda _: seen.append(len(bench.names())))
-        await asyncio.gather(*tasks)
-        await asyncio.sleep(0)
-        assert seen[0] >= bench.groups.sizes[0]
-        assert seen[-1] == 20
-
     async def test_every_commit_waits_for_the_disk(self, bench: Bench) -> None:
         """WAL and synchronous=FULL on the connection that writes, whatever the file was before."""
         assert bench.connection.execute("PRAGMA journal_mode").get == "wal"
@@ -209,22 +198,6 @@ class TestQueue:
                     await asyncio.sleep(0)
                 else:
                     return
-
-
-class TestLocks:
-    """Another process is writing."""
-
-    async def test_a_lock_that_lasts_too_long_is_told(self, tmp_path: Path) -> None:
-        """Nothing is stored, the message says to try again, and the next write works."""
-        bench = Bench(tmp_path, busy_timeout_ms=1)
-        bench.lock()
-        with pytest.raises(StoreUnavailable, match="busy with other writes; try again shortly") as refused:
-            await bench.writer.submit(add("a"))
-        assert refused.value.retry_after_seconds == 1
-        bench.unlock()
-        await bench.writer.submit(add("b"))
-        assert bench.names() == ["b"]
-        await bench.close()
 
 
 class TestEnd:
