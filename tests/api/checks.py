@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 
 from petstore import config
-from petstore.core.errors import CATALOGUE
+from petstore.core.errors import BY_CODE
 from petstore.wiring.asgi import Application
 from tests.api import contract
 from tests.support.clock import ManualClock
@@ -56,7 +56,7 @@ def check_error(answer: Answer) -> None:
     """Exactly the Error body, with a code of the catalogue that belongs to the status."""
     body = answer.json()
     assert set(body) == {"code", "message", "status"}
-    assert body["status"] == answer.status == CATALOGUE[body["code"]].status
+    assert body["status"] == answer.status == BY_CODE[body["code"]].status
     assert isinstance(body["message"], str)
     assert body["message"]
 

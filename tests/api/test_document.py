@@ -18,7 +18,7 @@ from petstore.api.pipeline import body, request
 from petstore.api.pipeline.app import PREFIX
 from petstore.api.pipeline.routing import Access
 from petstore.config import PUBLISHED_REMOVAL
-from petstore.core.errors import CATALOGUE
+from petstore.core.errors import BY_CODE
 from petstore.core.pets import IDS_MAX, INT64_MAX, INT64_MIN, NAME_MAX_CHARACTERS, PetStatus
 from tests.api import contract
 from tests.api.checks import CheckedShop
@@ -110,7 +110,7 @@ class TestErrors:
     def test_the_list_of_codes(self) -> None:
         """The document knows every code of the catalogue, once, and no other."""
         examples = contract.document()["components"]["schemas"]["ErrorCode"]["examples"]
-        assert sorted(examples) == sorted(CATALOGUE)
+        assert sorted(examples) == sorted(BY_CODE)
 
     def test_the_list_is_open(self) -> None:
         """A client that was generated today reads a code that is added tomorrow."""
@@ -130,20 +130,20 @@ class TestErrors:
             if status >= 400:
                 codes = contract.codes_of(response)
                 assert codes, place
-                assert {CATALOGUE[code].status for code in codes} == {status}, place
+                assert {BY_CODE[code].status for code in codes} == {status}, place
 
     def test_every_code_of_the_interface_is_somewhere(self) -> None:
         """All but `conflict`, which no operation of this release answers."""
         found = {code for place, r in responses() if int(place[-3:]) >= 400 for code in contract.codes_of(r)}
         found |= contract.codes_of(contract.resolve({"$ref": "#/components/responses/MethodNotAllowed"}))
-        assert found == set(CATALOGUE) - {"conflict"}
+        assert found == set(BY_CODE) - {"conflict"}
 
     def test_the_page_of_errors_has_an_entry_for_each(self) -> None:
         """docs/errors.md: headings = catalogue, and each says its status."""
         text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
         entries = dict(re.findall(r"^### `([a-z_]+)`\n\nStatus ([0-9]{3})\.", text, re.MULTILINE))
         assert {code: int(status) for code, status in entries.items()} == {
-            code: error.status for code, error in CATALOGUE.items()
+            code: error.status for code, error in BY_CODE.items()
         }
 
     def test_the_error_shape(self) -> None:

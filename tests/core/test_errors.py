@@ -7,7 +7,7 @@ import json
 import pytest
 
 from petstore.core import errors
-from petstore.core.errors import CATALOGUE, MethodNotAllowed, PetstoreError, StoreUnavailable, error_body
+from petstore.core.errors import BY_CODE, MethodNotAllowed, PetstoreError, StoreUnavailable, error_body
 
 CODES = {
     "invalid_json": 400,
@@ -35,7 +35,7 @@ CODES = {
 
 def test_the_codes_are_those_of_the_interface() -> None:
     """None is missing, none has another status, none is new without this table knowing."""
-    assert {code: cls.status for code, cls in CATALOGUE.items()} == CODES
+    assert {code: cls.status for code, cls in BY_CODE.items()} == CODES
 
 
 def test_every_error_class_has_a_code_of_the_catalogue() -> None:
@@ -45,7 +45,7 @@ def test_every_error_class_has_a_code_of_the_catalogue() -> None:
     ]
     for cls in classes:
         if cls is not PetstoreError:
-            assert issubclass(cls, CATALOGUE[cls.code])
+            assert issubclass(cls, BY_CODE[cls.code])
     assert StoreUnavailable.code == "unavailable"
 
 
@@ -53,7 +53,7 @@ def test_every_error_class_has_a_code_of_the_catalogue() -> None:
 def test_the_body_has_exactly_three_members(code: str) -> None:
     """`status` equals the HTTP status; the message is what was given, whatever it is."""
     message = 'a "quoted" message, with\nall'
-    cls = CATALOGUE[code]
+    cls = BY_CODE[code]
     error = cls(message, "GET") if cls is MethodNotAllowed else cls(message)
     assert json.loads(error_body(error)) == {"code": code, "message": message, "status": CODES[code]}
     assert str(error) == message

@@ -5,10 +5,12 @@ docs/errors.md has an entry for each code. The headers of an error: api/pipeline
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar
 
 import msgspec
+
+# The class that defines each code; a subclass without a code of its own has its parent's.
+BY_CODE: dict[str, type[PetstoreError]] = {}
 
 
 class PetstoreError(Exception):
@@ -17,6 +19,11 @@ class PetstoreError(Exception):
     code: ClassVar[str]
     status: ClassVar[int]
     retry_after_seconds: int | None = None
+
+    def __init_subclass__(cls, *, code: str = "", status: int = 0) -> None:
+        if code:
+            cls.code, cls.status = code, status
+            BY_CODE[code] = cls
 
     def __init__(self, message: str, *, retry_after_seconds: int | None = None) -> None:
         super().__init__(message)
@@ -30,16 +37,12 @@ class PetstoreError(Exception):
         return self.message
 
 
-class InvalidJson(PetstoreError):
+class InvalidJson(PetstoreError, code="invalid_json", status=400):
     """The body is not one well-formed JSON document in UTF-8."""
 
-    code, status = "invalid_json", 400
 
-
-class InvalidBody(PetstoreError):
+class InvalidBody(PetstoreError, code="invalid_body", status=400):
     """The body is JSON but not the documented shape; the message names every member at fault."""
-
-    code, status = "invalid_body", 400
 
 
 class Invalid(InvalidBody):
@@ -50,28 +53,20 @@ class Invalid(InvalidBody):
         self.field = field
 
 
-class InvalidParameter(PetstoreError):
+class InvalidParameter(PetstoreError, code="invalid_parameter", status=400):
     """A query parameter has a value that it does not take; the message names the parameter."""
 
-    code, status = "invalid_parameter", 400
 
-
-class InvalidHeader(PetstoreError):
+class InvalidHeader(PetstoreError, code="invalid_header", status=400):
     """A request header that the service reads is missing, doubled or malformed."""
 
-    code, status = "invalid_header", 400
 
-
-class Unauthorized(PetstoreError):
+class Unauthorized(PetstoreError, code="unauthorized", status=401):
     """The API key is missing or invalid."""
 
-    code, status = "unauthorized", 401
 
-
-class NotFound(PetstoreError):
+class NotFound(PetstoreError, code="not_found", status=404):
     """There is no such path, animal, account or key."""
-
-    code, status = "not_found", 404
 
 
 class PetNotFound(NotFound):
@@ -95,26 +90,20 @@ class KeyNotFound(NotFound):
         super().__init__(f"There is no key {key_id}.")
 
 
-class MethodNotAllowed(PetstoreError):
+class MethodNotAllowed(PetstoreError, code="method_not_allowed", status=405):
     """The path exists, the method is not one of its `allow`."""
-
-    code, status = "method_not_allowed", 405
 
     def __init__(self, message: str, allow: str) -> None:
         super().__init__(message)
         self.allow = allow
 
 
-class RequestTimeout(PetstoreError):
+class RequestTimeout(PetstoreError, code="request_timeout", status=408):
     """The request body did not arrive within its deadline."""
 
-    code, status = "request_timeout", 408
 
-
-class Conflict(PetstoreError):
+class Conflict(PetstoreError, code="conflict", status=409):
     """The change does not fit the present state; with another state the same request may succeed."""
-
-    code, status = "conflict", 409
 
 
 class AccountExists(Conflict):
@@ -124,10 +113,9 @@ class AccountExists(Conflict):
         super().__init__(f"There is an account {name!r} already; choose another name.")
 
 
-class IdempotencyKeyInUse(PetstoreError):
+class IdempotencyKeyInUse(PetstoreError, code="idempotency_key_in_use", status=409):
     """The first request with this Idempotency-Key has not been answered yet."""
 
-    code, status = "idempotency_key_in_use", 409
     retry_after_seconds = 1
 
     def __init__(
@@ -136,64 +124,45 @@ class IdempotencyKeyInUse(PetstoreError):
         super().__init__(message)
 
 
-class Gone(PetstoreError):
+class Gone(PetstoreError, code="gone", status=410):
     """The operation was removed on its published date."""
 
-    code, status = "gone", 410
 
-
-class PayloadTooLarge(PetstoreError):
+class PayloadTooLarge(PetstoreError, code="payload_too_large", status=413):
     """The body is larger than the service reads."""
 
-    code, status = "payload_too_large", 413
 
-
-class UriTooLong(PetstoreError):
+class UriTooLong(PetstoreError, code="uri_too_long", status=414):
     """The request target is longer than the service reads."""
 
-    code, status = "uri_too_long", 414
 
-
-class UnsupportedMediaType(PetstoreError):
+class UnsupportedMediaType(PetstoreError, code="unsupported_media_type", status=415):
     """The body is not plain `application/json`."""
 
-    code, status = "unsupported_media_type", 415
 
-
-class IdempotencyKeyReused(PetstoreError):
+class IdempotencyKeyReused(PetstoreError, code="idempotency_key_reused", status=422):
     """This Idempotency-Key belongs to another creation of the last 24 hours."""
 
-    code, status = "idempotency_key_reused", 422
 
-
-class RateLimited(PetstoreError):
+class RateLimited(PetstoreError, code="rate_limited", status=429):
     """A window of the account, or of the client's address, is used up."""
 
-    code, status = "rate_limited", 429
 
-
-class KeyBanned(PetstoreError):
+class KeyBanned(PetstoreError, code="key_banned", status=429):
     """The key is banned until a time, because it ignored many 429 answers."""
 
-    code, status = "key_banned", 429
 
-
-class HeadersTooLarge(PetstoreError):
+class HeadersTooLarge(PetstoreError, code="headers_too_large", status=431):
     """The request head is larger than the service reads."""
 
-    code, status = "headers_too_large", 431
+
+class InternalError(PetstoreError, code="internal_error", status=500):
+    """An unexpected error. The log has its details under the request id; the answer has none."""
 
 
-class InternalError(PetstoreError):
-    """An unexpected error. The log has its details under the request id; the answer never has."""
-
-    code, status = "internal_error", 500
-
-
-class Unavailable(PetstoreError):
+class Unavailable(PetstoreError, code="unavailable", status=503):
     """The service can't carry out the request at the moment."""
 
-    code, status = "unavailable", 503
     retry_after_seconds = 1
 
 
@@ -246,15 +215,3 @@ class ErrorBody(msgspec.Struct, frozen=True):
 def error_body(error: PetstoreError) -> bytes:
     """The JSON body of an error's answer."""
     return msgspec.json.encode(ErrorBody(error.code, error.public_message, error.status))
-
-
-def _subclasses(base: type[PetstoreError]) -> Iterator[type[PetstoreError]]:
-    for cls in base.__subclasses__():
-        yield cls
-        yield from _subclasses(cls)
-
-
-# Code -> the class that defines it (StoreUnavailable inherits the code of Unavailable).
-CATALOGUE: dict[str, type[PetstoreError]] = {
-    cls.code: cls for cls in _subclasses(PetstoreError) if "code" in cls.__dict__
-}
