@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from petstore.core.accounts import Account
 from petstore.core.limits.bans import BanState
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import Plan
-from petstore.core.limits.usage import DailyUsage
+from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import STATUSES, Pet, StatusChange
 
@@ -77,6 +79,16 @@ SELECT_CALLER = (
 def select(columns: Sequence[str]) -> str:
     """A list of columns in SQL."""
     return ", ".join(columns)
+
+
+def batch_rows(state: LimiterState, usage: UsageChanges) -> list[list[tuple[int, ...]]]:
+    """Of a batch of counters, the rows of account_windows, key_standings, usage_days and key_activity."""
+    return [
+        [(account, *astuple(used)) for account, used in state.windows.items()],
+        [(key, *astuple(ban)) for key, ban in state.bans.items()],
+        [(account, *astuple(counts)) for (account, _), counts in usage.daily.items()],
+        list(usage.last_used_ms.items()),
+    ]
 
 
 def read_pet(row: Sequence[Any]) -> Pet:

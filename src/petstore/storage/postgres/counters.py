@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-from msgspec.structs import astuple
+from collections.abc import Sequence
 
 from petstore.core.clock import Clock
 from petstore.core.durations import DAY_MS
@@ -13,7 +11,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import UsageChanges
 from petstore.core.limits.windows import AccountWindows, oldest_day
 from petstore.storage.postgres.database import Database
-from petstore.storage.rows import BAN_STATE, WINDOWS, select
+from petstore.storage.rows import BAN_STATE, WINDOWS, batch_rows, select
 from petstore.storage.transactions.script import moment_ms
 from petstore.storage.transactions.usage import load_counters
 
@@ -71,27 +69,12 @@ _SAVE = _batch(*_REPLACE)
 _MERGE = _batch(*_KEEP_THE_LATER)
 
 
-def _columns(rows: Iterable[tuple[int, ...]], width: int) -> list[list[int]]:
-    """Sorted rows, by column."""
-    columns: list[list[int]] = [[] for _ in range(width)]
-    for row in sorted(rows):
-        for column, value in zip(columns, row, strict=True):
-            column.append(value)
-    return columns
-
-
 def _arguments(state: LimiterState, usage: UsageChanges) -> list[list[int]]:
-    windows = ((account, *astuple(used)) for account, used in state.windows.items())
-    bans = ((key, *astuple(ban)) for key, ban in state.bans.items())
-    days = (
-        (account, day, counts.requests, counts.refused, counts.deprecated)
-        for (account, day), counts in usage.daily.items()
-    )
+    """The columns of each table's rows, sorted by row."""
     return [
-        *_columns(windows, 5),
-        *_columns(bans, 9),
-        *_columns(days, 5),
-        *_columns(usage.last_used_ms.items(), 2),
+        column
+        for rows, width in zip(batch_rows(state, usage), (5, 9, 5, 2), strict=True)
+        for column in (map(list, zip(*sorted(rows), strict=True)) if rows else [[]] * width)
     ]
 
 
