@@ -170,14 +170,20 @@ def by_way_of(url: str, port: int) -> str:
 
 
 @contextlib.contextmanager
-def plain_user(url: str, rights: str = "") -> Iterator[str]:
-    """The address for a new user who has these rights on the tables that are there, while the block runs."""
+def plain_user(url: str, rights: str = "", *, owns: bool = False) -> Iterator[str]:
+    """The address for a new user who has these rights on the tables that are there, while the block runs.
+
+    One who `owns` them loses them at its end.
+    """
     role = f"plain_{urlsplit(url).path[1:]}"
     run(url, f"CREATE ROLE {role} LOGIN")
     try:
         if rights:
             run(url, f"GRANT {rights} ON ALL TABLES IN SCHEMA public TO {role}")
             run(url, f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}")
+        if owns:
+            for (table,) in run(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"):
+                run(url, f"ALTER TABLE {table} OWNER TO {role}")
         yield url.replace("petstore@", f"{role}@", 1)
     finally:
-        run(url, f"DROP OWNED BY {role}; DROP ROLE {role}")
+        run(url, f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}")

@@ -20,6 +20,7 @@ from tests.support.schemas import make_first_release, migrate
 
 REX = NewPet("Rex", 1)
 DAY_MS = 86_400_000
+RIGHTS = "SELECT, INSERT, UPDATE, DELETE"
 
 ADD_ONCE = """
 WITH mine AS MATERIALIZED (
@@ -181,9 +182,10 @@ class TestPostgres:
         run(url, note)
         assert run(url, "SELECT 1 FROM shared_counters") == [(1,)]
 
-    async def test_its_user_need_not_be_the_owner(self, first: FirstRelease, url: str) -> None:
-        """Rights on the tables of 1.0.0 are rights on what stands in their place."""
-        with plain_user(url, "SELECT, INSERT, UPDATE, DELETE") as address:
+    @pytest.mark.parametrize("owns", [False, True], ids=["rights", "owner"])
+    async def test_its_user_need_not_migrate(self, first: FirstRelease, url: str, owns: bool) -> None:
+        """Rights on the tables of 1.0.0, noted or their owner's, are rights on what stands in their place."""
+        with plain_user(url, "" if owns else RIGHTS, owns=owns) as address:
             migrate(url)
             guest = FirstRelease(address)
             key = Idempotency(1, "guest")

@@ -10,14 +10,15 @@ ALTER INDEX idempotency_keys_by_age RENAME TO creations_by_age;
 CREATE VIEW idempotency_keys AS
 SELECT account_id, key, fingerprint, resource_id AS pet_id, created_at_ms FROM creations WHERE resource = 'pet';
 
--- Whoever may use the table may use the view: the services of 1.0.0 need not be the owner.
+-- Every role that may use the table may use the view: the services of 1.0.0 need not be its owner, and the owner
+-- need not be the role that migrates. Without a GRANT relacl is NULL and means the default, the owner alone.
 DO $$
 DECLARE
     allowed record;
 BEGIN
     FOR allowed IN
         SELECT privilege_type AS what, CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END AS who
-        FROM pg_class, aclexplode(relacl)
+        FROM pg_class, aclexplode(coalesce(relacl, acldefault('r', relowner)))
         WHERE pg_class.oid = 'creations'::regclass AND privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
     LOOP
         EXECUTE format('GRANT %s ON idempotency_keys TO %s', allowed.what, allowed.who);

@@ -12,7 +12,7 @@ DECLARE
 BEGIN
     FOR allowed IN
         SELECT privilege_type AS what, CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END AS who
-        FROM pg_class, aclexplode(relacl)
+        FROM pg_class, aclexplode(coalesce(relacl, acldefault('r', relowner)))
         WHERE pg_class.oid = 'served_with_valkey'::regclass
             AND privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
     LOOP
