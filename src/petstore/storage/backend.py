@@ -5,10 +5,8 @@ Only the core's own errors leave this package; SQL stands nowhere else.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from petstore.core.accounts import AccountRepository
 from petstore.core.clock import Clock
@@ -23,11 +21,7 @@ from petstore.storage.observer import MigrationObserver, StoreLoad, StoreObserve
 from petstore.storage.options import PostgresOptions, SqliteOptions
 from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite.backend import SqliteBackend
-from petstore.storage.sqlite.copying import opened
 from petstore.storage.sqlite.database_file import DatabaseFile
-
-if TYPE_CHECKING:
-    from petstore.storage.copying import CopiedTable
 
 
 class Store(Protocol):
@@ -142,7 +136,7 @@ class Backend(Protocol):
         ...
 
 
-def _is_server(url: str) -> bool:
+def is_server(url: str) -> bool:
     """Whether the URL names a database server, and not a file."""
     return url.startswith(("postgresql://", "postgres://"))
 
@@ -167,34 +161,8 @@ def backend_for(
 
     Raises ConfigurationError for a URL of no known kind, and where a server's driver is not installed.
     """
-    if _is_server(url):
+    if is_server(url):
         from petstore.storage.postgres.backend import PostgresBackend  # needs a driver that not all have
 
         return PostgresBackend(url, postgres or PostgresOptions())
     return SqliteBackend(sqlite_path(url), sqlite or SqliteOptions())
-
-
-def copy_database(
-    source: str,
-    target: str,
-    sqlite: SqliteOptions,
-    postgres: PostgresOptions,
-    expect: Callable[[int], None],
-    progress: Callable[[int], None],
-) -> list[CopiedTable]:
-    """Move the store in a SQLite file to an empty PostgreSQL database; the source stays as it is.
-
-    `expect` is told how many rows there are to write and read back, `progress` of each that is done. Raises
-    ConfigurationError for any other pair of databases, OperatorError while a server uses the source or when
-    the target is not empty.
-    """
-    if _is_server(source) or not _is_server(target):
-        raise ConfigurationError(
-            "A store is copied from a SQLite file to PostgreSQL:"
-            " petstore db copy sqlite:///petstore.db postgresql://USER@HOST/DATABASE."
-        )
-    from petstore.storage import copying  # needs PostgreSQL's driver
-
-    with opened(sqlite_path(source), sqlite.busy_timeout_ms) as file:
-        expect(2 * copying.count_rows(file))
-        return asyncio.run(copying.copy(file, target, postgres, progress))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from petstore.core.errors import StoreUnavailable
-from petstore.storage.options import PostgresOptions
-from petstore.storage.postgres import copying as postgres
+from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.storage.backend import is_server, sqlite_path
+from petstore.storage.options import PostgresOptions, SqliteOptions
 from petstore.storage.rows import TABLES, Table
-from petstore.storage.sqlite import copying as sqlite
+from petstore.storage.sqlite.copying import Source, opened
+
+if TYPE_CHECKING:
+    from petstore.storage.postgres.copying import Target
 
 _PROGRESS_EVERY = 1_000
 _NAMES = [table.name for table in TABLES]
@@ -47,25 +52,41 @@ class _Checksum:
         return self.rows, self._hash.hexdigest()
 
 
-def count_rows(source: sqlite.Source) -> int:
-    """How many rows there are to copy."""
-    return sum(source.count(table.name) for table in TABLES)
-
-
-async def copy(
-    source: sqlite.Source, url: str, options: PostgresOptions, progress: Callable[[int], None]
+def copy_database(
+    source: str,
+    target: str,
+    sqlite: SqliteOptions,
+    postgres: PostgresOptions,
+    expect: Callable[[int], None],
+    progress: Callable[[int], None],
 ) -> list[CopiedTable]:
-    """Copy everything and read it back, in one transaction of the target.
+    """Copy the store in a SQLite file to an empty PostgreSQL database, in one transaction, and read it back.
 
-    `progress` is told of rows as they are done: each counts twice, written and read back. Raises
-    OperatorError when the target is not empty, StoreUnavailable when it fails or holds something else than
-    was sent.
+    `expect` is called once with the number of rows to write and read back, so twice those of the file;
+    `progress` with each number that is done. Raises ConfigurationError for any other pair of databases,
+    OperatorError while a server uses the source and when the target is not empty, StoreUnavailable when it
+    fails or holds something else than was sent.
     """
-    async with postgres.opened(url, options) as target:
+    if is_server(source) or not is_server(target):
+        raise ConfigurationError(
+            "A store is copied from a SQLite file to PostgreSQL:"
+            " petstore db copy sqlite:///petstore.db postgresql://USER@HOST/DATABASE."
+        )
+    from petstore.storage.postgres.copying import opened as opened_target  # needs a driver: may be missing
+
+    with opened(sqlite_path(source), sqlite.busy_timeout_ms) as file:
+        expect(2 * sum(file.count(name) for name in _NAMES))
+        return asyncio.run(_copy(file, opened_target(target, postgres), progress))
+
+
+async def _copy(
+    source: Source, opening: AbstractAsyncContextManager[Target], progress: Callable[[int], None]
+) -> list[CopiedTable]:
+    async with opening as target:
         await target.refuse_unless_empty(_NAMES)
         copied = [await _copy_table(source, target, table, progress) for table in TABLES]
         await target.analyze(_NAMES)
-        # Last, since a rollback does not take back what moves a sequence.
+        # Last, since a rollback does not move a sequence back.
         for table in TABLES:
             if table.has_identity:
                 await target.go_on_after(table.name, source.last_identifier(table.name))
@@ -73,7 +94,7 @@ async def copy(
 
 
 async def _copy_table(
-    source: sqlite.Source, target: postgres.Target, table: Table, progress: Callable[[int], None]
+    source: Source, target: Target, table: Table, progress: Callable[[int], None]
 ) -> CopiedTable:
     columns = ", ".join(table.columns)
     sent = _Checksum(progress)

@@ -54,8 +54,10 @@ def copy_database(
     expect: Callable[[int], None],
     progress: Callable[[int], None],
 ) -> list[CopiedTable]:
-    """Copy with the options of the settings; see storage.backend.copy_database."""
-    return backends.copy_database(source, target, *_options(settings), expect, progress)
+    """Copy with the options of the settings; see storage.copying."""
+    from petstore.storage import copying  # not needed by other commands
+
+    return copying.copy_database(source, target, *_options(settings), expect, progress)
 
 
 @asynccontextmanager

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from petstore.core.errors import ConfigurationError, OperatorError
-from petstore.storage.sqlite import connection as database
 from petstore.storage.sqlite import upkeep
+from petstore.storage.sqlite.connection import open_reader, translated
 from petstore.storage.sqlite.lock import lock_for_serving
 
 
@@ -17,26 +17,26 @@ class Source:
     """Open within `opened`; reads one snapshot."""
 
     def __init__(self, path: str, busy_timeout_ms: int) -> None:
-        self._connection = database.open_reader(path, busy_timeout_ms)
-        with database.translated():
+        self._connection = open_reader(path, busy_timeout_ms)
+        with translated():
             self._connection.execute("BEGIN; SELECT 1 FROM sqlite_schema").fetchall()
 
     def close(self) -> None:
         self._connection.close()
 
     def count(self, table: str) -> int:
-        with database.translated():
+        with translated():
             count: int = self._connection.execute(f"SELECT count(*) FROM {table}").get
         return count
 
     def rows(self, table: str, columns: str, order: str) -> Iterator[tuple[Any, ...]]:
         """Every row, in the order of the primary key."""
-        with database.translated():
+        with translated():
             yield from self._connection.execute(f"SELECT {columns} FROM {table} ORDER BY {order}")
 
     def last_identifier(self, table: str) -> int:
         """The greatest identifier ever assigned, also when its row is gone."""
-        with database.translated():
+        with translated():
             found = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).get
             highest = self._connection.execute(f"SELECT max(id) FROM {table}").get
         return max(found or 0, highest or 0)
@@ -51,17 +51,11 @@ def opened(path: str, busy_timeout_ms: int) -> Iterator[Source]:
     """
     if not Path(path).exists():
         raise OperatorError(f"There is no database {path}; nothing was copied.")
-    lock = lock_for_serving(path)
-    try:
+    with lock_for_serving(path):
         report = upkeep.check(path, busy_timeout_ms)
         if report.problems:
             raise OperatorError(f"{path} is damaged and was not copied: {report.problems[0]}.")
         if report.remark:  # an older schema lacks tables, a newer one has more than are copied
             raise ConfigurationError(f"{path} was not copied: {report.remark}.")
-        source = Source(path, busy_timeout_ms)
-        try:
+        with contextlib.closing(Source(path, busy_timeout_ms)) as source:
             yield source
-        finally:
-            source.close()
-    finally:
-        lock.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -30,20 +31,16 @@ def read(connection: apsw.Connection) -> Schema:
 
 
 def read_file(path: str, busy_timeout_ms: int) -> Schema:
-    """The same of the file at `path`, which need not exist and is not changed."""
+    """The same of the file at `path`, which may be missing and is not changed."""
     if not Path(path).is_file():
         return Schema(0, 0, migrations.load(MIGRATIONS_PACKAGE))
-    reader = open_reader(path, busy_timeout_ms)
-    try:
-        with translated():
-            return read(reader)
-    finally:
-        reader.close()
+    with closing(open_reader(path, busy_timeout_ms)) as reader, translated():
+        return read(reader)
 
 
 def prepare(path: str, busy_timeout_ms: int) -> None:
-    """Create the file where there is none. Raises ConfigurationError for a schema that has to be migrated
-    first, and for one that has left this program behind; such a file is not changed.
+    """Create a missing file. Raises ConfigurationError, and changes nothing, for a schema that must be
+    migrated first and for one that needs a newer program.
     """
     schema = read_file(path, busy_timeout_ms)
     if schema.exists:
@@ -62,28 +59,22 @@ def migrate(
     """Bring the schema up to date, one transaction for each step; the names of the steps that ran.
 
     A new file gets all of them in one, so that no process sees it half made. `before` is called once, while
-    no other process can write, unless the file is new; `applied` after each step. Any number of processes may
-    call this at once. Raises ConfigurationError when this program is too old for the schema.
+    no other process can write, unless the file is new; `applied` after each step. Several processes may call
+    this at once. Raises ConfigurationError when the schema needs a newer program.
     """
     if not read_file(path, busy_timeout_ms).pending():
         return []
-    connection = open_writer(path, busy_timeout_ms)
     ran: list[str] = []
-    try:
+    with closing(open_writer(path, busy_timeout_ms)) as connection:
         while steps := _run_next(connection, None if ran else before):
             ran += steps
             for step in steps:
                 if applied is not None:
                     applied(step)
-    finally:
-        connection.close()
     return ran
 
 
-def _run_next(
-    connection: apsw.Connection,
-    before: Callable[[Schema], None] | None,
-) -> list[str]:
+def _run_next(connection: apsw.Connection, before: Callable[[Schema], None] | None) -> list[str]:
     """Run one step, or in a new file all; none when another process did."""
     with translated():
         connection.execute("BEGIN IMMEDIATE")

@@ -12,8 +12,8 @@ from pathlib import Path
 import apsw
 
 from petstore.core.errors import OperatorError
-from petstore.storage.sqlite import connection as database
 from petstore.storage.sqlite import files
+from petstore.storage.sqlite.connection import open_reader, translated
 
 _PAGES_A_STEP = 1_000
 # The files that SQLite may make beside a database.
@@ -30,9 +30,9 @@ def staged(source: str, target: str, busy_timeout_ms: int, like: str | None = No
     partial = Path(f"{target}.partial")
     if partial.exists() and partial.samefile(source):
         raise OperatorError(f"{source} has the name of an unfinished copy; give it another one.")
-    reader = database.open_reader(source, busy_timeout_ms)
+    reader = open_reader(source, busy_timeout_ms)
     with contextlib.closing(reader), _held(partial, target, like) as file:
-        with database.translated():
+        with translated():
             # In a read transaction the copy is one snapshot; else every write would restart it.
             reader.execute("BEGIN; SELECT 1 FROM sqlite_schema").fetchall()
             _fill(partial, reader, target)

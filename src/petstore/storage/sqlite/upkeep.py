@@ -16,8 +16,8 @@ from petstore.core.clock import Clock
 from petstore.core.errors import OperatorError, StoreDamaged, StoreUnavailable
 from petstore.storage import reports
 from petstore.storage.reports import CheckReport
-from petstore.storage.sqlite import connection as database
 from petstore.storage.sqlite import schema as schemas
+from petstore.storage.sqlite.connection import open_reader, open_writer, translated
 from petstore.storage.sqlite.lock import lock_for_serving
 from petstore.storage.sqlite.staging import SIDE_FILES, staged
 
@@ -48,33 +48,27 @@ def check(path: str, busy_timeout_ms: int) -> CheckReport:
 
 
 def _check(path: str, busy_timeout_ms: int) -> CheckReport:
-    reader = database.open_reader(path, busy_timeout_ms)
-    try:
-        with database.translated():
-            findings = [row[0] for row in reader.execute("PRAGMA integrity_check")]
-            problems = [finding for finding in findings if finding != "ok"]
-            problems += [
-                f"{table}: row {row} refers to a missing row of {parent}"
-                for table, row, parent, _ in reader.execute("PRAGMA foreign_key_check")
-            ]
-            schema = schemas.read(reader)
-            report = reports.of_schema(schema, problems)
-            if not schema.exists or not schema.is_usable:
-                return report
-            pets, accounts, keys = (
-                reader.execute(f"SELECT count(*) FROM {table}").get
-                for table in ("pets", "accounts", "api_keys")
-            )
-            return msgspec.structs.replace(report, pets=pets, accounts=accounts, keys=keys)
-    finally:
-        reader.close()
+    with contextlib.closing(open_reader(path, busy_timeout_ms)) as reader, translated():
+        findings = [row[0] for row in reader.execute("PRAGMA integrity_check")]
+        problems = [finding for finding in findings if finding != "ok"]
+        problems += [
+            f"{table}: row {row} refers to a missing row of {parent}"
+            for table, row, parent, _ in reader.execute("PRAGMA foreign_key_check")
+        ]
+        schema = schemas.read(reader)
+        report = reports.of_schema(schema, problems)
+        if not schema.exists or not schema.is_usable:
+            return report
+        pets, accounts, keys = (
+            reader.execute(f"SELECT count(*) FROM {table}").get for table in ("pets", "accounts", "api_keys")
+        )
+        return msgspec.structs.replace(report, pets=pets, accounts=accounts, keys=keys)
 
 
 def newest_ms(path: str, busy_timeout_ms: int) -> int:
     """The latest time that an account, a key or a counter carries; 0 where nothing can be read."""
     try:
-        reader = database.open_reader(path, busy_timeout_ms)
-        with contextlib.closing(reader), database.translated():
+        with contextlib.closing(open_reader(path, busy_timeout_ms)) as reader, translated():
             newest: int | None = reader.execute(_NEWEST).get
     except StoreUnavailable:
         return 0
@@ -121,8 +115,7 @@ def restore(path: str, source: str, clock: Clock, busy_timeout_ms: int) -> Resto
     schemas.read_file(source, busy_timeout_ms).check_usable()
     if Path(path).exists() and Path(path).samefile(source):
         raise OperatorError(f"{source} is the database itself; nothing was restored.")
-    lock = lock_for_serving(path)
-    try:
+    with lock_for_serving(path):
         if not Path(path).exists():
             _copy(source, path, busy_timeout_ms)
             return Restored(check(path, busy_timeout_ms), None)
@@ -134,8 +127,6 @@ def restore(path: str, source: str, clock: Clock, busy_timeout_ms: int) -> Resto
                 Path(f"{path}{suffix}").rename(f"{kept}{suffix}")
         _copy(source, path, busy_timeout_ms, like=kept)
         return Restored(check(path, busy_timeout_ms), kept)
-    finally:
-        lock.close()
 
 
 def free_name(beginning: str, clock: Clock) -> str:
@@ -149,12 +140,8 @@ def free_name(beginning: str, clock: Clock) -> str:
 def _is_readable(path: str, busy_timeout_ms: int) -> bool:
     """Whether SQLite can open the file; damage inside does not prevent its replacement."""
     try:
-        connection = database.open_writer(path, busy_timeout_ms)
-        try:
-            with database.translated():
-                connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-        finally:
-            connection.close()
+        with contextlib.closing(open_writer(path, busy_timeout_ms)) as connection, translated():
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     except StoreDamaged:
         return False
     return True
@@ -165,9 +152,9 @@ def _replace_content(path: str, source: str, kept: str, busy_timeout_ms: int) ->
     with contextlib.ExitStack() as opened:
         content = apsw.Connection(opened.enter_context(staged(source, path, busy_timeout_ms, like=path)))
         opened.callback(content.close)
-        into = database.open_writer(path, busy_timeout_ms)
+        into = open_writer(path, busy_timeout_ms)
         opened.callback(into.close)
-        with database.translated():
+        with translated():
             content.execute("PRAGMA journal_mode = MEMORY")
             page_size = into.execute("PRAGMA page_size").get
             if content.execute("PRAGMA page_size").get != page_size:  # pages are copied as they are
@@ -184,13 +171,11 @@ def _replace_content(path: str, source: str, kept: str, busy_timeout_ms: int) ->
 
 def _move_versions_past(path: str, content: apsw.Connection, busy_timeout_ms: int) -> None:
     """Move the restored versions past those at `path`, so that nothing cached looks current."""
-    reader = database.open_reader(path, busy_timeout_ms)
-    try:
-        catalogue, keyring = reader.execute("SELECT catalogue, keyring FROM versions").get or (0, 0)
-    except (apsw.SQLError, apsw.CorruptError, apsw.NotADBError):
-        return  # without versions nothing was cached
-    finally:
-        reader.close()
+    with contextlib.closing(open_reader(path, busy_timeout_ms)) as reader:
+        try:
+            catalogue, keyring = reader.execute("SELECT catalogue, keyring FROM versions").get or (0, 0)
+        except (apsw.SQLError, apsw.CorruptError, apsw.NotADBError):
+            return  # without versions nothing was cached
     content.execute(
         "UPDATE versions SET catalogue = max(catalogue, ?) + 1, keyring = max(keyring, ?) + 1",
         (catalogue, keyring),
