@@ -268,6 +268,17 @@ class TestLock:
         first.close()
         second.close()
 
+    def test_it_is_on_the_file_and_not_on_its_name(self, path: Path, tmp_path: Path) -> None:
+        """A hard link has a lock file of its own, and leads to the same database."""
+        migrate(str(path), 1_000)
+        other = tmp_path / "other.db"
+        other.hardlink_to(path)
+        with (
+            lock_for_serving(str(path)),
+            pytest.raises(OperatorError, match=r"using .*other\.db under another name"),
+        ):
+            lock_for_serving(str(other))
+
     def test_a_program_of_before_is_kept_out_too(self, path: Path, tmp_path: Path) -> None:
         """It knows the lock file alone, beside the name that it was given: link or not, that one is held."""
         migrate(str(path), 1_000)
