@@ -110,6 +110,7 @@ class CheckedShop(Shop):
         raw = target.encode("utf-8") if isinstance(target, str) else target
         if is_interface(raw.partition(b"?")[0]):
             check_answer(method, raw, answer, self.clock.now_ms())
+            assert self.key not in answer.body.decode() + str(answer.raw_headers)  # I18
             assert answer.status != 500 or self.expects_500
 
     async def stall(

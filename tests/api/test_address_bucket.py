@@ -9,7 +9,6 @@ import pytest
 
 from tests.api.checks import CheckedShop, open_checked
 from tests.support.clock import ManualClock
-from tests.support.service import Answer
 
 LIMIT = 5
 
@@ -23,16 +22,10 @@ async def few(tmp_path: Path, clock: ManualClock) -> AsyncIterator[CheckedShop]:
         yield shop
 
 
-async def fail(shop: CheckedShop, client: str = "203.0.113.9", forwarded: str | None = None) -> Answer:
-    """One request without a key."""
-    headers = [] if forwarded is None else [("x-forwarded-for", forwarded)]
-    return await shop.call("GET", "/v1/pets", headers, client=client)
-
-
-async def used_by(shop: CheckedShop, client: str, forwarded: str | None = None) -> int:
-    """How many failures are counted for the address of such a request, without adding one."""
-    headers = [] if forwarded is None else [("x-forwarded-for", forwarded)]
-    answer = await shop.call("OPTIONS", "/v1/pets", headers, client=client)
+async def used_by(shop: CheckedShop, client: str) -> int:
+    """How many failures are counted for the address: OPTIONS is never refused, and adds none."""
+    answer = await shop.call("OPTIONS", "/v1/pets", client=client)
+    assert answer.status == 204
     return LIMIT - int(answer.headers["x-ratelimit-remaining"])
 
 
@@ -57,19 +50,19 @@ class TestBucket:
         assert (answer.status, answer.headers["x-ratelimit-remaining"]) == (401, "599")
 
     async def test_every_kind_of_failure_counts(self, few: CheckedShop) -> None:
-        """Missing, malformed, unknown, expired and revoked keys, on any path."""
+        """Missing, malformed, unknown, expired and revoked keys, on any path, for HEAD as for GET."""
         key, key_id = await few.open_account("a")
         await few.store.keys.revoke(key_id)
-        for value, path in (
-            (None, "/v1/pets"),
-            ("Basic x", "/v1/pets/1"),
-            ("Bearer x", "/v1/none"),
-            (f"Bearer {key}", "/v1"),
-            (f"Bearer {key[:-1]}", "/v1/pets"),
+        for method, value, path in (
+            ("GET", None, "/v1/pets"),
+            ("HEAD", "Basic x", "/v1/pets/1"),
+            ("GET", "Bearer x", "/v1/none"),
+            ("GET", f"Bearer {key}", "/v1"),
+            ("GET", f"Bearer {key[:-1]}", "/v1/pets"),
         ):
-            answer = await few.call("GET", path, [("authorization", value)])
+            answer = await few.call(method, path, [("authorization", value)])
             assert answer.status == 401
-        assert (await few.call("GET", "/v1/pets")).status == 429
+        assert [(await few.call(method, "/v1/pets")).status for method in ("GET", "HEAD")] == [429, 429]
 
     async def test_a_valid_key_is_never_affected(self, few: CheckedShop) -> None:
         """Neither refused nor counted, however many others fail from its address."""
@@ -77,33 +70,14 @@ class TestBucket:
             assert (await few.ask("GET", "/v1/pets")).status == 200
         assert await used_by(few, "127.0.0.1") == 0
         for _ in range(LIMIT + 5):
-            await fail(few, "127.0.0.1")
+            await few.call("GET", "/v1/pets")
         answer = await few.ask("GET", "/v1/pets")
         assert (answer.status, answer.headers["x-ratelimit-remaining"]) == (200, "999989")
         assert await used_by(few, "127.0.0.1") == LIMIT
 
-    async def test_options_is_described_and_never_refused(self, few: CheckedShop) -> None:
-        """204 also when nothing remains."""
-        for _ in range(LIMIT + 1):
-            await fail(few)
-        answer = await few.call("OPTIONS", "/v1/pets", client="203.0.113.9")
-        assert (answer.status, answer.headers["x-ratelimit-remaining"]) == (204, "0")
-
-    async def test_head_is_counted_like_get(self, few: CheckedShop) -> None:
-        """And its 429 has no body."""
-        for _ in range(LIMIT):
-            assert (await few.call("HEAD", "/v1/pets")).status == 401
-        assert (await few.call("HEAD", "/v1/pets")).status == 429
-
 
 class TestProxies:
     """X-Forwarded-For is believed from trusted peers only, and from the right."""
-
-    async def test_a_trusted_peer_speaks_for_its_client(self, few: CheckedShop) -> None:
-        """The right-most hop."""
-        await fail(few, "10.0.0.1", "198.51.100.1")
-        assert await used_by(few, "198.51.100.1") == 1
-        assert await used_by(few, "10.0.0.1") == 0
 
     async def test_several_headers_are_one_chain(self, few: CheckedShop) -> None:
         """In the order in which they stand."""
@@ -122,9 +96,3 @@ class TestProxies:
         """Only X-Forwarded-For."""
         await few.call("GET", "/v1/pets", [(name, "198.51.100.1")], client="10.0.0.1")
         assert await used_by(few, "10.0.0.1") == 1
-
-    async def test_without_trusted_proxies_nobody_is_believed(self, shop: CheckedShop) -> None:
-        """The default."""
-        for number in range(3):
-            answer = await shop.call("GET", "/v1/pets", [("x-forwarded-for", f"198.51.100.{number}")])
-        assert answer.headers["x-ratelimit-remaining"] == "597"

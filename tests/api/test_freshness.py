@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -60,17 +59,6 @@ class TestPages:
             other.execute("DELETE FROM pets")
             other.execute("ROLLBACK")
             assert await names(shop, "/v1/pets") == ["a", "b"]
-
-    async def test_changes_of_status_by_the_staff(self, shop: CheckedShop) -> None:
-        """What the command line does through the store."""
-        from petstore.core.pets import PetStatus
-
-        await shop.post({"name": "Rex", "categoryId": 1})
-        for status in (PetStatus.PENDING, PetStatus.SOLD, PetStatus.AVAILABLE):
-            await shop.ask("GET", f"/v1/pets?status={status}")
-            await shop.store.pets.set_status(1, status, "staff")
-            assert await names(shop, f"/v1/pets?status={status}") == ["Rex"]
-            assert (await shop.ask("GET", "/v1/pets/1")).json()["status"] == status
 
     async def test_link_is_as_fresh_as_the_body(self, shop: CheckedShop) -> None:
         """next appears and disappears with the animal behind the page."""
@@ -140,19 +128,6 @@ class TestKeys:
         with outsider(shop.path) as other:
             other.execute("UPDATE accounts SET per_minute = 7 WHERE name = 'a'")
         assert (await shop.ask("GET", "/v1/pets", key=key)).headers["x-ratelimit-limit"] == "7"
-
-    async def test_another_process_that_is_the_same_service(self, shop: CheckedShop, tmp_path: Path) -> None:
-        """A second store on the file, as the command line opens it."""
-        from petstore.storage.backend import backend_for
-
-        beside = backend_for(f"sqlite:///{shop.path}").open(shop.clock)
-        try:
-            issued = await beside.keys.issue("tests", "test")
-            assert (await shop.ask("GET", "/v1/pets", key=issued.secret)).status == 200
-            await beside.keys.revoke(issued.record.id)
-            assert (await shop.ask("GET", "/v1/pets", key=issued.secret)).status == 401
-        finally:
-            await beside.close()
 
 
 class TestUnderLoad:

@@ -82,10 +82,6 @@ class TestReplay201:
         again = await post(shop, REX, "k", issued.secret)
         assert again.headers["idempotency-replayed"] == "true"
 
-    async def test_without_a_key_every_request_adds(self, shop: CheckedShop) -> None:
-        """The header is optional."""
-        assert [(await shop.post(REX)).json()["id"] for _ in range(2)] == [1, 2]
-
     @pytest.mark.parametrize(
         "key", ["x", "k" * 255, '"' + "k" * 255 + '"', "!#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", '"', 'a"b', '"a']
     )
@@ -169,25 +165,16 @@ class TestMalformed400:
     """An Idempotency-Key that is none."""
 
     @pytest.mark.parametrize(
-        "key",
+        "keys",
         [
-            "", '""', "a b", " ", "k" * 256, '"' + "k" * 256 + '"', "é", "\x7f", "a\tb", "\x00",
-            "😀".encode().decode("latin-1"),
+            [""], ['""'], ["a b"], [" "], ["k" * 256], ['"' + "k" * 256 + '"'], ["é"], ["\x7f"], ["a\tb"],
+            ["\x00"], ["😀".encode().decode("latin-1")], ["k", "k"],
         ],
     )  # fmt: skip
-    async def test_malformed(self, shop: CheckedShop, key: str) -> None:
-        """1 to 255 visible ASCII characters and nothing else."""
+    async def test_malformed(self, shop: CheckedShop, keys: list[str]) -> None:
+        """1 to 255 visible ASCII characters and nothing else, in one header."""
         before = shop.fingerprint()
-        answer = await post(shop, REX, key)
+        answer = await shop.post(REX, [("idempotency-key", key) for key in keys])
         assert (answer.status, answer.code) == (400, "invalid_header")
         assert answer.json()["message"].startswith("Idempotency-Key: ")
         assert shop.fingerprint() == before
-
-    async def test_doubled(self, shop: CheckedShop) -> None:
-        """Two headers, even of one value."""
-        answer = await shop.post(REX, [("idempotency-key", "k"), ("idempotency-key", "k")])
-        assert (answer.status, answer.code) == (400, "invalid_header")
-
-    async def test_ignored_elsewhere(self, shop: CheckedShop) -> None:
-        """GET does not read it."""
-        assert (await shop.ask("GET", "/v1/pets", [("idempotency-key", "")])).status == 200

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import struct
-import zlib
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -79,15 +76,6 @@ class TestWalk200:
         assert query == {"limit": ["1"], "status": ["sold"], "id": ["2", "8"]}
         assert len(cursor[0]) == 16
 
-    async def test_limit_may_change_within_a_walk(self, shop: CheckedShop) -> None:
-        """A cursor is bound to the filter, not to the page's size."""
-        fill(shop, 30)
-        page = await shop.ask("GET", "/v1/pets?limit=5")
-        target = page.links["next"].replace("limit=5", "limit=100")
-        rest = await shop.ask("GET", target)
-        assert [pet["id"] for pet in rest.json()] == list(range(6, 31))
-        assert (await shop.ask("GET", target.replace("limit=100&", ""))).status == 200
-
     async def test_while_animals_are_removed(self, shop: CheckedShop) -> None:
         """The animal at the cursor may be gone: the walk goes on behind its identifier."""
         fill(shop, 10)
@@ -97,15 +85,6 @@ class TestWalk200:
                 connection.execute("DELETE FROM pets WHERE id = ?", (2 * page,))
 
         assert flat(await walk(shop, "/v1/pets?limit=2", remove)) == list(range(1, 11))
-
-    async def test_a_cursor_survives_a_restart(self, shop: CheckedShop) -> None:
-        """A cursor does not expire and is no memory of the process."""
-        fill(shop, 5)
-        page = await shop.ask("GET", "/v1/pets?limit=2")
-        await shop.restart()
-        shop.clock.advance(400 * 86_400)
-        rest = await shop.ask("GET", page.links["next"])
-        assert [pet["id"] for pet in rest.json()] == [3, 4]
 
     async def test_a_walk_ends_on_an_empty_page_when_the_rest_was_removed(self, shop: CheckedShop) -> None:
         """next was promised when the page was read; an empty page without next ends the walk."""
@@ -118,39 +97,10 @@ class TestWalk200:
         assert "next" not in rest.links
 
 
-def forged(after_id: int, checksum: int = 0) -> str:
-    return base64.urlsafe_b64encode(struct.pack(">qI", after_id, checksum)).decode()
-
-
-_GARBAGE = [
-    "", "x", "AAAAAAAAAAAAAAAA", "AAAAAAAAAAKsMSD", "AAAAAAAAAAKsMSDcc", "AAAAAAAAAAKsMSD=",
-    "AAAAAAAAAAKsMSD%0A", "AAAAAAAAAAK%2BMSDc", "AAAAAAAAAAK/MSDc", "%F0%9F%98%80" * 4, "................",
-    "1", "-1", "null", "%00" * 16, forged(1), forged(-1), forged(2**63 - 1), forged(2),
-    forged(0, zlib.crc32(b"0|*|*")), forged(-1, zlib.crc32(b"-1|*|*")), "\uff21AAAAAAAAAAAAAAA",
-    "A" * 4_000,
-]  # fmt: skip
-
-
-class TestCursor400:
-    """A cursor that the service did not make, or made for another filter."""
-
-    async def _refused(self, shop: CheckedShop, query: str) -> None:
-        answer = await shop.ask("GET", f"/v1/pets?{query}")
-        assert (answer.status, answer.code) == (400, "invalid_parameter")
-        assert answer.json()["message"].startswith("cursor: ")
-
-    @pytest.mark.parametrize("cursor", _GARBAGE)
-    async def test_garbage(self, shop: CheckedShop, cursor: str) -> None:
-        """Nothing that looks like a cursor passes without the checksum of its filter."""
-        fill(shop, 3)
-        await self._refused(shop, f"cursor={cursor}")
-
-    @pytest.mark.parametrize(
-        "other", ["", "status=sold", "status=available&id=1", "id=1", "id=2&id=3", "status=pending&limit=1"]
-    )
-    async def test_of_another_filter(self, shop: CheckedShop, other: str) -> None:
-        """A cursor is good for the filter that it was made for, and for no other."""
-        fill(shop, 30)
-        page = await shop.ask("GET", "/v1/pets?limit=1&status=available")
-        cursor = parse_qs(urlsplit(page.links["next"]).query)["cursor"][0]
-        await self._refused(shop, f"{other}&cursor={cursor}")
+@pytest.mark.parametrize("cursor", ["", "AAAAAAAAAAKsMSDcc", "AAAAAAAAAAK%2BMSDc", "%00" * 16, "A" * 4_000])
+async def test_a_cursor_of_nobody(shop: CheckedShop, cursor: str) -> None:
+    """400 for what the service did not make, or made for another filter: test_cursor.py has every kind."""
+    fill(shop, 3)
+    answer = await shop.ask("GET", f"/v1/pets?cursor={cursor}")
+    assert (answer.status, answer.code) == (400, "invalid_parameter")
+    assert answer.json()["message"].startswith("cursor: ")

@@ -56,18 +56,3 @@ class TestRequestId:
         """Which one would be meant?"""
         answer = await shop.ask("GET", "/v1/pets", [("x-request-id", "a"), ("x-request-id", "a")])
         assert answer.headers["x-request-id"] != "a"
-
-    @pytest.mark.parametrize(
-        ("method", "target", "key"),
-        [
-            ("GET", "/v1/pets?limit=0", True), ("GET", "/v1/pets", False), ("GET", "/v1/none", True),
-            ("DELETE", "/v1/pets", True), ("POST", "/v1/pets", True), ("OPTIONS", "/v1/pets", False),
-            ("HEAD", "/v1/pets/1", True), ("GET", "/v1/pets?" + "x" * 9_000, True),
-        ],
-    )  # fmt: skip
-    async def test_on_every_status(self, shop: CheckedShop, method: str, target: str, key: bool) -> None:
-        """Refusals of every step carry the client's own too."""
-        headers = [("x-request-id", "mine")]
-        if key:
-            headers.append(("authorization", f"Bearer {shop.key}"))
-        assert (await shop.call(method, target, headers)).headers["x-request-id"] == "mine"

@@ -62,6 +62,7 @@ class TestReference:
             "/static/../pages.py",
             "/static/%2e%2e/pages.py",
             "/static//etc/passwd",
+            "/static/nothing.css",
             "/static/",
             "/static/..",
         ):
@@ -155,18 +156,6 @@ class TestMetrics:
         ):
             assert line in text
 
-    async def test_names_from_requests_make_no_series(self, shop: CheckedShop) -> None:
-        """Paths, methods and identifiers of a client are no labels."""
-        before = (await shop.call("GET", "/metrics")).body.decode()
-        for number in range(20):
-            await shop.ask(f"METHOD{number}", f"/v1/pets/{number}")
-            await shop.ask("GET", f"/v1/unknown-{number}")
-            await shop.call("GET", f"/unknown-{number}")
-        text = (await shop.call("GET", "/metrics")).body.decode()
-        assert text.count("\n") == before.count("\n")
-        assert "unknown-" not in text
-        assert shop.key not in text
-
 
 class TestOperatorsOnly:
     """Who may see /metrics and the details of /readyz."""
@@ -198,17 +187,6 @@ class TestOperatorsOnly:
         for forwarded in ("127.0.0.1", OUTSIDE, "", "::1, 127.0.0.1"):
             assert await self.sees(shop, "127.0.0.1", forwarded) is (forwarded == "")
 
-    @pytest.mark.parametrize(
-        "forwarded", ["1.2.3.4:5555", "unknown", "garbage", "[2001:db8::1]:99", ",", "127.0.0.1, unknown"]
-    )
-    async def test_a_hop_that_is_not_plain_opens_nothing(
-        self, tmp_path: Path, clock: ManualClock, forwarded: str
-    ) -> None:
-        """Behind a trusted proxy on this machine: whoever it is, it is not the proxy."""
-        async with open_checked(tmp_path, clock, trusted_proxies="127.0.0.0/8") as shop:
-            assert not await self.sees(shop, "127.0.0.1", forwarded)
-            assert await self.sees(shop, "127.0.0.1", "127.0.0.1:5555")
-
     async def test_behind_a_trusted_proxy(self, tmp_path: Path, clock: ManualClock) -> None:
         """The right-most untrusted hop decides; what the client wrote itself does not."""
         settings = {"trusted_proxies": "127.0.0.1/32", "ops_networks": "10.1.0.0/16"}
@@ -218,6 +196,7 @@ class TestOperatorsOnly:
             assert not await self.sees(shop, "127.0.0.1", OUTSIDE)
             assert not await self.sees(shop, "127.0.0.1")
             assert not await self.sees(shop, OUTSIDE, "10.1.2.3")
+            assert not await self.sees(shop, "127.0.0.1", "unknown")
             assert await self.sees(shop, "10.1.9.9")
 
     @pytest.mark.parametrize(

@@ -69,18 +69,3 @@ class TestUsage:
         await days(shop, 2)
         assert (await shop.store.keys.key(key_id)).last_used_at_ms == shop.clock.now_ms()
         assert (await shop.store.keys.key(other.record.id)).last_used_at_ms is None
-
-    async def test_windows_and_bans_in_the_report(self, shop: CheckedShop) -> None:
-        """What the operator sees is what the client was told."""
-        key, _ = await shop.open_account("a", "enterprise", 1, 99)
-        for _ in range(2):
-            await shop.ask("GET", "/v1/pets", key=key)
-        shop.clock.ms += 2_001
-        for _ in range(61):
-            answer = await shop.ask("GET", "/v1/pets", key=key)
-        await shop.application.service.flusher.save()
-        report = await shop.store.usage.report(2, shop.clock.now_ms())
-        assert (report.windows.minute_used, report.windows.day_used) == (1, 1)
-        assert [ban.banned_until_ms // 1_000 for ban in report.bans] == [
-            int(answer.headers["x-ratelimit-reset"])
-        ]

@@ -77,27 +77,3 @@ class Test200:
         assert {name for _, name in written} == {file.name for file in VENDORED.iterdir()} - {"README.md"}
         for checksum, name in written:
             assert hashlib.sha256(VENDORED.joinpath(name).read_bytes()).hexdigest() == checksum, name
-
-
-class Test404:
-    """What is not there."""
-
-    @pytest.mark.parametrize(
-        "path", ["/nothing", "/static/nothing.css", "/static/../pages.py", "/favicon.ico"]
-    )
-    async def test_an_unknown_path_says_where_to_go(self, shop: Shop, path: str) -> None:
-        """Outside /v1 an unknown path is the Error body too."""
-        answer = await shop.call("GET", path)
-        assert (answer.status, answer.code) == (404, "not_found")
-        assert set(answer.json()) == {"code", "message", "status"}
-
-
-class Test405:
-    """Pages are read, not written."""
-
-    @pytest.mark.parametrize("path", [*PAGES, "/openapi.json"])
-    async def test_a_page_takes_get_and_head_only(self, shop: Shop, path: str) -> None:
-        """Another method is refused with Allow."""
-        answer = await shop.call("POST", path)
-        assert (answer.status, answer.code) == (405, "method_not_allowed")
-        assert set(answer.headers["allow"].replace(" ", "").split(",")) == {"GET", "HEAD"}

@@ -45,7 +45,7 @@ Request and response bodies are `application/json`.
 
 # Resources and their fields
 PetStatus: Allowed values: `available`, `pending`, `sold`.
-    api/test_list_pets.py::TestListPets400::test_status
+    api/test_list_pets.py::test_refused
     api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
 name | string | yes | The animal's name
     api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
@@ -57,7 +57,7 @@ status | PetStatus | no | Availability status
 Category record: not shown beyond its identifier being referenced by categoryId.
     gap: NewPet | Category record
     api/test_create_pet.py::TestCreatePet201::test_category_comes_back_digit_for_digit
-    api/test_methods.py::TestPath404::test_unknown_with_a_key
+    api/test_methods.py::TestPath404::test_unknown
 Default of status when omitted: not shown.
     gap: NewPet | Default of `status`
     api/test_create_pet.py::TestCreatePet201::test_the_answer_is_the_animal_with_its_identifier
@@ -94,7 +94,7 @@ Returns a paginated list of animals.
 limit | integer | no | Minimum 1, maximum 100, default 20. Maximum number of animals returned
     api/test_list_pets.py::TestListPets200::test_limit_bounds_the_page
     api/test_list_pets.py::TestListPets200::test_twenty_by_default_in_ascending_order
-    api/test_list_pets.py::TestListPets400::test_limit
+    api/test_list_pets.py::test_refused
 status | PetStatus | no | Returns only animals with that availability status
     api/test_list_pets.py::TestListPets200::test_status_filters
 200 | Pets (array of Pet)
@@ -104,7 +104,7 @@ status | PetStatus | no | Returns only animals with that availability status
 Page navigation parameters other than limit, and any response fields that carry page position: not shown.
     gap: GET /pets | Page navigation
     api/test_paging.py::TestWalk200::test_next_keeps_every_filter
-    api/test_paging.py::TestCursor400::test_garbage
+    api/test_paging.py::test_a_cursor_of_nobody
 Ordering of results: not shown.
     gap: GET /pets | Ordering of results
     api/test_paging.py::TestWalk200::test_complete
@@ -145,7 +145,7 @@ The replacement is GET /pets with the status filter.
 Other operations: an order listing at GET /store/orders is referred to, but its shape is not shown,
   and no other operations are shown.
     gap: Endpoints | `GET /store/orders` and other operations
-    api/test_methods.py::TestPath404::test_orders_are_not_in_this_release
+    api/test_methods.py::TestPath404::test_unknown
     api/test_document.py::TestRouter::test_paths_methods_operations_and_deprecation
 
 # Authentication
@@ -201,7 +201,7 @@ Pro | 300 | 10,000
 Business | 1,000 | 100,000
     core/test_plans.py::test_a_standard_plan_has_the_published_numbers
 Enterprise | Custom | Custom
-    api/test_limits.py::TestHeaders::test_enterprise_has_its_agreed_numbers
+    api/test_limits.py::TestHeaders::test_plans
 1. Every API response carries the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and
   `X-RateLimit-Reset`.
     api/test_precedence.py::TestOrder::test_alone
@@ -216,7 +216,7 @@ Enterprise | Custom | Custom
     api/test_bans.py::TestBegin::test_a_client_that_backs_off_is_served
 4. Repeated requests after a 429 may cause a temporary ban of the API key.
     api/test_bans.py::TestBegin::test_after_more_than_sixty_counted
-    api/test_bans.py::TestDuring::test_it_ends_at_retry_after_to_the_second
+    core/test_bans.py::TestLength::test_each_ban_is_a_step_longer_and_the_last_step_repeats
 5. Higher limits come with a plan upgrade;
     api/test_limits.py::TestPlanChange::test_upgrade
 5. Enterprise quotas are agreed individually.
