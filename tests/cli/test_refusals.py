@@ -71,6 +71,7 @@ REFUSED = [
     ("keys revoke 9", NO_KEY),
     ("keys unban 9", NO_KEY),
     ("keys rotate 2", "Key 2 is revoked; issue a new key instead."),
+    ("keys rotate 3", "Key 3 is expired; issue a new key instead."),
     ("pets set-status 9 sold", NO_PET),
     ("pets history 9", NO_PET),
     ("pets set-status 3 pending", "it can become available, not pending"),
@@ -122,6 +123,7 @@ def test_refused(shop: Cli, line: str, message: str) -> None:
         for _ in range(2):
             await store.keys.issue("shop", "live")
         await store.keys.revoke(2)
+        await store.keys.issue("shop", "live", expires_at_ms=1)
         for status in PetStatus:
             await store.pets.add(NewPet("Rex", 1, status))
 

@@ -177,13 +177,6 @@ class TestRace:
         assert (again.pet.id, again.replayed) == (1, True)
         assert await count(store) == 1
 
-    async def test_a_failed_attempt_leaves_the_key_free(self, store: Store) -> None:
-        """A refused animal does not block the next request with its key."""
-        await store.pets.add(REX, KEY)
-        for _ in range(2):
-            with pytest.raises(IdempotencyKeyReused):
-                await store.pets.add(NewPet("Tom", 2), KEY)
-
 
 class TestAnyCreation:
     """The script for every further resource: what it creates and the key are one transaction."""

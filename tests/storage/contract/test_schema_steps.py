@@ -5,6 +5,7 @@ A newer program is this one, made to know further steps; an older one is this on
 
 from __future__ import annotations
 
+import re
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,13 @@ class TestSteps:
         assert sorted(ask(url, _TABLES[url.startswith("sqlite")])) == sorted([*before, ("good",)])
         know("CREATE TABLE good (a integer)", "CREATE TABLE half (a integer)")
         assert migrate(url) == [f"{number:04}_step_{number}"]
+
+    def test_nothing_is_created_by_looking(self, url: str) -> None:
+        """`petstore db check` says of an empty database that it has no schema."""
+        if url.startswith("sqlite"):
+            Path(sqlite_path(url)).touch()
+        assert backend_for(url).check().problems == ["the schema was never created"]
+        assert ask(url, _TABLES[url.startswith("sqlite")]) == []
 
 
 class TestExpanding:
@@ -241,6 +249,13 @@ class TestFiles:
         assert len(migrations.load(package.name)) == 1
         (package / "0002_more.sql").write_text("-- oldest: 1\nSELECT 2")
         assert len(migrations.load(package.name)) == 1
+
+    @pytest.mark.parametrize("name", FIRST_RELEASE)
+    def test_the_numbers_have_no_gap(self, name: str) -> None:
+        """1, 2, 3 … and each names its file."""
+        steps = migrations.load(name)
+        assert [step.number for step in steps] == list(range(1, len(steps) + 1))
+        assert all(re.fullmatch(r"[a-z0-9_]+", step.name) for step in steps)
 
     @pytest.mark.parametrize("name", FIRST_RELEASE)
     def test_the_first_release_was_never_shut_out(self, name: str) -> None:

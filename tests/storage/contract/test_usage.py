@@ -30,10 +30,6 @@ async def store(backend: SharedData) -> Store:
 class TestCounters:
     """Absolute values of the limiter's state; sums of the usage."""
 
-    async def test_nothing_was_saved(self, store: Store, clock: ManualClock) -> None:
-        """A first start finds an empty state."""
-        assert await store.counters.load(clock.now_ms()) == LimiterState()
-
     async def test_a_state_comes_back_as_it_was_saved(
         self, backend: SharedData, store: Store, clock: ManualClock
     ) -> None:
@@ -75,17 +71,6 @@ class TestCounters:
 class TestReport:
     """An account's windows, bans and days, as last written."""
 
-    async def test_an_account_without_use(self, store: Store, clock: ManualClock) -> None:
-        """Empty windows, no bans, no days."""
-        report = await store.usage.report(1, clock.now_ms())
-        assert (report.windows, report.bans, report.days) == (AccountWindows(), [], [])
-
-    async def test_its_windows_as_written(self, store: Store, clock: ManualClock) -> None:
-        """Those of others do not show."""
-        mine, other = AccountWindows(1_000, 2, 3, 4), AccountWindows(5_000, 6, 7, 8)
-        await store.counters.save(LimiterState({1: mine, 2: other}, {}), UsageChanges())
-        assert (await store.usage.report(1, clock.now_ms())).windows == mine
-
     async def test_standing_bans_of_its_keys(self, store: Store, clock: ManualClock) -> None:
         """Only those that last: not one that is over, not another account's."""
         now_ms = clock.now_ms()
@@ -108,13 +93,3 @@ class TestReport:
             DailyUsage(today, 3, 20, 200),
             DailyUsage(today - 1, 5, 10, 100),
         ]
-
-    async def test_only_the_last_days(self, store: Store, clock: ManualClock) -> None:
-        """Today and the 29 days before it."""
-        today = clock.now_ms() // DAY_MS
-        daily = {(1, day): DailyUsage(day, 1) for day in range(today - 40, today + 1)}
-        await store.counters.save(LimiterState(), UsageChanges(daily))
-        assert [d.day for d in (await store.usage.report(1, clock.now_ms())).days] == list(
-            range(today, today - 30, -1)
-        )
-        assert len((await store.usage.report(1, clock.now_ms(), days=2)).days) == 2

@@ -135,12 +135,6 @@ class TestWhatMoves:
         backend.execute(sql)
         await watched.check(catalogue=catalogue, keyring=keyring)
 
-    async def test_a_second_store_is_seen(self, backend: SharedData, watched: Watched) -> None:
-        """As a command beside the server is."""
-        await watched.begin()
-        await backend.open().pets.add(NewPet("Tom", 2))
-        await watched.check(catalogue=True)
-
     async def test_what_was_seen_last_is_known_without_asking(self, watched: Watched) -> None:
         """What is read after it may be kept under it, once a decision brings the same."""
         await turn()
@@ -320,17 +314,3 @@ class TestUnderLoad:
             going[0] = False
             writer.join()
         assert len(seen) > 1
-
-    async def test_a_revoked_key_passes_no_request_after_the_revocation(
-        self, shop: Shop, tmp_path: Path
-    ) -> None:
-        """I14: revoked by another process, also while requests are on their way."""
-        secret, key_id = await shop.open_account("victim", "enterprise", 10**6, 10**6)
-        assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 200
-        outside = apsw.Connection(str(shop.path))
-        on_their_way = [asyncio.create_task(shop.ask("GET", "/v1/pets", key=secret)) for _ in range(20)]
-        outside.execute("UPDATE api_keys SET revoked_at_ms = 1 WHERE id = ?", (key_id,))
-        after = [asyncio.create_task(shop.ask("GET", "/v1/pets", key=secret)) for _ in range(20)]
-        await asyncio.gather(*on_their_way)
-        assert {answer.status for answer in await asyncio.gather(*after)} == {401}
-        outside.close()

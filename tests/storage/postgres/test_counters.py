@@ -150,10 +150,6 @@ class TestUsage:
 class TestRecall:
     """What an emptied limiter asks for."""
 
-    async def test_nothing_is_known_of_most(self, store: PostgresStore) -> None:
-        """Neither windows nor a standing."""
-        assert await store.counters.load_for(1, 1, NOW_MS) == (None, None)
-
     @pytest.mark.parametrize(("age_days", "kept"), [(-3, True), (0, True), (1, True), (2, False)])
     async def test_windows_older_than_yesterday_do_not_matter(
         self, store: PostgresStore, age_days: int, kept: bool

@@ -21,13 +21,8 @@ from petstore.ops import flusher
 from petstore.storage.backend import Store, backend_for
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite import reserve
-from petstore.storage.sqlite.connection import open_reader, open_writer, translate
-from petstore.storage.sqlite.database import Database
-from petstore.storage.sqlite.loop_reader import LoopReader
-from petstore.storage.sqlite.pets import SqlitePets
-from petstore.storage.sqlite.schema import migrate
+from petstore.storage.sqlite.connection import translate
 from petstore.storage.sqlite.store import SqliteStore
-from petstore.storage.sqlite.writer import Writer
 from tests.support.clock import ManualClock
 from tests.support.disk import Disk, mounted_disk
 from tests.support.service import open_shop
@@ -105,16 +100,6 @@ class TestCommit:
         await started_again.close()
         assert (await store.pets.add(NewPet("Tom", 2))).pet.id == 2
 
-    async def test_a_read_only_disk_refuses_writes_and_serves_reads(self, disk: Disk, store: Store) -> None:
-        """As when the machine remounts a failing disk."""
-        disk.read_only = True
-        with pytest.raises(StoreUnavailable):
-            await store.pets.add(NewPet("Tom", 2))
-        assert await names(store) == ["Rex"]
-        await store.probe()
-        disk.read_only = False
-        assert (await store.pets.add(NewPet("Tom", 2))).pet.id == 2
-
     async def test_a_failure_reaches_every_waiter_of_its_group(self, disk: Disk, store: Store) -> None:
         """None of them is told that it was kept, and none is left without an answer."""
         disk.fail("sync", suffix="-wal", times=1_000)
@@ -123,30 +108,19 @@ class TestCommit:
         disk.heal()
         assert await names(store) == ["Rex"]
 
-
-class Limited:
-    """Repositories over connections of the test's own, so that their limits can be set."""
-
-    def __init__(self, folder: Path, clock: ManualClock) -> None:
-        self.path = str(folder / "limited.db")
-        migrate(self.path, 1_000)
-        self.connection = open_writer(self.path, 1_000)
-        self.reader = open_reader(self.path, 1_000)
-        self.writer = Writer(self.connection, clock, 100)
-        database = Database(self.reader, self.writer)
-        self.pets = SqlitePets(LoopReader(self.reader), self.writer, database, clock)
-
-    async def close(self) -> None:
-        await self.writer.drain()
-        self.reader.close()
-        self.writer.close()
-
-
-@pytest.fixture
-async def limited(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Limited]:
-    opened = Limited(tmp_path, clock)
-    yield opened
-    await opened.close()
+    async def test_one_job_without_room_does_not_take_its_group_with_it(self, store: SqliteStore) -> None:
+        """A job that needs a page more fails; the small ones around it are kept or fail as a whole."""
+        pages = await store.writer.submit(lambda connection: connection.execute("PRAGMA page_count").get)
+        await store.writer.submit(lambda connection: connection.execute(f"PRAGMA max_page_count = {pages}"))
+        added = [store.pets.add(NewPet("🐕" * 255, n)) for n in range(60)]
+        results = await asyncio.gather(*added, return_exceptions=True)
+        answered = {result.pet.id for result in results if not isinstance(result, BaseException)}
+        assert all(
+            isinstance(result, StoreUnavailable) for result in results if isinstance(result, BaseException)
+        )
+        page = await store.pets.page(PageQuery(limit=100))
+        assert {pet.id for pet in page.pets} == {1, *answered}
+        assert len(answered) < 60
 
 
 class TestReserve:
@@ -224,24 +198,6 @@ class TestReserve:
         (made,) = tmp_path.iterdir()
         assert (made.name, made.stat().st_mode & 0o777) == ("some.db.reserve", 0o600)
         assert made.stat().st_blocks * 512 >= reserve.BYTES
-
-
-class TestFull:
-    """No room for more."""
-
-    async def test_one_job_without_room_does_not_take_its_group_with_it(self, limited: Limited) -> None:
-        """A job that needs a page more fails; the small ones around it are kept or fail as a whole."""
-        pages = limited.connection.execute("PRAGMA page_count").get
-        limited.connection.execute(f"PRAGMA max_page_count = {pages}")
-        added = [limited.pets.add(NewPet("🐕" * 255, n)) for n in range(60)]
-        results = await asyncio.gather(*added, return_exceptions=True)
-        answered = {result.pet.id for result in results if not isinstance(result, BaseException)}
-        assert all(
-            isinstance(result, StoreUnavailable) for result in results if isinstance(result, BaseException)
-        )
-        page = await limited.pets.page(PageQuery(limit=100))
-        assert {pet.id for pet in page.pets} == answered
-        assert len(answered) < 60
 
 
 @pytest.mark.parametrize(

@@ -46,26 +46,6 @@ def test_the_cuts_can_lose_something(tmp_path: Path) -> None:
     assert any(fault.startswith("lost") for fault in faults)
 
 
-async def test_the_reply_comes_after_the_sync(tmp_path: Path) -> None:
-    """I2: for each 201 of the interface the log was written, then synced, then the answer began."""
-    happened: list[str] = []
-
-    def remember(operation: Operation, path: str, _offset: int, _data: bytes) -> None:
-        if path.endswith("-wal"):
-            happened.append(operation)
-
-    with mounted_disk() as disk:
-        async with open_shop(tmp_path) as shop:
-            await shop.post({"name": "first", "categoryId": 1})
-            disk.after = remember
-            for number in range(5):
-                happened.clear()
-                answer = await shop.post({"name": f"p{number}", "categoryId": number})
-                assert answer.status == 201
-                assert happened[-1] == "sync"
-                assert "write" in happened
-
-
 async def test_every_reply_of_a_group_comes_after_its_sync(tmp_path: Path) -> None:
     """Forty at once: at each answer its animal stands in a part of the log that was synced."""
     written: list[bytes] = []

@@ -12,16 +12,17 @@ from typing import Any
 import apsw
 import pytest
 
-from petstore.core.errors import ConfigurationError, OperatorError
+from petstore.core.errors import ConfigurationError, OperatorError, StoreUnavailable
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet, Pet
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite import staging, upkeep
 from petstore.storage.sqlite.lock import lock_for_serving
-from petstore.storage.sqlite.schema import migrate
+from petstore.storage.sqlite.schema import migrate, read_file
 from petstore.storage.sqlite.store import SqliteStore
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
+from tests.support.schemas import knowing
 from tests.support.waiting import until
 
 
@@ -59,30 +60,6 @@ def beside(path: Path) -> list[str]:
     return sorted(file.name for file in path.parent.iterdir() if file.name.startswith(path.name))
 
 
-class TestCheck:
-    """Every page and index, safe beside a running server."""
-
-    async def test_a_row_that_refers_to_nothing(self, store: SqliteStore, path: Path) -> None:
-        """Made by hand, with the constraints switched off."""
-        outside = apsw.Connection(str(path))
-        outside.execute("DELETE FROM accounts")
-        outside.close()
-        problems = upkeep.check(str(path), 1_000).problems
-        assert problems == ["api_keys: row 1 refers to a missing row of accounts"]
-
-    def test_an_empty_file(self, tmp_path: Path) -> None:
-        """It never had a schema."""
-        file = tmp_path / "empty.db"
-        file.touch()
-        assert upkeep.check(str(file), 1_000).problems == ["the schema was never created"]
-
-    def test_no_file(self, tmp_path: Path) -> None:
-        """OperatorError, and none is made."""
-        with pytest.raises(OperatorError, match="petstore db migrate"):
-            upkeep.check(str(tmp_path / "absent.db"), 1_000)
-        assert list(tmp_path.iterdir()) == []
-
-
 class TestBackup:
     """A whole copy while the database is in use."""
 
@@ -92,12 +69,6 @@ class TestBackup:
         report = upkeep.backup(str(path), str(target), 1_000)
         assert (report.pets, report.accounts, report.keys, report.problems) == (1, 1, 1, [])
         assert beside(target) == ["backup.db"]
-
-    def test_there_is_nothing_to_back_up(self, tmp_path: Path) -> None:
-        """OperatorError, and no empty backup that looks like one."""
-        with pytest.raises(OperatorError, match="nothing was backed up"):
-            upkeep.backup(str(tmp_path / "absent.db"), str(tmp_path / "backup.db"), 1_000)
-        assert list(tmp_path.iterdir()) == []
 
     async def test_no_room_for_it(self, store: SqliteStore, path: Path) -> None:
         """Told as what it is, and nothing is left."""
@@ -261,13 +232,6 @@ class TestRestore:
 class TestLock:
     """One server for one database, since the counters live in its process."""
 
-    def test_two_databases_have_two_servers(self, path: Path) -> None:
-        """It belongs to the file."""
-        first = lock_for_serving(str(path))
-        second = lock_for_serving(str(path.with_name("other.db")))
-        first.close()
-        second.close()
-
     def test_it_is_on_the_file_and_not_on_its_name(self, path: Path, tmp_path: Path) -> None:
         """A hard link has a lock file of its own, and leads to the same database."""
         migrate(str(path), 1_000)
@@ -288,3 +252,16 @@ class TestLock:
             for name in (path, link):
                 with beside_it(name, ".lock").open() as lock, pytest.raises(BlockingIOError):
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_a_migration_does_not_wait_out_another_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where that one writes for longer than the busy timeout: nothing has changed."""
+    migrate(str(path), 1_000)
+    before = read_file(str(path), 1_000).version
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+    knowing(monkeypatch)("CREATE TABLE late (a)")
+    with pytest.raises(StoreUnavailable, match="busy"):
+        migrate(str(path), 1)
+    other.close()
+    assert read_file(str(path), 1_000).version == before

@@ -218,11 +218,6 @@ class TestEnd:
         assert await asyncio.gather(*tasks) == [str(n) for n in range(50)] == bench.names()
         await bench.close()
 
-    async def test_a_writer_that_never_wrote_ends_too(self, tmp_path: Path) -> None:
-        """Its thread was never started."""
-        bench = Bench(tmp_path)
-        await bench.close()
-
     def test_after_a_clean_stop_the_database_is_one_file(self, tmp_path: Path) -> None:
         """No log beside it: whoever copies the file copies everything."""
 
