@@ -1,4 +1,4 @@
-"""The program's files that are no modules, such as SQL and pages: each package's are read once and kept.
+"""The program's data files, such as SQL and pages: read once for each package, then kept in memory.
 
 An upgrade may replace the files while the program runs, and its SQL must not meet the old code. So the parent
 of the workers reads all files before it starts the first worker.
@@ -10,58 +10,38 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
-from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Any
 
 _ROOT = Path(__file__).parents[1]
 _COMPILED = "__pycache__"
 
 
-class Resource(Traversable):
+class Resource:
     """A file or a folder in memory, as it was when it was read; modules are left out."""
 
     def __init__(self, entry: Traversable) -> None:
-        self._name = entry.name
+        self.name = entry.name
         self._content = entry.read_bytes() if entry.is_file() else None
         below = sorted(entry.iterdir(), key=lambda one: one.name) if self._content is None else []
         self._below = {
             one.name: Resource(one) for one in below if one.name != _COMPILED and not one.name.endswith(".py")
         }
 
-    @property
-    def name(self) -> str:
-        return self._name
-
     def is_dir(self) -> bool:
         return self._content is None
-
-    def is_file(self) -> bool:
-        return self._content is not None
 
     def iterdir(self) -> Iterator[Resource]:
         return iter(self._below.values())
 
-    def joinpath(self, *descendants: Any) -> Resource:
-        """Raises FileNotFoundError."""
-        found = self
-        for name in "/".join(map(str, descendants)).split("/"):
-            if name not in found._below:
-                raise FileNotFoundError(name)
-            found = found._below[name]
-        return found
-
-    __truediv__ = joinpath
+    def joinpath(self, name: str) -> Resource:
+        """Raises KeyError."""
+        return self._below[name]
 
     def read_bytes(self) -> bytes:
         return self._content or b""
 
-    def read_text(self, encoding: str | None = None) -> str:
-        return self.read_bytes().decode(encoding or "utf-8")
-
-    def open(self, mode: str = "r", *_: Any, **options: Any) -> Any:
-        file = BytesIO(self.read_bytes())
-        return file if "b" in mode else TextIOWrapper(file, **options)
+    def read_text(self) -> str:
+        return self.read_bytes().decode()
 
 
 @cache

@@ -44,7 +44,7 @@ class Pages:
         self._folder = packaged.files("petstore.site")
         values = {"version": version, "base": base, "removal_date": removal_date}
         self._texts = {
-            template.name: Template(template.read_text(encoding="utf-8")).substitute(values)
+            template.name: Template(template.read_text()).substitute(values)
             for template in self._folder.joinpath("templates").iterdir()
         }
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from importlib.resources.abc import Traversable
 from pathlib import PurePosixPath
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
+
+from petstore.core.packaged import Resource
 
 _PIECE_BYTES = 64 * 1024
 _MEDIA_TYPES = {
@@ -22,7 +23,7 @@ _MEDIA_TYPES = {
 }
 
 
-def routes(folder: Traversable, path: str) -> Iterator[Route]:
+def routes(folder: Resource, path: str) -> Iterator[Route]:
     """A route for each file in the folder and below; loads them all."""
     for entry in folder.iterdir():
         below = f"{path}/{entry.name}"

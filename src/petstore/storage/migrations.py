@@ -108,7 +108,7 @@ def load(package: str) -> tuple[Migration, ...]:
     for entry in packaged.files(package).iterdir():
         match = _FILE_NAME.fullmatch(entry.name)
         if match:
-            sql = entry.read_text(encoding="utf-8")
+            sql = entry.read_text()
             oldest = _OLDEST.match(sql)
             assert oldest is not None, f"{entry.name} does not begin with -- oldest: N"
             found.append(Migration(int(match[1]), match[2], sql, int(oldest[1])))

@@ -23,7 +23,7 @@ class OpenApiDocument:
 
     def read(self) -> dict[str, Any]:
         """The document as data."""
-        text = packaged.files("petstore.api.openapi").joinpath("openapi.yaml").read_text(encoding="utf-8")
+        text = packaged.files("petstore.api.openapi").joinpath("openapi.yaml").read_text()
         document: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         document["servers"] = self._servers
         return document

@@ -55,4 +55,4 @@ CAN_WRITE = command(b"SET", PROBE, b"1", b"PX", b"1000")
 
 def text_of(name: str) -> str:
     """The text of a script in this folder."""
-    return packaged.files("petstore.limiter.valkey").joinpath(name).read_text(encoding="utf-8")
+    return packaged.files("petstore.limiter.valkey").joinpath(name).read_text()
