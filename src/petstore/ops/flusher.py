@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection
 import structlog
 
 from petstore.core.clock import Clock
-from petstore.core.errors import StoreUnavailable
+from petstore.core.errors import OperatorError, StoreUnavailable
 from petstore.core.limits.counters import Limiter, LimiterState
 from petstore.core.limits.usage import UsageChanges, UsageMeter
 
@@ -68,7 +68,7 @@ class CounterFlusher:
         return f"not for {seconds:.0f} s: {self._reason or 'the disk or the server does not answer.'}"
 
     async def save(self) -> None:
-        """Write all pending changes. Raises StoreUnavailable and keeps them."""
+        """Write all pending changes. Raises StoreUnavailable and ConfigurationError, and keeps them."""
         self._state.update(self._limiter.drain())
         self._usage.add(self._meter.drain())
         state, usage = self._state, self._usage
@@ -93,9 +93,9 @@ class CounterFlusher:
                     self._purged_ms = now_ms
                     await self._purge(now_ms)
                 self._saved_at, self._reason = self._clock.monotonic(), ""
-            except StoreUnavailable as error:
-                self._reason = error.message
-                _log.warning("counters not saved yet", reason=error.message)
+            except (StoreUnavailable, OperatorError) as error:
+                self._reason = str(error)
+                _log.warning("counters not saved yet", reason=self._reason)
             except Exception as error:
                 # Saving must go on as long as the service does.
                 self._reason = "an unexpected error, which is in the log"

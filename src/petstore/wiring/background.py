@@ -12,7 +12,7 @@ import structlog
 from petstore.config import Settings
 from petstore.config.systemd import read_systemd
 from petstore.core.clock import Clock
-from petstore.core.errors import StoreUnavailable
+from petstore.core.errors import OperatorError, StoreUnavailable
 from petstore.ops import build, logs
 from petstore.ops.access_log import AccessFormat
 from petstore.ops.counts import Counts, Levels
@@ -87,7 +87,7 @@ def run_until_closed(flusher: CounterFlusher, opened: AsyncExitStack) -> None:
         await running
         try:
             await flusher.save()
-        except StoreUnavailable as error:
-            _log.error("the last counters could not be saved", reason=error.message)
+        except (StoreUnavailable, OperatorError) as error:
+            _log.error("the last counters could not be saved", reason=str(error))
 
     opened.push_async_callback(save_last)

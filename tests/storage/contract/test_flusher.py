@@ -6,11 +6,12 @@ import asyncio
 import copy
 import threading
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from petstore.core.errors import StoreUnavailable
+from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.counters import LimiterState
@@ -18,6 +19,7 @@ from petstore.core.limits.usage import UsageChanges, UsageMeter
 from petstore.limiter.memory import MemoryLimiter
 from petstore.ops import flusher
 from petstore.ops.flusher import CounterFlusher
+from petstore.wiring.background import run_until_closed
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
 from tests.support.service import open_shop
@@ -138,6 +140,17 @@ class TestRun:
         counting.flusher.stop()
         await running
         assert counting.sums() == 1
+
+    @pytest.mark.parametrize("error", [StoreUnavailable("It is full."), ConfigurationError("It refuses.")])
+    async def test_the_cause_is_shown_and_does_not_disturb_the_stop(
+        self, counting: Counting, error: Exception
+    ) -> None:
+        """/readyz says why nothing is saved, also when the database's user lost a right; the stop goes on."""
+        counting.counters.fails = error
+        async with AsyncExitStack() as opened:
+            run_until_closed(counting.flusher, opened)
+            await until(lambda: counting.counters.failures >= 1)
+            assert counting.flusher.trouble == f"not since the start: {error}"
 
     async def test_no_step_of_a_round_ends_it(self, counting: Counting) -> None:
         """What else is done in its rhythm may fail unforeseen: the others go on, and so does the saving."""
