@@ -178,7 +178,9 @@ class TestUnreadable503:
         assert answer.json()["message"] == NOT_READ
         assert "damaged" in log
         assert (await shop.ask("GET", "/healthz")).status == 200
-        assert (await shop.ask("GET", "/readyz")).status == 503
+        ready = await shop.ask("GET", "/readyz")
+        assert ready.status == 503
+        assert "damaged" in ready.json()["checks"]["store"]
 
 
 class TestServerAway503:

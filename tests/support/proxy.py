@@ -82,6 +82,13 @@ class Proxy:
         for line in list(self._lines):
             line.cut()
 
+    async def say(self, message: bytes) -> None:
+        """Send every client a message in the server's name; clients in this loop have read it then."""
+        for line in self._lines:
+            line.writers[0].write(message)
+        for _ in range(3):
+            await asyncio.sleep(0)
+
     def cut_before_the_answer(self, needle: bytes) -> None:
         """Let the next bytes with `needle` in them through, wait for the server's answer to them, and cut.
 

@@ -133,6 +133,16 @@ class TestCutElsewhere:
         await asyncio.gather(*(store.pets.add(REX) for _ in range(4)), *(names(store) for _ in range(4)))
         assert len(await names(store)) == 5
 
+    async def test_an_end_that_is_announced_and_not_seen_yet_costs_nobody_a_request(
+        self, proxy: Proxy, store: Store
+    ) -> None:
+        """An administrator ends idle connections: the server's last message is here, the close is not."""
+        await asyncio.gather(*(names(store) for _ in range(4)))
+        fields = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0"
+        await proxy.say(b"E" + (len(fields) + 4).to_bytes(4, "big") + fields)
+        await asyncio.gather(*(store.pets.add(REX) for _ in range(4)), *(names(store) for _ in range(4)))
+        assert len(await names(store)) == 5
+
     async def test_a_server_that_takes_no_connections_is_told_at_once(
         self, proxy: Proxy, store: Store
     ) -> None:

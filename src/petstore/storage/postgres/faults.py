@@ -64,7 +64,7 @@ def is_the_drivers(error: BaseException) -> bool:
 
 def is_lost(error: BaseException) -> bool:
     """Whether the connection is unusable, and idle ones probably are."""
-    return _has_gone(error) or _state(error) == _READ_ONLY
+    return _has_gone(error) or _was_not_sent(error) or _state(error) == _READ_ONLY
 
 
 def is_refused(error: BaseException | None) -> bool:
@@ -74,7 +74,14 @@ def is_refused(error: BaseException | None) -> bool:
 
 def is_answer(error: BaseException) -> bool:
     """Whether the statement was certainly refused, by the server or by the driver before sending."""
+    if _was_not_sent(error):
+        return True
     return isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError) and not _has_gone(error)
+
+
+def _was_not_sent(error: BaseException) -> bool:
+    """Whether the server announced the end of an idle connection, and its close was not noticed yet."""
+    return isinstance(error, asyncpg.InternalClientError) and "another operation" in str(error)
 
 
 def _has_gone(error: BaseException) -> bool:
