@@ -1,4 +1,4 @@
-"""`petstore keys check`: whose key is this, and would it be accepted? It is never read from an argument."""
+"""`petstore keys check`: the owner of a key, and whether a request with it would be accepted now."""
 
 from __future__ import annotations
 
@@ -81,12 +81,9 @@ async def _look_up(store: Store, secret: str, now_ms: int) -> _Finding:
         return _Finding("unknown here: it was issued for another database, or never")
     account = await store.accounts.find(str(key.account_id))
     report = await store.usage.report(account.id, now_ms, days=1)
-    banned = {ban.key_id: ban.banned_until_ms for ban in report.bans}
-    until_ms = banned.get(key.id)
-    state = key.state(now_ms)
-    if state != "active":
-        reason = state
-    else:
+    until_ms = next((ban.banned_until_ms for ban in report.bans if ban.key_id == key.id), None)
+    reason = key.state(now_ms)
+    if reason == "active":
         reason = f"banned until {moment(until_ms)}" if until_ms is not None else ""
     return _Finding(reason, key, account, until_ms)
 

@@ -1,4 +1,4 @@
-"""What commands share: the settings, which are read once and only when needed, and the store."""
+"""The settings and the store of a command, each read or opened when it is needed."""
 
 from __future__ import annotations
 
@@ -39,15 +39,11 @@ class Session:
         return administration.backend_of(self.settings)
 
 
-def with_store(
-    session: Session,
-    work: Callable[[Store], Awaitable[_T]],
-    *,
-    create: bool = False,
-) -> _T:
-    """Open the store, do the work, close the store; safe beside a running server.
+def with_store(session: Session, work: Callable[[Store], Awaitable[_T]], *, create: bool = False) -> _T:
+    """Open the store, await `work`, close the store; safe beside a running server.
 
-    Raises OperatorError when there is no database, unless the command may `create` one.
+    Raises OperatorError when there is no database, unless the command may `create` one; what `work` raises,
+    ConfigurationError and StoreUnavailable.
     """
     from petstore.wiring import administration
 

@@ -65,7 +65,7 @@ def migrate(session: Session, dry_run: bool, as_json: bool) -> None:
 
 
 class _MigrationLog:
-    """Implements storage's MigrationObserver: prints each step, and remembers it."""
+    """Implements storage.observer.MigrationObserver: prints and collects the steps."""
 
     def __init__(self, echo: Callable[[str], None]) -> None:
         self._echo = echo

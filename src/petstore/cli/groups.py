@@ -1,7 +1,4 @@
-"""Groups of commands: help without a command, loading on use, and each error as one line with an exit code.
-
-The table of commands: main.py.
-"""
+"""Groups of commands: help, loading on use, and each error as one line with an exit code."""
 
 from __future__ import annotations
 
@@ -90,7 +87,7 @@ class PetstoreCli(LazyGroup):
 
 
 def explain(error: Exception) -> int:
-    """Print an error as one line on standard error; its exit code. Raises an unexpected error again."""
+    """Print an error as one line on standard error; its exit code. An unexpected error is raised again."""
     from petstore.core.errors import (
         ConfigurationError,
         OperatorError,
@@ -124,7 +121,7 @@ def explain(error: Exception) -> int:
 
 
 def _with_listing(error: PetstoreError) -> str:
-    """The error's message; where something was not found, with the command that lists what there is."""
+    """The error's message; for something not found, with the command that lists the existing ones."""
     from petstore.core.errors import AccountNotFound, KeyNotFound, PetNotFound
 
     listings = {PetNotFound: "pets list", AccountNotFound: "accounts list", KeyNotFound: "keys list ACCOUNT"}

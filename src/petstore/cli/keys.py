@@ -54,7 +54,7 @@ def issue_key(session: Session, account: str, label: str, expires: int | None, a
     )
     labelled = f", label {label!r}" if label else ""
     ends = "" if expires_at_ms is None else f", expires {moment(expires_at_ms)}"
-    _hand_over(session, issued, as_json, f"Key {issued.record.id} for account {account!r}{labelled}{ends}")
+    _show_secret(session, issued, as_json, f"Key {issued.record.id} for account {account!r}{labelled}{ends}")
 
 
 @keys.command("list", epilog=examples("petstore keys list shop", "petstore keys list shop --json"))
@@ -113,8 +113,8 @@ def rotate_key(session: Session, key_id: int, overlap: int | None, as_json: bool
     issued = with_store(session, lambda store: store.keys.rotate(key_id, settings.environment, overlap_ms))
     lasts = f"for {format_duration(overlap_ms)} at most" if overlap_ms else "no longer"
     ends = f" (expires {moment(issued.record.expires_at_ms)})" if issued.record.expires_at_ms else ""
-    what = f"Key {issued.record.id}{ends} replaces key {key_id}, which works {lasts}"
-    _hand_over(session, issued, as_json, what)
+    remark = f"Key {issued.record.id}{ends} replaces key {key_id}, which works {lasts}"
+    _show_secret(session, issued, as_json, remark)
 
 
 @keys.command("revoke", epilog=examples("petstore keys revoke 3"))
@@ -131,7 +131,7 @@ def revoke_key(session: Session, key_id: int, as_json: bool) -> None:
     had_reserve = file is not None and file.has_reserve()
     try:
         key = with_store(session, lambda store: store.keys.revoke(key_id))
-    except StoreFull:  # not even opened: no server is running, and SQLite's log can't be made
+    except StoreFull:  # without a running server SQLite can't even make its log
         if file is None or not file.give_up_reserve():
             raise
         key = with_store(session, lambda store: store.keys.revoke(key_id))
@@ -169,11 +169,11 @@ def key_record(key: ApiKey, now_ms: int) -> dict[str, object]:
     }
 
 
-def _hand_over(session: Session, issued: IssuedKey, as_json: bool, what: str) -> None:
-    """The only place that shows a key's text."""
+def _show_secret(session: Session, issued: IssuedKey, as_json: bool, remark: str) -> None:
+    """Show a new key's text; no other function does. Raises ClickException when it can't be printed."""
     key = issued.record
     if not as_json:
-        echo_err(f"{what}. It is shown only now:")
+        echo_err(f"{remark}. It is shown only now:")
     try:
         if as_json:
             write_json({"key": issued.secret, **key_record(key, session.clock.now_ms())})

@@ -70,6 +70,6 @@ def petstore(context: click.Context) -> None:
 def main() -> None:
     """The console script."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # whatever the terminal can't show appears as an escape
+        if isinstance(stream, TextIOWrapper):  # a character that the terminal can't show is escaped
             stream.reconfigure(errors="backslashreplace")
     petstore()

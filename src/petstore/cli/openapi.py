@@ -8,12 +8,7 @@ from petstore.cli.context import Session
 from petstore.cli.groups import examples
 
 
-@click.command(
-    epilog=examples(
-        "petstore openapi > openapi.yaml",
-        "petstore openapi --json > openapi.json",
-    )
-)
+@click.command(epilog=examples("petstore openapi > openapi.yaml", "petstore openapi --json > openapi.json"))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of YAML.")
 @click.pass_obj
 def openapi(session: Session, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""What commands print: JSON for programs, tables for people, times in UTC. Colour only on a terminal.
+"""Output of commands: JSON for programs, tables for people, times in UTC; colour only on a terminal.
 
 A command describes each thing once, as a record with the members of its JSON; tables pick columns from it.
 `rich` is imported only on a terminal; a pipe gets plain, aligned text.
@@ -19,7 +19,7 @@ import msgspec
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 Record = Mapping[str, object]
-# Heading -> the record's member, or what to make of the record.
+# Heading -> the name of a record's member, or a function of the record.
 Columns = Mapping[str, str | Callable[[Record], object]]
 
 _UNUSUAL = re.compile(r"[^ -~\n]")
@@ -63,7 +63,7 @@ def iso_day(day: int) -> str:
 
 
 def write_json(value: object) -> None:
-    """A result for programs, in UTF-8 on every terminal; unprintable characters are escaped."""
+    """Print a value as JSON, in UTF-8 on every terminal; unprintable characters are escaped."""
     document = msgspec.json.encode(value, enc_hook=lambda moment: moment.iso)
     text = msgspec.json.format(document, indent=2).decode("utf-8")
     click.echo(_UNUSUAL.sub(_escaped_in_json, text).encode("utf-8"))
@@ -74,12 +74,11 @@ def _escaped_in_json(match: re.Match[str]) -> str:
 
 
 def write_line(text: str) -> None:
-    """A line of a result for people."""
     click.echo(_printable_lines(text))
 
 
 def echo_err(text: str) -> None:
-    """A remark for people, on standard error: standard output holds only the result."""
+    """Print a remark for people on standard error; standard output has the result alone."""
     click.echo(_printable_lines(text), err=True)
 
 
@@ -96,7 +95,7 @@ def _printable_lines(text: str) -> str:
 
 
 def write_records(records: Sequence[Record], columns: Columns, as_json: bool, *, empty: str) -> None:
-    """All records as JSON, or as a table; without any, `empty` on standard error."""
+    """Print all records as JSON or as a table; without any, `empty` on standard error."""
     if as_json:
         write_json(records)
     elif records:
@@ -106,7 +105,7 @@ def write_records(records: Sequence[Record], columns: Columns, as_json: bool, *,
 
 
 def write_record(record: Record, fields: Record, as_json: bool) -> None:
-    """One thing: the record as JSON, or the fields, one a line."""
+    """Print the record as JSON, or the fields, one a line."""
     if as_json:
         write_json(record)
     else:
@@ -114,7 +113,7 @@ def write_record(record: Record, fields: Record, as_json: bool) -> None:
 
 
 def write_table(records: Sequence[Record], columns: Columns) -> None:
-    """A line for each record under the headings; numbers stand to the right."""
+    """Print a line for each record under the headings; columns of numbers are right-aligned."""
     rows = [
         [column(record) if callable(column) else record[column] for column in columns.values()]
         for record in records
@@ -127,7 +126,6 @@ def write_table(records: Sequence[Record], columns: Columns) -> None:
 
 
 def write_fields(fields: Record) -> None:
-    """One thing, a line for each of its properties."""
     width = max(map(len, fields))
     for name, value in fields.items():
         click.echo(f"{name:<{width}}  {_text(value)}")
@@ -139,7 +137,7 @@ def _text(value: object) -> str:
 
 @contextmanager
 def row_progress(what: str) -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
-    """A bar where standard error is a terminal: tell the first of the total, the second of rows done."""
+    """Two functions, for the total and for each number of rows done; they draw a bar on a terminal."""
     if not sys.stderr.isatty():
         yield (lambda _total: None), (lambda _rows: None)
         return
@@ -149,10 +147,7 @@ def row_progress(what: str) -> Iterator[tuple[Callable[[int], None], Callable[[i
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
-        yield (
-            lambda total: bar.update(task, total=total),
-            lambda rows: bar.advance(task, rows),
-        )
+        yield (lambda total: bar.update(task, total=total)), (lambda rows: bar.advance(task, rows))
 
 
 def _write_plain(columns: Sequence[str], cells: list[list[str]], numeric: list[bool]) -> None:
@@ -170,7 +165,7 @@ def _write_plain(columns: Sequence[str], cells: list[list[str]], numeric: list[b
 
 
 def _write_styled(columns: Sequence[str], cells: list[list[str]], numeric: list[bool]) -> bool:
-    """False, and nothing written, where colour is unwanted (NO_COLOR, a dumb terminal)."""
+    """Print with colours; False, without printing, where they are unwanted (NO_COLOR, a dumb terminal)."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

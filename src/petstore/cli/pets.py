@@ -1,4 +1,4 @@
-"""`petstore pets`: what staff do with the animals, with the same rules as the interface."""
+"""`petstore pets`: animals for staff, under the same rules as the interface."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def show_history(session: Session, pet_id: int, as_json: bool) -> None:
 
 
 def _user_name() -> str:
-    """Who runs the program, as the operating system knows it; variables such as USER can say anything."""
+    """The user's name from the operating system; variables such as USER can be set to anything."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # containers run under ids without a name

@@ -38,7 +38,7 @@ def serve(session: Session, workers: int | None) -> None:
     from petstore.server import parent
     from petstore.server.parent import Ending
 
-    build.commit()  # for the workers: by the time one is started, the checkout may have moved on
+    build.commit()  # cached for the workers: the checkout may change before one starts
     settings = _with_workers(session.settings, workers)
     ending = parent.run(settings, session.settings, session.clock, _show_key)
     codes = {Ending.STOPPED: 0, Ending.CUT_SHORT: EXIT_CUT_SHORT, Ending.FAILED: EXIT_REFUSED}
@@ -56,7 +56,7 @@ def _with_workers(settings: Settings, workers: int | None) -> Settings:
 
 
 def _show_key(secret: str, here: str) -> None:
-    """For a person, in any format of the log; it is no line of the log."""
+    """Print the first key; it is never a line of the log."""
     echo_err("\nFirst start: here is a key on the Free plan for the account 'local'. It is shown only now.\n")
     echo_err(f"  {secret}\n\nTry it:\n")
     echo_err(f"  curl -i -H 'Authorization: Bearer {secret}' {here}/v1/pets\n")

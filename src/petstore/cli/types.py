@@ -15,7 +15,7 @@ from petstore.core.errors import Invalid
 from petstore.core.pets import INT64_MAX, INT64_MIN, name_fault
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
-_SHOWN_MAX = 24  # longer than any number; a key that was given by mistake is not repeated
+_SHOWN_MAX = 24  # longer than any number, shorter than a key that was given by mistake
 _LONGEST_MS = 36_500 * DAY_MS
 
 Callback = Callable[[click.Context, click.Parameter, str], str]
@@ -78,7 +78,7 @@ ACCOUNT = AccountReference()
 
 
 def checked(check: Callable[[str], None]) -> Callback:
-    """Make a usage error of the Invalid that a check of the core raises."""
+    """A callback that turns the Invalid of a check into a usage error."""
 
     def callback(ctx: click.Context, param: click.Parameter, value: str) -> str:
         try:

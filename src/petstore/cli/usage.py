@@ -1,4 +1,4 @@
-"""`petstore usage`: what an account has left, which of its keys are banned, what it did in the last days."""
+"""`petstore usage`: an account's remaining requests, its banned keys, and its last 30 days."""
 
 from __future__ import annotations
 
