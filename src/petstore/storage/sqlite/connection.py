@@ -15,6 +15,14 @@ from petstore.storage.sqlite import files
 _READ_CACHE_KIB = 16_384
 _MMAP_BYTES = 1 << 30
 _ATTEMPTS = 100
+_CAUSES: dict[type[Exception], tuple[str, type[StoreUnavailable]]] = {
+    apsw.FullError: ("the disk, or the range of identifiers, is full", StoreFull),
+    apsw.CorruptError: ("the database is damaged", StoreDamaged),
+    apsw.NotADBError: ("the file is not a database", StoreDamaged),
+    apsw.ReadOnlyError: ("the database is read-only", StoreUnavailable),
+    apsw.CantOpenError: ("the database can't be opened", StoreUnavailable),
+    apsw.IOError: ("reading or writing the disk failed", StoreUnavailable),
+}
 
 
 @contextlib.contextmanager
@@ -35,22 +43,11 @@ def translate(error: Exception, outcome: str = "") -> Exception:
         return error
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return StoreUnavailable("The store is busy with other writes; try again shortly.")
+    cause, kind = _CAUSES.get(type(error), ("it could not carry out the operation", StoreUnavailable))
     # Opening a database on a full disk fails when SQLite makes the log's index.
-    no_room = getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE
-    if isinstance(error, apsw.FullError) or no_room:
-        return failure("the disk, or the range of identifiers, is full", outcome, StoreFull)
-    damage = {
-        apsw.CorruptError: "the database is damaged",
-        apsw.NotADBError: "the file is not a database",
-    }.get(type(error))
-    if damage:
-        return failure(damage, outcome, StoreDamaged)
-    cause = {
-        apsw.ReadOnlyError: "the database is read-only",
-        apsw.CantOpenError: "the database can't be opened",
-        apsw.IOError: "reading or writing the disk failed",
-    }.get(type(error), "it could not carry out the operation")
-    return failure(cause, outcome)
+    if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
+        cause, kind = _CAUSES[apsw.FullError]
+    return failure(cause, outcome, kind)
 
 
 def open_writer(path: str, busy_timeout_ms: int) -> apsw.Connection:

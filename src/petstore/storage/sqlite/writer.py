@@ -14,6 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 import apsw
+import msgspec
 
 from petstore.core.clock import Clock
 from petstore.core.errors import StoreUnavailable
@@ -27,17 +28,14 @@ _T = TypeVar("_T")
 Job = Callable[[apsw.Connection], Any]
 
 
-class _Ticket:
+class _Ticket(msgspec.Struct, eq=False):
     """A job in the queue, and the future of its caller."""
 
-    __slots__ = ("ends_access", "error", "future", "job", "result")
-
-    def __init__(self, job: Job, future: asyncio.Future[Any], ends_access: bool) -> None:
-        self.job = job
-        self.future = future
-        self.ends_access = ends_access
-        self.result: Any = None
-        self.error: Exception | None = None
+    job: Job
+    future: asyncio.Future[Any]
+    ends_access: bool
+    result: Any = None
+    error: Exception | None = None
 
 
 class Writer:
@@ -161,9 +159,7 @@ class Writer:
         try:
             ticket.result = ticket.job(connection)
         except Exception as error:
-            if (
-                not connection.in_transaction
-            ):  # SQLite rolled back the whole transaction: disk full, I/O error
+            if not connection.in_transaction:  # SQLite rolled back all of it: disk full, I/O error
                 raise
             connection.execute("ROLLBACK TO job")
             ticket.error = translate(error, NOTHING_STORED)
