@@ -30,15 +30,12 @@ def allowed(headers: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name.startswith("access-control-")}
 
 
-class TestNotConfigured:
-    """The default."""
-
-    async def test_no_header_at_all(self, shop: CheckedShop) -> None:
-        """Neither on answers nor on preflights, and no Vary."""
-        for method in ("GET", "OPTIONS"):
-            answer = await shop.ask(method, "/v1/pets", PREFLIGHT)
-            assert allowed(answer.headers) == {}
-            assert "vary" not in answer.headers
+async def test_no_header_by_default(shop: CheckedShop) -> None:
+    """Neither on answers nor on preflights, and no Vary."""
+    for method in ("GET", "OPTIONS"):
+        answer = await shop.ask(method, "/v1/pets", PREFLIGHT)
+        assert allowed(answer.headers) == {}
+        assert "vary" not in answer.headers
 
 
 class TestConfigured:

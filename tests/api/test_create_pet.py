@@ -89,15 +89,12 @@ class TestCreatePet201:
         assert (await shop.call("POST", "/v1/pets", headers, b'{"name":"n","categoryId":1}')).status == 201
 
 
-class TestLocation:
-    """Where an animal can be read, before and after the removal of getPet."""
-
-    async def test_from_the_removal_on_it_is_the_list_of_one(self, shop: CheckedShop) -> None:
-        """A reference that goes on working."""
-        shop.clock.set_seconds(REMOVAL)
-        answer = await shop.post({"name": "n", "categoryId": 1})
-        assert answer.headers["location"] == "/v1/pets?id=1"
-        assert (await shop.ask("GET", answer.headers["location"])).json() == [answer.json()]
+async def test_from_the_removal_on_it_is_the_list_of_one(shop: CheckedShop) -> None:
+    """A reference that goes on working."""
+    shop.clock.set_seconds(REMOVAL)
+    answer = await shop.post({"name": "n", "categoryId": 1})
+    assert answer.headers["location"] == "/v1/pets?id=1"
+    assert (await shop.ask("GET", answer.headers["location"])).json() == [answer.json()]
 
 
 class TestReferences:

@@ -29,25 +29,19 @@ async def take(shop: CheckedShop, key: str, count: int = 1) -> Answer:
     return answer
 
 
-class TestHeaders:
-    """Every response tells where the account stands."""
-
-    @pytest.mark.parametrize(
-        ("plan", "per_minute", "per_day"), [(("free",), 60, 1_000), (("enterprise", 7, 11), 7, 11)]
+@pytest.mark.parametrize(
+    ("plan", "per_minute", "per_day"), [(("free",), 60, 1_000), (("enterprise", 7, 11), 7, 11)]
+)
+async def test_plans(shop: CheckedShop, plan: Any, per_minute: int, per_day: int) -> None:
+    """The first request of an account, in both dialects; a plan without a limit needs numbers too."""
+    key, _ = await shop.open_account("a", *plan)
+    answer = await take(shop, key)
+    assert trio(answer) == (per_minute, per_minute - 1, now(shop) + 60)
+    day_left = DAY - now(shop) % DAY
+    assert answer.headers["ratelimit-policy"] == f'"minute";q={per_minute};w=60, "day";q={per_day};w=86400'
+    assert (
+        answer.headers["ratelimit"] == f'"minute";r={per_minute - 1};t=60, "day";r={per_day - 1};t={day_left}'
     )
-    async def test_plans(self, shop: CheckedShop, plan: Any, per_minute: int, per_day: int) -> None:
-        """The first request of an account, in both dialects; a plan without a limit needs numbers too."""
-        key, _ = await shop.open_account("a", *plan)
-        answer = await take(shop, key)
-        assert trio(answer) == (per_minute, per_minute - 1, now(shop) + 60)
-        day_left = DAY - now(shop) % DAY
-        assert (
-            answer.headers["ratelimit-policy"] == f'"minute";q={per_minute};w=60, "day";q={per_day};w=86400'
-        )
-        assert (
-            answer.headers["ratelimit"]
-            == f'"minute";r={per_minute - 1};t=60, "day";r={per_day - 1};t={day_left}'
-        )
 
 
 class TestCosts:
@@ -116,29 +110,23 @@ class TestTooMany429:
         assert "3 requests per day" in answer.json()["message"]
 
 
-class TestPlanChange:
-    """A plan change acts on the next request; what is used stays used."""
+async def test_upgrade(shop: CheckedShop) -> None:
+    """A refused client goes on at once after the upgrade."""
+    from petstore.core.limits.plans import PRO
 
-    async def test_upgrade(self, shop: CheckedShop) -> None:
-        """A refused client goes on at once after the upgrade."""
-        from petstore.core.limits.plans import PRO
-
-        key, _ = await shop.open_account("a", "free")
-        await take(shop, key, 60)
-        assert (await take(shop, key)).status == 429
-        await shop.store.accounts.set_plan("a", PRO)
-        answer = await take(shop, key)
-        assert (answer.status, trio(answer)[:2]) == (200, (300, 239))
+    key, _ = await shop.open_account("a", "free")
+    await take(shop, key, 60)
+    assert (await take(shop, key)).status == 429
+    await shop.store.accounts.set_plan("a", PRO)
+    answer = await take(shop, key)
+    assert (answer.status, trio(answer)[:2]) == (200, (300, 239))
 
 
-class TestRestart:
-    """Counters survive a clean stop exactly."""
-
-    async def test_both_windows(self, shop: CheckedShop) -> None:
-        """The minute and the day go on where they were."""
-        key, _ = await shop.open_account("a", "enterprise", 10, 100)
-        first = await take(shop, key, 4)
-        await shop.restart()
-        answer = await take(shop, key)
-        assert answer.headers["ratelimit"].startswith('"minute";r=5;t=60, "day";r=95;')
-        assert trio(answer)[2] == trio(first)[2]
+async def test_both_windows_survive_a_restart(shop: CheckedShop) -> None:
+    """The minute and the day go on where they were."""
+    key, _ = await shop.open_account("a", "enterprise", 10, 100)
+    first = await take(shop, key, 4)
+    await shop.restart()
+    answer = await take(shop, key)
+    assert answer.headers["ratelimit"].startswith('"minute";r=5;t=60, "day";r=95;')
+    assert trio(answer)[2] == trio(first)[2]

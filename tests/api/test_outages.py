@@ -12,8 +12,7 @@ import pytest
 
 from tests.api.checks import CheckedShop, open_checked, outsider, settle
 from tests.support.clock import ManualClock
-from tests.support.postgres import PostgresServer, fresh_database
-from tests.support.service import Answer, Shop, open_shop
+from tests.support.service import Answer, Shop
 
 REX = {"name": "Rex", "categoryId": 1}
 
@@ -82,28 +81,6 @@ class TestWriteLockHeld503:
 
 class TestDiskFull503:
     """The file may not grow."""
-
-    async def test_refused_whole_and_accepted_again(self, shop: CheckedShop) -> None:
-        """The write that does not fit is undone; with room it fits; reads never notice."""
-        await shop.post(REX)
-        pages = await on_writer(shop, "PRAGMA page_count")
-        await on_writer(shop, f"PRAGMA max_page_count = {pages}")
-        name = "n" * 255
-        answers: list[Answer] = []
-        while not answers or answers[-1].status == 201:
-            before = shop.fingerprint()
-            answers.append(
-                await shop.post({"name": name, "categoryId": 1}, [("idempotency-key", f"k{len(answers)}")])
-            )
-        check_unavailable(answers[-1])
-        assert answers[-1].json()["message"] == NOTHING_STORED
-        assert shop.fingerprint() == before
-        assert (await shop.ask("GET", "/v1/pets?limit=100")).status == 200
-        await on_writer(shop, "PRAGMA max_page_count = 1000000")
-        again = await shop.post(
-            {"name": name, "categoryId": 1}, [("idempotency-key", f"k{len(answers) - 1}")]
-        )
-        assert (again.status, again.headers.get("idempotency-replayed")) == (201, None)
 
     async def test_identifiers_used_up(self, shop: CheckedShop) -> None:
         """After 2^63 - 1 there is no next identifier, and none is used again."""
@@ -181,27 +158,6 @@ class TestUnreadable503:
         ready = await shop.ask("GET", "/readyz")
         assert ready.status == 503
         assert "damaged" in ready.json()["checks"]["store"]
-
-
-class TestServerAway503:
-    """PostgreSQL is gone."""
-
-    async def test_the_client_is_told_what_became_of_its_write(self, tmp_path: Path) -> None:
-        """Nothing of the inside: that the store is a server, and what happened to it, is in the log."""
-        server = PostgresServer().start()
-        try:
-            with fresh_database(server.url()) as url:
-                async with open_shop(tmp_path, database_url=url) as shop:
-                    assert (await shop.post(REX)).status == 201
-                    server.drop()
-                    read = await shop.ask("GET", "/v1/pets")
-                    written, log = await with_log(shop, tmp_path / "log", shop.post(REX))
-        finally:
-            server.drop()
-        assert (read.status, read.json()["message"]) == (503, NOT_READ)
-        assert written.status == 503
-        assert written.json()["message"] in (NOTHING_STORED, NOT_READ)  # its key may be looked up before
-        assert "The store failed: it can't be reached" in log
 
 
 class TestUnexpected500:

@@ -230,25 +230,24 @@ class TestKeys:
         assert left == [295, 294]
 
 
-class TestADeadWriter:
-    """A replica that dies between its commit and the end of its change."""
+async def test_after_the_death_of_a_writer_the_others_read_the_store(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that dies after its commit told nobody of its animal: no page is used until its time is up."""
+    await pair.settled()
+    call = ValkeyClient.call
 
-    async def test_the_others_read_the_store(self, pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Its animal is there and nobody was told: no page is used until its time is up."""
-        await pair.settled()
-        call = ValkeyClient.call
+    async def die(self: ValkeyClient, script: Script, evalsha: bytes) -> Any:
+        if b"complete" in evalsha:
+            raise Killed
+        return await call(self, script, evalsha)
 
-        async def die(self: ValkeyClient, script: Script, evalsha: bytes) -> Any:
-            if b"complete" in evalsha:
-                raise Killed
-            return await call(self, script, evalsha)
-
-        monkeypatch.setattr(ValkeyClient, "call", die)
-        with pytest.raises(Killed):
-            await pair.one.store.pets.add(NewPet("Rex", 1))
-        monkeypatch.undo()
-        for _ in range(5):
-            assert names(await pair.other.ask("GET", "/v1/pets")) == ["Rex"]
+    monkeypatch.setattr(ValkeyClient, "call", die)
+    with pytest.raises(Killed):
+        await pair.one.store.pets.add(NewPet("Rex", 1))
+    monkeypatch.undo()
+    for _ in range(5):
+        assert names(await pair.other.ask("GET", "/v1/pets")) == ["Rex"]
 
 
 class TestAnOutage:
@@ -305,39 +304,32 @@ class TestAnOutage:
         assert (answer.status, answer.json()["checks"]["counters"]) == (200, "ok")
         await application.stop()
 
-    async def test_a_command_waits_the_lease_out(self, pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-        """It commits, says why it waits, waits, and only then is done."""
-        said: list[str] = []
-        slept: list[float] = []
-        settings = config.load(
-            {
-                "PETSTORE_DATABASE_URL": pair.settings.database_url,
-                "PETSTORE_VALKEY_URL": "unix:///nonexistent/socket",
-            }
-        )
+    @pytest.fixture
+    def slept(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+        """How long commands have waited, which takes no time here."""
+        waits: list[float] = []
 
         async def sleep(seconds: float) -> None:
-            slept.append(seconds)
+            waits.append(seconds)
 
         monkeypatch.setattr("petstore.wiring.administration.asyncio.sleep", sleep)
+        return waits
+
+    async def test_a_command_waits_the_lease_out(self, pair: Pair, slept: list[float]) -> None:
+        """It commits, says why it waits, waits, and only then is done."""
+        said: list[str] = []
+        settings = msgspec.structs.replace(pair.settings, valkey_url="unix:///nonexistent/socket")
         async with command(settings, said) as store:
             await store.keys.revoke(pair.one.key_id)
-        monkeypatch.undo()
         assert slept == [5.0]
         assert "Valkey can't be reached (it can't be connected to: " in said[0]
 
     async def test_a_command_that_was_not_told_of_valkey_waits_too(
-        self, pair: Pair, monkeypatch: pytest.MonkeyPatch
+        self, pair: Pair, slept: list[float]
     ) -> None:
         """The database says that replicas share a Valkey; once a process serves without, nothing waits."""
         said: list[str] = []
-        slept: list[float] = []
         settings = config.load({"PETSTORE_DATABASE_URL": pair.settings.database_url})
-
-        async def sleep(seconds: float) -> None:
-            slept.append(seconds)
-
-        monkeypatch.setattr("petstore.wiring.administration.asyncio.sleep", sleep)
         async with command(settings, said) as store:
             await store.keys.revoke(pair.one.key_id)
         assert slept == [5.0]
@@ -351,5 +343,4 @@ class TestAnOutage:
         await pair.one.store.purge(0)
         async with command(settings, said) as store:
             await store.keys.issue("tests", "till")
-        monkeypatch.undo()
         assert (slept, len(said)) == ([5.0, 5.0], 2)

@@ -25,20 +25,17 @@ def is_html(answer: Answer) -> bool:
     return answer.headers["content-type"].startswith("text/html")
 
 
-class TestStart:
-    """Where a newcomer goes from here."""
-
-    async def test_for_browsers(self, shop: CheckedShop) -> None:
-        """A page with the way to the reference, the documents and a first request."""
-        answer = await shop.call("GET", "/", HTML)
-        assert answer.status == 200
-        assert is_html(answer)
-        text = answer.body.decode()
-        targets = {urljoin("/", reference) for reference in re.findall('href="([^"]+)"', text)}
-        assert {"/docs", "/openapi.json", "/openapi.yaml", "/docs/deprecation"} <= targets
-        assert "/v1/pets" in text
-        for target in targets:
-            assert (await shop.call("GET", target)).status == 200
+async def test_the_start_page_for_browsers(shop: CheckedShop) -> None:
+    """A page with the way to the reference, the documents and a first request."""
+    answer = await shop.call("GET", "/", HTML)
+    assert answer.status == 200
+    assert is_html(answer)
+    text = answer.body.decode()
+    targets = {urljoin("/", reference) for reference in re.findall('href="([^"]+)"', text)}
+    assert {"/docs", "/openapi.json", "/openapi.yaml", "/docs/deprecation"} <= targets
+    assert "/v1/pets" in text
+    for target in targets:
+        assert (await shop.call("GET", target)).status == 200
 
 
 class TestReference:
@@ -133,28 +130,25 @@ class TestHealth:
         assert (await shop.call("GET", "/healthz")).status == 200
 
 
-class TestMetrics:
-    """Prometheus, for the operator's networks."""
-
-    async def test_what_is_counted(self, shop: CheckedShop) -> None:
-        """Requests by operation and status, refusals by window, latency, store timings, build."""
-        key, _ = await shop.open_account("a", "enterprise", 1, 99)
-        await shop.post({"name": "n", "categoryId": 1})
-        for _ in range(2):
-            await shop.ask("GET", "/v1/pets", key=key)
-        await shop.ask("GET", "/v1/none")
-        text = (await shop.call("GET", "/metrics")).body.decode()
-        for line in (
-            'petstore_requests_total{operation="createPet",status="201"} 1.0',
-            'petstore_requests_total{operation="listPets",status="429"} 1.0',
-            'petstore_requests_total{operation="none",status="404"} 1.0',
-            'petstore_refusals_total{window="minute"} 1.0',
-            'petstore_request_seconds_count{class="2xx",operation="listPets"} 1.0',
-            'petstore_request_seconds_count{class="4xx",operation="listPets"} 1.0',
-            "petstore_store_writes_total",
-            f'petstore_build_info{{commit="{build.commit()}",python="',
-        ):
-            assert line in text
+async def test_metrics_of_what_is_counted(shop: CheckedShop) -> None:
+    """Requests by operation and status, refusals by window, latency, store timings, build."""
+    key, _ = await shop.open_account("a", "enterprise", 1, 99)
+    await shop.post({"name": "n", "categoryId": 1})
+    for _ in range(2):
+        await shop.ask("GET", "/v1/pets", key=key)
+    await shop.ask("GET", "/v1/none")
+    text = (await shop.call("GET", "/metrics")).body.decode()
+    for line in (
+        'petstore_requests_total{operation="createPet",status="201"} 1.0',
+        'petstore_requests_total{operation="listPets",status="429"} 1.0',
+        'petstore_requests_total{operation="none",status="404"} 1.0',
+        'petstore_refusals_total{window="minute"} 1.0',
+        'petstore_request_seconds_count{class="2xx",operation="listPets"} 1.0',
+        'petstore_request_seconds_count{class="4xx",operation="listPets"} 1.0',
+        "petstore_store_writes_total",
+        f'petstore_build_info{{commit="{build.commit()}",python="',
+    ):
+        assert line in text
 
 
 class TestOperatorsOnly:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.cli.conftest import Cli
 from tests.support.postgres import fresh_database, run
 
@@ -41,19 +39,3 @@ class TestList:
         result = cli.run("accounts", "list")
         assert (result.exit_code, result.stdout) == (0, "")
         assert "petstore accounts add NAME" in result.stderr
-
-
-class TestShow:
-    @pytest.mark.parametrize("reference", ["shop", "1"])
-    def test_by_name_or_id(self, shop: Cli, reference: str) -> None:
-        """ACCOUNT is a name or an id."""
-        assert shop.json("accounts", "show", reference)["name"] == "shop"
-        assert "shop (id 1)" in shop.ok("accounts", "show", reference)
-
-
-class TestSetPlan:
-    def test_gives_another_plan(self, shop: Cli) -> None:
-        """The account has the new plan's limits from now on."""
-        changed = shop.json("accounts", "set-plan", "shop", "--plan", "business")
-        assert (changed["id"], changed["perMinute"]) == (1, 1_000)
-        assert shop.json("accounts", "show", "1") == changed

@@ -124,15 +124,6 @@ class TestMigrate:
             assert connection.execute("SELECT * FROM pets").fetchall() == [(1, "Rex", 1, "available")]
         assert store.ok("db", "migrate") == "The schema is up to date.\n"
 
-    def test_json(self, store: Cli, know: Know) -> None:
-        """A program learns the steps and the name of the copy."""
-        know(EXPAND)
-        assert store.json("db", "migrate") == {
-            "database": str(store.database),
-            "applied": STEP[:1],
-            "backup": f"{store.database}{COPY}",
-        }
-
     def test_going_back_is_a_restore_of_the_copy(self, store: Cli, know: Know) -> None:
         """By the older program, which the newer schema has shut out."""
         know(EXPAND, CONTRACT)

@@ -151,20 +151,19 @@ class TestPrompt:
         assert key not in rest
 
 
-class TestStart:
-    def test_version_loads_next_to_nothing(self) -> None:
-        """What makes a start slow is not imported for it; a count of modules, since a time would flicker."""
-        code = (
-            "import sys; sys.argv = ['petstore', '--version']\n"
-            "from petstore.cli import main\n"
-            "try:\n    main()\nexcept SystemExit:\n    pass\n"
-            "heavy = {'granian', 'starlette', 'rich', 'structlog', 'msgspec', 'apsw', 'asyncio', 'yaml'}\n"
-            "print(sorted(heavy & set(sys.modules)))"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, timeout=_SECONDS, check=True
-        )
-        assert done.stdout.splitlines()[-1] == "[]"
+def test_version_loads_next_to_nothing() -> None:
+    """What makes a start slow is not imported for it; a count of modules, since a time would flicker."""
+    code = (
+        "import sys; sys.argv = ['petstore', '--version']\n"
+        "from petstore.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'granian', 'starlette', 'rich', 'structlog', 'msgspec', 'apsw', 'asyncio', 'yaml'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=_SECONDS, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from petstore import __version__
-from petstore.cli import main as console_script
 from petstore.cli.groups import LazyGroup, explain
 from petstore.cli.main import COMMANDS, petstore
 from petstore.core.errors import (
@@ -139,18 +138,6 @@ class TestErrors:
         with pytest.raises(click.UsageError):
             petstore.main(["nothing"], standalone_mode=False)
 
-    def test_console_script(
-        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The installed program runs the same root."""
-        monkeypatch.setattr("sys.argv", ["petstore", "--version"])
-        with pytest.raises(SystemExit) as ended:
-            console_script()
-        assert (ended.value.code, capsys.readouterr().out) == (
-            0,
-            f"petstore {__version__} (commit {build.commit()})\n",
-        )
-
 
 class TestOpenapi:
     def test_both_notations(self, cli: Cli) -> None:
@@ -167,30 +154,21 @@ class TestOpenapi:
         assert document["servers"][0]["url"] == "https://api.shop.example/v1"
 
 
-class TestCompletion:
-    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-    def test_script_says_how_to_install_it(self, cli: Cli, shell: str) -> None:
-        """click's own script, with one line more, which a shell ignores."""
-        script = cli.ok("completion", shell)
-        assert f"_PETSTORE_COMPLETE={shell}_complete" in script
-        assert script.splitlines()[-1].startswith("# To install it: ")
-        assert f"petstore completion {shell}" in script.splitlines()[-1]
-
-    @pytest.mark.parametrize(
-        ("words", "index", "expected"),
-        [
-            ("petstore ke", 1, {"keys"}),
-            ("petstore keys r", 2, {"rotate", "revoke"}),
-            ("petstore pets list --st", 3, {"--status"}),
-            ("petstore accounts add shop --plan b", 5, {"business"}),
-        ],
-    )
-    def test_completes(self, cli: Cli, words: str, index: int, expected: set[str]) -> None:
-        """Commands, options and choices are offered."""
-        cli.settings |= {
-            "_PETSTORE_COMPLETE": "bash_complete",
-            "COMP_WORDS": words,
-            "COMP_CWORD": str(index),
-        }
-        lines = cli.ok().splitlines()
-        assert {line.split(",")[1] for line in lines} == expected
+@pytest.mark.parametrize(
+    ("words", "index", "expected"),
+    [
+        ("petstore ke", 1, {"keys"}),
+        ("petstore keys r", 2, {"rotate", "revoke"}),
+        ("petstore pets list --st", 3, {"--status"}),
+        ("petstore accounts add shop --plan b", 5, {"business"}),
+    ],
+)
+def test_completion(cli: Cli, words: str, index: int, expected: set[str]) -> None:
+    """Commands, options and choices are offered."""
+    cli.settings |= {
+        "_PETSTORE_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(index),
+    }
+    lines = cli.ok().splitlines()
+    assert {line.split(",")[1] for line in lines} == expected

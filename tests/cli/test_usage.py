@@ -19,17 +19,6 @@ def serve(cli: Cli, *, minute: int, day: int, days: dict[int, DailyUsage] | None
 
 
 class TestReport:
-    def test_untouched_account(self, shop: Cli) -> None:
-        """All is left; the minute would open with the next request, the day ends at midnight UTC."""
-        shop.clock.advance(7)
-        report = shop.json("usage", "shop")
-        assert report["account"] == shop.json("accounts", "show", "shop")
-        assert report["windows"] == [
-            {"name": "minute", "limit": 300, "remaining": 300, "resetAt": "2027-01-15T08:01:37.000Z"},
-            {"name": "day", "limit": 10_000, "remaining": 10_000, "resetAt": "2027-01-16T00:00:00.000Z"},
-        ]
-        assert (report["keys"], report["days"]) == ([], [])
-
     def test_windows_as_of_now(self, shop: Cli) -> None:
         """What stands in the database is rolled on to this moment: a minute that is over is not shown."""
         serve(shop, minute=100, day=4_000)

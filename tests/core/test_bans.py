@@ -41,43 +41,37 @@ class Client:
         return decision
 
 
-class TestBeginning:
-    """More than max(60, the plan's limit) counted rejections within 5 minutes."""
-
-    @pytest.mark.parametrize(
-        ("per_minute", "rejections"),
-        [
-            (1, 60),  # max(60, 1)
-            (60, 60),  # max(60, 60)
-            (61, 61),  # max(60, 61)
-            (300, 300),  # max(60, 300)
-        ],
-    )
-    def test_the_rejection_past_the_bound_begins_it(self, per_minute: int, rejections: int) -> None:
-        """Exactly the bound is still no ban; one more is."""
-        client = Client(per_minute)
-        client.knock(0, per_minute + 1)
-        last = client.knock(3, rejections)
-        assert (last.allowed, last.banned) == (False, False)
-        began = client.knock(3)
-        assert (began.banned, began.ban_began) == (True, True)
-        assert not client.knock(3).ban_began
+@pytest.mark.parametrize(
+    ("per_minute", "rejections"),
+    [
+        (1, 60),  # max(60, 1)
+        (60, 60),  # max(60, 60)
+        (61, 61),  # max(60, 61)
+        (300, 300),  # max(60, 300)
+    ],
+)
+def test_the_rejection_past_the_bound_begins_it(per_minute: int, rejections: int) -> None:
+    """More than max(60, the plan's limit) counted rejections in 5 minutes: the bound itself is no ban."""
+    client = Client(per_minute)
+    client.knock(0, per_minute + 1)
+    last = client.knock(3, rejections)
+    assert (last.allowed, last.banned) == (False, False)
+    began = client.knock(3)
+    assert (began.banned, began.ban_began) == (True, True)
+    assert not client.knock(3).ban_began
 
 
-class TestLength:
-    """The ladder: 1, 5, 15, 60 minutes, and 60 again."""
-
-    def test_each_ban_is_a_step_longer_and_the_last_step_repeats(self) -> None:
-        """I15: each begins 3 s after a fresh window is opened; none is skipped."""
-        client = Client()
-        at = 0
-        for minutes in (1, 5, 15, 60, 60):
-            began = client.earn_a_ban(at)
-            assert began.retry_after_seconds == minutes * 60
-            at += 3 + minutes * 60
-            assert client.knock(at - 0.001).banned
-            assert client.knock(at).allowed
-            at += 60
+def test_each_ban_is_a_step_longer_and_the_last_step_repeats() -> None:
+    """I15: each begins 3 s after a fresh window is opened; none is skipped."""
+    client = Client()
+    at = 0
+    for minutes in (1, 5, 15, 60, 60):
+        began = client.earn_a_ban(at)
+        assert began.retry_after_seconds == minutes * 60
+        at += 3 + minutes * 60
+        assert client.knock(at - 0.001).banned
+        assert client.knock(at).allowed
+        at += 60
 
 
 _STRICT = BanPolicy(minimum_rejections=1)

@@ -106,24 +106,21 @@ class TestDigestAndDisplay:
         assert display(key) == f"pets_{environment}_…{key[-4:]}"
 
 
-class TestState:
-    """active, expired or revoked, as of a moment."""
-
-    @pytest.mark.parametrize(
-        ("expires", "revoked", "now", "state"),
-        [
-            (None, None, 0, "active"),
-            (1_000, None, 999, "active"),
-            (1_000, None, 1_000, "expired"),  # at its end exactly
-            (None, 500, 500, "revoked"),
-            (None, 500, 499, "revoked"),  # the clock was set back: a revocation stays one
-            (400, 500, 600, "revoked"),  # the stronger word of the two
-        ],
-    )
-    def test_a_keys_state(self, expires: int | None, revoked: int | None, now: int, state: str) -> None:
-        """Expiry is a moment that comes, revocation is for ever."""
-        key = ApiKey(1, 1, "", "pets_live_…abcd", 0, expires, revoked)
-        assert key.state(now) == state
+@pytest.mark.parametrize(
+    ("expires", "revoked", "now", "state"),
+    [
+        (None, None, 0, "active"),
+        (1_000, None, 999, "active"),
+        (1_000, None, 1_000, "expired"),  # at its end exactly
+        (None, 500, 500, "revoked"),
+        (None, 500, 499, "revoked"),  # the clock was set back: a revocation stays one
+        (400, 500, 600, "revoked"),  # the stronger word of the two
+    ],
+)
+def test_a_keys_state(expires: int | None, revoked: int | None, now: int, state: str) -> None:
+    """Expiry is a moment that comes, revocation is for ever."""
+    key = ApiKey(1, 1, "", "pets_live_…abcd", 0, expires, revoked)
+    assert key.state(now) == state
 
 
 class TestNames:

@@ -138,40 +138,29 @@ class TestTables:
         assert ceil_seconds(-1) == 0
 
 
-class TestView:
-    """What a report shows of windows, without taking anything."""
-
-    def test_an_untouched_account_has_everything(self) -> None:
-        """A minute that would open now, and today."""
-        fresh = view(AccountWindows(), Key().caller, NOON + 500)
-        assert fresh == (
-            Window("minute", 60, 60, 60, NOON // 1_000 + 60),
-            Window("day", 1_000, 86_400, 1_000, DAY_RESET),
-        )
-
-    @given(
-        before=st.lists(st.integers(0, 100_000), max_size=12),
-        then=st.integers(-100_000, 200_000),
-        per_minute=st.integers(1, 5),
-        per_day=st.integers(1, 8),
-    )
-    @settings(max_examples=150, deadline=None)
-    def test_it_shows_what_the_next_request_finds(
-        self, before: list[int], then: int, per_minute: int, per_day: int
-    ) -> None:
-        """The next Decision has the same resets, and one less in each window when it passes."""
-        key = Key(per_minute, per_day, BanPolicy(minimum_rejections=10**6))
-        moment = 0.0
-        for gap in before:
-            moment += gap / 1_000
-            key.take(moment)
-        moment += then / 1_000
-        kept = copy.copy(key.used)
-        seen = view(key.used, key.caller, NOON + round(moment * 1_000))
-        assert key.used == kept
-        decision = key.take(moment)
-        assert [w.remaining - decision.allowed for w in seen] == [w.remaining for w in decision.windows]
-        assert [w.reset_at for w in seen] == [w.reset_at for w in decision.windows]
+@given(
+    before=st.lists(st.integers(0, 100_000), max_size=12),
+    then=st.integers(-100_000, 200_000),
+    per_minute=st.integers(1, 5),
+    per_day=st.integers(1, 8),
+)
+@settings(max_examples=150, deadline=None)
+def test_it_shows_what_the_next_request_finds(
+    before: list[int], then: int, per_minute: int, per_day: int
+) -> None:
+    """The next Decision has the same resets, and one less in each window when it passes."""
+    key = Key(per_minute, per_day, BanPolicy(minimum_rejections=10**6))
+    moment = 0.0
+    for gap in before:
+        moment += gap / 1_000
+        key.take(moment)
+    moment += then / 1_000
+    kept = copy.copy(key.used)
+    seen = view(key.used, key.caller, NOON + round(moment * 1_000))
+    assert key.used == kept
+    decision = key.take(moment)
+    assert [w.remaining - decision.allowed for w in seen] == [w.remaining for w in decision.windows]
+    assert [w.reset_at for w in seen] == [w.reset_at for w in decision.windows]
 
 
 # (milliseconds to the next request, may be negative where clocks step)

@@ -73,38 +73,35 @@ class TestBans:
         ]
 
 
-class TestStoreFailures:
-    """An outage under load is a line a second for each reason."""
+async def test_one_line_a_second_with_the_number_left_out(
+    shop: CheckedShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first failure at once; of 100 in the second after it one line, which counts the others; then
+    the end, after ten seconds without a failure."""
+    reasons = iter(["gone"] * 101 + ["slow"])
 
-    async def test_one_line_a_second_with_the_number_left_out(
-        self, shop: CheckedShop, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The first failure at once; of 100 in the second after it one line, which counts the others; then
-        the end, after ten seconds without a failure."""
-        reasons = iter(["gone"] * 101 + ["slow"])
+    async def fail(*_: object) -> NoReturn:
+        raise StoreUnavailable(next(reasons))
 
-        async def fail(*_: object) -> NoReturn:
-            raise StoreUnavailable(next(reasons))
-
-        monkeypatch.setattr(shop.store.pets, "get", fail)
-        with capture_logs() as events:
-            for _ in range(101):
-                assert (await shop.ask("GET", "/v1/pets/1")).status == 503
-                look(shop)
-            assert [event["left_out"] for event in events] == [0]
-            shop.clock.advance(1)
+    monkeypatch.setattr(shop.store.pets, "get", fail)
+    with capture_logs() as events:
+        for _ in range(101):
+            assert (await shop.ask("GET", "/v1/pets/1")).status == 503
             look(shop)
-            assert [event["left_out"] for event in events] == [0, 99]
-            await shop.ask("GET", "/v1/pets/1")  # another reason is told at once
-            assert [event["reason"] for event in events[1:]] == [events[0]["reason"], events[2]["reason"]]
-            assert events[2]["reason"] != events[0]["reason"]
-            assert events[2]["left_out"] == 0
-            shop.clock.advance(9)
-            look(shop)
-            assert names(events)[3:] == ["store available again"]
-            shop.clock.advance(1)
-            look(shop)
-            look(shop)
-        assert names(events) == ["store unavailable"] * 3 + ["store available again"] * 2
-        assert {event["operation"] for event in events[:3]} == {"getPet"}
-        assert all(event["request_id"] for event in events[:3])
+        assert [event["left_out"] for event in events] == [0]
+        shop.clock.advance(1)
+        look(shop)
+        assert [event["left_out"] for event in events] == [0, 99]
+        await shop.ask("GET", "/v1/pets/1")  # another reason is told at once
+        assert [event["reason"] for event in events[1:]] == [events[0]["reason"], events[2]["reason"]]
+        assert events[2]["reason"] != events[0]["reason"]
+        assert events[2]["left_out"] == 0
+        shop.clock.advance(9)
+        look(shop)
+        assert names(events)[3:] == ["store available again"]
+        shop.clock.advance(1)
+        look(shop)
+        look(shop)
+    assert names(events) == ["store unavailable"] * 3 + ["store available again"] * 2
+    assert {event["operation"] for event in events[:3]} == {"getPet"}
+    assert all(event["request_id"] for event in events[:3])

@@ -63,7 +63,7 @@ Default of status when omitted: not shown.
     api/test_create_pet.py::TestCreatePet201::test_the_answer_is_the_animal_with_its_identifier
     api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
 Pet: All fields of NewPet, plus:
-    core/test_pets.py::TestWire::test_a_pet_has_the_specifications_members
+    core/test_pets.py::test_a_pet_has_the_specifications_members
 id | integer, format int64 | yes | Unique identifier, assigned by the service on creation
     storage/contract/test_pets.py::TestAdd::test_parallel_additions_are_all_kept_under_ids_of_their_own
 The client never supplies `id`.
@@ -195,13 +195,13 @@ limit parameter of GET /pets | 1 to 100, default 20
     api/test_document.py::TestNumbers::test_schemas
 Free | 60 | 1,000
     core/test_plans.py::test_a_standard_plan_has_the_published_numbers
-    api/test_limits.py::TestHeaders::test_plans
+    api/test_limits.py::test_plans
 Pro | 300 | 10,000
     core/test_plans.py::test_a_standard_plan_has_the_published_numbers
 Business | 1,000 | 100,000
     core/test_plans.py::test_a_standard_plan_has_the_published_numbers
 Enterprise | Custom | Custom
-    api/test_limits.py::TestHeaders::test_plans
+    api/test_limits.py::test_plans
 1. Every API response carries the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and
   `X-RateLimit-Reset`.
     api/test_precedence.py::TestOrder::test_alone
@@ -216,9 +216,9 @@ Enterprise | Custom | Custom
     api/test_bans.py::TestBegin::test_a_client_that_backs_off_is_served
 4. Repeated requests after a 429 may cause a temporary ban of the API key.
     api/test_bans.py::TestBegin::test_after_more_than_sixty_counted
-    core/test_bans.py::TestLength::test_each_ban_is_a_step_longer_and_the_last_step_repeats
+    core/test_bans.py::test_each_ban_is_a_step_longer_and_the_last_step_repeats
 5. Higher limits come with a plan upgrade;
-    api/test_limits.py::TestPlanChange::test_upgrade
+    api/test_limits.py::test_upgrade
 5. Enterprise quotas are agreed individually.
     core/test_plans.py::test_a_refusal_says_what_to_do
 
