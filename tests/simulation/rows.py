@@ -1,4 +1,4 @@
-"""Measured, not simulated: bytes of a row in PostgreSQL with the project's schema, COPY, and pages by size.
+"""Measured, not simulated: bytes of a row in PostgreSQL with the project's schema, and COPY.
 
 A server of its own is started as the tests start theirs. The data lies in memory: no disk is measured here.
 """
@@ -6,7 +6,6 @@ A server of its own is started as the tests start theirs. The data lies in memor
 from __future__ import annotations
 
 import asyncio
-import re
 import statistics
 import time
 from collections.abc import AsyncIterator
@@ -20,14 +19,6 @@ from tests.support.postgres import PostgresServer
 
 _CHUNK = 50_000
 _TUNING = PostgresOptions(timeout_ms=600_000, connections=1, max_waiters=1, prepared=True)
-_PAGES = {
-    "first page": "SELECT id, name, category_id, status FROM pets WHERE id > 0 ORDER BY id LIMIT 21",
-    "last page": "SELECT id, name, category_id, status FROM pets WHERE id > {last} - 40 ORDER BY id LIMIT 21",
-    "page by status, in the middle": "SELECT id, name, category_id, status FROM pets"
-    " WHERE status = 'available' AND id > {last} / 2 ORDER BY id LIMIT 21",
-    "page of the rarest status, from the start": "SELECT id, name, category_id, status FROM pets"
-    " WHERE status = 'sold' AND id > 0 ORDER BY id LIMIT 21",
-}
 # What a row of each table is like; {n} rows of it. Keys and digests of real length.
 _FILL = {
     "accounts": "INSERT INTO accounts (name, plan, per_minute, per_day, created_at_ms)"
@@ -56,21 +47,11 @@ class TableSize(msgspec.Struct):
     index_bytes: float
 
 
-class PageTime(msgspec.Struct):
-    """A query of a page: the server's own time for it, and the blocks that it looked at."""
-
-    animals: int
-    page: str
-    microseconds: float
-    blocks: int
-
-
 class Measured(msgspec.Struct):
     """Everything of one run."""
 
     server: str
     sizes: list[TableSize]
-    pages: list[PageTime]
     copied_per_second: float
 
 
@@ -91,25 +72,10 @@ async def _size(connection: asyncpg.Connection, table: str) -> TableSize:
     return TableSize(table, row[0], row[1] / row[0], row[2] / row[0])
 
 
-async def _pages(connection: asyncpg.Connection, animals: int) -> list[PageTime]:
-    found = []
-    for name, sql in _PAGES.items():
-        times, blocks = [], 0
-        for _ in range(30):
-            plan = await connection.fetch("EXPLAIN (ANALYZE, BUFFERS) " + sql.format(last=animals))
-            text = "\n".join(row[0] for row in plan)
-            assert "Seq Scan" not in text, text
-            times.append(1_000 * float(re.findall(r"Execution Time: ([\d.]+)", text)[0]))
-            whole = re.findall(r"Buffers: shared ([^\n]*)", text)[0]
-            blocks = sum(map(int, re.findall(r"(?:hit|read)=(\d+)", whole)))
-        found.append(PageTime(animals, name, statistics.median(times), blocks))
-    return found
-
-
 async def _measure(url: str, animals: list[int], others: int) -> Measured:
     connection = await asyncpg.connect(url)
     try:
-        pages, rates, before, size = [], [], 0, None
+        rates, before, size = [], 0, None
         for count in animals:
             began = time.perf_counter()
             await connection.copy_to_table(
@@ -117,13 +83,12 @@ async def _measure(url: str, animals: list[int], others: int) -> Measured:
             )
             rates.append((count - before) / (time.perf_counter() - began))
             size, before = await _size(connection, "pets"), count
-            pages += await _pages(connection, count)
         sizes = [size] if size else []
         for table, sql in _FILL.items():
             await connection.execute(sql.format(n=others))
             sizes.append(await _size(connection, table))
         version = await connection.fetchval("SHOW server_version")
-        return Measured(str(version), sizes, pages, statistics.median(rates))
+        return Measured(str(version), sizes, statistics.median(rates))
     finally:
         await connection.close()
 

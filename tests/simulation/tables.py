@@ -5,45 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from tests.simulation import model
 from tests.simulation.model import Constants
 from tests.simulation.scenarios import Omitted, Run
-from tests.simulation.world import Result, Setup
+from tests.simulation.world import Result
 
-_COLUMNS: dict[str, tuple[str, ...]] = {
-    "admission": ("processes", "requests", "admitted", "refused", "over", "under", "as promised"),
+# The members of a Result that a group's table shows, with a head for what its lines are called.
+_COLUMNS = {
+    "admission": ("processes", "requests", "admitted", "refused", "over", "under"),
     "outages": (
-        "processes, outage",
-        "requests",
-        "decided locally",
-        "failed",
-        "refused too early",
-        "most admitted in any 60 s ÷ limit",
-        "excess ÷ bound, minute",
-        "excess ÷ bound, day",
-        "stale",
-        "as promised",
+        *("processes, outage", "requests", "local", "failed", "under", "greatest"),
+        *("minute_excess", "day_excess", "stale_pages", "stale_callers"),
     ),
-    "staleness": (
-        "processes",
-        "requests",
-        "stale pages",
-        "stale callers",
-        "behind an earlier answer",
-        "oldest, s",
-        "as promised",
-    ),
+    "staleness": (*("processes", "requests", "stale_pages", "stale_callers", "regressed", "oldest_seconds"),),
     "caches": (
-        "processes, pages, writes",
-        "pages kept",
-        "by the formula",
-        "callers kept",
-        "Valkey calls",
-        "PostgreSQL queries",
-        "Valkey's core",
-        "PostgreSQL's cores",
-        "ms an answer",
-        "as promised",
+        *("processes, pages, writes", "page_hits", "page_hits_by_formula", "caller_hits", "valkey_calls"),
+        *("postgres_queries", "valkey_load", "postgres_load", "milliseconds"),
     ),
 }
 
@@ -70,34 +49,15 @@ def _text(value: Any) -> str:
 
 def of_group(name: str, done: list[tuple[Run, Result]]) -> str:
     """One line for each run."""
-    cells = {"admission": _admission, "outages": _outage, "staleness": _stale, "caches": _cache}[name]
-    rows = [[run.name, *cells(run.setup, result), run.kept(result)] for run, result in done]
-    return f"\n{name}\n\n" + markdown(_COLUMNS[name], rows)
+    head, *members = _COLUMNS[name]
+    rows = [
+        [run.name, *(getattr(result, member) for member in members), run.kept(result)] for run, result in done
+    ]
+    return f"\n{name}\n\n" + markdown((head, *_heads(members), "as promised"), rows)
 
 
-def _admission(_: Setup, result: Result) -> list[Any]:
-    return [result.requests, result.admitted, result.refused, result.over, result.under]
-
-
-def _outage(_: Setup, result: Result) -> list[Any]:
-    stale = result.stale_pages + result.stale_callers
-    excess = [result.minute_excess, result.day_excess]
-    decided = [result.requests, result.local, result.failed, result.under]
-    return [*decided, result.greatest, *excess, stale]
-
-
-def _stale(_: Setup, result: Result) -> list[Any]:
-    stale = [result.stale_pages, result.stale_callers, result.regressed]
-    return [result.requests, *stale, result.oldest_seconds]
-
-
-def _cache(setup: Setup, result: Result) -> list[Any]:
-    # While it writes, a writer's mark stands for a round trip, the statement and its commit.
-    marked = 2.5 * setup.round_trip + setup.costs.write + setup.costs.fsync
-    shares = model.zipf(setup.pages, setup.skew)
-    expected = model.hits(shares, setup.requests / setup.processes, setup.writes, marked)
-    loads = [result.valkey_calls, result.postgres_queries, result.valkey_load, result.postgres_load]
-    return [result.page_hits, expected, result.caller_hits, *loads, result.milliseconds]
+def _heads(members: Iterable[str]) -> list[str]:
+    return [member.replace("_", " ") for member in members]
 
 
 def of_omissions(rows: list[tuple[Omitted, Result, Result, bool]]) -> str:
@@ -161,24 +121,12 @@ def of_model() -> str:
 
 
 def of_measured(group: str, measured: Any) -> str:
-    """Bytes and microseconds."""
-    if group == "decisions":
-        costs = [
-            [cost.situation, cost.together, cost.microseconds, 1e6 / cost.microseconds]
-            for cost in measured.costs
-        ]
-        head = ("calls", "together", "µs of Valkey's core", "a second, at most")
-        title = f"\nValkey {measured.server}, {measured.bytes_each:.0f} bytes an account with a key\n\n"
-        return title + markdown(head, costs)
-    if group == "statements":
-        costs = [[cost.statement, cost.server, cost.ours, cost.elapsed] for cost in measured.costs]
-        head = ("statement", "µs of PostgreSQL", "µs of the worker", "µs in all")
-        return f"\nPostgreSQL {measured.server}\n\n" + markdown(head, costs)
-    sizes = [[size.table, size.rows, size.heap_bytes, size.index_bytes] for size in measured.sizes]
-    pages = [[page.animals, page.page, page.microseconds, page.blocks] for page in measured.pages]
-    return (
-        f"\nPostgreSQL {measured.server}, {measured.copied_per_second:,.0f} animals a second by COPY\n\n"
-        + markdown(("table", "rows", "bytes a row", "bytes of indexes a row"), sizes)
-        + "\n"
-        + markdown(("animals", "page", "µs", "blocks"), pages)
-    )
+    """A table for each list that was measured, after what is measured once."""
+    values = msgspec.structs.asdict(measured)
+    rows = {name: value for name, value in values.items() if isinstance(value, list)}
+    once = "".join(f"{name}: {_text(value)}\n" for name, value in values.items() if name not in rows)
+    tables = [
+        markdown(_heads(value[0].__struct_fields__), map(msgspec.structs.astuple, value))
+        for value in rows.values()
+    ]
+    return "\n".join((f"\n{group}\n", once, *tables))

@@ -18,7 +18,7 @@ from petstore.limiter.valkey.observer import NoObserver
 from petstore.limiter.valkey.publisher import CommandPublisher
 from petstore.limiter.valkey.scripts import Scripts
 from petstore.limiter.valkey.url import ValkeyUrl
-from tests.simulation.model import zipf
+from tests.simulation.model import hits, zipf
 from tests.simulation.network import Delays
 from tests.simulation.omissions import UNDIVIDED, Parts, left_out
 from tests.simulation.process import Notes, Process
@@ -77,6 +77,7 @@ class Result(msgspec.Struct):
     regressed: int
     oldest_seconds: float
     page_hits: float
+    page_hits_by_formula: float
     caller_hits: float
     valkey_calls: float
     postgres_queries: float
@@ -253,6 +254,7 @@ class World:
             regressed=notes.pages.shown + notes.callers.shown,
             oldest_seconds=max(notes.pages.worst, notes.callers.worst),
             page_hits=1 - store.pages / max(notes.lists, 1),
+            page_hits_by_formula=self._formula(),
             caller_hits=1 - store.callers / requests,
             valkey_calls=valkey.calls / requests,
             postgres_queries=queries / requests,
@@ -263,3 +265,11 @@ class World:
             day_excess=day,
             greatest=admissions.greatest() if self._setup.limited else 0.0,
         )
+
+    def _formula(self) -> float:
+        """The share of pages that are kept, by arithmetic."""
+        setup = self._setup
+        # While it writes, a writer's mark stands for a round trip, the statement and its commit.
+        marked = 2.5 * setup.round_trip + setup.costs.write + setup.costs.fsync
+        shares = zipf(setup.pages, setup.skew)
+        return hits(shares, setup.requests / setup.processes, setup.writes, marked)

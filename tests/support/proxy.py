@@ -33,9 +33,10 @@ class _Line:
 class Proxy:
     """Forwards everything, until a test says otherwise. Counts `questions` that wait for an answer."""
 
-    def __init__(self, upstream: Place, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, upstream: Place, tls: ssl.SSLContext | None, *, asked_for_tls: bool) -> None:
         self._upstream = upstream
         self._tls = tls
+        self._asked_for_tls = asked_for_tls
         self._lines: set[_Line] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._flowing = asyncio.Event()
@@ -52,12 +53,10 @@ class Proxy:
         """How many clients are connected."""
         return len(self._lines)
 
-    async def listen(self, path: Path | None = None) -> None:
-        """On a port of the loopback, the same one again after `refuse`, or on a socket at `path`."""
-        if path is not None:
-            self._listener = await asyncio.start_unix_server(self._accept, path)
-            return
-        self._listener = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
+    async def listen(self) -> None:
+        """On a port of the loopback, the same one again after `refuse`."""
+        tls = None if self._asked_for_tls else self._tls
+        self._listener = await asyncio.start_server(self._accept, "127.0.0.1", self.port, ssl=tls)
         self.port = self._listener.sockets[0].getsockname()[1]
 
     def refuse(self) -> None:
@@ -120,7 +119,7 @@ class Proxy:
 
     async def _serve(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
         await self._flowing.wait()
-        if self._tls is not None:
+        if self._tls is not None and self._asked_for_tls:
             await self._encrypt(reader, client)
         if isinstance(self._upstream, Path):
             answers, server = await asyncio.open_unix_connection(self._upstream)
@@ -173,11 +172,14 @@ class Proxy:
 
 @asynccontextmanager
 async def open_proxy(
-    upstream: Place, path: Path | None = None, tls: ssl.SSLContext | None = None
+    upstream: Place, tls: ssl.SSLContext | None = None, *, asked_for_tls: bool = True
 ) -> AsyncIterator[Proxy]:
-    """A proxy that listens for the length of the block; `tls`: it encrypts for a PostgreSQL."""
-    proxy = Proxy(upstream, tls)
-    await proxy.listen(path)
+    """A proxy that listens for the length of the block.
+
+    `tls`: it encrypts, for a PostgreSQL when the client has asked for that, else from the first byte on.
+    """
+    proxy = Proxy(upstream, tls, asked_for_tls=asked_for_tls)
+    await proxy.listen()
     try:
         yield proxy
     finally:

@@ -76,19 +76,6 @@ async def ban(replica: Replica) -> Decision:
 class TestASnapshot:
     """`save` without `appendonly`: a restart brings back the last snapshot."""
 
-    async def test_nothing_that_was_written_to_the_counter_store_is_handed_out_again(
-        self, server: ValkeyServer, replicas: Replicas
-    ) -> None:
-        """50 requests, a snapshot, 450 more: the day's 500 are used up, and stay so."""
-        replica = await replicas.open()
-        assert await admitted(replica, 50) == 50
-        server.client("SAVE")
-        assert await admitted(replica, 500) == 450
-        await flush(replicas, replica)
-        await restart(server, replica)
-        assert await admitted(replica, 100) == 0
-        assert await admitted(await replicas.open(), 100) == 0
-
     async def test_what_the_process_itself_saw_needs_no_flush(
         self, server: ValkeyServer, replicas: Replicas
     ) -> None:
@@ -134,32 +121,6 @@ class TestASnapshot:
         await flusher.save()
         server.client("FLUSHALL")
         assert await admitted(await replicas.open(), 100) == 0
-
-    async def test_what_others_had_not_written_is_all_that_is_lost(
-        self, server: ValkeyServer, replicas: Replicas
-    ) -> None:
-        """At most what one second can hold, where its process died as well."""
-        other, replica = await replicas.open(), await replicas.open()
-        await admitted(other, 50)
-        server.client("SAVE")
-        await admitted(other, 400)
-        await flush(replicas, other)
-        assert await admitted(other, 30) == 30
-        await restart(server, other, replica)
-        assert await admitted(replica, 500) == 50
-
-    async def test_a_ban_that_began_after_it_holds(self, server: ValkeyServer, replicas: Replicas) -> None:
-        """Here and in a process that never saw it."""
-        replica = await replicas.open(policy=BUSY)
-        await replica.take(ONE_A_MINUTE)
-        server.client("SAVE")
-        banned = await ban(replica)
-        await flush(replicas, replica)
-        await restart(server, replica)
-        for each in (replica, await replicas.open(policy=BUSY)):
-            again = await each.take(ONE_A_MINUTE)
-            assert again.banned
-            assert again.binding.reset_at == banned.binding.reset_at
 
     async def test_a_ban_that_the_counter_store_does_not_know_holds_too(
         self, server: ValkeyServer, replicas: Replicas

@@ -48,12 +48,6 @@ async def ban(replica: Replica, clock: ManualClock, caller: Caller) -> Decision:
 class TestSharing:
     """Several processes count as one."""
 
-    async def test_what_one_admits_the_other_knows(self, replicas: Replicas) -> None:
-        """Remaining falls by one each time, whoever is asked."""
-        one, other = await replicas.open(2), await replicas.open(2)
-        seen = [left(await replica.take(FREE))[0] for _ in range(5) for replica in (one, other)]
-        assert seen == list(range(59, 49, -1))
-
     async def test_a_ban_holds_everywhere(self, replicas: Replicas, clock: ManualClock) -> None:
         """And a pardon lifts it everywhere."""
         one, other = await replicas.open(2, policy=BUSY), await replicas.open(2, policy=BUSY)
@@ -80,15 +74,6 @@ class TestRecovery:
         assert 1 <= asked < 10
         await replica.take(FREE)
         assert replicas.counters.loads == asked
-
-    async def test_the_stored_counts_are_taken_up(self, replicas: Replicas, clock: ManualClock) -> None:
-        """The day's, and the minute's when it is still open."""
-        day = clock.now_ms() // 86_400_000
-        used = AccountWindows(clock.now_ms() - 10_000, 7, day, 400)
-        await replicas.counters.merge(LimiterState({1: used}), UsageChanges())
-        decision = await (await replicas.open()).take(FREE)
-        assert left(decision) == [52, 599]
-        assert decision.windows[0].reset_at == (clock.now_ms() - 10_000) // 1_000 + 60
 
     async def test_a_batch_on_its_way_to_the_counter_store_counts(
         self, replicas: Replicas, clock: ManualClock

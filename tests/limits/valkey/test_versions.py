@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 
@@ -10,7 +9,6 @@ import pytest
 
 from petstore.core.keys import Caller
 from petstore.core.versions import LEASE_SECONDS, NO_VERSIONS, Version, Versions
-from petstore.limiter.valkey.opening import open_publisher
 from petstore.limiter.valkey.scripts import Script
 from tests.support.clock import ManualClock
 from tests.support.shared import Replica, Replicas
@@ -101,21 +99,6 @@ class TestChanging:
         assert not await stands(reader, kept)
         assert await stands(reader, (await seen(reader)).keyring)
         assert (await reader.take(CALLER)).windows[0].remaining == 100_000 - 5
-
-    async def test_many_changes_at_a_time_never_repeat_a_version(
-        self, writer: Replica, reader: Replica
-    ) -> None:
-        """A hundred, within the same microsecond of the server."""
-        versions = {(await seen(reader)).catalogue}
-
-        async def change() -> None:
-            async with writer.publisher.changing(catalogue=True):
-                pass
-
-        for _ in range(10):
-            await asyncio.gather(*(change() for _ in range(10)))
-            versions.add((await seen(reader)).catalogue)
-        assert len(versions) == 11
 
 
 class TestADeadWriter:
@@ -267,39 +250,6 @@ class TestOutage:
             await until(lambda: numbers(replicas)[0] > number)
             assert (await seen(reader)).catalogue != before.catalogue
             assert reader.watch.reasons == []
-
-
-class TestACommand:
-    """The command line reports success only when it holds on every replica."""
-
-    async def test_it_tells_and_does_not_wait(self, replicas: Replicas, reader: Replica) -> None:
-        """Valkey is there: the next decision anywhere brings another version."""
-        waits: list[int] = []
-
-        async def wait(reason: str) -> None:
-            waits.append(1)
-
-        publisher = open_publisher(replicas.url, wait)
-        before = await seen(reader)
-        async with publisher.changing(keyring=True):
-            pass
-        assert not await stands(reader, before.keyring)
-        assert waits == []
-        await publisher.close()
-
-    async def test_it_waits_the_lease_out_where_it_can_not_tell(self) -> None:
-        """Before it reports: committed first, then waited, then answered."""
-        steps: list[str] = []
-
-        async def wait(reason: str) -> None:
-            steps.append("waited" if "can't be connected to" in reason else reason)
-
-        publisher = open_publisher("unix:///nonexistent/socket", wait)
-        async with publisher.changing(keyring=True):
-            steps.append("committed")
-        steps.append("reported")
-        await publisher.close()
-        assert steps == ["committed", "waited", "reported"]
 
 
 class TestClocks:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,9 @@ from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision
 from tests.support import machine
 from tests.support.clock import ManualClock
+from tests.support.proxy import Proxy, open_proxy
 from tests.support.shared import Replicas, Watch
 from tests.support.valkey import ValkeyServer
-from tests.support.waiting import until
 
 CALLER = Caller(1, 1, 100, 1_000)
 
@@ -44,34 +43,15 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@asynccontextmanager
-async def passed_on(server: ValkeyServer, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+def passed_on(server: ValkeyServer, tls: ssl.SSLContext | None = None) -> AbstractAsyncContextManager[Proxy]:
     """A port that leads to the server's socket, with TLS in front of it or not."""
+    return open_proxy(server.socket, tls, asked_for_tls=False)
 
-    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError):
-            while data := await reader.read(65_536):
-                writer.write(data)
-        writer.close()
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_unix_connection(str(server.socket))
-        await asyncio.gather(pump(reader, back), pump(there, writer))
-        open_ones.remove(writer)
-
-    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        open_ones.append(writer)
-        serving.append(asyncio.get_running_loop().create_task(serve(reader, writer)))
-
-    open_ones: list[asyncio.StreamWriter] = []
-    serving: list[asyncio.Task[None]] = []
-    listening = await asyncio.start_server(accept, "localhost", 0, ssl=tls)
-    try:
-        yield listening.sockets[0].getsockname()[1]
-    finally:
-        listening.close()
-        await asyncio.gather(*serving)
-        await until(lambda: not open_ones)
+def encrypting(certificate: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
 
 
 async def ask(url: str) -> tuple[Decision, Watch]:
@@ -92,8 +72,8 @@ class TestWays:
 
     async def test_tcp_with_a_user_of_least_rights(self, server: ValkeyServer) -> None:
         """The commands of the scripts and of the greeting are all that it needs; keys of one prefix."""
-        async with passed_on(server) as port:
-            decision, watch = await ask(f"valkey://shop:p%40ss%20word@localhost:{port}")
+        async with passed_on(server) as proxy:
+            decision, watch = await ask(f"valkey://shop:p%40ss%20word@localhost:{proxy.port}")
         assert (decision.windows[0].limit, watch.reasons) == (100, [])
         assert False not in watch.data_sets
 
@@ -107,10 +87,8 @@ class TestWays:
 
     async def test_tls(self, server: ValkeyServer, certificate: Path) -> None:
         """Its certificate is one that the named authorities have signed."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-        async with passed_on(server, context) as port:
-            decision, watch = await ask(f"valkeys://localhost:{port}/5?ca={certificate}.crt")
+        async with passed_on(server, encrypting(certificate)) as proxy:
+            decision, watch = await ask(f"valkeys://localhost:{proxy.port}/5?ca={certificate}.crt")
         assert (decision.windows[0].limit, watch.reasons) == (100, [])
 
 
@@ -119,10 +97,8 @@ class TestNoWay:
 
     async def test_a_certificate_that_nobody_signed(self, server: ValkeyServer, certificate: Path) -> None:
         """Never taken, whatever the URL says."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-        async with passed_on(server, context) as port:
-            decision, watch = await ask(f"valkeys://localhost:{port}")
+        async with passed_on(server, encrypting(certificate)) as proxy:
+            decision, watch = await ask(f"valkeys://localhost:{proxy.port}")
         assert decision.windows[0].limit == 25
         assert "certificate" in watch.reasons[0]
 
