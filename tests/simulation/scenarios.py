@@ -24,7 +24,6 @@ _OUTAGES = (
 class Run(msgspec.Struct, frozen=True):
     """`kept` says whether what is promised of this run was kept."""
 
-    group: str
     name: str
     setup: Setup
     kept: Callable[[Result], bool]
@@ -50,7 +49,7 @@ def _leased(result: Result) -> bool:
 def admission(seed: int, replicas: list[int]) -> Iterator[Run]:
     """Demand above the limits, minute and day, over a midnight."""
     for count in replicas:
-        yield Run("admission", str(count), _of(_LIMITED, seed, count), _exact)
+        yield Run(str(count), _of(_LIMITED, seed, count), _exact)
 
 
 def outages(seed: int, replicas: list[int]) -> Iterator[Run]:
@@ -58,17 +57,17 @@ def outages(seed: int, replicas: list[int]) -> Iterator[Run]:
     for count in replicas:
         for name, outage in _OUTAGES:
             setup = msgspec.structs.replace(_of(_LIMITED, seed, count), outages=(outage,))
-            yield Run("outages", f"{count}, {name}", setup, _bounded)
+            yield Run(f"{count}, {name}", setup, _bounded)
 
 
 def staleness(seed: int, replicas: list[int]) -> Iterator[Run]:
     """Animals are added and keys are changed, some writers die between commit and bump; one can't tell."""
     for count in replicas:
-        yield Run("staleness", f"{count}", _of(_WRITTEN, seed, count), _exact)
+        yield Run(f"{count}", _of(_WRITTEN, seed, count), _exact)
         setup = msgspec.structs.replace(
             _of(_WRITTEN, seed, count), writes=0.5, deaths=0.0, outages=(Outage("cut", 10.0, 40.0),)
         )
-        yield Run("staleness", f"{count}, one process cut off", setup, _leased)
+        yield Run(f"{count}, one process cut off", setup, _leased)
 
 
 def caches(seed: int, replicas: list[int]) -> Iterator[Run]:
@@ -77,9 +76,7 @@ def caches(seed: int, replicas: list[int]) -> Iterator[Run]:
         for writes in (0.0, 0.2, 2.0, 20.0):
             for count in replicas:
                 setup = Setup(writes=writes, pages=pages, key_changes=0.01, requests=800.0, seconds=25.0)
-                yield Run(
-                    "caches", f"{count}, {pages} pages, {writes:g} writes/s", _of(setup, seed, count), _exact
-                )
+                yield Run(f"{count}, {pages} pages, {writes:g} writes/s", _of(setup, seed, count), _exact)
 
 
 def _of(setup: Setup, seed: int, processes: int) -> Setup:

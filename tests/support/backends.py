@@ -18,21 +18,17 @@ import pytest
 
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
-from petstore.core.limits.counters import Limiter, MergingCounterStore
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.usage import UsageChanges
 from petstore.limiter.memory import MemoryLimiter
-from petstore.limiter.valkey.client import ValkeyClient
-from petstore.limiter.valkey.limiter import ValkeyLimiter
-from petstore.limiter.valkey.opening import open_client
 from petstore.storage.backend import Backend, Store, backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.store import PostgresStore
 from tests.support import pgbouncer
 from tests.support.clock import ManualClock
-from tests.support.counter_store import MemoryCounterStore
 from tests.support.postgres import fresh_database, run
-from tests.support.valkey import PATIENT, FailOnOutage, SteeredTime, emptied_url, steered_scripts
+from tests.support.shared import Replica, Replicas
+from tests.support.valkey import emptied_url
 from tools.servers.find import system_program
 
 STORES = ["sqlite", "postgres"]
@@ -148,39 +144,28 @@ class ValkeyBackend:
     """Valkey by a steered clock, with the store's counters behind it where processes share those."""
 
     def __init__(self, store: Store, clock: ManualClock, policy: BanPolicy) -> None:
-        self._clock = clock
         self._policy = policy
-        shares = isinstance(store, PostgresStore)
-        self.counters: MergingCounterStore = store.counters if shares else MemoryCounterStore()  # type: ignore[assignment]
-        self.url = emptied_url()
-        self.time = SteeredTime(self.url, clock)
-        self.limiter: Limiter | None = None
-        self._opened: ValkeyClient | None = None
+        self._replicas = Replicas(emptied_url(), clock, steered=True)
+        if isinstance(store, PostgresStore):
+            self._replicas.counters = store.counters  # type: ignore[assignment]
+        self._replica: Replica | None = None
         self._opening = asyncio.Lock()
 
     async def take(self, caller: Caller) -> Decision:
-        decision = await (await self._limiter()).take(caller)
-        assert decision is not None
-        return decision
-
-    async def _limiter(self) -> Limiter:
-        self.time.tell()
         async with self._opening:
-            if self.limiter is None:
-                self._opened = await open_client(self.url, FailOnOutage(), steered_scripts(), PATIENT)
-                self.limiter = ValkeyLimiter(self._opened, self.counters, self._clock, self._policy)
-        return self.limiter
+            if self._replica is None:  # `refuse`, so that an outage is seen
+                self._replica = await self._replicas.open(refuse=True, policy=self._policy)
+        return await self._replica.take(caller)
 
     async def restart(self) -> None:
         """The last process stops and another one starts; Valkey goes on."""
-        if self.limiter is not None:
-            await self.counters.merge(self.limiter.drain(), UsageChanges())
+        if self._replica is not None:
+            await self._replicas.counters.merge(self._replica.limiter.drain(), UsageChanges())
         await self.close()
 
     async def close(self) -> None:
-        if self._opened is not None:
-            await self._opened.close()
-        self.limiter = self._opened = None
+        await self._replicas.close()
+        self._replica = None
 
 
 LIMITERS: dict[str, Callable[[Store, ManualClock, BanPolicy], LimiterBackend]] = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import http.client
 import itertools
-import json
 import threading
 import time
 from collections import Counter
@@ -13,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from petstore.core.keys import mint
+from tests.support.cluster import Client
 
 CONNECTIONS = 1_300  # more than the 1,024 that may wait for a connection to the store
 _CLIENTS = 4
@@ -84,7 +84,7 @@ class Shoppers:
         self.statuses: Counter[str] = Counter()
         self.slowest = 0.0
         self._port = port
-        self._headers = {"Authorization": f"Bearer {key}"}
+        self._key = key
 
     def shop(self, seconds: float) -> None:
         """For so long, and each of them once at least."""
@@ -96,22 +96,16 @@ class Shoppers:
             thread.join()
 
     def _client(self, ends: float) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_PATIENCE_SECONDS)
+        client = Client(self._port, self._key)
         while True:
-            self._ask(connection, "POST", json.dumps({"name": "Rex", "categoryId": 1}))
-            self._ask(connection, "GET", None)
+            for method, document in (("POST", {"name": "Rex", "categoryId": 1}), ("GET", None)):
+                began = time.monotonic()
+                try:
+                    came: object = client(method, "/v1/pets", document).status
+                except (OSError, http.client.HTTPException) as error:
+                    came = type(error).__name__
+                self.statuses[f"{method} {came}"] += 1
+                self.slowest = max(self.slowest, time.monotonic() - began)
             if time.monotonic() > ends:
+                client.close()
                 return
-
-    def _ask(self, connection: http.client.HTTPConnection, method: str, body: str | None) -> None:
-        began = time.monotonic()
-        headers = self._headers | ({"Content-Type": "application/json"} if body else {})
-        try:
-            connection.request(method, "/v1/pets", body, headers)
-            answer = connection.getresponse()
-            answer.read()
-            self.statuses[f"{method} {answer.status}"] += 1
-        except OSError as error:
-            connection.close()
-            self.statuses[f"{method} {type(error).__name__}"] += 1
-        self.slowest = max(self.slowest, time.monotonic() - began)

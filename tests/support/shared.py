@@ -131,3 +131,4 @@ class Replicas:
     async def close(self) -> None:
         for replica in self._opened:
             await replica.client.close()
+        self._opened.clear()

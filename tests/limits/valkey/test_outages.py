@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, settings
@@ -46,35 +45,25 @@ class NowClock(ManualClock):
         self.ms = seconds * 1_000 + microseconds // 1_000
 
 
-@dataclass
-class Fault:
-    """How a server is broken, and how it is repaired."""
-
-    begin: Callable[[ValkeyServer], object]
-    end: Callable[[ValkeyServer], object]
-    keeps: bool = True  # what it held before
-
-
 def full(server: ValkeyServer) -> None:
     server.client("CONFIG", "SET", "maxmemory-policy", "noeviction")
     server.client("CONFIG", "SET", "maxmemory", "1")
 
 
-FAULTS = {
-    "killed": Fault(ValkeyServer.kill, ValkeyServer.start, keeps=False),
-    "hanging": Fault(
-        lambda server: server.signal(signal.SIGSTOP), lambda server: server.signal(signal.SIGCONT)
-    ),
-    "full": Fault(full, lambda server: server.client("CONFIG", "SET", "maxmemory", "0")),
-    "read-only": Fault(
+# How a server is broken, and how it is repaired.
+FAULTS: dict[str, tuple[Callable[[ValkeyServer], object], Callable[[ValkeyServer], object]]] = {
+    "killed": (ValkeyServer.kill, ValkeyServer.start),
+    "hanging": (lambda server: server.signal(signal.SIGSTOP), lambda server: server.signal(signal.SIGCONT)),
+    "full": (full, lambda server: server.client("CONFIG", "SET", "maxmemory", "0")),
+    "read-only": (
         lambda server: server.client("REPLICAOF", "127.0.0.1", 1),
         lambda server: server.client("REPLICAOF", "NO", "ONE"),
     ),
-    "too few replicas": Fault(
+    "too few replicas": (
         lambda server: server.client("CONFIG", "SET", "min-replicas-to-write", 1),
         lambda server: server.client("CONFIG", "SET", "min-replicas-to-write", 0),
     ),
-    "another password": Fault(
+    "another password": (
         lambda server: (
             server.client("CONFIG", "SET", "requirepass", "other"),
             server.client_with("other")("CLIENT", "KILL", "TYPE", "normal"),
@@ -137,7 +126,7 @@ class TestFaults:
         replica = await replicas.open(PROCESSES, policy=NO_BANS)
         before = await replica.take(CALLER)
         assert limits(before) == [100, 1_000]
-        FAULTS[name].begin(server)
+        FAULTS[name][0](server)
         try:
             decisions = await asyncio.gather(*(replica.take(CALLER) for _ in range(40)))
             assert {tuple(limits(decision)) for decision in decisions} == {(SHARE, 250)}
@@ -148,7 +137,7 @@ class TestFaults:
             assert len(replica.watch.reasons) == 1
             assert replica.watch.local == 40
         finally:
-            FAULTS[name].end(server)
+            FAULTS[name][1](server)
         await replica.watch.back()
 
     async def test_the_probe_ends_it_and_valkey_counts_what_is_pending(
@@ -158,10 +147,10 @@ class TestFaults:
         replica = await replicas.open(PROCESSES, policy=NO_BANS)
         await admitted(replica, CALLER, 10)
         await replicas.counters.merge(replica.limiter.drain(), UsageChanges())
-        FAULTS[name].begin(server)
+        FAULTS[name][0](server)
         await lost(replica)
         assert await admitted(replica, CALLER, 15) == 15
-        FAULTS[name].end(server)
+        FAULTS[name][1](server)
         await replica.watch.back()
         after = await replica.take(CALLER)
         assert limits(after) == [100, 1_000]
