@@ -60,21 +60,6 @@ def newest(url: str) -> int:
 class TestSteps:
     """Numbered files, in order, each whole or not at all."""
 
-    def test_a_new_database_gets_every_step(self, url: str) -> None:
-        """And a second run has nothing to do."""
-        ran = migrate(url)
-        assert (len(ran), ran[0]) == (newest(url), "0001_initial")
-        assert migrate(url) == []
-
-    def test_only_what_is_missing_runs(self, url: str, know: Know) -> None:
-        """An older database gets the steps that it does not have; its data stays."""
-        migrate(url)
-        ask(url, "INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold')")
-        number = newest(url) + 1
-        know("CREATE TABLE first (a integer)", "CREATE TABLE second (b integer)")
-        assert migrate(url) == [f"{n:04}_step_{n}" for n in (number, number + 1)]
-        assert ask(url, "SELECT name FROM pets") == [("Rex",)]
-
     def test_a_step_that_fails_leaves_nothing_of_itself(self, url: str, know: Know) -> None:
         """It fails in its second statement: the steps before it stay, and a mended one runs."""
         migrate(url)

@@ -84,25 +84,22 @@ class TestIdempotencyRace:
         assert await other.pets.add(REX, KEY) == Created(added.pet, True)
         await other.close()
 
+    @pytest.mark.parametrize("taken_for", [REX, TOM], ids=["replay", "reuse"])
     async def test_a_key_that_commits_under_the_statement_is_found(
-        self, database: str, store: Store, rival: Rival
+        self, database: str, store: Store, rival: Rival, taken_for: NewPet
     ) -> None:
-        """It was not there when the statement began: nothing is added, and the answer is the other one's."""
-        await rival.take_key(REX, 77)
+        """It was not there when the statement began: nothing is added, and the answer is the other one's, or
+        a reuse where it is for another animal."""
+        await rival.take_key(taken_for, 77)
         adding = asyncio.create_task(store.pets.add(REX, KEY))
         await rival.has_a_waiter()
         await rival.end("COMMIT")
-        assert await adding == Created(Pet(77, "Rex", 1, PetStatus.AVAILABLE), True)
+        if taken_for == REX:
+            assert await adding == Created(Pet(77, "Rex", 1, PetStatus.AVAILABLE), True)
+        else:
+            with pytest.raises(IdempotencyKeyReused):
+                await adding
         assert run(database, "SELECT count(*) FROM pets") == [(0,)]
-
-    async def test_so_is_one_for_another_animal(self, store: Store, rival: Rival) -> None:
-        """A reuse, as if it had been there from the beginning."""
-        await rival.take_key(TOM, 77)
-        adding = asyncio.create_task(store.pets.add(REX, KEY))
-        await rival.has_a_waiter()
-        await rival.end("COMMIT")
-        with pytest.raises(IdempotencyKeyReused):
-            await adding
 
     async def test_keys_whose_locks_share_a_number_only_wait_for_each_other(
         self, store: Store, monkeypatch: pytest.MonkeyPatch

@@ -63,13 +63,6 @@ def beside(path: Path) -> list[str]:
 class TestBackup:
     """A whole copy while the database is in use."""
 
-    async def test_it_has_everything_and_is_one_file(self, store: SqliteStore, path: Path) -> None:
-        """Also what is still in the log; no log of its own."""
-        target = path.with_name("backup.db")
-        report = upkeep.backup(str(path), str(target), 1_000)
-        assert (report.pets, report.accounts, report.keys, report.problems) == (1, 1, 1, [])
-        assert beside(target) == ["backup.db"]
-
     async def test_no_room_for_it(self, store: SqliteStore, path: Path) -> None:
         """Told as what it is, and nothing is left."""
         target = path.with_name("backup.db")
