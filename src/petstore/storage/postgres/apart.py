@@ -22,9 +22,9 @@ _T = TypeVar("_T")
 def on_connection(
     url: str, options: PostgresOptions, work: Callable[[Connection], Awaitable[_T]], *, bounded: bool = True
 ) -> _T:
-    """What `work` returns. It runs in a thread with its own event loop, since the caller may be in one.
+    """Run `work` in a thread with its own event loop, since the caller may be in one.
 
-    Without `bounded` a statement may take as long as it likes. Raises ConfigurationError, StoreUnavailable.
+    Without `bounded` its statements have no timeout. Raises ConfigurationError, StoreUnavailable.
     """
     check_files(url)
     outcome: list[_T] = []

@@ -50,10 +50,11 @@ async def connect(url: str, options: PostgresOptions, *, bounded: bool = True) -
 
 
 async def connect_first(url: str, options: PostgresOptions, *, bounded: bool = True) -> Connection:
-    """The first connection of a service or a command, which refuses what can't work later.
+    """The first connection of a service or a command.
 
-    PgBouncer in transaction mode gives one session to several connections. Whoever has no session of its own
-    must neither prepare statements nor hold a lock. Raises ConfigurationError and the driver's errors.
+    PgBouncer in transaction mode gives one session to several connections, which loses prepared statements
+    and locks of the session. Raises ConfigurationError where statements are to be prepared through it, and
+    the driver's errors.
     """
     connection = await connect(url, options, bounded=bounded)
     try:
@@ -69,9 +70,9 @@ async def connect_first(url: str, options: PostgresOptions, *, bounded: bool = T
 
 
 async def _shares_session(connection: Connection, url: str, options: PostgresOptions) -> bool:
-    """Whether its next query may go to another session, or another connection has the same one.
+    """Whether the next query may use another session, or another connection uses the same one.
 
-    Without a pooler none is opened.
+    Opens that other connection behind a pooler only.
     """
     try:
         session = await connection.fetchval(_SESSION)

@@ -101,7 +101,7 @@ class Database(scripts.Database):
         return task
 
     async def write_rows(self, sql: str, *arguments: object, effect: Effect = NO_EFFECT) -> list[Any]:
-        """Carry out one statement; the rows that it returns."""
+        """The rows that one statement returns, which is a transaction of its own."""
 
         async def one(connection: Connection) -> list[Any]:
             rows: list[Any] = await connection.fetch(sql, *arguments)

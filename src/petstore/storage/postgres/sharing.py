@@ -28,7 +28,7 @@ class Shared(Generic[K, T]):
         self._next: asyncio.Task[T] | None = None
 
     async def answer(self, wanted: K) -> T:
-        """What `ask` returns for a set that `wanted` is in."""
+        """The result of an `ask` whose set contains `wanted`."""
         before = self._under_way
         if self._next is None:
             if before is None:
