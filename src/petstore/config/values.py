@@ -1,4 +1,4 @@
-"""Parsers of settings: one for each kind of value; their ValueError names the expected form."""
+"""How a setting's text is parsed: a function for each kind of value; a ValueError says what was expected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus. A request costs a few additions; a scrape makes the text."""
+"""Metrics for Prometheus. A request costs a few additions; the scrape does the rest."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Databases behind the repositories: one package for each. Only these contain SQL."""
+"""Databases behind the repositories: one package for each. SQL stands nowhere else."""

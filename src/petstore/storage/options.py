@@ -1,4 +1,4 @@
-"""The options of a backend, which wiring/administration.py makes of the settings."""
+"""What a backend is told besides its address, as the settings say; made in wiring/administration.py."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ from petstore.storage.migrations import Schema
 
 
 class CheckReport(msgspec.Struct, frozen=True):
-    """The findings of `db check`: `problems` is empty for a sound database.
+    """What `db check` found: `problems` is empty for a sound database.
 
-    `remark` says how the schema differs from this program's. The counts are None for a schema that this
-    program can't read.
+    `remark` says how the schema differs from this program's. The counts are None where this program does not
+    know the tables.
     """
 
     schema_version: int

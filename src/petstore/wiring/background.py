@@ -1,4 +1,4 @@
-"""The work of a service beside requests: its log, its metrics, and saving counters."""
+"""What a service does beside requests: its log, its metrics, and the round that saves counters."""
 
 from __future__ import annotations
 

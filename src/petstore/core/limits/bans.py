@@ -1,6 +1,6 @@
-"""The ban rule: a key that continues after many 429 answers is refused for a time, longer with each ban.
+"""The ban rule: a key that goes on after many 429 answers is refused for a while, longer each time.
 
-Reasons: docs/decisions/0007.
+docs/decisions/0007 has the reasons.
 """
 
 from __future__ import annotations

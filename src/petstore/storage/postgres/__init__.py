@@ -1,4 +1,4 @@
-"""PostgreSQL: a pool of connections for each process."""
+"""PostgreSQL: a pool of connections for each process, and the same repositories as every store has."""
 
 from __future__ import annotations
 

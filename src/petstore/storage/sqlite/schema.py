@@ -1,4 +1,4 @@
-"""The file's schema: its versions, its creation, its migration."""
+"""The file's schema: read and checked at each opening, created, migrated."""
 
 from __future__ import annotations
 
