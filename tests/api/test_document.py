@@ -181,12 +181,6 @@ class TestHeaders:
                     {"headers": {name: resolved}}, {name.lower(): str(resolved["example"])}
                 )
 
-    async def test_examples_of_bodies_are_accepted(self, shop: CheckedShop) -> None:
-        """What the document shows as an animal to add can be added."""
-        content = documented()["/pets", "POST"]["requestBody"]["content"]["application/json"]
-        for example in content["examples"].values():
-            assert (await shop.post(example["value"])).status == 201
-
 
 class TestNumbers:
     """Numbers stand in one place of the code, and the document says the same."""

@@ -49,12 +49,6 @@ class TestListPets200:
         await stock(shop, 22)
         assert await ids(shop, "") == list(range(1, 21))
 
-    @pytest.mark.parametrize("limit", [1, 2, 99, 100])
-    async def test_limit_bounds_the_page(self, shop: CheckedShop, limit: int) -> None:
-        """limit from 1 to 100 is the most that a page holds."""
-        await stock(shop, 101)
-        assert await ids(shop, f"limit={limit}") == list(range(1, limit + 1))
-
     @pytest.mark.parametrize(
         ("status", "expected"), [("available", [1, 4, 7]), ("pending", [2, 5]), ("sold", [3, 6])]
     )

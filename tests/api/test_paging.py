@@ -48,14 +48,6 @@ class TestWalk200:
         assert all(len(page) == limit for page in pages[:-1])
         assert len(pages) == max(1, -(-50 // limit))
 
-    @pytest.mark.parametrize("status", ["available", "pending", "sold"])
-    async def test_complete_with_a_filter(self, shop: CheckedShop, status: str) -> None:
-        """The filter is kept by every next."""
-        fill(shop, 50)
-        expected = [n for n in range(1, 51) if ("available", "pending", "sold")[n % 3] == status]
-        pages = await walk(shop, f"/v1/pets?status={status}&limit=4")
-        assert flat(pages) == expected
-
     async def test_first_is_always_there_and_next_only_when_there_is_more(self, shop: CheckedShop) -> None:
         """An exact multiple of the page has no empty last page."""
         fill(shop, 4)

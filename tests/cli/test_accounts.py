@@ -6,24 +6,16 @@ from tests.cli.conftest import Cli
 from tests.support.postgres import fresh_database, run
 
 
-class TestAdd:
-    def test_makes_the_database_and_says_so(self, cli: Cli) -> None:
-        """The first account may come before the first start; where its database is, is said."""
-        result = cli.run("accounts", "add", "shop", "--plan", "free")
-        assert result.exit_code == 0
-        assert f"Making the database {cli.database}." in result.stderr
-        assert "Making" not in cli.run("accounts", "add", "zoo", "--plan", "free").stderr
-
-    def test_a_postgresql_database_is_made_by_what_may_make_one(self, cli: Cli) -> None:
-        """As a file is: a command that only looks leaves the database of a mistyped address as it is."""
-        with fresh_database() as url:
-            cli.settings["PETSTORE_DATABASE_URL"] = url
-            message = cli.refused(1, "accounts", "list")
-            assert "There is no database postgresql://" in message
-            assert "`petstore db migrate` makes one" in message
-            assert run(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'") == []
-            assert "Making the database" in cli.run("accounts", "add", "shop", "--plan", "free").stderr
-            assert [account["name"] for account in cli.json("accounts", "list")] == ["shop"]
+def test_a_postgresql_database_is_made_by_what_may_make_one(cli: Cli) -> None:
+    """As a file is: a command that only looks leaves the database of a mistyped address as it is."""
+    with fresh_database() as url:
+        cli.settings["PETSTORE_DATABASE_URL"] = url
+        message = cli.refused(1, "accounts", "list")
+        assert "There is no database postgresql://" in message
+        assert "`petstore db migrate` makes one" in message
+        assert run(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'") == []
+        assert "Making the database" in cli.run("accounts", "add", "shop", "--plan", "free").stderr
+        assert [account["name"] for account in cli.json("accounts", "list")] == ["shop"]
 
 
 class TestList:

@@ -62,13 +62,6 @@ class TestRefused:
         shop.clock.advance(60)
         shop.ok("keys", "check", stdin=key)
 
-    def test_another_keys_ban_does_not_count(self, shop: Cli) -> None:
-        """A ban hits the key, not the account."""
-        key, _ = shop.issue("shop")
-        shop.issue("shop")
-        ban(shop, 2)
-        shop.ok("keys", "check", stdin=key)
-
     def test_unknown(self, shop: Cli) -> None:
         """A key of another database is told from one with a typing error."""
         assert "unknown here" in shop.refused(1, "keys", "check", stdin=mint("live"))

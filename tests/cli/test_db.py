@@ -24,12 +24,6 @@ def damage(shop: Cli) -> None:
 
 
 class TestCheck:
-    def test_sound(self, shop: Cli) -> None:
-        """What the database holds, and that it is sound."""
-        shop.ok("pets", "add", "Rex", "--category", "1")
-        counts = {"schemaVersion": 2, "pets": 1, "accounts": 1, "keys": 0}
-        assert shop.json("db", "check") == counts | {"problems": [], "remark": None}
-
     def test_damaged(self, shop: Cli) -> None:
         """Exit code 1, every problem, and what to do."""
         damage(shop)

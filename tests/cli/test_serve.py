@@ -100,13 +100,6 @@ class TestFirstStart:
         assert service.started[0]["count"] == 1
         assert service.started[0]["overlap"] is False  # two workers at once would both count
 
-    def test_happens_once(self, service: Service) -> None:
-        """Where there is an account, no key is issued; the lock is free again after the stop."""
-        service.ok("accounts", "add", "shop", "--plan", "free")
-        service.start()
-        assert KEY_PATTERN.search(service.start()) is None
-        assert [account["name"] for account in service.json("accounts", "list")] == ["shop"]
-
     def test_of_two_at_once_one_issues_the_key(
         self, service: Service, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -259,11 +252,6 @@ class TestRefused:
 
         monkeypatch.setattr("petstore.server.binding._bind_within_three_seconds", refuse)
         assert f"{fault.strerror}. {remedy}" in service.refuse(1)
-
-    def test_address_that_is_none(self, service: Service) -> None:
-        """An address of another machine can't be listened on."""
-        service.settings["PETSTORE_HOST"] = "192.0.2.1"
-        assert "Can't listen on 192.0.2.1" in service.refuse(1)
 
     def test_postgresql_database_that_another_service_has(self, on_postgresql: Service) -> None:
         """Its counters are its own, so both would grant every limit; the message names the remedy."""

@@ -170,6 +170,13 @@ def load(**settings: str) -> config.Settings:
     return config.load({f"PETSTORE_{name.upper()}": text for name, text in settings.items()})
 
 
+def load_file(folder: Path, content: str | bytes, **settings: str) -> config.Settings:
+    """With the content as the file that PETSTORE_CONFIG names."""
+    file = folder / "settings.toml"
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return load(config=str(file), **settings)
+
+
 class TestTable:
     """One row for each setting, here as there."""
 
@@ -213,10 +220,8 @@ class TestNames:
 
     def test_an_unknown_name_in_the_file_is_refused(self, tmp_path: Path) -> None:
         """With the file's name."""
-        file = tmp_path / "settings.toml"
-        file.write_text("prot = 80\nhost = '::1'\n")
         with pytest.raises(ConfigurationError, match=r"settings\.toml: no such setting: prot"):
-            load(config=str(file))
+            load_file(tmp_path, "prot = 80\nhost = '::1'\n")
 
     @pytest.mark.parametrize(
         ("content", "why"),
@@ -233,10 +238,8 @@ class TestNames:
     )
     def test_a_file_that_nobody_can_read_is_refused(self, tmp_path: Path, content: bytes, why: str) -> None:
         """One line with the file's name, whatever is in it."""
-        file = tmp_path / "settings.toml"
-        file.write_bytes(content)
         with pytest.raises(ConfigurationError, match=why) as refused:
-            load(config=str(file))
+            load_file(tmp_path, content)
         assert "settings.toml" in str(refused.value)
 
     def test_only_a_secret_can_be_read_from_a_file_of_its_own(self, tmp_path: Path) -> None:
@@ -260,12 +263,11 @@ class TestFile:
 
     def test_values_are_written_as_toml_has_them(self, tmp_path: Path) -> None:
         """Integers, booleans, dates, and lists where the variable takes commas."""
-        file = tmp_path / "settings.toml"
-        file.write_text(
+        settings = load_file(
+            tmp_path,
             "port = 9000\naccess_log = false\nremoval_date = 2031-01-01\n"
-            "ban_durations = ['1m', '2m']\ntrusted_proxies = ['10.0.0.0/8']\n"
+            "ban_durations = ['1m', '2m']\ntrusted_proxies = ['10.0.0.0/8']\n",
         )
-        settings = load(config=str(file))
         assert settings.port == 9_000
         assert settings.access_log is False
         assert settings.removal_date == datetime(2031, 1, 1, tzinfo=UTC)
@@ -281,12 +283,10 @@ class TestFile:
 
     def test_a_bad_value_in_the_file_is_refused(self, tmp_path: Path) -> None:
         """Just as in the environment; the message names the file, where the operator has to look."""
-        file = tmp_path / "settings.toml"
-        file.write_text("port = 8080.5\n")
         with pytest.raises(ConfigurationError) as refused:
-            load(config=str(file))
+            load_file(tmp_path, "port = 8080.5\n")
         assert str(refused.value) == (
-            f"PETSTORE_PORT='8080.5', from {file}: expected a whole number from 1 to 65535."
+            f"PETSTORE_PORT='8080.5', from {tmp_path}/settings.toml: expected a whole number from 1 to 65535."
         )
 
     def test_no_file_is_named_by_an_empty_variable(self) -> None:
@@ -306,8 +306,8 @@ class TestSecrets:
     def test_its_file_wins_over_the_toml_file(self, tmp_path: Path) -> None:
         """It stands in the environment, after all."""
         (tmp_path / "url").write_text("sqlite:///b.db")
-        (tmp_path / "settings.toml").write_text("database_url = 'sqlite:///a.db'")
-        settings = load(config=str(tmp_path / "settings.toml"), database_url_file=str(tmp_path / "url"))
+        url_file = str(tmp_path / "url")
+        settings = load_file(tmp_path, "database_url = 'sqlite:///a.db'", database_url_file=url_file)
         assert settings.database_url == "sqlite:///b.db"
 
     def test_both_at_once_contradict(self, tmp_path: Path) -> None:

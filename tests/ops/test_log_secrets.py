@@ -48,12 +48,13 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[]
     structlog.reset_defaults()
 
 
-@pytest.fixture
-def settings() -> Iterator[dict[str, str]]:
-    """Of a service whose database and counters have passwords."""
+@pytest.fixture(params=["json", "text"])
+def settings(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+    """Of a service whose database and counters have passwords, with either format of the log."""
     user = os.environ.get("PGUSER", "petstore")
     with fresh_database() as database:
         yield {
+            "log_format": request.param,
             "database_url": with_password(database, urlsplit(database).username or user, DATABASE_PASSWORD),
             "valkey_url": with_password(emptied_url(), "default", VALKEY_PASSWORD),
         }
@@ -67,7 +68,6 @@ def check(text: str, *secrets: str) -> None:
         assert secret not in text
 
 
-@pytest.mark.parametrize("log_format", ["json", "text"])
 class TestUnexpectedErrors:
     """In both formats: the trace names files and lines, never the values of variables."""
 
@@ -87,12 +87,11 @@ class TestUnexpectedErrors:
         log: Callable[[], str],
         settings: dict[str, Any],
         monkeypatch: pytest.MonkeyPatch,
-        log_format: str,
         broken: str,
         target: str,
     ) -> None:
         """The handler, the store, the limiter, the site: 500, and neither the key nor a password."""
-        async with open_shop(tmp_path, log_format=log_format, access_log="on", **settings) as shop:
+        async with open_shop(tmp_path, access_log="on", **settings) as shop:
             await shop.ask("GET", "/v1/pets")  # its key is known from here on
             monkeypatch.setattr(broken, fail)
             if target == "/docs":
@@ -108,11 +107,10 @@ class TestUnexpectedErrors:
         log: Callable[[], str],
         settings: dict[str, Any],
         monkeypatch: pytest.MonkeyPatch,
-        log_format: str,
     ) -> None:
         """Saving the counters fails in a way that nobody foresaw, and is tried again."""
         monkeypatch.setattr("petstore.ops.flusher.INTERVAL_SECONDS", 0.01)
-        async with open_shop(tmp_path, log_format=log_format, **settings) as shop:
+        async with open_shop(tmp_path, **settings) as shop:
             await shop.ask("GET", "/v1/pets")
             with monkeypatch.context() as broken:
                 broken.setattr(CounterFlusher, "save", fail)
@@ -120,16 +118,11 @@ class TestUnexpectedErrors:
         check(log(), shop.key)
 
     async def test_in_a_start(
-        self,
-        log: Callable[[], str],
-        settings: dict[str, Any],
-        monkeypatch: pytest.MonkeyPatch,
-        log_format: str,
+        self, log: Callable[[], str], settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """What is handed from function to function then are the settings, with both passwords."""
         monkeypatch.setattr("petstore.wiring.service.open_store", fail)
-        given = {f"PETSTORE_{name.upper()}": text for name, text in settings.items()}
-        loaded = config.load(given | {"PETSTORE_LOG_FORMAT": log_format})
+        loaded = config.load({f"PETSTORE_{name.upper()}": text for name, text in settings.items()})
         assert not await Application(loaded, ManualClock()).try_to_start()
         check(log())
 

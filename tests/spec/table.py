@@ -53,7 +53,7 @@ categoryId | integer, format int64 | yes | Identifier of the category the animal
     api/test_create_pet.py::TestCreatePet201::test_category_comes_back_digit_for_digit
     api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
 status | PetStatus | no | Availability status
-    api/test_create_pet.py::TestCreatePet201::test_any_status_may_be_the_first
+    api/test_list_pets.py::TestListPets200::test_status_filters
 Category record: not shown beyond its identifier being referenced by categoryId.
     gap: NewPet | Category record
     api/test_create_pet.py::TestCreatePet201::test_category_comes_back_digit_for_digit
@@ -92,7 +92,7 @@ Every endpoint requires the bearer credential described under Authentication.
 Returns a paginated list of animals.
     api/test_paging.py::TestWalk200::test_complete
 limit | integer | no | Minimum 1, maximum 100, default 20. Maximum number of animals returned
-    api/test_list_pets.py::TestListPets200::test_limit_bounds_the_page
+    api/test_paging.py::TestWalk200::test_complete
     api/test_list_pets.py::TestListPets200::test_twenty_by_default_in_ascending_order
     api/test_list_pets.py::test_refused
 status | PetStatus | no | Returns only animals with that availability status
