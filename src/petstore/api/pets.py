@@ -35,7 +35,7 @@ NEW_PET = Schema(NewPet, "a new animal", name=Text(NAME, name_fault))
 
 # int() also takes '+1', ' 1', '1_0' and full-width digits.
 _CANONICAL_ID = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
-# Every text that the parameter takes, so that nothing has to be parsed.
+# The number for each valid text: a look-up instead of parsing.
 _LIMITS = {str(limit): limit for limit in range(1, PAGE_LIMIT_MAX + 1)}
 _LIMIT_EXPECTED = f"an integer from 1 to {PAGE_LIMIT_MAX}"
 _STATUS_EXPECTED = f"one of {', '.join(STATUSES)}"

@@ -1,4 +1,4 @@
-"""What systemd tells a process in its environment. Not settings: those are in table.py."""
+"""The environment variables that systemd sets. The settings are in table.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of settings: a field of Settings for each, with its default, how it is read, what it is for."""
+"""The table of settings: a field of Settings for each, with its default, its parser and its purpose."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _T = TypeVar("_T")
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """A row of the table: its default as text, how a text is parsed, what it is for. Secrets are masked."""
+    """A row of the table. `default` is a text for `parse`; secrets are masked where settings are shown."""
 
     field: str
     default: str

@@ -1,4 +1,4 @@
-"""How a setting's text is parsed: a function for each kind of value; a ValueError says what was expected."""
+"""Parsers of settings: one for each kind of value; their ValueError names the expected form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accounts: their names and plans, and what a store of them can do."""
+"""Accounts: their names and plans, and the protocol of their store."""
 
 from __future__ import annotations
 
@@ -55,5 +55,5 @@ class AccountRepository(Protocol):
         ...
 
     async def set_plan(self, reference: str, plan: Plan) -> Account:
-        """Acts on the account's next request; what is used stays used."""
+        """Acts on the account's next request; requests made so far still count."""
         ...

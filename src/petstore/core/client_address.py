@@ -18,7 +18,7 @@ _PORT = re.compile(r":[0-9]*$")
 
 @lru_cache(maxsize=4_096)
 def parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """The address, or None when the text is none. IPv4-mapped IPv6 becomes IPv4."""
+    """The address, or None for another text. IPv4-mapped IPv6 becomes IPv4."""
     try:
         parsed = ip_address(text)
     except ValueError:
@@ -54,7 +54,7 @@ def is_host_of_ours(host: str, names: frozenset[str]) -> bool:
     """True when a request's Host is one of the names, an address, or a name without a dot.
 
     This stops DNS rebinding: a web page that makes its own name resolve to this machine sends that name.
-    Addresses and names such as `localhost` or a container's belong to no web page.
+    No page's host is an address, `localhost` or a container's name.
     """
     if host.startswith("["):
         return True

@@ -14,7 +14,7 @@ _MILLISECONDS = {"ms": 1, "s": SECOND_MS, "m": MINUTE_MS, "h": 60 * MINUTE_MS, "
 
 
 def parse_duration(text: str) -> int:
-    """Milliseconds. Raises ValueError, with what is understood."""
+    """Milliseconds. Raises ValueError, which shows the valid forms."""
     match = _FORM.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not a duration such as 500ms, 10s, 5m, 24h or 30d")

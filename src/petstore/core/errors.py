@@ -186,7 +186,7 @@ class StoreFull(StoreUnavailable):
 
 
 class StoreDamaged(StoreUnavailable):
-    """The file is damaged or is no database. Trying again does not help."""
+    """The file is damaged or not a database. Trying again does not help."""
 
 
 class LimiterUnavailable(Unavailable):

@@ -1,4 +1,4 @@
-"""Idempotency-Key: within 24 hours a client's key creates one thing, whatever breaks or is sent again."""
+"""Idempotency-Key: within 24 hours a client's key creates one resource, however often it is sent."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Idempotency(msgspec.Struct, frozen=True):
 
 
 class Creation(msgspec.Struct, frozen=True):
-    """What a request with an Idempotency-Key creates: a `resource`, which messages call `noun`.
+    """The creation of a `resource` under an Idempotency-Key. Messages call the resource `noun`.
 
-    Two requests are the same when their fingerprints are; see `fingerprint`.
+    Requests with equal fingerprints are the same request; see `fingerprint`.
     """
 
     idempotency: Idempotency
@@ -44,12 +44,12 @@ class Creation(msgspec.Struct, frozen=True):
 
 
 def fingerprint(new: msgspec.Struct) -> bytes:
-    """The SHA-256 of a validated body: two bodies that mean the same have the same, whatever their bytes."""
+    """The SHA-256 of a validated body: bodies with other white space or order of members have the same."""
     return hashlib.sha256(msgspec.json.encode(new)).digest()
 
 
 class InFlight:
-    """The creations that this process is carrying out. The database's lock tells those of several apart."""
+    """The creations that this process is carrying out. Between processes the database's lock decides."""
 
     def __init__(self) -> None:
         self._waited_for: set[Idempotency] = set()

@@ -1,6 +1,6 @@
-"""API keys: records, their format and digest, and what a store of them can do.
+"""API keys: records, their format and digest, and the protocol of their store.
 
-A key's text exists only in the hands of its owner; everything here and below keeps the digest.
+The text of a key is shown once, to its owner. The service keeps its digest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LABEL_MAX_CHARACTERS = 100
 
 
 class ApiKey(msgspec.Struct, frozen=True):
-    """What is kept of a key. `display` shows the prefix and the last four characters, nothing else."""
+    """The record of a key. `display` is the prefix and the last four characters."""
 
     id: int
     account_id: int
@@ -45,7 +45,7 @@ class ApiKey(msgspec.Struct, frozen=True):
 
 
 class Caller(msgspec.Struct, frozen=True, gc=False):
-    """What the gate needs to know about a key: one row of key and account joined.
+    """The facts about a key that the gate needs: one row of key and account joined.
 
     A ban that began at or before `pardoned_at_ms` was lifted by the operator.
     """
@@ -109,7 +109,7 @@ def check_label(label: str) -> None:
 
 
 def rotated_until(old: ApiKey, now_ms: int, overlap_ms: int) -> int:
-    """When a key's use ends once it has a successor: after the overlap, or earlier if it would end anyway.
+    """The new expiry of a key with a successor, in Unix ms: after the overlap, or its own expiry if earlier.
 
     Raises Conflict unless the key is active.
     """

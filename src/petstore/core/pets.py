@@ -1,6 +1,6 @@
-"""Animals: their shape, their states and transitions, and what a store of animals can do.
+"""Animals: their shape, their states and transitions, and the protocol of their store.
 
-No HTTP and no SQL here. api/pipeline/schema.py reads bodies by the fields of NewPet.
+api/pipeline/schema.py reads bodies by the fields of NewPet.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def check_transition(pet_id: int, before: PetStatus, after: PetStatus) -> None:
 
 
 def name_fault(name: str) -> str | None:
-    """What is wrong with an animal's name, as a phrase for the message; None when nothing is."""
+    """The fault of an animal's name, as a phrase for a message; None for a valid name."""
     if not 1 <= len(name) <= NAME_MAX_CHARACTERS:
         return f"expected 1 to {NAME_MAX_CHARACTERS} characters, got {len(name)}"
     if name.isspace():
@@ -99,14 +99,14 @@ class PageQuery(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """One page of a walk; `has_more` tells whether an animal stood behind it when it was read."""
+    """`has_more`: when the page was read, there were matching animals after it."""
 
     pets: list[Pet]
     has_more: bool
 
 
 class Created(msgspec.Struct, frozen=True):
-    """The outcome of an addition; `replayed` when the same key had created the animal before."""
+    """An added animal; `replayed` when an earlier request with the same Idempotency-Key added it."""
 
     pet: Pet
     replayed: bool
@@ -132,7 +132,7 @@ class PetRepository(Protocol):
         ...
 
     async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
-        """Change an animal's status and keep who did it. Raises NotFound and Conflict."""
+        """Change an animal's status and record the actor. Raises PetNotFound and Conflict."""
         ...
 
     async def history(self, pet_id: int) -> list[StatusChange]:
@@ -141,7 +141,7 @@ class PetRepository(Protocol):
 
 
 class StatusChange(msgspec.Struct, frozen=True):
-    """One kept change of status: when, by whom, from, to."""
+    """A recorded change of status. `at_ms` is a Unix time."""
 
     pet_id: int
     at_ms: int

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-# Only compared for equality. Where a version is None, it is unknown: the cache is neither read nor filled.
+# Only compared for equality. None is an unknown version: then the cache is neither read nor filled.
 Version = Hashable
 
 
@@ -24,9 +24,9 @@ class Versions(msgspec.Struct, frozen=True, gc=False):
 
 NO_VERSIONS = Versions(None, None)
 
-# Where counters are shared, a cached value is used for at most this long, whatever its version.
+# With shared counters a cached value is used for at most this long, even if its version is current.
 LEASE_SECONDS = 5.0
-# After a writer died, its version stays unknown for this long: longer than any of its commits can take.
+# The version stays unknown for this long after a writer died: longer than a commit can take.
 WRITER_SECONDS = 10.0
 
 
@@ -38,7 +38,7 @@ class VersionSource(Protocol):
         ...
 
     def try_current(self) -> Versions | None:
-        """The same without waiting; None where it would have to wait. Raises StoreUnavailable."""
+        """`current` without waiting; None when it would wait. Raises StoreUnavailable."""
         ...
 
     def known(self) -> Versions:
@@ -46,7 +46,7 @@ class VersionSource(Protocol):
         StoreUnavailable.
 
         A value that is read from the store after this call may be cached under its version if the request's
-        decision has the same version: then there was no change in between.
+        decision has the same version: nothing changed in between.
         """
         ...
 

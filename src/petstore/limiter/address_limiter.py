@@ -74,7 +74,7 @@ class AddressLimiter:
         return decide_address(bucket, self._per_minute, self._clock.now_ms(), charge=False)
 
     def _remember(self, name: str, bucket: AddressBucket) -> None:
-        """Put it last: else an old address could be dropped within a minute that it has used up."""
+        """Move it to the end, so that an address is not dropped within a minute that it has used up."""
         if self._buckets.pop(name, None) is None and len(self._buckets) >= _ADDRESSES_MAX:
             del self._buckets[next(iter(self._buckets))]
         self._buckets[name] = bucket

@@ -21,7 +21,7 @@ from petstore.core.keys import Caller
 # and 100,000 entries may wait.
 FORWARDED_MAX_BYTES = 512
 
-# The log shows these and `other`, since a client may send any word.
+# The log shows these and `other`: the method is text of the client.
 METHODS = {
     name: name
     for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "QUERY")

@@ -1,7 +1,7 @@
-"""The numbers behind /metrics: what one process has counted, its state, and the sums over all workers.
+"""The numbers behind /metrics: the counts and the state of one process, and the sums over all workers.
 
 `Counts` only grow and are summed over all workers, also those that have ended. `Levels` are current and are
-combined over the workers that live.
+combined over the living workers.
 """
 
 from __future__ import annotations

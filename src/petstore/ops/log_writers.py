@@ -36,7 +36,7 @@ class DirectWriter:
             while rest and _is_writable(self._descriptor, _DIRECT_WAIT_MS):
                 rest = rest[os.write(self._descriptor, rest[: select.PIPE_BUF]) :]
         except (OSError, ValueError):
-            pass  # there is no other place to report it
+            pass  # nowhere to report it
 
 
 class LogWriter:

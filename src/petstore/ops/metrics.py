@@ -1,4 +1,4 @@
-"""Metrics for Prometheus. A request costs a few additions; the scrape does the rest."""
+"""Metrics for Prometheus. A request costs a few additions; a scrape makes the text."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from petstore.server import listener as listeners
 BACKLOG = 2_048
 _CONNECTIONS_MAX = 16_384
 _DESCRIPTORS_RESERVED = 128
-_DESCRIPTORS_AT_START = 16  # of the reserved ones; the rest of the open ones is inherited
+_DESCRIPTORS_AT_START = 16  # of the reserved ones; further open ones are inherited
 # The workers of a killed parent hold the port for up to three seconds.
 _BIND_ATTEMPTS, _BIND_PAUSE_SECONDS = 60, 0.05
 

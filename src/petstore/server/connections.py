@@ -112,8 +112,8 @@ class Connections:
         now = self._monotonic()
         known = self._unread.get(identity)
         since = now
-        # Some sandboxes do not count acknowledged bytes: there a shorter queue is the progress. A longer one
-        # is none, since each pipelined request adds a response.
+        # Some sandboxes do not count acknowledged bytes: there a shorter queue is progress. A longer one
+        # is not, since each pipelined request adds a response.
         if known is not None and known.acknowledged == acknowledged and waiting >= known.waiting:
             since = known.since
         if now - since >= self._timeout_seconds:

@@ -1,4 +1,4 @@
-"""What the supervisor needs to know of its workers: their work, their timeouts, how to reload."""
+"""The protocol between the supervisor and the service: work, timeouts, reload."""
 
 from __future__ import annotations
 

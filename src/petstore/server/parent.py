@@ -81,12 +81,12 @@ def _serve(settings: Settings, configured: Settings, clock: Clock, show_key: Sho
 
 
 def _load_program(settings: Settings, backend: administration.Backend) -> None:
-    """Load what a worker may need, since the files may be upgraded before it starts."""
+    """Load every module that a worker may need, since the files may be upgraded before it starts."""
     unused = ["petstore.cli"]
     if backend.file is not None:
         unused += ["petstore.storage.postgres", "petstore.storage.copying"]
     if not settings.valkey_url:
-        unused.append("petstore.limiter.valkey")  # except for what is imported already
+        unused.append("petstore.limiter.valkey")  # modules that are imported already stay
     program.load(but=unused)
 
 

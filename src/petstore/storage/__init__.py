@@ -1,1 +1,1 @@
-"""Databases behind the repositories: one package for each. SQL stands nowhere else."""
+"""Databases behind the repositories: one package for each. Only these contain SQL."""

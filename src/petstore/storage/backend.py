@@ -1,6 +1,6 @@
-"""Databases behind the repositories: one package for each, chosen by the URL's scheme.
+"""The protocols of a database and its store, and the choice of a database by the URL's scheme.
 
-Only the core's own errors leave this package; SQL stands nowhere else.
+Only the core's own errors leave the storage packages.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Store(Protocol):
 
     @property
     def merging_counters(self) -> MergingCounterStore | None:
-        """The same where several processes may write it; None for a file."""
+        """The counters, if several processes may write them; None for a file."""
         ...
 
     def load(self) -> StoreLoad:
@@ -80,9 +80,9 @@ class Store(Protocol):
 
 
 class Backend(Protocol):
-    """A database that a URL names, with its options. Nothing is opened before a method asks for it.
+    """A database that a URL names, with its options. The constructor opens nothing.
 
-    `file` is None for a database on a server; `migrates_at_start`: `serve` migrates unless told not to. Every
+    `file` is None for a database on a server; `migrates_at_start`: PETSTORE_MIGRATE=auto means on. Every
     method raises ConfigurationError for a database that can't be used, StoreUnavailable when it fails.
     """
 
@@ -94,17 +94,17 @@ class Backend(Protocol):
 
     @property
     def name(self) -> str:
-        """What to call the database to a person: its file, or its server and name without any password."""
+        """The database in messages: its file, or its server and name without user and password."""
         ...
 
     def require_file(self) -> DatabaseFile:
-        """The file, for what only a file can do. Raises OperatorError for a database on a server."""
+        """The file. Raises OperatorError for a database on a server."""
         ...
 
     def open(
         self, clock: Clock, observer: StoreObserver | None = None, publisher: Publisher | None = None
     ) -> Store:
-        """The store, created where there is none. A server's store tells `publisher` of every change."""
+        """Open the store, and create a missing one. `publisher` gets the changes of a server's store."""
         ...
 
     def schema(self) -> Schema:
@@ -112,7 +112,7 @@ class Backend(Protocol):
         ...
 
     def migrate(self, clock: Clock, observer: MigrationObserver, *, serving: bool = False) -> None:
-        """Bring the schema up to date, in a new database when there is none; a file is copied first.
+        """Bring the schema up to date, also in a new database; an existing file is copied first.
 
         `serving`: the caller is within `hold_for_serving`. Raises OperatorError for a file that is damaged,
         or that another server uses when a step shuts it out.
@@ -120,7 +120,7 @@ class Backend(Protocol):
         ...
 
     def check(self) -> CheckReport:
-        """Read all of the database and say what is wrong. Raises OperatorError for a file that is missing."""
+        """Read the whole database and report its faults. Raises OperatorError for a missing file."""
         ...
 
     def hold_for_serving(self) -> AbstractContextManager[object]:
@@ -132,7 +132,7 @@ class Backend(Protocol):
         ...
 
     def warnings_before_start(self, clock: Clock) -> list[str]:
-        """One line for each thing that an operator should correct, though the service can start."""
+        """One line for each fault that does not prevent a start."""
         ...
 
 
@@ -157,12 +157,12 @@ def sqlite_path(url: str) -> str:
 def backend_for(
     url: str, sqlite: SqliteOptions | None = None, postgres: PostgresOptions | None = None
 ) -> Backend:
-    """The backend of a URL, by its scheme: the one place where that is decided.
+    """The backend of a URL, by its scheme.
 
-    Raises ConfigurationError for a URL of no known kind, and where a server's driver is not installed.
+    Raises ConfigurationError for an unknown scheme, and when a server's driver is not installed.
     """
     if is_server(url):
-        from petstore.storage.postgres.backend import PostgresBackend  # needs a driver that not all have
+        from petstore.storage.postgres.backend import PostgresBackend  # needs a driver that may be missing
 
         return PostgresBackend(url, postgres or PostgresOptions())
     return SqliteBackend(sqlite_path(url), sqlite or SqliteOptions())

@@ -14,7 +14,7 @@ OUTCOME_UNKNOWN = (
 def failure(
     cause: str, outcome: str = "", kind: type[StoreUnavailable] = StoreUnavailable
 ) -> StoreUnavailable:
-    """The error. `outcome` continues the sentence with what became of the write; it is empty for a read."""
+    """The error. `outcome` continues the sentence with the fate of the write; it is empty for a read."""
     advice = "" if outcome == OUTCOME_UNKNOWN else " Try again shortly."
     return kind(
         f"The store failed: {cause}{outcome}.",

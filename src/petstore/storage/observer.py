@@ -1,4 +1,4 @@
-"""What a store reports for metrics. Observers must be quick; any thread may call them."""
+"""Reports of a store for metrics. Observers must be quick; any thread may call them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a backend is told besides its address, as the settings say; made in wiring/administration.py."""
+"""The options of a backend, which wiring/administration.py makes of the settings."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ from petstore.storage.migrations import Schema
 
 
 class CheckReport(msgspec.Struct, frozen=True):
-    """What `db check` found: `problems` is empty for a sound database.
+    """The findings of `db check`: `problems` is empty for a sound database.
 
-    `remark` says how the schema differs from this program's. The counts are None where this program does not
-    know the tables.
+    `remark` says how the schema differs from this program's. The counts are None for a schema that this
+    program can't read.
     """
 
     schema_version: int

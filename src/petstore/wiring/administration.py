@@ -1,4 +1,4 @@
-"""What a command needs: the database of the settings, and its store beside running servers."""
+"""The database of the settings for a command, and its store beside running servers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def store_for_command(
     """The store beside running servers, which are notified of every change before the command ends.
 
     Replicas cache the store for LEASE_SECONDS at most. When they can't be notified, because Valkey can't be
-    reached or the command does not know its URL, a change waits as long, and `say` tells why.
+    reached or the command does not know its URL, a change waits as long, and `say` gets the reason.
     """
 
     async def wait(reason: str) -> None:

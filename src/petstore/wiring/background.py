@@ -1,4 +1,4 @@
-"""What a service does beside requests: its log, its metrics, and the round that saves counters."""
+"""The work of a service beside requests: its log, its metrics, and saving counters."""
 
 from __future__ import annotations
 

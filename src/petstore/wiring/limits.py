@@ -15,7 +15,7 @@ from petstore.limiter.valkey.observer import LimiterObserver
 from petstore.storage.backend import Backend, Store
 from petstore.storage.observer import StoreObserver
 
-# Writes what the limiter's `drain` has given.
+# Saves the records that the limiter's `drain` returned.
 Save = Callable[[LimiterState, UsageChanges], Awaitable[None]]
 
 
@@ -31,7 +31,7 @@ def ban_policy(settings: Settings) -> BanPolicy:
 
 
 def processes(settings: Settings) -> int:
-    """How many processes share the limits: each divides by it what it counts alone."""
+    """How many processes share the limits. A process that counts alone divides each limit by it."""
     return settings.replicas * settings.workers if settings.valkey_url else 1
 
 
@@ -54,7 +54,7 @@ async def open_store(
         await store.note_serving(with_valkey=False)
         state = await store.counters.load(clock.now_ms())
         return store, MemoryLimiter(clock, policy, store.versions, state), store.counters.save
-    from petstore.limiter.valkey import opening as valkey  # needs a driver that not everybody has
+    from petstore.limiter.valkey import opening as valkey  # needs a driver that may be missing
 
     client = await valkey.open_client(settings.valkey_url, watch)
     opened.push_async_callback(client.close)  # after the store, which announces its last writes

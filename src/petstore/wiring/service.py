@@ -152,8 +152,8 @@ async def build(
 ) -> Service:
     """Open the store, take up the counters where they were left, and join everything.
 
-    `counts_directory` is where the workers of one service leave their metrics to each other, `worker` this
-    one's number. What a failed start has opened is closed. Raises ConfigurationError and StoreUnavailable.
+    `counts_directory`: the workers of one service exchange their metrics there; `worker`: the number of this
+    one. A failed start closes everything that it opened. Raises ConfigurationError and StoreUnavailable.
     """
     async with AsyncExitStack() as opened:
         log_writer = start_log(settings, worker)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
 
+from petstore.core.clock import SystemClock
 from petstore.core.errors import Conflict, StoreUnavailable
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet, PetStatus
@@ -154,6 +156,17 @@ class TestGroups:
         assert bench.connection.execute("PRAGMA journal_mode").get == "wal"
         assert bench.connection.execute("PRAGMA synchronous").get == 2
         assert bench.connection.execute("PRAGMA foreign_keys").get == 1
+
+    def test_the_log_waits_for_a_reader_only_once(self, tmp_path: Path) -> None:
+        """A file without a log, as a backup is, that another process reads: busy after one timeout."""
+        path = str(tmp_path / "copy.db")
+        with closing(apsw.Connection(path)) as reader:
+            reader.execute("CREATE TABLE t (a); BEGIN; SELECT * FROM t")
+            clock = SystemClock()
+            began = clock.monotonic()
+            with pytest.raises(StoreUnavailable, match="busy"):
+                open_writer(path, 100)
+            assert clock.monotonic() - began < 3
 
 
 class TestQueue:

@@ -1,1 +1,1 @@
-"""The steps that every request under /v1 passes, whatever its operation."""
+"""The steps of every request under /v1."""

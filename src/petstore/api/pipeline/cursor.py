@@ -1,7 +1,7 @@
 """The cursor: the last identifier of a page, bound to the filter of the list.
 
-16 characters of URL-safe base64: 8 bytes of identifier, 4 bytes of CRC-32 against mistakes. It is no secret:
-a client that may list animals may start anywhere.
+16 characters of URL-safe base64: 8 bytes of identifier, 4 bytes of CRC-32 against mistakes. It is not
+secret: a client that may list animals may start anywhere.
 """
 
 from __future__ import annotations

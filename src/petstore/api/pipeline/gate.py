@@ -83,7 +83,7 @@ class Gate:
         if token is None:
             cause = "missing" if request.headers.get(b"authorization") is None else "malformed"
             raise self._unauthorized(request, cause)
-        # The digest first, whatever the token: the time taken tells nothing about how close a guess was.
+        # Hash every token first: the time of the answer must not show how close a guess was.
         key_digest = digest(token)
         caller, decision = self._cached.get(key_digest), None
         # A key that has expired by now is read again: its refusal is never an old one.
@@ -123,7 +123,7 @@ class Gate:
         if caller.expires_at_ms is not None and caller.expires_at_ms <= self._clock.now_ms():
             raise self._unauthorized(request, "expired", caller)
         decision = await self._limiter.take(caller)
-        assert decision is not None  # it is None only for a version that is out of date
+        assert decision is not None  # None only answers an outdated version
         if version is not None and version == decision.versions.keyring:
             self._cache(version, key_digest, caller)
         return caller, decision

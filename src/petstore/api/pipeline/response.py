@@ -14,7 +14,7 @@ Header = tuple[bytes, bytes]
 encode = msgspec.json.Encoder().encode
 
 _JSON: Header = (b"content-type", b"application/json")
-# Responses belong to a key and hold for a moment: no proxy or browser may cache them.
+# Responses depend on the key and change at any time: proxies and browsers must not cache them.
 _ALWAYS: tuple[Header, ...] = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),

@@ -33,7 +33,7 @@ class Operation(msgspec.Struct, frozen=True):
     access: Access
     deprecated: bool = False  # counted apart in the account's usage
     cacheable: bool = False  # the answer depends on path, query and animals only, not on the caller
-    always_headers: HeaderMaker | None = None  # on every answer, whatever its status
+    always_headers: HeaderMaker | None = None  # on answers of every status
 
 
 class Route(msgspec.Struct, frozen=True):

@@ -25,7 +25,7 @@ Fault = Callable[[Any], str | None]
 
 
 class Text(NamedTuple):
-    """The rule of a text: `pattern` matches the whole of each valid one, `fault` says what is wrong."""
+    """The rule of a text: `pattern` matches the whole of each valid one, `fault` describes an invalid one."""
 
     pattern: re.Pattern[str]
     fault: Callable[[str], str | None]

@@ -1,6 +1,6 @@
-"""The ban rule: a key that goes on after many 429 answers is refused for a while, longer each time.
+"""The ban rule: a key that continues after many 429 answers is refused for a time, longer with each ban.
 
-docs/decisions/0007 has the reasons.
+Reasons: docs/decisions/0007.
 """
 
 from __future__ import annotations

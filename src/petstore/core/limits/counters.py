@@ -34,7 +34,7 @@ class Limiter(Protocol):
 
         `cached_version` is the keyring's version under which this Caller was cached. When the keyring has
         another one now, or an unknown one, nothing is taken and the result is None: read the Caller from the
-        store and call again without it. Raises Unavailable where there is no way to decide.
+        store and call again without it. Raises Unavailable when it can't decide.
         """
         ...
 
@@ -43,7 +43,7 @@ class Limiter(Protocol):
         ...
 
     def keyring_version(self) -> Version | None:
-        """Note it before a Caller is read; cache the Caller under it once a decision brings the same."""
+        """The last known version. Read it before a Caller; cache the Caller if the decision has it too."""
         ...
 
     def drain(self) -> LimiterState:
@@ -68,13 +68,13 @@ class CounterStore(Protocol):
 
 
 class MergingCounterStore(CounterStore, Protocol):
-    """A CounterStore for several processes, each of which writes what it has seen of shared counters."""
+    """A CounterStore for several processes; each writes the shared counters that it has read."""
 
     async def merge(self, state: LimiterState, usage: UsageChanges) -> None:
         """Keep the later records and add `usage`, in one transaction.
 
-        Of an account's windows the later one stays, of the same window the greater count; of a key's bans the
-        one with the later pardon, then the later start, then the later strikes.
+        An account keeps its later window, and the greater count of the same window. A key keeps the ban with
+        the later pardon, then the later start, then the later strikes.
         """
         ...
 

@@ -23,7 +23,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
 
     allowed: bool  # counted in both windows; a refused request is counted in neither
     now_ms: int  # Unix time of the decision by the clock of the counters: with Valkey, the server's
-    versions: Versions  # as of after the arrival of the request: what is cached under them is still true
+    versions: Versions  # read after the request arrived: values cached under them are current
     per_minute: int  # the plan's limit, in requests
     minute_remaining: int  # requests after this one, never below 0; 0 during a ban
     minute_reset_at: int  # Unix time in seconds; during a ban its end

@@ -41,8 +41,8 @@ def decision_for(
 ) -> Decision:
     """The Decision for a request that is counted in `used` (`allowed`), or that found a window used up.
 
-    Where a limit was lowered below what is used, 0 remain. Arguments have no names: every request comes here,
-    and names take a sixth longer.
+    When a limit was lowered below the requests used, 0 remain. The arguments of Decision are positional:
+    keywords take a sixth longer, for every request.
     """
     per_minute, per_day = caller.per_minute, caller.per_day
     left = per_minute - used.minute_used if used.minute_used < per_minute else 0

@@ -34,7 +34,7 @@ class _LastMinute:
         self._used = 0
 
     def add(self, now_ms: int) -> None:
-        """Count one more, right after `window` at the same moment."""
+        """Count one request. Call `window` with the same time first."""
         second_ms, count = now_ms - now_ms % SECOND_MS, 1
         if self._seconds and self._seconds[-1][0] == second_ms:
             count += self._seconds.pop()[1]

@@ -24,13 +24,13 @@ class CountersReport(msgspec.Struct, frozen=True):
 
     place: str  # its URL without the password
     version: str
-    persistence: str  # what a restart brings back: "log", "snapshots", "nothing" or "unknown"
+    persistence: str  # after a restart it has the counts of: "log", "snapshots", "nothing" or "unknown"
     ahead_ms: int  # the server's clock is so far ahead of this machine's
     warnings: list[str]
 
 
 async def persistence(connection: Connection) -> str:
-    """What a restart brings back; "unknown" where the server refuses CONFIG. Raises Unreachable."""
+    """CountersReport.persistence; "unknown" when the server refuses CONFIG. Raises Unreachable."""
     commands = (command(b"CONFIG", b"GET", name) for name in (b"appendonly", b"save"))
     replies = await asyncio.gather(*map(connection.call, commands))
     if any(isinstance(reply, libvalkey.ReplyError) or len(reply) != 2 for reply in replies):

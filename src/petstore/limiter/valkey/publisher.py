@@ -1,6 +1,6 @@
-"""Moves the versions in Valkey around every change, so that no process uses what it cached before.
+"""Moves the versions in Valkey around every change, so that no process uses older cached values.
 
-docs/decisions/0012: what a writer's death, an outage and an emptied Valkey do to this.
+A writer's death, an outage, an emptied Valkey: docs/decisions/0012.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WRITER_MS = int(WRITER_SECONDS * 1_000)
 class ValkeyPublisher:
     """Implements versions.Publisher for a service: changes do not wait for the end of an outage.
 
-    What could not be published is published at its end; until then the lease bounds the age of caches.
+    They are published at its end; until then the lease bounds the age of cached values.
     """
 
     def __init__(self, client: ValkeyClient) -> None:
@@ -43,7 +43,7 @@ class ValkeyPublisher:
     @asynccontextmanager
     async def _changing(self, keys: tuple[bytes, ...]) -> AsyncIterator[None]:
         writer = b"%b-%d" % (self._name, next(self._numbers))
-        with suppress(Unreachable):  # "complete" moves the version all the same
+        with suppress(Unreachable):  # "complete" alone moves the version too
             await self._publish(b"begin", writer, keys)
         try:
             yield
@@ -80,7 +80,7 @@ class ValkeyPublisher:
 
 
 class CommandPublisher(ValkeyPublisher):
-    """For a command: its user may rely on a revocation, so in an outage it waits until caches have ended.
+    """For a command, whose user relies on a revocation: in an outage it waits until cached values expire.
 
     It connects at the first change.
     """

@@ -1,6 +1,6 @@
-"""The records that Valkey gets back when it lost its data or came back with older ones.
+"""The records that are restored to a Valkey without data or with older data.
 
-They are the store's, about a second old, merged with later ones that this process has seen.
+They are the store's, about a second old, merged with later ones from Valkey's replies to this process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NEVER_REFUSED = b"-"
 
 
 def later_windows(one: AccountWindows, other: AccountWindows) -> AccountWindows:
-    """Merge two records of an account: the later minute and day, of the same window the greater count."""
+    """The later minute and the later day of two records; for equal windows the greater count."""
     minute = max((one.minute_opened_ms, one.minute_used), (other.minute_opened_ms, other.minute_used))
     day = max((one.day, one.day_used), (other.day, other.day_used))
     return AccountWindows(*minute, *day)

@@ -1,4 +1,4 @@
-"""PostgreSQL: a pool of connections for each process, and the same repositories as every store has."""
+"""PostgreSQL: a pool of connections for each process."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Target:
 
 @contextlib.asynccontextmanager
 async def opened(url: str, options: PostgresOptions) -> AsyncIterator[Target]:
-    """The target, with a schema; what is written is kept when the block ends without an error.
+    """The target, with a schema; the transaction commits when the block ends without an error.
 
     Raises StoreUnavailable and ConfigurationError.
     """

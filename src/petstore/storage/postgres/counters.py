@@ -22,10 +22,10 @@ def _set(columns: Sequence[str]) -> str:
     return f"UPDATE SET ({select(columns)}) = ({select([f'excluded.{column}' for column in columns])})"
 
 
-# What one process alone counts is written as it is; its clock may have been set back.
+# The counts of a single process replace the rows, even with earlier times: its clock may be set back.
 _REPLACE = (_set(WINDOWS), _set(BAN_STATE), "excluded.last_used_at_ms")
-# What several processes have seen, in any order. What began more than a minute in the future was counted by a
-# clock that was ahead, and must not outlive its correction: it gives way to what did not.
+# The counts that several processes have read arrive in any order. A window that began more than a minute in
+# the future comes from a clock that was ahead: every other window replaces it.
 _AHEAD_MS = f"{moment_ms(22)} + 60000"
 _KEEP_THE_LATER = (
     "UPDATE SET (minute_opened_ms, minute_used) = (SELECT * FROM (VALUES"

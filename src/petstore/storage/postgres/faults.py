@@ -1,6 +1,6 @@
-"""What a driver's error means: the store's message, and whether the statement may be repeated.
+"""Translates the driver's errors: the store's message, and whether the statement may be repeated.
 
-Nothing of the driver's text goes further: it may quote data, and the address with its password.
+The driver's text is dropped: it may quote data, and the address with its password.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def may_repeat(error: BaseException) -> bool:
 def translate(error: Exception, outcome: str = "", *, repeatable: bool = False) -> Exception:
     """The store's error for one of the driver's; other errors pass unchanged.
 
-    `outcome` goes on with the sentence: what became of the write.
+    `outcome` continues the sentence with the fate of the write.
     """
     if isinstance(error, ConfigurationError):  # the settings were right at the start; the server has changed
         return failure(str(error).rstrip("."), outcome)
@@ -107,7 +107,7 @@ def translate(error: Exception, outcome: str = "", *, repeatable: bool = False) 
 
 
 def translate_at_start(error: Exception) -> Exception:
-    """The same at the start, where a lasting refusal of the server is a ConfigurationError."""
+    """`translate` at the start, when a lasting refusal of the server is a ConfigurationError."""
     for each in (error.__cause__, error):
         if _state(each) in _SETTINGS:
             remedy = _REMEDIES.get(_state(each), "")

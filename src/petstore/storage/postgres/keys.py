@@ -1,4 +1,4 @@
-"""The look-up of a key on the road of every request, in PostgreSQL; the rest: transactions/keys.py."""
+"""The look-up of a request's key in PostgreSQL. The other queries: transactions/keys.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PostgresKeys(Keys):
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__(database, clock)
         self._fetch = database.fetch
-        # Anybody can send unknown keys: their look-ups take one connection, however many they are.
+        # A flood of unknown keys takes one connection.
         self._finding: Shared[bytes, dict[bytes, Caller]] = Shared(self._find_callers)
 
     async def find_caller(self, key_digest: bytes) -> Caller | None:

@@ -25,9 +25,9 @@ _PAGE_BY_ID_AND_STATUS = (
     " ORDER BY id LIMIT $3"
 )
 
-# One statement, so one round trip instead of six. The request that gets the lock of the key carries it out;
-# another one is told so. The statement sees what was committed before it began: when another commits since,
-# the row is there and no conflict is resolved, so nothing is added, and the caller asks again.
+# One statement, so one round trip instead of six. The request that gets the lock of the key adds the animal;
+# another one gets `held` false. The statement sees commits from before it began. After a later commit the
+# INSERT meets the row and adds nothing; then the caller repeats the statement.
 _EXPIRED_MS = f"({moment_ms(6)} - {KEPT_MS})"
 _ADD_ONCE = f"""
 WITH mine AS MATERIALIZED (
@@ -94,8 +94,8 @@ class PostgresPets(Pets):
         self, new: NewPet, creation: Creation, pinned_ms: int | None
     ) -> asyncio.Task[tuple[int, bool]]:
         """In one statement instead of the script: a third of the time."""
-        who, pet = creation.idempotency, (new.name, new.category_id, new.status.value)
-        key = lock_number(who), who.account_id, who.key, creation.resource, creation.fingerprint
+        mine, pet = creation.idempotency, (new.name, new.category_id, new.status.value)
+        key = lock_number(mine), mine.account_id, mine.key, creation.resource, creation.fingerprint
 
         async def add(connection: Connection) -> tuple[int, bool]:
             row = await connection.fetchrow(_ADD_ONCE, *key, pinned_ms, *pet)

@@ -1,4 +1,4 @@
-"""The database's schema: read and checked at each opening, created, migrated."""
+"""The database's schema: its versions, its creation, its migration."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _LEAVE_SEEN = "1s"
 _REFUSED = ("22", "23", "42")
 _NO_RIGHT = "42501"
 # The greatest number in schema_migrations is the schema's `oldest`: programs from before that rule look
-# there and refuse a greater one than they know. The steps themselves are noted in schema_steps, which
-# everybody may read: a service that is not the owner was given rights on the tables of the version before.
+# there and refuse a greater one than they know. schema_steps has the steps themselves. PUBLIC may read it: a
+# service that is not the owner has rights on the tables of the version before only.
 _CREATE_NOTES = """
 CREATE TABLE IF NOT EXISTS schema_migrations (number integer PRIMARY KEY, name text NOT NULL,
     ran_at timestamptz NOT NULL DEFAULT now());
@@ -54,13 +54,13 @@ async def read(connection: Connection) -> Schema:
 
 
 def read_database(url: str, options: PostgresOptions) -> Schema:
-    """The same of the database behind a URL; nothing is changed."""
+    """The same of the database behind a URL."""
     return on_connection(url, options, read)
 
 
 def prepare(url: str, options: PostgresOptions) -> None:
-    """Create the schema where there is none. Raises ConfigurationError for one that has to be migrated first,
-    for one that has left this program behind, and for a server that can't be used.
+    """Create a missing schema. Raises ConfigurationError for one that must be migrated first, for one that
+    needs a newer program, and for a server that can't be used.
     """
     schema = on_connection(url, options, _look)
     if schema.exists:
@@ -73,8 +73,8 @@ def migrate(url: str, options: PostgresOptions, applied: Callable[[str], None] |
     """Bring the schema up to date, one transaction for each step; the names of the steps that ran.
 
     An empty database gets all of them in one, so that no process sees it half made. `applied` is called after
-    each step. Any number of processes may do so at once. Raises ConfigurationError for a schema that has left
-    this program behind.
+    each step. Several processes may call this at once. Raises ConfigurationError when the schema needs a
+    newer program.
     """
     if not on_connection(url, options, _look).pending():
         return []
@@ -94,8 +94,7 @@ def migrate(url: str, options: PostgresOptions, applied: Callable[[str], None] |
 
 async def _run_next(connection: Connection) -> list[str]:
     """Run one step, or in an empty database all; none when another process did."""
-    # Whatever the database gives its users by default: each statement sees what was committed before it, and
-    # takes the time that it needs.
+    # Against other defaults of the database: each statement sees earlier commits, and has no timeout.
     async with connection.transaction(isolation="read_committed"):
         await connection.execute(f"SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '{_LOCK_WAIT}'")
         with suppress(asyncpg.PostgresError):

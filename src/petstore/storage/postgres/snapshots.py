@@ -1,7 +1,7 @@
 """Versions without Valkey: PostgreSQL's snapshots, one query for all waiting requests.
 
-Within one life of the server equal snapshots see equal data. Every commit makes another one, that of
-counters too: what is kept is forgotten more often than it had to be, and never too late.
+Between two recoveries of the server equal snapshots see equal data. Every commit makes another snapshot, also
+a commit of counters: cached values are dropped more often than necessary, and never too late.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from petstore.storage.postgres.sharing import Shared
 
 # Equal snapshots see equal data only between two recoveries. After the crash of one of its processes
 # PostgreSQL recovers without a new start time and reuses the transaction ids that had not reached the disk:
-# the same snapshot can stand for other data. Every recovery ends with a checkpoint beyond all of the log on
+# the same snapshot may see other data. Every recovery ends with a checkpoint beyond all of the log on
 # the disk, so its position is new. Ordinary checkpoints, about one in five minutes, just make a new version.
-# The answer itself tells the recovery: no connection has to notice the crash, also behind PgBouncer.
+# The row itself shows the recovery, also behind PgBouncer, where no connection breaks.
 _SNAPSHOT = (
     "SELECT pg_current_snapshot()::text, pg_postmaster_start_time()::text, checkpoint_lsn::text"
     " FROM pg_control_checkpoint()"

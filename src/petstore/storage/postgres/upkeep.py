@@ -19,10 +19,10 @@ from petstore.storage.postgres.faults import is_the_drivers, translate_at_start
 from petstore.storage.postgres.pool import Connection, close_connection
 from petstore.storage.reports import CheckReport
 
-# "serving!" in ASCII: a service whose counters are its own holds this lock as long as it runs.
+# "serving!" in ASCII: a service that shares no counters holds this lock while it runs.
 _SERVING_LOCK = 0x73657276696E6721
-_SERVING_WAIT_MS = 2_000  # the service before may just be going
-# The server finds out within a minute that the machine of the one who holds it is gone, and minds no silence.
+_SERVING_WAIT_MS = 2_000  # the service before may be stopping
+# The server detects the loss of the holder's machine within a minute, and allows an idle session.
 _HOLDER_SETTINGS = {
     "tcp_keepalives_idle": "30",
     "tcp_keepalives_interval": "10",
@@ -33,13 +33,13 @@ _SET_IF_KNOWN = "SELECT set_config(name, $2, false) FROM pg_settings WHERE name 
 
 
 def check(url: str, options: PostgresOptions) -> CheckReport:
-    """Count what is there, and say what is wrong with it or with how the server keeps it."""
+    """Count animals, accounts and keys, and report settings of the server that risk data."""
     return on_connection(url, options, _check, bounded=False)
 
 
 @contextmanager
 def held_for_serving(url: str, options: PostgresOptions) -> Iterator[None]:
-    """Hold the database for one service whose counters are its own, on an idle connection.
+    """Hold the database for one service that shares no counters, on an idle connection.
 
     Raises OperatorError when another one holds it. PostgreSQL forgets the holder when it restarts.
     """

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import apsw
 
+from petstore.core.clock import SystemClock
 from petstore.core.errors import StoreDamaged, StoreFull, StoreUnavailable
 from petstore.storage.failures import failure
 from petstore.storage.sqlite import files
 
 _READ_CACHE_KIB = 16_384
 _MMAP_BYTES = 1 << 30
-_ATTEMPTS = 100
 _CAUSES: dict[type[Exception], tuple[str, type[StoreUnavailable]]] = {
     apsw.FullError: ("the disk, or the range of identifiers, is full", StoreFull),
     apsw.CorruptError: ("the database is damaged", StoreDamaged),
@@ -57,22 +57,25 @@ def open_writer(path: str, busy_timeout_ms: int) -> apsw.Connection:
     with translated():
         connection = apsw.Connection(path)
         connection.set_busy_timeout(busy_timeout_ms)
-        _use_log(connection)
+        _use_log(connection, busy_timeout_ms)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         return connection
 
 
-def _use_log(connection: apsw.Connection) -> None:
+def _use_log(connection: apsw.Connection, busy_timeout_ms: int) -> None:
     """Switch the file to a write-ahead log, which stays so."""
-    for _ in range(_ATTEMPTS):
+    monotonic = SystemClock().monotonic
+    patient_until = monotonic() + busy_timeout_ms / 1_000
+    while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             return
         except apsw.BusyError:
-            # Another process is switching. The pragma does not wait for a lock, BEGIN does.
+            if monotonic() >= patient_until:  # the pragma has waited for a reader
+                raise
+            # Another process is switching. The pragma does not wait for a writer, BEGIN does.
             connection.execute("BEGIN IMMEDIATE; ROLLBACK")
-    connection.execute("PRAGMA journal_mode = WAL")
 
 
 def open_reader(path: str, busy_timeout_ms: int) -> apsw.Connection:

@@ -47,7 +47,7 @@ def opened(path: str, busy_timeout_ms: int) -> Iterator[Source]:
     """The source, locked against servers.
 
     Raises OperatorError when there is no database, a server uses it or it is damaged, ConfigurationError when
-    its schema is another one than this program's.
+    its schema is not this program's.
     """
     if not Path(path).exists():
         raise OperatorError(f"There is no database {path}; nothing was copied.")

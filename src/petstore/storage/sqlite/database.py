@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def run(connection: apsw.Connection, script: Script[T]) -> T:
-    """Step a script to its end. Raises what it raises, and the driver's errors."""
+    """The script's result. Raises the script's errors and the driver's."""
     execute, send = connection.execute, script.send
     try:
         statement, arguments = next(script)

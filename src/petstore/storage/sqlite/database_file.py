@@ -1,4 +1,4 @@
-"""What only a file can do for operators: backup, restore, a reserve of disk space."""
+"""Operations on a database file for operators: backup, restore, a reserve of disk space."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from petstore.storage.sqlite.upkeep import Restored
 
 
 class DatabaseFile:
-    """The file at `path`, which need not exist."""
+    """The file at `path`, which may be missing."""
 
     def __init__(self, path: str, busy_timeout_ms: int) -> None:
         self._path = path
@@ -32,7 +32,7 @@ class DatabaseFile:
                 f"PETSTORE_DATABASE_URL: this user may not enter a directory before {path}; allow that first."
             ) from error
         except OSError:
-            pass  # it need not exist
+            pass  # it may be missing
         if not path.absolute().parent.is_dir():
             raise ConfigurationError(
                 f"PETSTORE_DATABASE_URL: there is no directory {path.absolute().parent}; make it first."

@@ -14,10 +14,10 @@ _MODE = 0o600
 
 
 def make(file: str, like: str | None = None) -> bool:
-    """Make an empty file that its owner alone may read and write; False when there is one already.
+    """Make an empty file with mode 600; False when the file exists.
 
-    What root makes belongs to the owner of `like` when that exists, or else of the directory: the service,
-    which is not root, has to work with it. Raises OSError.
+    A file that root makes gets the owner of `like`, if that exists, or of the directory: the service is not
+    root and must be able to use it. Raises OSError.
     """
     path = Path(file)
     try:
@@ -56,7 +56,7 @@ def refuse_unwritable(file: str) -> None:
 
 
 def refuse_unreadable(path: Path) -> None:
-    """Raise ConfigurationError when the database is there and this user may not even read it."""
+    """Raise ConfigurationError when this user may not read the existing database."""
     _refuse(path.resolve(), os.R_OK, "rw", "read")
 
 

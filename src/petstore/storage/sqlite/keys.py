@@ -1,4 +1,4 @@
-"""The look-up of a key on the road of every request, in SQLite; the rest: transactions/keys.py."""
+"""The look-up of a request's key in SQLite. The other queries: transactions/keys.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lock of the one server. It is on the database file itself, so every name of the file leads to it."""
+"""The lock of the one server. It is on the database file itself, so all names of the file share it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _REMEDY = "stop it first, or name another database with PETSTORE_DATABASE_URL."
 def lock_for_serving(path: str, *, create: bool = False) -> contextlib.ExitStack:
     """Hold the database for one server until the returned stack is closed.
 
-    With `create` a missing file is made, empty, since there must be one to lock. Raises
-    OperatorError when another server holds it: the counters of the limits live in the one process.
+    `create` makes a missing file, empty, to lock it. Raises OperatorError when another server holds it: the
+    counters are in the memory of one process.
     """
     real = Path(path).resolve()
-    # 1.0.0 knows only the lock file, under the name that it was given.
+    # 1.0.0 only uses the lock file beside the name in its URL.
     spelled = Path(path).parent.resolve() / Path(path).name
     with contextlib.ExitStack() as held:
         held.enter_context(_held_beside(path, real))
@@ -58,7 +58,7 @@ def _held_beside(path: str, name: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _held(path: str, real: Path) -> Iterator[None]:
-    """A lock on the file itself, which belongs to the descriptor, also in a process that inherits it."""
+    """A lock on the file itself. It belongs to the descriptor, also in a process that inherits it."""
     database = os.open(real, os.O_RDWR | os.O_CLOEXEC)
     try:
         _lock(database, path)

@@ -1,6 +1,6 @@
 """Reads on the event loop: one check for changes and one read transaction for each turn of the loop.
 
-`PRAGMA data_version` tells whether another connection has committed, whatever process made it. (The file
+`PRAGMA data_version` changes when another connection of any process has committed. (The file
 control behind `apsw.Connection.data_version` does not look at the file and misses such commits.)
 """
 

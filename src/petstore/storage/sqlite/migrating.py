@@ -19,9 +19,9 @@ def migrate(
 ) -> None:
     """Bring the schema up to date; a file that is not new is copied first, and the copy checked.
 
-    Older programs may use the file meanwhile, unless a step shuts them out: then the lock of the one server
-    is taken, which a caller who is `serving` holds already. Raises OperatorError when another one
-    holds it, and when the copy is not sound.
+    Older programs may use the file meanwhile, unless a step shuts them out: that takes the lock of the one
+    server, which a caller that is `serving` holds already. Raises OperatorError when another server holds
+    it, and when the copy is not sound.
     """
     copies: list[str] = []
 

@@ -1,4 +1,4 @@
-"""The file's schema: read and checked at each opening, created, migrated."""
+"""The file's schema: its versions, its creation, its migration."""
 
 from __future__ import annotations
 

@@ -22,9 +22,9 @@ SIDE_FILES = ("-wal", "-shm", "-journal")
 
 @contextlib.contextmanager
 def staged(source: str, target: str, busy_timeout_ms: int, like: str | None = None) -> Iterator[str]:
-    """A synced copy beside `target`, whose name is yielded; what still has that name in the end is removed.
+    """Yield the name of a synced copy beside `target`. A file that has this name at the end is removed.
 
-    Where root makes it, it belongs to the owner of `like`. Raises OSError when it can't be written,
+    A copy that root makes gets the owner of `like`. Raises OSError when it can't be written,
     OperatorError when another process writes it, StoreUnavailable when the source can't be read.
     """
     partial = Path(f"{target}.partial")
@@ -33,7 +33,7 @@ def staged(source: str, target: str, busy_timeout_ms: int, like: str | None = No
     reader = open_reader(source, busy_timeout_ms)
     with contextlib.closing(reader), _held(partial, target, like) as file:
         with translated():
-            # In a read transaction the copy is one snapshot; else every write would restart it.
+            # In a read transaction the copy is one snapshot; without one every write would restart it.
             reader.execute("BEGIN; SELECT 1 FROM sqlite_schema").fetchall()
             _fill(partial, reader, target)
         os.fsync(file)

@@ -1,4 +1,4 @@
-"""What an operator should correct before a service starts on a file, though it can start."""
+"""Faults of a file that an operator should correct, though a service can start on it."""
 
 from __future__ import annotations
 

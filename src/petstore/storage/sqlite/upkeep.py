@@ -30,14 +30,14 @@ _NEWEST = (
 
 
 class Restored(msgspec.Struct, frozen=True):
-    """What the database holds after `db restore`, and where the one of before is kept, if there was one."""
+    """The database after `db restore`; `kept` is the file with the one from before, if there was one."""
 
     report: CheckReport
     kept: str | None
 
 
 def check(path: str, busy_timeout_ms: int) -> CheckReport:
-    """Read every page and index of the file and say what is wrong. Safe beside a running server."""
+    """Read every page and index of the file and report its faults. Safe beside a running server."""
     if not Path(path).exists():
         raise OperatorError(f"There is no database {path}; `petstore db migrate` creates it.")
     try:
@@ -78,7 +78,7 @@ def newest_ms(path: str, busy_timeout_ms: int) -> int:
 def backup(path: str, target: str, busy_timeout_ms: int, like: str | None = None) -> CheckReport:
     """Copy the database to a new file while it is in use; the copy appears whole or not at all.
 
-    Where root makes it, it belongs to the owner of `like`, or else of its directory.
+    A copy that root makes gets the owner of `like`, or of its directory.
     """
     if not Path(path).exists():
         raise OperatorError(f"There is no database {path}; nothing was backed up.")
@@ -104,8 +104,8 @@ def _refuse_to_overwrite(target: str) -> None:
 def restore(path: str, source: str, clock: Clock, busy_timeout_ms: int) -> Restored:
     """Put a backup in the database's place. Refused while a server uses it, and for a damaged backup.
 
-    What was there is kept beside it under a name that was free. Other processes may have the database open:
-    to them the restore is one transaction.
+    The database from before is kept beside it under a free name. Other processes may have the database open:
+    they see the restore as one transaction.
     """
     if Path(path).is_symlink():  # replace the file that the link names, keep the link
         path = str(Path(path).resolve())
@@ -170,7 +170,7 @@ def _replace_content(path: str, source: str, kept: str, busy_timeout_ms: int) ->
 
 
 def _move_versions_past(path: str, content: apsw.Connection, busy_timeout_ms: int) -> None:
-    """Move the restored versions past those at `path`, so that nothing cached looks current."""
+    """Move the restored versions past those at `path`, so that cached values are not current."""
     with contextlib.closing(open_reader(path, busy_timeout_ms)) as reader:
         try:
             catalogue, keyring = reader.execute("SELECT catalogue, keyring FROM versions").get or (0, 0)
@@ -183,7 +183,7 @@ def _move_versions_past(path: str, content: apsw.Connection, busy_timeout_ms: in
 
 
 def _copy(source: str, target: str, busy_timeout_ms: int, like: str | None = None) -> None:
-    """A whole, synced copy, put in place in one step; where root makes it, for the owner of `like`."""
+    """Put a whole, synced copy in place in one step."""
     with staged(source, target, busy_timeout_ms, like) as copy:
         _put_in_place(copy, target)
 

@@ -1,1 +1,1 @@
-"""Every write of the service but two, written once for all databases; see script.py."""
+"""The writes and reports of both databases, written once; see script.py."""

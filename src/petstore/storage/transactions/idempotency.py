@@ -1,4 +1,4 @@
-"""One creation for each Idempotency-Key: kept in the same transaction as what was created."""
+"""One creation for each Idempotency-Key, recorded in the transaction that creates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FIND = statement(
     "SELECT resource, fingerprint, resource_id FROM creations"
     " WHERE account_id = $1 AND key = $2 AND created_at_ms > $3"
 )
-# Replaces a row that has outlived its day. The primary key lets one creation win even without the lock.
+# Replaces a row that is older than 24 hours. The primary key lets one creation win even without the lock.
 _KEEP = statement(
     f"INSERT INTO creations ({select(CREATION)}) VALUES ($1, $2, $3, $4, $5, $6)"
     " ON CONFLICT (account_id, key) DO UPDATE SET resource = excluded.resource,"
@@ -42,10 +42,10 @@ _PURGE = Statement(
 def create_once(
     creation: Creation, now_ms: int | None, create: Callable[[], Script[int]]
 ) -> Script[tuple[int, bool]]:
-    """The identifier of what the key created, by `create` or within the last 24 hours: then True.
+    """The identifier of the resource, and True if an earlier request with the key created it.
 
     `now_ms` is None where the server's clock decides. Raises IdempotencyKeyInUse, IdempotencyKeyReused and
-    what `create` raises.
+    the errors of `create`.
     """
     account_id, key = creation.idempotency.account_id, creation.idempotency.key
     ((is_free, now_ms),) = yield _LOCK_KEY, (lock_number(creation.idempotency), now_ms)
@@ -63,13 +63,13 @@ def create_once(
 
 
 def lock_number(idempotency: Idempotency) -> int:
-    """64 bits for PostgreSQL's lock; of two keys that share them one is answered 409, and repeats."""
+    """64 bits for PostgreSQL's lock. If two keys share them, one gets 409 and tries again."""
     text = f"{idempotency.account_id}:{idempotency.key}".encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big", signed=True)
 
 
 async def purge(database: Database, now_ms: int | None) -> None:
-    """Delete the creations that have outlived their day, a thousand in each transaction."""
+    """Delete the creations that are older than 24 hours, 1,000 in each transaction."""
 
     def delete() -> Script[int]:
         return len((yield _PURGE, (now_ms,)))

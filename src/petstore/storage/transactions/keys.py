@@ -27,7 +27,7 @@ _ADD_KEY = statement(
 CALLER = statement(f"{SELECT_CALLER} WHERE k.digest = $1")
 _SET_EXPIRY = statement("UPDATE api_keys SET expires_at_ms = $2 WHERE id = $1")
 _REVOKE = statement("UPDATE api_keys SET revoked_at_ms = coalesce(revoked_at_ms, $2) WHERE id = $1")
-# Always later than the one before, also when the clock was set back: that is how it is noticed.
+# Later than the pardon before, also after the clock was set back: limiters compare the times.
 _PARDON = statement(
     "UPDATE api_keys SET pardoned_at_ms = CASE WHEN $2 > pardoned_at_ms THEN $2 ELSE pardoned_at_ms + 1 END"
     " WHERE id = $1"
@@ -36,7 +36,7 @@ _CLEAR_BANS = statement("DELETE FROM key_standings WHERE key_id = $1")
 
 
 def find_key(key_id: int) -> Script[ApiKey]:
-    """A key, which a transaction holds until its end. Raises KeyNotFound."""
+    """A key, whose row a transaction locks until its end. Raises KeyNotFound."""
     rows = yield _KEY_BY_ID, (key_id,)
     if not rows:
         raise KeyNotFound(key_id)

@@ -1,4 +1,4 @@
-"""Animals: what is written once for both databases. The reads on the road are in each database's package."""
+"""Animals: scripts for both databases. The reads of requests are in each database's package."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from petstore.storage.transactions.script import CATALOGUE, Database, Script, st
 _PETS = f"SELECT {select(PET)} FROM pets WHERE"
 ONE = statement(f"{_PETS} id = $1", lock=" FOR UPDATE")
 PAGE = statement(f"{_PETS} id > $1 ORDER BY id LIMIT $2")
-# Without the status, which the query knows already.
+# Without the status, which the caller has.
 PAGE_BY_STATUS = statement(
     "SELECT id, name, category_id FROM pets WHERE status = $1 AND id > $2 ORDER BY id LIMIT $3"
 )
@@ -30,7 +30,7 @@ _HISTORY = statement(f"SELECT {select(STATUS_CHANGE)} FROM pet_status_changes WH
 
 
 def change_status(pet_id: int, status: PetStatus, actor: str, now_ms: int) -> Script[Pet]:
-    """Change an animal's status and keep who did it. Raises PetNotFound and Conflict."""
+    """Change an animal's status and record the actor. Raises PetNotFound and Conflict."""
     rows = yield ONE, (pet_id,)
     if not rows:
         raise PetNotFound(pet_id)

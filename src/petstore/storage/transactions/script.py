@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """One SQL statement in the words of each database. `lock` follows it in PostgreSQL's transactions:
+    """One SQL statement in each dialect. `lock` follows it in PostgreSQL's transactions:
     ` FOR UPDATE` holds the rows until the end. SQLite needs none, since it has one writer.
     """
 
@@ -34,9 +34,9 @@ def statement(sql: str, *, lock: str = "") -> Statement:
 
 
 def moment_ms(parameter: int) -> str:
-    """PostgreSQL's words for a parameter or, where it is NULL, the server's time in milliseconds.
+    """SQL of PostgreSQL for a parameter or, if that is NULL, the server's time in milliseconds.
 
-    The clocks of machines differ, so the server's decides what every process has to see alike.
+    The clocks of machines differ; with the server's all processes agree.
     """
     return f"coalesce(${parameter}::bigint, (extract(epoch FROM statement_timestamp()) * 1000)::bigint)"
 
@@ -59,7 +59,7 @@ REVOCATION = Effect(keyring=True, ends_access=True)
 
 
 class Database(Protocol):
-    """Runs scripts. Raises what the script raises, and StoreUnavailable."""
+    """Runs scripts. Raises the script's errors, and StoreUnavailable."""
 
     async def read(self, script: Script[T]) -> T:
         """Run a script that changes nothing, outside a transaction: each statement may see later data."""
