@@ -37,8 +37,8 @@ def open_descriptors() -> int:
         return 0
 
 
-class Connections:
-    """Counts connections of clients, cheaply: the descriptors opened since this was made.
+class ConnectionCounter:
+    """Counts connections of clients: the descriptors opened since this was made.
 
     `others` returns how many are connections to PostgreSQL. Files that are open now are counted too.
     """

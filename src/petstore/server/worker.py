@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import granian.net
+import structlog
 import uvloop
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
@@ -37,6 +38,8 @@ _ANSWER_TIMEOUT_AT_STOP_SECONDS = 1.0
 _SETTLE_SECONDS = 0.5
 # No parent kills an orphan, and the next start waits three seconds for the port.
 _ORPHAN_SECONDS, _ORPHAN_KILLED_SECONDS = 1.0, 5
+
+_log = structlog.get_logger("petstore.worker")
 
 
 class HttpServer(Server):
@@ -127,8 +130,10 @@ class Worker:
             is_finished = await self._finish(serving)
         stopping.cancel()
         watching.cancel()
+        if has_failed := serving.done() and serving.exception() is not None:
+            _log.critical("worker failed", exc_info=serving.exception())
         await self._application.stop()
-        if not self._should_stop.is_set() or (serving.done() and serving.exception() is not None):
+        if has_failed or not self._should_stop.is_set():
             return 1
         return 0 if is_finished else _CUT_SHORT
 

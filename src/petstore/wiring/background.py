@@ -20,7 +20,7 @@ from petstore.ops.disk import database_metrics
 from petstore.ops.flusher import CounterFlusher
 from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
-from petstore.ops.process import Connections, ProcessUse
+from petstore.ops.process import ConnectionCounter, ProcessUse
 from petstore.ops.supervision import supervision_metrics
 from petstore.ops.worker_metrics import WorkerMetricsDirectory
 from petstore.storage.backend import Backend, Store
@@ -62,7 +62,7 @@ def measure(
     log_writer: LogWriter,
 ) -> None:
     """Let metrics show the load of the store, the process, the log and the disk; before the first request."""
-    connections = Connections(lambda: store.load().pool_open)
+    connections = ConnectionCounter(lambda: store.load().pool_open)
 
     def read(counts: Counts, levels: Levels) -> None:
         load = store.load()

@@ -27,14 +27,7 @@ except ModuleNotFoundError as error:
         " environment of your own `pip install '.[valkey]'` in this project's directory."
     ) from None
 
-__all__ = [
-    "FallbackLimiter",
-    "ValkeyLimiter",
-    "ValkeyPublisher",
-    "inspect",
-    "open_client",
-    "open_publisher",
-]
+__all__ = ["FallbackLimiter", "ValkeyLimiter", "ValkeyPublisher", "inspect", "open_client", "open_publisher"]
 
 
 async def open_client(
