@@ -25,6 +25,7 @@ from benchmarks.rows.writes import post
 from petstore import config
 from petstore.wiring import administration
 from tools.cluster import parts
+from tools.servers.petstore import PROGRAM
 from tools.servers.ports import free_port
 
 _TARGET = ">= 0.12 for each worker"
@@ -38,11 +39,14 @@ class Backing(msgspec.Struct):
     valkey: servers.Server
     key: str
 
-    def replica(self, folder: Path, workers: int) -> AbstractContextManager[servers.Server]:
-        """A replica as an operator starts it, of so many workers."""
+    def replica(
+        self, folder: Path, workers: int, program: Path = PROGRAM
+    ) -> AbstractContextManager[servers.Server]:
+        """A replica as an operator starts it, of so many workers; `program` as in servers.petstore."""
         settings = self.settings | {"workers": str(workers)}
         on = cores()[0] if workers == 1 else cores()[0] | cores()[1]
-        return servers.petstore(f"replica-of-{workers}", folder / "unused", settings=settings, on=on)
+        name = f"replica-of-{workers}-{program.parts[-4]}"
+        return servers.petstore(name, folder / "unused", settings=settings, on=on, program=program)
 
 
 @contextmanager

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
-from itertools import cycle
 from pathlib import Path
 
 import msgspec
@@ -18,11 +18,13 @@ from benchmarks.interleaved import Plan, medians
 from benchmarks.load.closed import Load, run
 from benchmarks.report import Row
 from benchmarks.rows.reads import ANIMALS, LIST, random_pages
+from benchmarks.rows.shared import Backing, backing
 from benchmarks.rows.writes import BODY
 from tests.support.programs import from_history
 
 _NOW = "now"
 _ROWS = ("list, unchanged data", "list, random cursors", "POST, 64 connections", "list, access log on")
+_SHARED = ("shared, list", "shared, random cursors", "shared, POST, 64 connections")
 _WARM_UP_SECONDS = 1.0
 
 
@@ -33,13 +35,19 @@ def measure(plan: Plan, commit: str) -> list[Row]:
     """
     once = msgspec.structs.replace(plan, rounds=1)
     with tempfile.TemporaryDirectory() as temporary:
-        earlier = from_history(commit, Path(temporary) / "earlier")
+        folder = Path(temporary)
+        folder.chmod(0o755)  # PostgreSQL does not run as root
+        earlier = from_history(commit, folder / "earlier")
         programs = {commit: earlier, _NOW: Path(sys.executable).parent / "petstore"}
-        # Who comes second meets a disk that still writes for the first: the order changes with each round.
-        orders = cycle((programs, dict(reversed(programs.items()))))
-        taken = [_measure_once(once, next(orders)) for _ in range(plan.rounds)]
+        with backing(folder) as shared:
+            # The second meets a disk that still writes for the first: the order changes with each round.
+            orders = itertools.cycle((programs, dict(reversed(programs.items()))))
+            taken = [
+                _measure_embedded(once, order) | _measure_shared(once, order, shared, folder)
+                for order in itertools.islice(orders, plan.rounds)
+            ]
     rows = []
-    for name in _ROWS:
+    for name in (*_ROWS, *_SHARED):
         before = [values[f"{name}: {commit}"] for values in taken]
         now = [values[f"{name}: {_NOW}"] for values in taken]
         ratio = statistics.median(b / a for a, b in zip(before, now, strict=True))
@@ -50,17 +58,11 @@ def measure(plan: Plan, commit: str) -> list[Row]:
     return rows
 
 
-def _measure_once(plan: Plan, programs: dict[str, Path]) -> dict[str, float]:
-    """Every row of both programs; a row of one follows the same row of the other."""
+def _measure_embedded(plan: Plan, programs: dict[str, Path]) -> dict[str, float]:
+    """The rows on SQLite, of both programs."""
     source, (key, *_) = database(ANIMALS)
-    page = Load((f"{LIST} {key}",))
-    loads = dict(
-        zip(
-            _ROWS,
-            (page, Load(random_pages(key)), Load((f"/v1/pets {key}",), "POST", BODY, 64, 201), page),
-            strict=True,
-        )
-    )
+    page = _loads(key)[0]
+    loads = dict(zip(_ROWS, (*_loads(key), page), strict=True))
     with tempfile.TemporaryDirectory(dir=source.parent) as temporary, ExitStack() as started:
 
         def start(version: str, *, access_log: bool) -> int:
@@ -71,13 +73,40 @@ def _measure_once(plan: Plan, programs: dict[str, Path]) -> dict[str, float]:
             run(page, port, _WARM_UP_SECONDS)
             return port
 
-        def measurement(load: Load, port: int) -> Callable[[], float]:
-            return lambda: run(load, port, plan.seconds).per_second
-
-        measurements = {}
         ports = {(v, log): start(v, access_log=log) for v in programs for log in (False, True)}
-        for row, load in loads.items():
-            for version in programs:
-                port = ports[version, row.endswith("log on")]
-                measurements[f"{row}: {version}"] = measurement(load, port)
-        return medians(measurements, plan)
+        return _by_turns(plan, loads, programs, lambda row, v: ports[v, row.endswith("log on")])
+
+
+def _measure_shared(plan: Plan, programs: dict[str, Path], shared: Backing, folder: Path) -> dict[str, float]:
+    """The rows over one PostgreSQL and one Valkey, with a replica of each program."""
+    loads = dict(zip(_SHARED, _loads(shared.key), strict=True))
+    with ExitStack() as started:
+        ports = {}
+        for version, program in programs.items():
+            ports[version] = started.enter_context(shared.replica(folder, 1, program)).port
+            run(loads[_SHARED[0]], ports[version], _WARM_UP_SECONDS)
+        return _by_turns(plan, loads, programs, lambda _, version: ports[version])
+
+
+def _loads(key: str) -> tuple[Load, Load, Load]:
+    """A list, lists at random places, and additions."""
+    page = Load((f"{LIST} {key}",))
+    return page, Load(random_pages(key)), Load((f"/v1/pets {key}",), "POST", BODY, 64, 201)
+
+
+def _by_turns(
+    plan: Plan, loads: dict[str, Load], programs: dict[str, Path], port: Callable[[str, str], int]
+) -> dict[str, float]:
+    """Every row of both programs; a row of one follows the same row of the other."""
+
+    def measurement(load: Load, at: int) -> Callable[[], float]:
+        return lambda: run(load, at, plan.seconds).per_second
+
+    return medians(
+        {
+            f"{row}: {version}": measurement(load, port(row, version))
+            for row, load in loads.items()
+            for version in programs
+        },
+        plan,
+    )
