@@ -20,8 +20,9 @@ FORMER: dict[str, set[str]] = {
     },
     "api": {"kept", "complete"},
     "cli": {"say", "_Standing"},
-    "core": {"no_pet", "no_key", "no_account", "name_taken", "key_in_use", "Kept"},
+    "core": {"no_pet", "no_key", "no_account", "name_taken", "key_in_use", "Kept", "CATALOGUE"},
     "limiter": {"ledger", "link", "seeds"},
+    "ops": {"Connections"},
     "server": {"_Worker", "_tell"},
     "storage.postgres": {"alone"},
 }

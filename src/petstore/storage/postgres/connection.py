@@ -93,7 +93,7 @@ async def _shares_session(connection: Connection, url: str, options: PostgresOpt
 
 
 def _wrong_address(error: Exception) -> str | None:
-    """What is wrong with the address; None where it is something else."""
+    """The fault of the address, as the end of a message; None for another cause."""
     if isinstance(error, asyncpg.ProtocolViolationError) and "startup parameter" in str(error):
         return f" leads to PgBouncer, which refuses the timeouts that the service sets. {_UNPREPARED}"
     if isinstance(error, asyncpg.PostgresError):

@@ -37,7 +37,7 @@ def translated() -> Iterator[None]:
 def translate(error: Exception, outcome: str = "") -> Exception:
     """The store's error for one of the driver's, without the driver's text, which may quote data.
 
-    `outcome` goes on with the sentence: what became of the write.
+    `outcome` continues the sentence with the fate of the write.
     """
     if not isinstance(error, apsw.Error):
         return error
@@ -83,7 +83,7 @@ def open_reader(path: str, busy_timeout_ms: int) -> apsw.Connection:
     with translated():
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
         connection.set_busy_timeout(busy_timeout_ms)
-        # Else SQLite plans a query again whenever its bound values change.
+        # Without this SQLite plans a query again when its bound values change.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection.execute("PRAGMA query_only = ON")
         connection.execute(f"PRAGMA cache_size = -{_READ_CACHE_KIB}")

@@ -71,13 +71,13 @@ class Writer:
     async def submit(self, job: Callable[[apsw.Connection], _T]) -> _T:
         """Carry out `job` inside a transaction; its result is durable when this returns.
 
-        Raises what the job raises (then nothing of it is kept) and StoreUnavailable.
+        Raises the job's errors, after which nothing of it is stored, and StoreUnavailable.
         """
         # Shielded: a cancelled request must not cancel the future that its write will set.
         return await asyncio.shield(self.start(job))
 
     def start(self, job: Callable[[apsw.Connection], _T], *, ends_access: bool = False) -> asyncio.Future[_T]:
-        """The same on its way: wait for it through a shield. Raises StoreUnavailable."""
+        """Begin a job. Await the future through a shield. Raises StoreUnavailable."""
         if self._closed:
             raise StoreUnavailable("The service is shutting down; nothing was stored.")
         if self._waiting >= self._capacity:
@@ -167,7 +167,7 @@ class Writer:
 
     def _roll_back(self) -> bool:
         """Roll back; True when nothing of the transaction is left."""
-        if self._connection.in_transaction:  # else SQLite has rolled back by itself
+        if self._connection.in_transaction:  # otherwise SQLite has rolled back
             with contextlib.suppress(apsw.Error):
                 self._connection.execute("ROLLBACK")
         return not self._connection.in_transaction
