@@ -203,11 +203,3 @@ class TestUnexpected500:
         assert "secret detail" in log
         assert '"request_id":"mine"' in log
         assert broken.key not in log
-
-    async def test_a_broken_log_does_not_break_the_answer(self, broken: CheckedShop) -> None:
-        """Standard error may be a file that takes nothing; tests/ops/test_log_writer.py has the pipes."""
-        writer = broken.application.service.log_writer
-        writer.descriptor = -1
-        assert (await broken.ask("GET", "/v1/pets")).code == "internal_error"
-        writer.close()
-        assert writer.dropped == 1

@@ -223,11 +223,6 @@ class TestOperatorsOnly:
         answer = await shop.call("GET", "/metrics", [("host", "localhost"), ("host", "localhost")])
         assert answer.status == 404
 
-    async def test_nobody(self, tmp_path: Path, clock: ManualClock) -> None:
-        """An empty list shows them to nobody."""
-        async with open_checked(tmp_path, clock, ops_networks="") as shop:
-            assert not await self.sees(shop, "127.0.0.1")
-
 
 _NOTHING = [
     "/nothing", "/doc", "/docs/x", "/openapi", "/openapi.yml", "/metrics/x", "/V1/pets", "/v2", "/.env", "//",
