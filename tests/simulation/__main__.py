@@ -1,4 +1,4 @@
-"""`python -m tests.simulation`: the simulation, the model and measurements for it; tables and JSON."""
+"""`python -m tests.simulation`: runs of the simulation; tables and JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ _GROUPS: dict[str, Callable[[int, list[int]], Iterator[Run]]] = {
     "staleness": scenarios.staleness,
     "caches": scenarios.caches,
 }
-_OTHERS = ("omissions", "model", "decisions", "statements", "rows")
 _LAST = Path(__file__).parent / "last.json"
 
 
@@ -79,8 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "groups",
         nargs="*",
-        help=f"{', '.join(_GROUPS)} and omissions are simulated (default: these); model is arithmetic;"
-        " decisions, statements and rows are measured on a real Valkey and a real PostgreSQL",
+        help=f"{', '.join(_GROUPS)} and omissions (default: all)",
     )
     parser.add_argument("--seed", type=int, default=1, help="the same one gives the same numbers (default 1)")
     parser.add_argument(
@@ -89,21 +87,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--at-most", type=float, default=300.0, metavar="SECONDS", help="then stop (default 300)"
     )
-    parser.add_argument("--animals", type=_counts, default=[1_000_000], help="for rows (default 1000000)")
     parser.add_argument(
         "--json", type=Path, default=_LAST, help=f"where the JSON goes (default {_LAST.name})"
     )
     return parser
-
-
-def _measure(group: str, arguments: argparse.Namespace) -> Any:
-    from tests.simulation import decisions, rows, statements
-
-    if group == "decisions":
-        return decisions.measure(60_000, 100_000)
-    if group == "statements":
-        return statements.measure()
-    return rows.measure(arguments.animals, 1_000_000)
 
 
 def main() -> int:
@@ -111,21 +98,15 @@ def main() -> int:
     parser = _parser()
     arguments = parser.parse_args()
     groups = arguments.groups or [*_GROUPS, "omissions"]
-    unknown = set(groups) - {*_GROUPS, *_OTHERS}
+    unknown = set(groups) - {*_GROUPS, "omissions"}
     if unknown:
         parser.error(f"no such group: {', '.join(sorted(unknown))}")
     session = Session(arguments.at_most)
     for group in groups:
         if group in _GROUPS:
             session.group(group, _GROUPS[group](arguments.seed, arguments.replicas))
-        elif group == "omissions":
-            session.omissions(arguments.seed)
-        elif group == "model":
-            print(tables.of_model())
         else:
-            measured = _measure(group, arguments)
-            session.found[group] = msgspec.to_builtins(measured)
-            print(tables.of_measured(group, measured))
+            session.omissions(arguments.seed)
     report = {"about": describe(), "command": " ".join(sys.argv[1:]), "found": session.found}
     arguments.json.write_bytes(msgspec.json.format(msgspec.json.encode(report)))
     print(f"JSON in {arguments.json}")

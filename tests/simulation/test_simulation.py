@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.simulation import model
+from benchmarks.capacity import model
 from tests.simulation.audit import Admissions, Answer
 from tests.simulation.scenarios import OMITTED, Omitted, seen
 from tests.simulation.virtual import EPOCH_MS

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from benchmarks.capacity.model import hits, zipf
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.versions import LEASE_SECONDS
 from petstore.limiter.valkey.client import ValkeyClient
@@ -18,7 +19,6 @@ from petstore.limiter.valkey.observer import NoObserver
 from petstore.limiter.valkey.publisher import CommandPublisher
 from petstore.limiter.valkey.scripts import Scripts
 from petstore.limiter.valkey.url import ValkeyUrl
-from tests.simulation.model import hits, zipf
 from tests.simulation.network import Delays
 from tests.simulation.omissions import UNDIVIDED, Parts, left_out
 from tests.simulation.process import Notes, Process

@@ -1,0 +1,1 @@
+"""What a load needs and what a store takes: a model, and measurements of its constants."""

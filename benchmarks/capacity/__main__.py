@@ -1,0 +1,30 @@
+"""`python -m benchmarks.capacity`: the model, and measurements on a real Valkey and a real PostgreSQL."""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks.capacity import decisions, rows, statements, tables
+
+
+def main() -> None:
+    """Print a table for each group."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.capacity", description=__doc__)
+    parser.add_argument("groups", nargs="+", choices=("model", "decisions", "statements", "rows"))
+    parser.add_argument(
+        "--animals", type=int, nargs="+", default=[1_000_000], help="for rows (default 1000000)"
+    )
+    arguments = parser.parse_args()
+    for group in arguments.groups:
+        if group == "model":
+            print(tables.of_model())
+        elif group == "decisions":
+            print(tables.of_measured(group, decisions.measure(60_000, 100_000)))
+        elif group == "statements":
+            print(tables.of_measured(group, statements.measure()))
+        else:
+            print(tables.of_measured(group, rows.measure(arguments.animals, 1_000_000)))
+
+
+if __name__ == "__main__":
+    main()
