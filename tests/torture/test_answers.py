@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture.answers.__main__ import patched_source
-from tests.torture.answers.http import Recording, provision
-from tests.torture.answers.requests import Requests
+from tools.answers.__main__ import patched_source
+from tools.answers.http import Recording, provision
+from tools.answers.requests import Requests
 
 
 def test_the_source_can_be_patched_for_valkey(tmp_path: Path) -> None:

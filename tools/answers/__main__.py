@@ -1,4 +1,4 @@
-"""Record what the program of this checkout says: python -m tests.torture.answers FOLDER [PART…]
+"""Record what the program of this checkout says: python -m tools.answers FOLDER [PART…]
 
 Run it in two checkouts with the same seed, and compare with `diff -r`: where behaviour is to stay, the
 folders are equal byte for byte.
@@ -15,10 +15,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.torture.answers import adapter, commands
+from tools.answers import adapter, commands
 
 _PARTS = ("outputs", "sqlite", "postgres", "valkey")
-_ROOT = Path(__file__).parents[3]
+_ROOT = Path(__file__).parents[2]
 
 
 def patched_source(folder: Path) -> None:
@@ -46,14 +46,12 @@ def record_answers(folder: Path, name: str, seed: int, count: int) -> None:
             search.insert(0, copy)
         environment["PYTHONPATH"] = os.pathsep.join(search)
         words = [str(folder), name, str(seed), str(count)]
-        subprocess.run(
-            [sys.executable, "-m", "tests.torture.answers.http", *words], env=environment, check=True
-        )
+        subprocess.run([sys.executable, "-m", "tools.answers.http", *words], env=environment, check=True)
 
 
 def main() -> int:
     """Record; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.torture.answers", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.answers", description=__doc__)
     parser.add_argument("folder", type=Path, help="where to write one file for each part")
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(_PARTS)} (default: all)")
     parser.add_argument("--seed", type=int, default=1, help="of the requests (default: 1)")

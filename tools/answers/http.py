@@ -13,9 +13,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from tests.torture.answers import adapter
-from tests.torture.answers.commands import START_MS, Commands, steered
-from tests.torture.answers.requests import Request, Requests
+from tools.answers import adapter
+from tools.answers.commands import START_MS, Commands, steered
+from tools.answers.requests import Request, Requests
 
 _SHOWN_BYTES = 400
 _SETTINGS = {
@@ -133,7 +133,7 @@ def families(text: str) -> str:
 
 def main() -> int:
     """Record one backend; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.torture.answers.http", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.answers.http", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("name", choices=("sqlite", "postgres", "valkey"))
     parser.add_argument("seed", type=int)

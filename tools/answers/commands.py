@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-_SOURCE = Path(__file__).parents[3] / "src"
+_SOURCE = Path(__file__).parents[2] / "src"
 # Each process of a command begins at this moment, whatever the machine's clock says.
 START_MS = 1_795_251_600_000
 _MASKS = (
