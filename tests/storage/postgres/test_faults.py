@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-import asyncpg
 import pytest
 
 from petstore.core.errors import StoreUnavailable
@@ -227,10 +226,3 @@ _CONNECTED = (
     "SELECT count(*) FROM pg_stat_activity"
     " WHERE datname = current_database() AND application_name = 'petstore'"
 )
-
-
-async def _holding_locks(url: str) -> asyncpg.Connection:
-    """Somebody else's transaction in which nobody may add an animal."""
-    connection = await asyncpg.connect(url)
-    await connection.execute("BEGIN; LOCK TABLE pets IN SHARE MODE")
-    return connection
