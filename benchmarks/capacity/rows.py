@@ -33,8 +33,9 @@ _FILL = {
     " FROM generate_series(1, {n}) n",
     "creations": "INSERT INTO creations SELECT n % 1000, gen_random_uuid()::text,"
     " sha256(n::text::bytea), n, 1798761600000 + n FROM generate_series(1, {n}) n",
-    "pet_status_changes": "INSERT INTO pet_status_changes (pet_id, at_ms, actor, from_status, to_status)"
-    " SELECT n, 1798761600000, 'cli', 'available', 'pending' FROM generate_series(1, {n}) n",
+    "journal": "INSERT INTO journal (at_ms, actor, subject, subject_id, action, after)"
+    " SELECT 1798761600000, 'api:shop/key 7', 'pet', n, 'added',"
+    """ '{{"name":"Rex","categoryId":1,"status":"available"}}' FROM generate_series(1, {n}) n""",
 }
 
 

@@ -16,9 +16,9 @@ from petstore.api.operations import operations
 from petstore.api.pets import PetOperations
 from petstore.api.pipeline import body, request
 from petstore.api.pipeline.app import PREFIX
-from petstore.api.pipeline.routing import Access
 from petstore.config import PUBLISHED_REMOVAL
 from petstore.core.errors import BY_CODE
+from petstore.core.keys import Access
 from petstore.core.pets import IDS_MAX, INT64_MAX, INT64_MIN, NAME_MAX_CHARACTERS, PetStatus
 from tests.api import contract
 from tests.api.checks import CheckedShop

@@ -51,7 +51,11 @@ def shop(cli: Cli) -> Cli:
     cli.with_store(fill)
     cli.ok("pets", "set-status", "1", "sold")
     outside = apsw.Connection(str(cli.database))
-    outside.execute("DELETE FROM pets WHERE id = 5")
+    outside.execute(
+        "DELETE FROM pets WHERE id = 5; INSERT INTO categories VALUES (-7, 'Cats');"
+        "INSERT INTO pet_sources VALUES ('chip-1', 1);"
+        "INSERT INTO orders (account_id, pet_id, status, created_at_ms) VALUES (1, 1, 'delivered', 1)"
+    )
     outside.close()
     return cli
 

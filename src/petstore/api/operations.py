@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from petstore.api.pets import PetOperations
-from petstore.api.pipeline.routing import Access, Operation
+from petstore.api.pipeline.routing import Operation
+from petstore.core.keys import Access
 
 READ, WRITE = Access.READ, Access.WRITE
 

@@ -9,6 +9,7 @@ import hashlib
 import re
 import secrets
 import zlib
+from enum import StrEnum
 from typing import Protocol
 
 import msgspec
@@ -21,6 +22,14 @@ _CHECKSUM_CHARACTERS = 6  # CRC-32 needs 5.4 characters of base 62
 ENVIRONMENTS = ("live", "test")
 KEY_PATTERN = re.compile(r"pets_(?:live|test)_[0-9A-Za-z]{38}", re.ASCII)
 LABEL_MAX_CHARACTERS = 100
+
+
+class Access(StrEnum):
+    """The level of a key; each includes the ones before it."""
+
+    READ = "read"
+    WRITE = "write"
+    MANAGE = "manage"
 
 
 class ApiKey(msgspec.Struct, frozen=True):

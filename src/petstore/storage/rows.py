@@ -32,6 +32,9 @@ class Table(msgspec.Struct, frozen=True):
 
 
 ACCOUNT = ("id", "name", "plan", "per_minute", "per_day", "created_at_ms")
+ORDER = ("id", "account_id", "pet_id", "status", "ship_date_ms", "created_at_ms")
+CATEGORY = ("id", "name")
+ENTRY = ("id", "at_ms", "actor", "subject", "subject_id", "action", "before", "after")
 PET = ("id", "name", "category_id", "status")
 STATUS_CHANGE = ("pet_id", "at_ms", "actor", "from_status", "to_status")
 CREATION = ("account_id", "key", "fingerprint", "resource_id", "created_at_ms", "resource")
@@ -42,8 +45,9 @@ DAILY_USAGE = DailyUsage.__struct_fields__
 # In the order of their references. SQLite's table of versions and PostgreSQL's notes are their own.
 TABLES = (
     Table("pets", PET),
-    Table("pet_status_changes", ("id", *STATUS_CHANGE)),
-    Table("accounts", ACCOUNT),
+    Table("pet_sources", ("source_key", "pet_id"), "source_key", has_identity=False),
+    Table("categories", CATEGORY, has_identity=False),
+    Table("accounts", (*ACCOUNT, "suspended_at_ms", "closed_at_ms")),
     Table(
         "api_keys",
         (
@@ -56,13 +60,16 @@ TABLES = (
             "expires_at_ms",
             "revoked_at_ms",
             "pardoned_at_ms",
+            "access",
         ),
     ),
+    Table("orders", ORDER),
     Table("creations", CREATION, "account_id, key", has_identity=False),
     Table("account_windows", ("account_id", *WINDOWS), "account_id", has_identity=False),
     Table("key_standings", ("key_id", *BAN_STATE), "key_id", has_identity=False),
     Table("key_activity", ("key_id", "last_used_at_ms"), "key_id", has_identity=False),
     Table("usage_days", ("account_id", *DAILY_USAGE), "account_id, day", has_identity=False),
+    Table("journal", ENTRY),
 )
 
 # Reads that join tables; the first columns are the record's fields.

@@ -163,7 +163,7 @@ class TestContracting:
         migrate(url)
         know(EXPAND)
         migrate(url)
-        know(EXPAND, ("DROP TABLE pet_status_changes", 1))
+        know(EXPAND, ("DROP VIEW pet_status_changes", 1))
         migrate(url)
         know(EXPAND)
         store = backend_for(url).open(ManualClock())

@@ -35,4 +35,6 @@ def test_they_have_the_same_tables_and_columns(sqlite_columns: set[tuple[str, st
             "SELECT table_name, column_name FROM information_schema.columns JOIN information_schema.tables"
             " USING (table_schema, table_name) WHERE table_schema = 'public' AND table_type = 'BASE TABLE'",
         )
-    assert {(table, column) for table, column in rows if table not in OWN} == sqlite_columns
+    # PostgreSQL hands out identifiers before commits, so its journal notes the transaction too.
+    shared = {(table, column) for table, column in rows if table not in OWN} - {("journal", "transaction")}
+    assert shared == sqlite_columns

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from enum import Enum
 
 import msgspec
 
 from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Header, Response
 from petstore.core.errors import MethodNotAllowed, NotFound
-from petstore.core.keys import Caller
+from petstore.core.keys import Access, Caller
 
 Handler = Callable[[Request, Caller], Awaitable[Response]]
 HeaderMaker = Callable[[Request], list[Header]]
-
-
-class Access(Enum):
-    """The right that a key needs; today every key has both."""
-
-    READ = "read"
-    WRITE = "write"
 
 
 class Operation(msgspec.Struct, frozen=True):

@@ -1,0 +1,26 @@
+"""The journal, for both databases: one entry for each change, in the change's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from petstore.storage.rows import ENTRY, select
+from petstore.storage.transactions.script import Script, statement
+
+RECORD = statement(f"INSERT INTO journal ({select(ENTRY[1:])}) VALUES ($1, $2, $3, $4, $5, $6, $7)")
+
+Members = Mapping[str, object] | None
+
+
+def record(
+    now_ms: int, actor: str, subject: str, subject_id: int, action: str, before: Members, after: Members
+) -> Script[None]:
+    """Add an entry; see core.journal.Entry."""
+    yield RECORD, (now_ms, actor, subject, subject_id, action, encode(before), encode(after))
+
+
+def encode(members: Members) -> str | None:
+    """Members as the JSON of both databases; its bytes are the same in each."""
+    return None if members is None else msgspec.json.encode(members).decode()
