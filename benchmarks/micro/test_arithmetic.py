@@ -6,14 +6,13 @@ import json
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from petstore.api.pets import NEW_PET
 from petstore.api.pipeline.response import encode, make_response, response_headers
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.quota import decide
 from petstore.core.limits.windows import AccountWindows
-from petstore.core.pets import NewPet, Pet, PetStatus
+from petstore.core.pets import NEW_PET, NewPet, Pet, PetStatus
 
 NOW_MS = 1_800_000_030_000
 CALLER = Caller(1, 1, 10**12, 10**12)

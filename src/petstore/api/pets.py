@@ -11,7 +11,6 @@ from petstore.api.pipeline import cursor
 from petstore.api.pipeline.body import check_body_headers, read_body
 from petstore.api.pipeline.request import Parameters, Request
 from petstore.api.pipeline.response import Header, Response, encode, make_response
-from petstore.api.pipeline.schema import Schema, Text
 from petstore.core.clock import Clock
 from petstore.core.errors import InvalidParameter, NotFound
 from petstore.core.idempotency import Idempotency
@@ -19,19 +18,15 @@ from petstore.core.keys import Caller
 from petstore.core.pets import (
     IDS_MAX,
     INT64_MAX,
-    NAME,
+    NEW_PET,
     PAGE_LIMIT_DEFAULT,
     PAGE_LIMIT_MAX,
     STATUSES,
-    NewPet,
     PageQuery,
     PetRepository,
-    name_fault,
 )
 
 _T = TypeVar("_T")
-
-NEW_PET = Schema(NewPet, "a new animal", name=Text(NAME, name_fault))
 
 # int() also takes '+1', ' 1', '1_0' and full-width digits.
 _CANONICAL_ID = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)

@@ -1,7 +1,4 @@
-"""Animals: their shape, their states and transitions, and the protocol of their store.
-
-api/pipeline/schema.py reads bodies by the fields of NewPet.
-"""
+"""Animals: their shape, their states and transitions, and the protocol of their store."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ import msgspec
 
 from petstore.core.errors import Conflict
 from petstore.core.idempotency import Idempotency
+from petstore.core.members import Schema, Text
 
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
@@ -57,6 +55,14 @@ class NewPet(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     status: PetStatus = PetStatus.AVAILABLE
 
 
+class PetChange(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The members of an animal that change: at least one. The others are UNSET and stay as they are."""
+
+    name: str | msgspec.UnsetType = msgspec.UNSET
+    category_id: Int64 | msgspec.UnsetType = msgspec.UNSET
+    status: PetStatus | msgspec.UnsetType = msgspec.UNSET
+
+
 class Pet(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """An animal of the store (specification, Pet). `id` is positive, assigned once and never reused."""
 
@@ -84,6 +90,11 @@ def name_fault(name: str) -> str | None:
     if _SURROGATE.search(name):
         return "lone surrogates are not allowed"
     return None
+
+
+_NAME = Text(NAME, name_fault)
+NEW_PET = Schema(NewPet, "a new animal", name=_NAME)
+PET_CHANGE = Schema(PetChange, "a change of an animal", name=_NAME)
 
 
 class PageQuery(msgspec.Struct, frozen=True):

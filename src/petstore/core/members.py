@@ -1,4 +1,4 @@
-"""Reads JSON objects strictly into structs: one reader for every resource.
+"""Reads JSON objects strictly into structs: one reader for bodies of requests and stock lists.
 
 Nothing that a client sends is dropped in silence: the message names every member at fault.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -34,8 +34,9 @@ class Text(NamedTuple):
 class Schema(Generic[_T]):
     """The members of a JSON object, taken from the fields of a struct that forbids unknown fields.
 
-    A field is a text, a bounded integer or a StrEnum; one with a default is optional. `noun` names the struct
-    in messages, `texts` have the rules by field name, `assigned` are members that only the service sets.
+    A field is a text, a bounded integer or a StrEnum; one with a default, such as UNSET, is optional. Of a
+    struct whose members are all optional, an object has at least one. `noun` names the struct in messages,
+    `texts` have the rules by field name, `assigned` are members that only the service sets.
     """
 
     def __init__(
@@ -47,7 +48,11 @@ class Schema(Generic[_T]):
         self._struct = struct
         self._noun = noun
         self._assigned = assigned
-        self._texts = tuple((name, text.pattern.fullmatch) for name, text in texts.items())
+        optional = {field.name for field in information.fields if not field.required}
+        self._texts = tuple(
+            (name, _if_set(text.pattern.fullmatch) if name in optional else text.pattern.fullmatch)
+            for name, text in texts.items()
+        )
         self._faults = {field.encode_name: _fault_of(field, texts) for field in information.fields}
         self._required = {field.encode_name for field in information.fields if field.required}
         self._quoted = tuple(f'"{name}"'.encode() for name in self._faults)
@@ -72,7 +77,7 @@ class Schema(Generic[_T]):
 
         Sure is a body without escapes that has each name once at most. Loops, because all() is slower.
         """
-        if b"\\" in body:
+        if b"\\" in body or not (self._required or b'"' in body):
             return False
         for quoted in self._quoted:
             if body.count(quoted) > 1:
@@ -95,8 +100,15 @@ class Schema(Generic[_T]):
             raise _not_json(body, error) from None
         if not isinstance(document, _Members):
             raise InvalidBody(f"Expected an object, got {_kind(document)}.")
-        values = dict(document)
-        faults = self._misplaced(document)
+        return self.read_members(document)
+
+    def read_members(self, members: Sequence[tuple[str, Any]]) -> _T:
+        """The struct of members by their JSON names, such as those of a row of CSV.
+
+        A value is of a type that json.loads makes. Raises InvalidBody that names every member at fault.
+        """
+        values = dict(members)
+        faults = self._misplaced(members)
         for name, fault_of in self._faults.items():
             value = values.get(name, _MISSING)
             if value is not _MISSING:
@@ -105,11 +117,13 @@ class Schema(Generic[_T]):
                 fault = "required" if name in self._required else None
             if fault is not None:
                 faults.append(f"{name}: {fault}")
+        if not members and not self._required:
+            faults.append(f"Send at least one of {', '.join(self._faults)}")
         if faults:
             raise InvalidBody("; ".join(faults) + ".")
         return msgspec.convert(values, self._struct)
 
-    def _misplaced(self, members: _Members) -> list[str]:
+    def _misplaced(self, members: Sequence[tuple[str, Any]]) -> list[str]:
         """The faults of repeated and unknown members, whose names are quoted in ASCII."""
         faults = []
         seen = set()
@@ -126,6 +140,11 @@ class Schema(Generic[_T]):
             if fault and fault not in faults:
                 faults.append(fault)
         return faults[:_FAULTS_MAX]
+
+
+def _if_set(fullmatch: Callable[[str], object]) -> Callable[[Any], object]:
+    """For a text that may be UNSET."""
+    return lambda value: value is msgspec.UNSET or fullmatch(value)
 
 
 def _fault_of(field: inspect.Field, texts: dict[str, Text]) -> Fault:
