@@ -1,4 +1,4 @@
-"""The OpenAPI document, read from openapi.yaml, with the servers of this installation."""
+"""The OpenAPI document, joined from the YAML files beside this one, with the servers of this installation."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import Any
 import msgspec
 import yaml
 
+from petstore.api.openapi.join import join
 from petstore.core import packaged
 
 # The version of the interface (specification, Versioning), not of the program.
 INTERFACE_VERSION = "1.0.0"
+
+# Paths are served in this order.
+_PARTS = ("pets", "pet", "shared", "errors")
 
 
 class OpenApiDocument:
@@ -23,8 +27,7 @@ class OpenApiDocument:
 
     def read(self) -> dict[str, Any]:
         """The document as data."""
-        text = packaged.files("petstore.api.openapi").joinpath("openapi.yaml").read_text()
-        document: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        document = join(_part("service"), [_part(name) for name in _PARTS])
         document["servers"] = self._servers
         return document
 
@@ -38,3 +41,9 @@ class OpenApiDocument:
             text = yaml.safe_dump(self.read(), sort_keys=False, allow_unicode=True, width=100)
             self._yaml = text.encode()
         return self._yaml
+
+
+def _part(name: str) -> dict[str, Any]:
+    text = packaged.files("petstore.api.openapi").joinpath(f"{name}.yaml").read_text()
+    part: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return part
