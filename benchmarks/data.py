@@ -25,8 +25,8 @@ FROM counter
 async def _create(path: Path, per_minute: int) -> str:
     store = backend_for(f"sqlite:///{path}").open(SystemClock())
     try:
-        await store.accounts.add("bench", resolve_plan("enterprise", per_minute, QUOTA_MAX))
-        return (await store.keys.issue("bench", "test")).secret
+        await store.accounts.add("bench", resolve_plan("enterprise", per_minute, QUOTA_MAX), "bench")
+        return (await store.keys.issue("bench", "test", "bench")).secret
     finally:
         await store.close()
 

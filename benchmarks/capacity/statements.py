@@ -90,8 +90,8 @@ async def _measure(url: str, count: int) -> Measured:
             f" FROM generate_series(1, {_ANIMALS}) n"
         )
         await connection.execute("VACUUM ANALYZE pets")
-        await store.accounts.add("customer", FREE)
-        key = digest((await store.keys.issue("customer", "test")).secret.encode("ascii"))
+        await store.accounts.add("customer", FREE, "bench")
+        key = digest((await store.keys.issue("customer", "test", "bench")).secret.encode("ascii"))
         pid = await connection.fetchval(
             "SELECT pid FROM pg_stat_activity WHERE application_name = 'petstore' LIMIT 1"
         )
@@ -114,7 +114,7 @@ async def _measure(url: str, count: int) -> Measured:
             await _cost(
                 pid, "counters recalled", count, lambda _: counters.load_for(1, 1, 1_798_761_600_000)
             ),
-            await _cost(pid, "addition", count, lambda _: store.pets.add(new)),
+            await _cost(pid, "addition", count, lambda _: store.pets.add(new, "bench")),
             batches,
         ]
         return Measured(str(await connection.fetchval("SHOW server_version")), costs)

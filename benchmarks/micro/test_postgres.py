@@ -45,8 +45,8 @@ def test_100_pages_of_20(benchmark: BenchmarkFixture, loop: Loop, postgres: Stor
 
 def test_100_grants(benchmark: BenchmarkFixture, loop: Loop, postgres: Store) -> None:
     """What the gate reads of a key that is not kept."""
-    loop.run(postgres.accounts.add("bench", FREE))
-    issued = loop.run(postgres.keys.issue("bench", "test"))
+    loop.run(postgres.accounts.add("bench", FREE, "bench"))
+    issued = loop.run(postgres.keys.issue("bench", "test", "bench"))
     key_digest = digest(issued.secret.encode("ascii"))
     benchmark(loop.calls_in_one_turn, lambda: postgres.keys.find_caller(key_digest))
 
@@ -58,4 +58,4 @@ def test_100_versions(benchmark: BenchmarkFixture, loop: Loop, postgres: Store) 
 
 def test_100_additions(benchmark: BenchmarkFixture, loop: Loop, postgres: Store) -> None:
     """Each is one statement and one commit."""
-    benchmark(loop.calls_in_one_turn, lambda: postgres.pets.add(NewPet("Rex", 1)))
+    benchmark(loop.calls_in_one_turn, lambda: postgres.pets.add(NewPet("Rex", 1), "bench"))

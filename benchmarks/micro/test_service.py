@@ -72,7 +72,7 @@ def test_a_commit_of_64_additions(benchmark: BenchmarkFixture, loop: Loop, store
     new = NewPet("Rex", 1)
 
     async def group() -> set[int]:
-        created = await asyncio.gather(*(store.pets.add(new) for _ in range(GROUP)))
+        created = await asyncio.gather(*(store.pets.add(new, "bench") for _ in range(GROUP)))
         return {one.pet.id for one in created}
 
     assert len(benchmark(lambda: loop.run(group()))) == GROUP

@@ -9,6 +9,7 @@ import pytest
 
 from tests.api.checks import CheckedShop, open_checked
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 
 LIMIT = 5
 
@@ -52,7 +53,7 @@ class TestBucket:
     async def test_every_kind_of_failure_counts(self, few: CheckedShop) -> None:
         """Missing, malformed, unknown, expired and revoked keys, on any path, for HEAD as for GET."""
         key, key_id = await few.open_account("a")
-        await few.store.keys.revoke(key_id)
+        await few.store.keys.revoke(key_id, ACTOR)
         for method, value, path in (
             ("GET", None, "/v1/pets"),
             ("HEAD", "Basic x", "/v1/pets/1"),

@@ -6,6 +6,7 @@ import asyncio
 
 from petstore.core.keys import KEY_PATTERN
 from tests.api.checks import CheckedShop, outsider, settle
+from tests.support.journal import ACTOR
 
 SECRET_FREE = "The API key is missing or invalid; send it as 'Authorization: Bearer <API_KEY>'."
 
@@ -19,7 +20,7 @@ class TestKeyLife:
 
     async def test_issued(self, shop: CheckedShop) -> None:
         """A key works from the moment at which it was issued, in its published form."""
-        issued = await shop.store.keys.issue("tests", "live")
+        issued = await shop.store.keys.issue("tests", "live", ACTOR)
         assert KEY_PATTERN.fullmatch(issued.secret)
         assert await status(shop, issued.secret) == 200
 
@@ -27,7 +28,7 @@ class TestKeyLife:
         """The request after the revocation is 401 and says so; other keys go on."""
         key, key_id = await shop.open_account("a")
         assert await status(shop, key) == 200
-        await shop.store.keys.revoke(key_id)
+        await shop.store.keys.revoke(key_id, ACTOR)
         answer = await shop.ask("GET", "/v1/pets", key=key)
         assert (answer.status, answer.code) == (401, "unauthorized")
         assert "revoked" in answer.json()["message"]
@@ -36,7 +37,7 @@ class TestKeyLife:
     async def test_expired(self, shop: CheckedShop) -> None:
         """Good until the last millisecond, 401 at the moment, and the message says so."""
         ends_ms = shop.clock.now_ms() + 10_000
-        issued = await shop.store.keys.issue("tests", "test", expires_at_ms=ends_ms)
+        issued = await shop.store.keys.issue("tests", "test", ACTOR, expires_at_ms=ends_ms)
         shop.clock.ms = ends_ms - 1
         assert await status(shop, issued.secret) == 200
         shop.clock.ms = ends_ms

@@ -8,6 +8,7 @@ import pytest
 
 from tests.api.checks import CheckedShop, open_checked, outsider
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 from tests.support.service import Answer
 
 
@@ -105,7 +106,7 @@ class TestPardon:
         """The key is as free as its account's limits let it be, and its record is clean."""
         await provoke(shop, small[0])
         shop.clock.ms += 1
-        await shop.store.keys.pardon(small[1])
+        await shop.store.keys.pardon(small[1], ACTOR)
         assert (await ask(shop, small[0])).code == "rate_limited"
         shop.clock.advance(60)
         answer = await provoke(shop, small[0])

@@ -11,6 +11,7 @@ import pytest
 
 from tests.api.checks import CheckedShop, open_checked, outsider, settle
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 from tests.support.service import Answer
 
 REX = {"name": "Rex", "categoryId": 1}
@@ -77,7 +78,7 @@ class TestReplay201:
 
     async def test_any_key_of_the_account(self, shop: CheckedShop) -> None:
         """The scope is the account, not the API key."""
-        issued = await shop.store.keys.issue("tests", "test")
+        issued = await shop.store.keys.issue("tests", "test", ACTOR)
         await post(shop, REX, "k")
         again = await post(shop, REX, "k", issued.secret)
         assert again.headers["idempotency-replayed"] == "true"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.api.checks import LIMIT_HEADERS, CheckedShop
+from tests.support.journal import ACTOR
 from tests.support.service import Answer
 
 DAY = 86_400
@@ -117,7 +118,7 @@ async def test_upgrade(shop: CheckedShop) -> None:
     key, _ = await shop.open_account("a", "free")
     await take(shop, key, 60)
     assert (await take(shop, key)).status == 429
-    await shop.store.accounts.set_plan("a", PRO)
+    await shop.store.accounts.set_plan("a", PRO, ACTOR)
     answer = await take(shop, key)
     assert (answer.status, trio(answer)[:2]) == (200, (300, 239))
 

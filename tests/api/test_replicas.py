@@ -25,6 +25,7 @@ from petstore.limiter.valkey.scripts import Script
 from petstore.storage.backend import Store
 from petstore.wiring.administration import backend_of, store_for_command
 from petstore.wiring.asgi import Application
+from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database
 from tests.support.service import Answer, Shop
 from tests.support.valkey import Client, ValkeyServer
@@ -206,7 +207,7 @@ class TestKeys:
             secret, key_id = await pair.one.open_account(f"account-{turn}")
             for shop in (*pair.shops, *pair.shops):
                 assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 200
-            await pair.shops[turn % 2].store.keys.revoke(key_id)
+            await pair.shops[turn % 2].store.keys.revoke(key_id, ACTOR)
             for shop in pair.shops:
                 assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 401
 
@@ -221,7 +222,7 @@ class TestKeys:
         secret, _ = await pair.one.open_account("growing")
         for shop in (*pair.shops, *pair.shops):
             assert (await shop.ask("GET", "/v1/pets", key=secret)).headers["x-ratelimit-limit"] == "60"
-        await pair.other.store.accounts.set_plan("growing", resolve_plan("pro"))
+        await pair.other.store.accounts.set_plan("growing", resolve_plan("pro"), ACTOR)
         left = []
         for shop in pair.shops:
             answer = await shop.ask("GET", "/v1/pets", key=secret)
@@ -244,7 +245,7 @@ async def test_after_the_death_of_a_writer_the_others_read_the_store(
 
     monkeypatch.setattr(ValkeyClient, "call", die)
     with pytest.raises(Killed):
-        await pair.one.store.pets.add(NewPet("Rex", 1))
+        await pair.one.store.pets.add(NewPet("Rex", 1), ACTOR)
     monkeypatch.undo()
     for _ in range(5):
         assert names(await pair.other.ask("GET", "/v1/pets")) == ["Rex"]
@@ -320,7 +321,7 @@ class TestAnOutage:
         said: list[str] = []
         settings = msgspec.structs.replace(pair.settings, valkey_url="unix:///nonexistent/socket")
         async with command(settings, said) as store:
-            await store.keys.revoke(pair.one.key_id)
+            await store.keys.revoke(pair.one.key_id, ACTOR)
         assert slept == [5.0]
         assert "Valkey can't be reached (it can't be connected to: " in said[0]
 
@@ -331,16 +332,16 @@ class TestAnOutage:
         said: list[str] = []
         settings = config.load({"PETSTORE_DATABASE_URL": pair.settings.database_url})
         async with command(settings, said) as store:
-            await store.keys.revoke(pair.one.key_id)
+            await store.keys.revoke(pair.one.key_id, ACTOR)
         assert slept == [5.0]
         assert "PETSTORE_VALKEY_URL is not set here" in said[0]
         alone = Application(settings, SystemClock())
         await alone.start()
         await alone.stop()
         async with command(settings, said) as store:
-            await store.keys.issue("tests", "till")
+            await store.keys.issue("tests", "till", ACTOR)
         assert (slept, len(said)) == ([5.0], 1)
         await pair.one.store.purge(0)
         async with command(settings, said) as store:
-            await store.keys.issue("tests", "till")
+            await store.keys.issue("tests", "till", ACTOR)
         assert (slept, len(said)) == ([5.0, 5.0], 2)

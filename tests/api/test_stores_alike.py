@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from petstore.core.errors import PetstoreError
 from petstore.core.pets import PetStatus
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database
 from tests.support.service import Answer, Shop, open_shop
 from tests.support.valkey import emptied_url
@@ -85,7 +86,7 @@ class Backends:
                 except PetstoreError as error:
                     return type(error), error.message
             case ("revoke",):
-                return (await shop.store.keys.revoke(key_id)).state(self.clock.now_ms())
+                return (await shop.store.keys.revoke(key_id, ACTOR)).state(self.clock.now_ms())
         return None
 
     async def _walk(self, shop: Shop, secret: str, target: str) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from petstore.core.limits.usage import DailyUsage, UsageReport
 from tests.api.checks import CheckedShop
+from tests.support.journal import ACTOR
 
 DAY_MS = 86_400_000
 
@@ -50,7 +51,7 @@ class TestUsage:
     async def test_last_use(self, shop: CheckedShop) -> None:
         """Of the key that was used, refused or not, at the time of the request."""
         key, key_id = await shop.open_account("a", "enterprise", 1, 9)
-        other = await shop.store.keys.issue("a", "test")
+        other = await shop.store.keys.issue("a", "test", ACTOR)
         await shop.ask("GET", "/v1/pets", key=key)
         shop.clock.advance(5)
         assert (await shop.ask("GET", "/v1/pets", key=key)).status == 429

@@ -45,12 +45,13 @@ def texts(module: Module) -> Iterator[tuple[str, int]]:
 _READERS = {
     ("petstore.config", "read_environment"),
     ("petstore.config.systemd", "read_systemd"),
+    ("petstore.config.user", "read_actor"),
 }
 
 
-def test_the_environment_is_read_in_two_functions() -> None:
-    """config.read_environment, for settings, which are rows of the table in config/table.py; and
-    config.systemd.read_systemd, for what systemd tells."""
+def test_the_environment_is_read_in_three_functions() -> None:
+    """config.read_environment, for settings, which are rows of the table in config/table.py;
+    config.systemd.read_systemd, for what systemd tells; and config.user.read_actor, for sudo."""
     readers = []
     for module in modules():
         inside = {

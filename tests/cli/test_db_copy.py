@@ -19,6 +19,7 @@ from petstore.storage.postgres import copying as postgres
 from petstore.storage.rows import TABLES
 from petstore.wiring.administration import Store
 from tests.cli.conftest import Cli
+from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database, run
 
 
@@ -32,7 +33,9 @@ def server() -> Iterator[str]:
 async def fill(store: Store) -> None:
     """Something in every table, and animals with every kind of name and number."""
     for number, name in enumerate(("Rex", "  Ω \u2028 ", "'; DROP TABLE pets; --", "\\N", "🐈" * 255)):
-        await store.pets.add(NewPet(name, (-1) ** number * (2**63 - 1)), Idempotency(1, f"key-{number}"))
+        await store.pets.add(
+            NewPet(name, (-1) ** number * (2**63 - 1)), ACTOR, Idempotency(1, f"key-{number}")
+        )
     await store.counters.save(
         LimiterState(
             {1: AccountWindows(60_000, 7, 20_000, 11)},
@@ -112,7 +115,7 @@ class TestCopied:
         shop.settings["PETSTORE_DATABASE_URL"] = server
 
         async def retry(store: Store) -> Any:
-            return await store.pets.add(NewPet("Rex", 2**63 - 1), Idempotency(1, "key-0"))
+            return await store.pets.add(NewPet("Rex", 2**63 - 1), ACTOR, Idempotency(1, "key-0"))
 
         created = shop.with_store(retry)
         assert (created.pet.id, created.replayed) == (1, True)

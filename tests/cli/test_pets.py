@@ -42,6 +42,7 @@ class TestSetStatus:
     def test_keeps_who_did_it(self, animals: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """The operating system's user name goes into the history, whatever $USER says."""
         monkeypatch.setenv("USER", "mallory")
+        monkeypatch.delenv("SUDO_USER", raising=False)
         user = pwd.getpwuid(os.getuid()).pw_name
         assert animals.ok("pets", "set-status", "1", "pending") == "1  Rex  category 1  pending\n"
         change = {"petId": 1, "at": "2027-01-15T08:00:30.000Z", "from": "available", "to": "pending"}
@@ -54,8 +55,30 @@ class TestSetStatus:
             raise KeyError(uid)
 
         monkeypatch.setattr(pwd, "getpwuid", missing)
+        monkeypatch.delenv("SUDO_USER", raising=False)
         animals.ok("pets", "set-status", "1", "sold")
         assert animals.json("pets", "history", "1")[0]["actor"] == f"cli:uid-{os.getuid()}"
+
+    @pytest.mark.parametrize(
+        ("user", "sudo", "actor"),
+        [
+            (0, "anna", "cli:anna"),
+            (1, "anna", None),
+            (0, "", None),
+            (0, "a b", None),
+            (0, "a\x1b[2J", None),
+            (0, "a" * 65, None),
+        ],
+    )
+    def test_sudo_names_its_caller(
+        self, animals: Cli, monkeypatch: pytest.MonkeyPatch, user: int, sudo: str, actor: str | None
+    ) -> None:
+        """Only root's process believes SUDO_USER, and only what can be a user's name."""
+        monkeypatch.setenv("SUDO_USER", sudo)
+        monkeypatch.setattr(os, "geteuid", lambda: user)
+        animals.ok("pets", "set-status", "1", "sold")
+        itself = f"cli:{pwd.getpwuid(user).pw_name}"
+        assert animals.json("pets", "history", "1")[0]["actor"] == (actor or itself)
 
     def test_same_status_changes_nothing(self, animals: Cli) -> None:
         """No entry in the history for what was so before."""

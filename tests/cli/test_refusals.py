@@ -12,6 +12,7 @@ import pytest
 from petstore.core.pets import NewPet, PetStatus
 from petstore.wiring.administration import Store
 from tests.cli.conftest import Cli
+from tests.support.journal import ACTOR
 
 BOTH_NUMBERS = "needs both agreed numbers"
 WRONG_USAGE = [
@@ -121,11 +122,11 @@ def test_refused(shop: Cli, line: str, message: str) -> None:
 
     async def fill(store: Store) -> None:
         for _ in range(2):
-            await store.keys.issue("shop", "live")
-        await store.keys.revoke(2)
-        await store.keys.issue("shop", "live", expires_at_ms=1)
+            await store.keys.issue("shop", "live", ACTOR)
+        await store.keys.revoke(2, ACTOR)
+        await store.keys.issue("shop", "live", ACTOR, expires_at_ms=1)
         for status in PetStatus:
-            await store.pets.add(NewPet("Rex", 1, status))
+            await store.pets.add(NewPet("Rex", 1, status), ACTOR)
 
     shop.with_store(fill)
     before = shop.database.read_bytes()

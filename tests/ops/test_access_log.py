@@ -13,6 +13,7 @@ import structlog
 
 from petstore.core.keys import mint
 from petstore.ops import logs
+from tests.support.journal import ACTOR
 from tests.support.service import Shop, open_shop
 
 PROXY = {"trusted_proxies": "10.0.0.0/8"}
@@ -151,8 +152,8 @@ class TestWho:
         async with log.shop() as shop:
             revoked, revoked_id = await shop.open_account("revoked")
             expired, expired_id = await shop.open_account("expired")
-            await shop.store.keys.revoke(revoked_id)
-            await shop.store.keys.rotate(expired_id, "test", 0)
+            await shop.store.keys.revoke(revoked_id, ACTOR)
+            await shop.store.keys.rotate(expired_id, "test", 0, ACTOR)
             shop.clock.advance(1)
             await shop.call("GET", "/v1/pets")
             for key in ("nonsense", mint("live"), expired, revoked):

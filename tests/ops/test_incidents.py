@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from petstore.core.errors import StoreUnavailable
 from tests.api.checks import CheckedShop
 from tests.api.test_bans import provoke
+from tests.support.journal import ACTOR
 
 
 def look(shop: CheckedShop) -> None:
@@ -54,7 +55,7 @@ class TestBans:
         key, key_id = small
         with capture_logs() as events:
             await provoke(shop, key)
-            await shop.store.keys.revoke(key_id)
+            await shop.store.keys.revoke(key_id, ACTOR)
             assert (await shop.ask("GET", "/v1/pets", key=key)).status == 401
         assert names(events) == ["ban began"]
 
@@ -63,7 +64,7 @@ class TestBans:
         key, key_id = small
         with capture_logs() as events:
             await provoke(shop, key)
-            await shop.store.keys.pardon(key_id)
+            await shop.store.keys.pardon(key_id, ACTOR)
             await shop.ask("GET", "/v1/pets", key=key)
             shop.clock.advance(62)
             look(shop)

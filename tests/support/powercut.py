@@ -27,6 +27,7 @@ from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite.store import SqliteStore
 from tests.support.clock import ManualClock
 from tests.support.disk import Operation, mounted_disk
+from tests.support.journal import ACTOR
 
 SECTOR = 512
 STRATEGIES = ("nothing", "everything", "some writes", "some sectors", "a torn last write")
@@ -68,7 +69,7 @@ async def _work(store: SqliteStore, recording: Recording, rng: random.Random, jo
         name = f"{number} " + "x" * rng.choice((1, 50, 250))
         key = Idempotency(1, name) if rng.random() < 0.3 else None
         recording.attempted.add(name)
-        created = await store.pets.add(NewPet(name, number), key)
+        created = await store.pets.add(NewPet(name, number), ACTOR, key)
         recording.added.append((len(recording.events), created.pet.id, name))
 
     number = len(recording.attempted)
@@ -83,7 +84,7 @@ async def _work(store: SqliteStore, recording: Recording, rng: random.Random, jo
             state = LimiterState({1: AccountWindows(1, number, 1, number)}, {})
             await store.counters.save(state, UsageChanges({(1, 1): DailyUsage(1, 1)}, {1: number}))
         if rng.random() < 0.05:
-            await store.keys.issue("shop", "test")
+            await store.keys.issue("shop", "test", ACTOR)
 
 
 def record(folder: Path, seed: int, jobs: int) -> Recording:
@@ -99,7 +100,7 @@ def record(folder: Path, seed: int, jobs: int) -> Recording:
         for part in range(3):
             store = SqliteStore(str(path), ManualClock(), SqliteOptions(busy_timeout_ms=1_000))
             if part == 0:
-                await store.accounts.add("shop", FREE)
+                await store.accounts.add("shop", FREE, ACTOR)
             await _work(store, recording, rng, jobs // 3)
             outside = apsw.Connection(str(path))
             outside.execute(
@@ -257,6 +258,6 @@ def check(recording: Recording, cut: Cut, path: Path) -> list[str]:
 
 async def _add_one(store: SqliteStore) -> int:
     """The store takes writes after the cut."""
-    created = await store.pets.add(NewPet("after the cut", 1))
+    created = await store.pets.add(NewPet("after the cut", 1), ACTOR)
     await store.close()
     return created.pet.id

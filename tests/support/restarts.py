@@ -12,6 +12,7 @@ from petstore.core.errors import IdempotencyKeyInUse, StoreUnavailable
 from petstore.core.idempotency import Idempotency
 from petstore.core.pets import NewPet, PageQuery
 from petstore.storage.backend import Store
+from tests.support.journal import ACTOR
 from tests.support.postgres import PostgresServer, run
 from tests.support.waiting import until
 
@@ -79,7 +80,7 @@ class Load:
         while self._going:
             name = f"client {number} animal {count}"
             try:
-                created = await self.store.pets.add(NewPet(name, number), Idempotency(1, name))
+                created = await self.store.pets.add(NewPet(name, number), ACTOR, Idempotency(1, name))
             except (StoreUnavailable, IdempotencyKeyInUse):
                 self.refused += 1
                 await asyncio.sleep(0)

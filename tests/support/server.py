@@ -16,6 +16,7 @@ from petstore.core.clock import SystemClock
 from petstore.core.keys import KEY_PATTERN
 from petstore.core.limits.plans import resolve_plan
 from petstore.storage.backend import backend_for
+from tests.support.journal import ACTOR
 from tools.servers.child import children, status_of
 from tools.servers.petstore import PROGRAM, Petstore
 from tools.servers.ports import free_port
@@ -144,8 +145,8 @@ def issue_key(
     async def issue() -> str:
         store = backend_for(url).open(SystemClock())
         try:
-            await store.accounts.add(name, resolve_plan("enterprise", per_minute, per_day))
-            return (await store.keys.issue(name, "test")).secret
+            await store.accounts.add(name, resolve_plan("enterprise", per_minute, per_day), ACTOR)
+            return (await store.keys.issue(name, "test", ACTOR)).secret
         finally:
             await store.close()
 

@@ -13,6 +13,7 @@ from petstore import config
 from petstore.core.limits.plans import resolve_plan
 from petstore.wiring.asgi import Application
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 
 Pairs = Sequence[tuple[str, str | None]]  # None: without this header
 
@@ -112,8 +113,8 @@ class Shop:
         self, name: str, plan: str = "free", per_minute: int | None = None, per_day: int | None = None
     ) -> tuple[str, int]:
         """A new account with one key: (key, key id)."""
-        await self.store.accounts.add(name, resolve_plan(plan, per_minute, per_day))
-        issued = await self.store.keys.issue(name, "test")
+        await self.store.accounts.add(name, resolve_plan(plan, per_minute, per_day), ACTOR)
+        issued = await self.store.keys.issue(name, "test", ACTOR)
         return issued.secret, issued.record.id
 
     async def call(

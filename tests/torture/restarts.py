@@ -11,6 +11,7 @@ import signal
 from petstore.core.limits.plans import FREE
 from petstore.storage.backend import backend_for
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.report import Report
 from tests.support.restarts import Load
@@ -22,7 +23,7 @@ async def _round(report: Report, server: PostgresServer, url: str, seed: int) ->
     chance = random.Random(seed)
     store = backend_for(url).open(ManualClock())
     try:
-        await store.accounts.add("shop", FREE)
+        await store.accounts.add("shop", FREE, ACTOR)
         load = Load(store)
         async with load.going_on():
             for _ in range(_RESTARTS_A_ROUND):

@@ -67,7 +67,8 @@ class PetOperations:
         check_body_headers(request)
         key = request.idempotency_key()
         new = NEW_PET.read(await read_body(request.receive, self._body_timeout_seconds))
-        created = await self._pets.add(new, None if key is None else Idempotency(caller.account_id, key))
+        idempotency = None if key is None else Idempotency(caller.account_id, key)
+        created = await self._pets.add(new, caller.actor, idempotency)
         headers: list[Header] = [(b"location", self._location(created.pet.id).encode("ascii"))]
         if created.replayed:
             headers.append((b"idempotency-replayed", b"true"))

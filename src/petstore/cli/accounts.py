@@ -64,7 +64,7 @@ def add_account(
     the two numbers that were agreed. Makes the database when there is none yet.
     """
     chosen = _read_plan(plan, per_minute, per_day)
-    added = with_store(session, lambda store: store.accounts.add(name, chosen), create=True)
+    added = with_store(session, lambda store: store.accounts.add(name, chosen, session.actor), create=True)
     _write_account(added, as_json)
     if not as_json:
         echo_err(f"Next: petstore keys issue {added.name}")
@@ -122,7 +122,8 @@ def set_plan(
     Acts on the account's next request. What was used in the running minute and day stays used.
     """
     chosen = _read_plan(plan, per_minute, per_day)
-    _write_account(with_store(session, lambda store: store.accounts.set_plan(account, chosen)), as_json)
+    changed = with_store(session, lambda store: store.accounts.set_plan(account, chosen, session.actor))
+    _write_account(changed, as_json)
 
 
 def account_record(account: Account) -> dict[str, object]:

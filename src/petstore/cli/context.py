@@ -32,6 +32,13 @@ class Session:
         return config.load()
 
     @cached_property
+    def actor(self) -> str:
+        """`cli:USER`, for the journal."""
+        from petstore.config.user import read_actor
+
+        return read_actor()
+
+    @cached_property
     def backend(self) -> Backend:
         """The database of the settings. Raises ConfigurationError."""
         from petstore.wiring import administration

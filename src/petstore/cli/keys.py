@@ -49,7 +49,7 @@ def issue_key(session: Session, account: str, label: str, expires: int | None, a
     issued = with_store(
         session,
         lambda store: store.keys.issue(
-            account, settings.environment, label=label, expires_at_ms=expires_at_ms
+            account, settings.environment, session.actor, label=label, expires_at_ms=expires_at_ms
         ),
     )
     labelled = f", label {label!r}" if label else ""
@@ -110,7 +110,10 @@ def rotate_key(session: Session, key_id: int, overlap: int | None, as_json: bool
     """
     settings = session.settings
     overlap_ms = settings.key_rotation_overlap_ms if overlap is None else overlap
-    issued = with_store(session, lambda store: store.keys.rotate(key_id, settings.environment, overlap_ms))
+    issued = with_store(
+        session,
+        lambda store: store.keys.rotate(key_id, settings.environment, overlap_ms, session.actor),
+    )
     lasts = f"for {format_duration(overlap_ms)} at most" if overlap_ms else "no longer"
     ends = f" (expires {moment(issued.record.expires_at_ms)})" if issued.record.expires_at_ms else ""
     remark = f"Key {issued.record.id}{ends} replaces key {key_id}, which works {lasts}"
@@ -130,11 +133,11 @@ def revoke_key(session: Session, key_id: int, as_json: bool) -> None:
     file = session.backend.file
     had_reserve = file is not None and file.has_reserve()
     try:
-        key = with_store(session, lambda store: store.keys.revoke(key_id))
+        key = with_store(session, lambda store: store.keys.revoke(key_id, session.actor))
     except StoreFull:  # without a running server SQLite can't even make its log
         if file is None or not file.give_up_reserve():
             raise
-        key = with_store(session, lambda store: store.keys.revoke(key_id))
+        key = with_store(session, lambda store: store.keys.revoke(key_id, session.actor))
     if file is not None and had_reserve and not file.has_reserve():
         echo_err("The disk is full: the room that was kept back for this is used up. Make room.")
     _write_key(session, key, as_json)
@@ -150,7 +153,8 @@ def unban_key(session: Session, key_id: int, as_json: bool) -> None:
     Acts on its next request. `petstore usage ACCOUNT` shows which keys are banned. Unbanning a key without
     a ban clears its strikes.
     """
-    _write_key(session, with_store(session, lambda store: store.keys.pardon(key_id)), as_json)
+    key = with_store(session, lambda store: store.keys.pardon(key_id, session.actor))
+    _write_key(session, key, as_json)
 
 
 keys.add_command(check_key)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 from typing import TYPE_CHECKING
 
 import click
@@ -89,7 +87,7 @@ def add_pet(session: Session, name: str, category: int, status: str, as_json: bo
     the database when there is none yet.
     """
     new = NewPet(name, category, PetStatus(status))
-    created = with_store(session, lambda store: store.pets.add(new), create=True)
+    created = with_store(session, lambda store: store.pets.add(new, session.actor), create=True)
     _write_pet(created.pet, as_json)
 
 
@@ -111,8 +109,8 @@ def set_status(session: Session, pet_id: int, status: str, as_json: bool) -> Non
 
     The state that it has already changes nothing.
     """
-    actor = f"cli:{_user_name()}"
-    pet = with_store(session, lambda store: store.pets.set_status(pet_id, PetStatus(status), actor))
+    wanted = PetStatus(status)
+    pet = with_store(session, lambda store: store.pets.set_status(pet_id, wanted, session.actor))
     _write_pet(pet, as_json)
 
 
@@ -146,14 +144,6 @@ def show_history(session: Session, pet_id: int, as_json: bool) -> None:
         as_json,
         empty=f"Animal {pet_id} has the state that it was added with.",
     )
-
-
-def _user_name() -> str:
-    """The user's name from the operating system; variables such as USER can be set to anything."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:  # containers run under ids without a name
-        return f"uid-{os.getuid()}"
 
 
 def _write_pet(pet: Pet, as_json: bool) -> None:

@@ -35,7 +35,7 @@ PUBLISHED_REMOVAL = datetime(2030, 12, 5, tzinfo=UTC)
 
 
 def read_environment() -> dict[str, str]:
-    """The PETSTORE_* variables. Only this function and systemd.py read the environment."""
+    """The PETSTORE_* variables. Only this function, systemd.py and user.py read the environment."""
     return {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
 
 

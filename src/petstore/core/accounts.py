@@ -42,9 +42,10 @@ class AccountRepository(Protocol):
     """Accounts in a store. Each method is one transaction and may raise StoreUnavailable.
 
     `reference` is an account's name or its id in digits. Methods that take one raise AccountNotFound.
+    `actor` is kept in the journal.
     """
 
-    async def add(self, name: str, plan: Plan) -> Account:
+    async def add(self, name: str, plan: Plan, actor: str) -> Account:
         """Raises Invalid for what can't be a name, and AccountExists."""
         ...
 
@@ -54,6 +55,6 @@ class AccountRepository(Protocol):
         """By id."""
         ...
 
-    async def set_plan(self, reference: str, plan: Plan) -> Account:
+    async def set_plan(self, reference: str, plan: Plan, actor: str) -> Account:
         """Acts on the account's next request; requests made so far still count."""
         ...

@@ -56,7 +56,7 @@ class ApiKey(msgspec.Struct, frozen=True):
 class Caller(msgspec.Struct, frozen=True, gc=False):
     """The facts about a key that the gate needs: one row of key and account joined.
 
-    A ban that began at or before `pardoned_at_ms` was lifted by the operator.
+    A ban that began at or before `pardoned_at_ms` was lifted by the operator; `account` is a name.
     """
 
     key_id: int
@@ -66,6 +66,12 @@ class Caller(msgspec.Struct, frozen=True, gc=False):
     expires_at_ms: int | None = None
     revoked_at_ms: int | None = None
     pardoned_at_ms: int = 0
+    account: str = ""
+
+    @property
+    def actor(self) -> str:
+        """Who makes the caller's changes, for the journal."""
+        return f"api:{self.account}/key {self.key_id}"
 
 
 class IssuedKey(msgspec.Struct, frozen=True):
@@ -132,6 +138,7 @@ class KeyRepository(Protocol):
     """Keys in a store. Each method is one transaction and may raise StoreUnavailable.
 
     `reference` is an account's name or its id in digits. Methods that take one raise NotFound.
+    `actor` is kept in the journal.
     """
 
     async def find_caller(self, key_digest: bytes) -> Caller | None:
@@ -139,7 +146,13 @@ class KeyRepository(Protocol):
         ...
 
     async def issue(
-        self, reference: str, environment: str, *, label: str = "", expires_at_ms: int | None = None
+        self,
+        reference: str,
+        environment: str,
+        actor: str,
+        *,
+        label: str = "",
+        expires_at_ms: int | None = None,
     ) -> IssuedKey: ...
 
     async def keys(self, reference: str) -> list[ApiKey]: ...
@@ -148,15 +161,15 @@ class KeyRepository(Protocol):
 
     async def find_key(self, key_digest: bytes) -> ApiKey | None: ...
 
-    async def rotate(self, key_id: int, environment: str, overlap_ms: int) -> IssuedKey:
+    async def rotate(self, key_id: int, environment: str, overlap_ms: int, actor: str) -> IssuedKey:
         """A new key of the same account and label; the old one expires after the overlap.
 
         Raises Conflict when the old key is revoked or expired.
         """
         ...
 
-    async def revoke(self, key_id: int) -> ApiKey: ...
+    async def revoke(self, key_id: int, actor: str) -> ApiKey: ...
 
-    async def pardon(self, key_id: int) -> ApiKey:
+    async def pardon(self, key_id: int, actor: str) -> ApiKey:
         """Lift a ban and clear what led to it; acts on the key's next request."""
         ...

@@ -124,7 +124,10 @@ class Created(msgspec.Struct, frozen=True):
 
 
 class PetRepository(Protocol):
-    """Animals in a store. Each method is one transaction and may raise StoreUnavailable."""
+    """Animals in a store. Each method is one transaction and may raise StoreUnavailable.
+
+    `actor` is kept in the journal.
+    """
 
     async def page(self, query: PageQuery) -> Page:
         """The animals that match, in ascending order of id."""
@@ -134,7 +137,7 @@ class PetRepository(Protocol):
         """One animal, or None."""
         ...
 
-    async def add(self, new: NewPet, idempotency: Idempotency | None = None) -> Created:
+    async def add(self, new: NewPet, actor: str, idempotency: Idempotency | None = None) -> Created:
         """Add an animal; it is durable when this returns.
 
         Raises IdempotencyKeyInUse while the same key is being carried out, IdempotencyKeyReused when it
@@ -143,7 +146,7 @@ class PetRepository(Protocol):
         ...
 
     async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
-        """Change an animal's status and record the actor. Raises PetNotFound and Conflict."""
+        """Raises PetNotFound and Conflict."""
         ...
 
     async def history(self, pet_id: int) -> list[StatusChange]:

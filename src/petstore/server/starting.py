@@ -10,6 +10,7 @@ import structlog
 
 from petstore import __version__
 from petstore.config import Settings
+from petstore.config.user import read_actor
 from petstore.core.clock import Clock
 from petstore.core.errors import AccountExists, StoreUnavailable
 from petstore.core.limits.plans import FREE
@@ -83,11 +84,12 @@ async def _issue_first_key(settings: Settings, store: Store, here: str, show_key
         command = "petstore accounts add NAME --plan free, then petstore keys issue NAME"
         _log.info("no account yet", command=command, message=f"No account yet: {command}")
         return
+    actor = read_actor()
     try:
-        await store.accounts.add("local", FREE)
+        await store.accounts.add("local", FREE, actor)
     except AccountExists:  # by another replica that starts now, and prints the key
         return
-    issued = await store.keys.issue("local", settings.environment, label="first start")
+    issued = await store.keys.issue("local", settings.environment, actor, label="first start")
     show_key(issued.secret, here)
 
 

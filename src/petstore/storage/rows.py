@@ -79,7 +79,7 @@ SELECT_KEY = (
 )
 SELECT_CALLER = (
     "SELECT k.id, k.account_id, a.per_minute, a.per_day, k.expires_at_ms, k.revoked_at_ms, k.pardoned_at_ms,"
-    " k.digest FROM api_keys k JOIN accounts a ON a.id = k.account_id"
+    " a.name, k.digest FROM api_keys k JOIN accounts a ON a.id = k.account_id"
 )
 
 

@@ -16,15 +16,16 @@ from petstore.storage.backend import Store, backend_for
 from tests.support.backends import LIMITERS, LimiterBackend
 from tests.support.clock import ManualClock
 from tests.support.histories import ACCOUNT_OF_KEY, POLICY, Event, compare, histories, telling
+from tests.support.journal import ACTOR
 
 
 async def store_with_the_histories_keys(path: Path, clock: ManualClock) -> Store:
     """A store in which the accounts and keys of the histories exist, with their ids."""
     store = backend_for(f"sqlite:///{path}").open(clock)
     for account in sorted(set(ACCOUNT_OF_KEY.values())):
-        await store.accounts.add(f"account-{account}", resolve_plan("free"))
+        await store.accounts.add(f"account-{account}", resolve_plan("free"), ACTOR)
     for account in ACCOUNT_OF_KEY.values():
-        await store.keys.issue(f"account-{account}", "test")
+        await store.keys.issue(f"account-{account}", "test", ACTOR)
     return store
 
 
@@ -32,8 +33,8 @@ async def store_with_the_histories_keys(path: Path, clock: ManualClock) -> Store
 async def limiter(limiter_kind: str, store: Store, clock: ManualClock) -> AsyncIterator[LimiterBackend]:
     """With the default rule of bans, and two accounts in its store."""
     for name in ("a", "b"):
-        await store.accounts.add(name, resolve_plan("free"))
-        await store.keys.issue(name, "test")
+        await store.accounts.add(name, resolve_plan("free"), ACTOR)
+        await store.keys.issue(name, "test", ACTOR)
     opened = LIMITERS[limiter_kind](store, clock, BanPolicy())
     yield opened
     await opened.close()

@@ -15,6 +15,7 @@ from petstore.storage.backend import Store, backend_for, sqlite_path
 from petstore.storage.transactions.idempotency import lock_number
 from tests.storage.contract.test_schema_steps import ask, newest
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 from tests.support.postgres import plain_user, run
 from tests.support.schemas import make_first_release, migrate
 
@@ -127,7 +128,7 @@ def replay(pet_id: int) -> Created:
 async def test_its_database_is_migrated(first: FirstRelease, store: Store) -> None:
     """Every later step runs, and a key that 1.0.0 has kept means its animal still."""
     assert ask(first.url, "SELECT max(number) FROM schema_steps") == [(newest(first.url),)]
-    assert await store.pets.add(REX, Idempotency(1, "before")) == replay(1)
+    assert await store.pets.add(REX, ACTOR, Idempotency(1, "before")) == replay(1)
 
 
 async def test_a_key_makes_one_animal_for_both(first: FirstRelease, store: Store, clock: ManualClock) -> None:
@@ -135,8 +136,8 @@ async def test_a_key_makes_one_animal_for_both(first: FirstRelease, store: Store
     old, new = Idempotency(1, "old"), Idempotency(1, "new")
     for _ in range(2):
         added = (await first.add(old, clock.now_ms()))[0]
-        assert await store.pets.add(REX, old) == replay(added)
-        created = await store.pets.add(REX, new)
+        assert await store.pets.add(REX, ACTOR, old) == replay(added)
+        created = await store.pets.add(REX, ACTOR, new)
         assert not created.replayed
         assert await first.add(new, clock.now_ms()) == (created.pet.id, True)
         clock.advance(DAY_MS / 1_000)
@@ -144,7 +145,7 @@ async def test_a_key_makes_one_animal_for_both(first: FirstRelease, store: Store
 
 async def test_each_purges_what_the_other_kept(first: FirstRelease, store: Store, clock: ManualClock) -> None:
     """After its day, and not a moment before."""
-    await store.pets.add(REX, Idempotency(1, "late"))
+    await store.pets.add(REX, ACTOR, Idempotency(1, "late"))
     clock.advance(DAY_MS / 1_000 - 0.001)
     await first.purge(clock.now_ms())
     assert ask(first.url, "SELECT count(*) FROM creations") == [(2,)]

@@ -18,6 +18,7 @@ from petstore.storage.transactions.pets import add_pet
 from petstore.storage.transactions.script import CATALOGUE, Database, Script
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 
 REX = NewPet("Rex", 1)
 KEY = Idempotency(1, "order-1")
@@ -31,7 +32,7 @@ async def store(backend: SharedData) -> Store:
     """Two accounts."""
     opened = backend.open()
     for name in ("a", "b"):
-        await opened.accounts.add(name, FREE)
+        await opened.accounts.add(name, FREE, ACTOR)
     return opened
 
 
@@ -45,40 +46,40 @@ class TestReplay:
 
     async def test_a_second_request_gets_the_first_ones_animal(self, store: Store) -> None:
         """Marked as replayed; nothing is added."""
-        first = await store.pets.add(REX, KEY)
-        again = await store.pets.add(NewPet("Rex", 1, PetStatus.AVAILABLE), KEY)
+        first = await store.pets.add(REX, ACTOR, KEY)
+        again = await store.pets.add(NewPet("Rex", 1, PetStatus.AVAILABLE), ACTOR, KEY)
         assert (first.replayed, again.replayed) == (False, True)
         assert first.pet == again.pet
         assert await count(store) == 1
 
     async def test_it_is_the_answer_of_then(self, backend: SharedData, store: Store) -> None:
         """Also when the animal was sold, or removed by hand, in the meantime."""
-        first = await store.pets.add(REX, KEY)
+        first = await store.pets.add(REX, ACTOR, KEY)
         await store.pets.set_status(1, PetStatus.SOLD, "staff")
-        assert (await store.pets.add(REX, KEY)).pet == first.pet
+        assert (await store.pets.add(REX, ACTOR, KEY)).pet == first.pet
         backend.execute("DELETE FROM pets")
-        assert (await store.pets.add(REX, KEY)).pet == first.pet
+        assert (await store.pets.add(REX, ACTOR, KEY)).pet == first.pet
 
     async def test_it_survives_a_restart(self, backend: SharedData, store: Store) -> None:
         """And a purge: it is kept in the same transaction as the animal."""
-        first = await store.pets.add(REX, KEY)
+        first = await store.pets.add(REX, ACTOR, KEY)
         await store.purge(SystemClock().now_ms())
         await store.close()
-        assert await backend.open().pets.add(REX, KEY) == Created(first.pet, True)
+        assert await backend.open().pets.add(REX, ACTOR, KEY) == Created(first.pet, True)
 
     async def test_keys_belong_to_their_account(self, store: Store) -> None:
         """Another account's same words are another key."""
-        await store.pets.add(REX, KEY)
-        other = await store.pets.add(NewPet("Tom", 2), Idempotency(2, KEY.key))
+        await store.pets.add(REX, ACTOR, KEY)
+        other = await store.pets.add(NewPet("Tom", 2), ACTOR, Idempotency(2, KEY.key))
         assert (other.pet.id, other.replayed) == (2, False)
 
     @pytest.mark.parametrize("key", ["a", "A", "a ", "é", "'", "x" * 255])
     async def test_keys_are_compared_exactly(self, store: Store, key: str) -> None:
         """Case and every character count."""
         for text in ("a", "A", "a ", "é", "'", "x" * 255):
-            created = await store.pets.add(REX, Idempotency(1, text))
+            created = await store.pets.add(REX, ACTOR, Idempotency(1, text))
             assert not created.replayed
-        assert (await store.pets.add(REX, Idempotency(1, key))).replayed
+        assert (await store.pets.add(REX, ACTOR, Idempotency(1, key))).replayed
 
 
 @by_the_system_clock
@@ -90,11 +91,11 @@ class TestReuse:
     )
     async def test_it_is_refused_and_nothing_is_added(self, store: Store, other: NewPet) -> None:
         """Every member of the animal counts; the key goes on to mean the first."""
-        await store.pets.add(REX, KEY)
+        await store.pets.add(REX, ACTOR, KEY)
         with pytest.raises(IdempotencyKeyReused, match="another animal"):
-            await store.pets.add(other, KEY)
+            await store.pets.add(other, ACTOR, KEY)
         assert await count(store) == 1
-        assert (await store.pets.add(REX, KEY)).replayed
+        assert (await store.pets.add(REX, ACTOR, KEY)).replayed
 
 
 class TestAge:
@@ -105,31 +106,31 @@ class TestAge:
         self, store: Store, clock: ManualClock, seconds: float, replayed: bool
     ) -> None:
         """A millisecond short of it still; from then on it is a new key."""
-        await store.pets.add(REX, KEY)
+        await store.pets.add(REX, ACTOR, KEY)
         clock.advance(seconds)
-        assert (await store.pets.add(REX, KEY)).replayed is replayed
+        assert (await store.pets.add(REX, ACTOR, KEY)).replayed is replayed
         assert await count(store) == (1 if replayed else 2)
 
     async def test_after_that_it_may_mean_another_animal(self, store: Store, clock: ManualClock) -> None:
         """And is kept for 24 hours again."""
-        await store.pets.add(REX, KEY)
+        await store.pets.add(REX, ACTOR, KEY)
         clock.advance(DAY_SECONDS)
-        tom = await store.pets.add(NewPet("Tom", 2), KEY)
+        tom = await store.pets.add(NewPet("Tom", 2), ACTOR, KEY)
         clock.advance(DAY_SECONDS - 1)
-        assert await store.pets.add(NewPet("Tom", 2), KEY) == Created(tom.pet, True)
+        assert await store.pets.add(NewPet("Tom", 2), ACTOR, KEY) == Created(tom.pet, True)
 
     async def test_a_purge_removes_what_is_older_and_nothing_else(
         self, backend: SharedData, store: Store, clock: ManualClock
     ) -> None:
         """Also a large heap of them, bit by bit. What is a millisecond short of its day stays."""
         for number in range(3):
-            await store.pets.add(REX, Idempotency(1, f"old-{number}"))
+            await store.pets.add(REX, ACTOR, Idempotency(1, f"old-{number}"))
         clock.advance(0.001)
-        await store.pets.add(REX, KEY)
+        await store.pets.add(REX, ACTOR, KEY)
         clock.advance(DAY_SECONDS - 0.001)
         await store.purge(clock.now_ms())
         assert backend.execute("SELECT key FROM creations") == [("order-1",)]
-        assert (await store.pets.add(REX, KEY)).replayed
+        assert (await store.pets.add(REX, ACTOR, KEY)).replayed
 
 
 @by_the_system_clock
@@ -138,13 +139,15 @@ class TestRace:
 
     async def test_one_process_adds_one_animal(self, store: Store) -> None:
         """One is answered, the others are told that it is being carried out; a retry gets the animal."""
-        results = await asyncio.gather(*(store.pets.add(REX, KEY) for _ in range(50)), return_exceptions=True)
+        results = await asyncio.gather(
+            *(store.pets.add(REX, ACTOR, KEY) for _ in range(50)), return_exceptions=True
+        )
         created = [result for result in results if isinstance(result, Created)]
         in_use = [result for result in results if isinstance(result, IdempotencyKeyInUse)]
         assert (len(created), len(in_use)) == (1, 49)
         assert in_use[0].retry_after_seconds == 1
         assert await count(store) == 1
-        assert (await store.pets.add(REX, KEY)).pet == created[0].pet
+        assert (await store.pets.add(REX, ACTOR, KEY)).pet == created[0].pet
 
     async def test_several_processes_add_one_animal(self, backend: SharedData, store: Store) -> None:
         """Five stores on the same data, ten each, one after the other: all get the same animal, if not at
@@ -154,7 +157,7 @@ class TestRace:
         async def until_done(one: Store) -> Created:
             while True:
                 try:
-                    return await one.pets.add(REX, KEY)
+                    return await one.pets.add(REX, ACTOR, KEY)
                 except IdempotencyKeyInUse:  # another process is at it
                     continue
 
@@ -168,12 +171,12 @@ class TestRace:
 
     async def test_a_client_that_goes_away_does_not_free_a_second_animal(self, store: Store) -> None:
         """Its request is cancelled on the way; the retry finds what was carried out all the same."""
-        first = asyncio.create_task(store.pets.add(REX, KEY))
+        first = asyncio.create_task(store.pets.add(REX, ACTOR, KEY))
         await asyncio.sleep(0)
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
-        again = await store.pets.add(REX, KEY)
+        again = await store.pets.add(REX, ACTOR, KEY)
         assert (again.pet.id, again.replayed) == (1, True)
         assert await count(store) == 1
 
@@ -191,7 +194,7 @@ class TestAnyCreation:
         async def attempt(_: int) -> tuple[int, bool] | IdempotencyKeyInUse:
             try:
                 return await scripts(store).write(
-                    lambda: create_once(creation, None, lambda: add_pet(REX)), CATALOGUE
+                    lambda: create_once(creation, None, lambda: add_pet(REX, ACTOR, 0)), CATALOGUE
                 )
             except IdempotencyKeyInUse as error:
                 return error
@@ -206,13 +209,17 @@ class TestAnyCreation:
     ) -> None:
         """In both directions, whatever the two bodies say."""
         now_ms = clock.now_ms()
-        await scripts(store).write(lambda: create_once(creation, now_ms, lambda: add_pet(REX)), CATALOGUE)
+        await scripts(store).write(
+            lambda: create_once(creation, now_ms, lambda: add_pet(REX, ACTOR, 0)), CATALOGUE
+        )
         with pytest.raises(IdempotencyKeyReused, match="another animal"):
-            await store.pets.add(REX, KEY)
-        await store.pets.add(REX, other := Idempotency(1, "other"))
+            await store.pets.add(REX, ACTOR, KEY)
+        await store.pets.add(REX, ACTOR, other := Idempotency(1, "other"))
         with pytest.raises(IdempotencyKeyReused, match="another order"):
             await scripts(store).write(
-                lambda: create_once(replace(creation, idempotency=other), now_ms, lambda: add_pet(REX)),
+                lambda: create_once(
+                    replace(creation, idempotency=other), now_ms, lambda: add_pet(REX, ACTOR, 0)
+                ),
                 CATALOGUE,
             )
 
@@ -220,13 +227,13 @@ class TestAnyCreation:
         """Neither what was created before it, nor the key."""
 
         def refused() -> Script[int]:
-            yield from add_pet(REX)
+            yield from add_pet(REX, ACTOR, 0)
             raise Conflict("no")
 
         with pytest.raises(Conflict):
             await scripts(store).write(lambda: create_once(creation, None, refused), CATALOGUE)
         assert await count(store) == 0
-        assert not (await store.pets.add(REX, KEY)).replayed
+        assert not (await store.pets.add(REX, ACTOR, KEY)).replayed
 
 
 def scripts(store: Store) -> Database:

@@ -16,6 +16,7 @@ from petstore.core.limits.usage import UsageChanges
 from petstore.storage.backend import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 
 DAY_MS = 86_400_000
 
@@ -30,7 +31,7 @@ class TestAccounts:
     async def test_an_account_is_found_by_name_and_by_id(self, store: Store, clock: ManualClock) -> None:
         """Both references mean the same account."""
         assert await store.is_empty()
-        added = await store.accounts.add("shop", FREE)
+        added = await store.accounts.add("shop", FREE, ACTOR)
         assert added == Account(1, "shop", FREE, clock.now_ms())
         assert await store.accounts.find("shop") == await store.accounts.find("1") == added
         assert not await store.is_empty()
@@ -38,24 +39,24 @@ class TestAccounts:
     async def test_a_name_is_taken_once(self, store: Store) -> None:
         """Twenty at once: one is added, the others are told; names differ by case."""
         results = await asyncio.gather(
-            *(store.accounts.add("shop", FREE) for _ in range(20)), return_exceptions=True
+            *(store.accounts.add("shop", FREE, ACTOR) for _ in range(20)), return_exceptions=True
         )
         assert sum(isinstance(result, Account) for result in results) == 1
         refused = [result for result in results if isinstance(result, Conflict)]
         assert len(refused) == 19
         assert "account 'shop' already" in refused[0].message
-        await store.accounts.add("Shop", FREE)
+        await store.accounts.add("Shop", FREE, ACTOR)
 
     @pytest.mark.parametrize(
         "reference", ["nobody", "2", "0", "-1", "1.0", "01 ", "", "\uff19", "9" * 30, "a'b", "\x00"]
     )
     async def test_a_reference_to_nothing(self, store: Store, reference: str) -> None:
         """NotFound from every method that takes one."""
-        await store.accounts.add("shop", FREE)
+        await store.accounts.add("shop", FREE, ACTOR)
         for attempt in (
             store.accounts.find(reference),
-            store.accounts.set_plan(reference, PRO),
-            store.keys.issue(reference, "test"),
+            store.accounts.set_plan(reference, PRO, ACTOR),
+            store.keys.issue(reference, "test", ACTOR),
             store.keys.keys(reference),
         ):
             with pytest.raises(NotFound, match="There is no account"):
@@ -70,31 +71,35 @@ class TestIssue:
         self, store: Store, clock: ManualClock, environment: str
     ) -> None:
         """Record, display and caller belong together."""
-        await store.accounts.add("shop", FREE)
-        issued = await store.keys.issue("shop", environment, label="till", expires_at_ms=clock.now_ms() + 5)
+        await store.accounts.add("shop", FREE, ACTOR)
+        issued = await store.keys.issue(
+            "shop", environment, ACTOR, label="till", expires_at_ms=clock.now_ms() + 5
+        )
         assert is_wellformed(issued.secret)
         assert issued.secret.startswith(f"pets_{environment}_")
         assert issued.record == ApiKey(
             1, 1, "till", f"pets_{environment}_…{issued.secret[-4:]}", clock.now_ms(), clock.now_ms() + 5
         )
-        assert await caller_of(store, issued.secret) == Caller(1, 1, 60, 1_000, clock.now_ms() + 5)
+        assert await caller_of(store, issued.secret) == Caller(
+            1, 1, 60, 1_000, clock.now_ms() + 5, account="shop"
+        )
         found = await store.keys.find_key(digest(issued.secret.encode()))
         assert found == await store.keys.key(1) == issued.record
 
     async def test_keys_are_listed_by_account_in_the_order_of_their_ids(self, store: Store) -> None:
         """Those of others are not among them."""
         for name in ("a", "b"):
-            await store.accounts.add(name, FREE)
+            await store.accounts.add(name, FREE, ACTOR)
         for reference in ("a", "b", "1", "2", "a"):
-            await store.keys.issue(reference, "test")
+            await store.keys.issue(reference, "test", ACTOR)
         assert [key.id for key in await store.keys.keys("a")] == [1, 3, 5]
         assert [key.id for key in await store.keys.keys("2")] == [2, 4]
 
     async def test_no_key_stands_in_the_database(self, backend: SharedData, store: Store) -> None:
         """I18: not in a table, not in the file, not in its log."""
-        await store.accounts.add("shop", FREE)
-        secrets = [(await store.keys.issue("shop", "live")).secret for _ in range(3)]
-        secrets.append((await store.keys.rotate(1, "live", 1_000)).secret)
+        await store.accounts.add("shop", FREE, ACTOR)
+        secrets = [(await store.keys.issue("shop", "live", ACTOR)).secret for _ in range(3)]
+        secrets.append((await store.keys.rotate(1, "live", 1_000, ACTOR)).secret)
         rows = str(backend.execute("SELECT * FROM api_keys"))
         for secret in secrets:
             assert secret not in rows
@@ -106,10 +111,10 @@ class TestRotate:
 
     async def test_the_old_key_ends_with_the_overlap(self, store: Store, clock: ManualClock) -> None:
         """Both are the account's."""
-        await store.accounts.add("shop", FREE)
-        old = await store.keys.issue("shop", "live", label="till")
+        await store.accounts.add("shop", FREE, ACTOR)
+        old = await store.keys.issue("shop", "live", ACTOR, label="till")
         clock.advance(100)
-        new = await store.keys.rotate(old.record.id, "live", DAY_MS)
+        new = await store.keys.rotate(old.record.id, "live", DAY_MS, ACTOR)
         assert (new.record.account_id, new.record.label, new.record.expires_at_ms) == (1, "till", None)
         assert new.secret != old.secret
         kept = await store.keys.key(old.record.id)
@@ -118,20 +123,20 @@ class TestRotate:
 
     async def test_an_earlier_end_stays(self, store: Store, clock: ManualClock) -> None:
         """A rotation never prolongs the old key."""
-        await store.accounts.add("shop", FREE)
+        await store.accounts.add("shop", FREE, ACTOR)
         ends_ms = clock.now_ms() + 1_000
-        await store.keys.issue("shop", "live", expires_at_ms=ends_ms)
-        await store.keys.rotate(1, "live", DAY_MS)
+        await store.keys.issue("shop", "live", ACTOR, expires_at_ms=ends_ms)
+        await store.keys.rotate(1, "live", DAY_MS, ACTOR)
         assert (await store.keys.key(1)).expires_at_ms == ends_ms
 
     async def test_the_successor_ends_when_the_old_key_was_to_end(
         self, store: Store, clock: ManualClock
     ) -> None:
         """A key for a trial does not become one for good; the old one ends with the overlap."""
-        await store.accounts.add("shop", FREE)
+        await store.accounts.add("shop", FREE, ACTOR)
         ends_ms = clock.now_ms() + 30 * DAY_MS
-        await store.keys.issue("shop", "live", expires_at_ms=ends_ms)
-        new = await store.keys.rotate(1, "live", DAY_MS)
+        await store.keys.issue("shop", "live", ACTOR, expires_at_ms=ends_ms)
+        new = await store.keys.rotate(1, "live", DAY_MS, ACTOR)
         assert new.record.expires_at_ms == ends_ms
         assert await store.keys.key(2) == new.record
         assert (await store.keys.key(1)).expires_at_ms == clock.now_ms() + DAY_MS
@@ -144,12 +149,12 @@ class TestRevokeAndPardon:
         self, store: Store, clock: ManualClock
     ) -> None:
         """A second one changes nothing."""
-        await store.accounts.add("shop", FREE)
-        secret = (await store.keys.issue("shop", "live")).secret
+        await store.accounts.add("shop", FREE, ACTOR)
+        secret = (await store.keys.issue("shop", "live", ACTOR)).secret
         first_ms = clock.now_ms()
-        assert (await store.keys.revoke(1)).revoked_at_ms == first_ms
+        assert (await store.keys.revoke(1, ACTOR)).revoked_at_ms == first_ms
         clock.advance(10)
-        assert (await store.keys.revoke(1)).revoked_at_ms == first_ms
+        assert (await store.keys.revoke(1, ACTOR)).revoked_at_ms == first_ms
         caller = await caller_of(store, secret)
         assert caller is not None
         assert caller.revoked_at_ms == first_ms
@@ -158,12 +163,12 @@ class TestRevokeAndPardon:
         self, store: Store, clock: ManualClock
     ) -> None:
         """The standing that was written is gone, those of other keys stay."""
-        await store.accounts.add("shop", FREE)
-        secret = (await store.keys.issue("shop", "live")).secret
-        await store.keys.issue("shop", "live")
+        await store.accounts.add("shop", FREE, ACTOR)
+        secret = (await store.keys.issue("shop", "live", ACTOR)).secret
+        await store.keys.issue("shop", "live", ACTOR)
         banned = BanState(level=2, banned_from_ms=clock.now_ms(), banned_until_ms=clock.now_ms() + 9_000)
         await store.counters.save(LimiterState({}, {1: banned, 2: banned}), UsageChanges())
-        await store.keys.pardon(1)
+        await store.keys.pardon(1, ACTOR)
         caller = await caller_of(store, secret)
         assert caller is not None
         assert caller.pardoned_at_ms == clock.now_ms()
@@ -172,12 +177,12 @@ class TestRevokeAndPardon:
 
     async def test_each_pardon_is_later_than_the_one_before(self, store: Store, clock: ManualClock) -> None:
         """Also when the clock was set back: else the limiter would take it for one that it knows."""
-        await store.accounts.add("shop", FREE)
-        secret = (await store.keys.issue("shop", "live")).secret
+        await store.accounts.add("shop", FREE, ACTOR)
+        secret = (await store.keys.issue("shop", "live", ACTOR)).secret
         pardons = []
         for step in (0, -86_400, 0):
             clock.advance(step)
-            await store.keys.pardon(1)
+            await store.keys.pardon(1, ACTOR)
             caller = await caller_of(store, secret)
             assert caller is not None
             pardons.append(caller.pardoned_at_ms)

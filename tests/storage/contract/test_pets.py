@@ -13,6 +13,7 @@ from petstore.core.pets import INT64_MAX, INT64_MIN, NewPet, PageQuery, Pet, Pet
 from petstore.storage.backend import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 
 AVAILABLE, PENDING, SOLD = PetStatus.AVAILABLE, PetStatus.PENDING, PetStatus.SOLD
 
@@ -21,7 +22,7 @@ async def fill(store: Store, count: int) -> list[Pet]:
     """Animals 1 to `count`; every third is available, pending, sold in turn."""
     statuses = list(PetStatus)
     news = [NewPet(f"pet {n}", n, statuses[n % 3]) for n in range(1, count + 1)]
-    return [(await store.pets.add(new)).pet for new in news]
+    return [(await store.pets.add(new, ACTOR)).pet for new in news]
 
 
 async def walk(store: Store, query: PageQuery) -> list[Pet]:
@@ -45,7 +46,7 @@ class TestAdd:
     @pytest.mark.parametrize("category", [INT64_MIN, -1, 0, 1, INT64_MAX])
     async def test_any_int64_is_a_category(self, store: Store, category: int) -> None:
         """Kept digit for digit."""
-        created = await store.pets.add(NewPet("Rex", category))
+        created = await store.pets.add(NewPet("Rex", category), ACTOR)
         assert await store.pets.get(created.pet.id) == Pet(1, "Rex", category, AVAILABLE)
 
     @pytest.mark.parametrize(
@@ -53,14 +54,14 @@ class TestAdd:
     )
     async def test_a_name_is_kept_exactly(self, store: Store, name: str) -> None:
         """No trimming, no normalisation, nothing that is a command to anybody."""
-        created = await store.pets.add(NewPet(name, 1))
+        created = await store.pets.add(NewPet(name, 1), ACTOR)
         found = await store.pets.get(created.pet.id)
         assert found is not None
         assert found.name == name
 
     async def test_parallel_additions_are_all_kept_under_ids_of_their_own(self, store: Store) -> None:
         """A hundred at once: ids 1 to 100, each animal once."""
-        created = await asyncio.gather(*(store.pets.add(NewPet(f"p{n}", n)) for n in range(100)))
+        created = await asyncio.gather(*(store.pets.add(NewPet(f"p{n}", n), ACTOR) for n in range(100)))
         assert sorted(one.pet.id for one in created) == list(range(1, 101))
         kept = await walk(store, PageQuery(limit=100))
         assert {pet.id: pet for pet in kept} == {one.pet.id: one.pet for one in created}
@@ -69,17 +70,17 @@ class TestAdd:
         """I3: the newest animal is deleted by hand, also over a restart; the next id is a new one."""
         await fill(store, 3)
         backend.execute("DELETE FROM pets WHERE id = 3")
-        assert (await store.pets.add(NewPet("next", 1))).pet.id == 4
+        assert (await store.pets.add(NewPet("next", 1), ACTOR)).pet.id == 4
         backend.execute("DELETE FROM pets")
         await store.close()
-        assert (await backend.open().pets.add(NewPet("after", 1))).pet.id == 5
+        assert (await backend.open().pets.add(NewPet("after", 1), ACTOR)).pet.id == 5
 
     async def test_two_stores_on_the_same_data_share_the_identifiers(
         self, backend: SharedData, store: Store
     ) -> None:
         """As the server and a command beside it do."""
         other = backend.open()
-        both = [one.pets.add(NewPet("x", 1)) for _ in range(20) for one in (store, other)]
+        both = [one.pets.add(NewPet("x", 1), ACTOR) for _ in range(20) for one in (store, other)]
         created = await asyncio.gather(*both)
         assert sorted(one.pet.id for one in created) == list(range(1, 41))
 
@@ -93,7 +94,7 @@ class TestGetAndPage:
         """Unknown ones are simply absent; a status combines with them. The first animal of all is found, and
         so are neighbours of one status on two pages."""
         pets = await fill(store, 9)
-        pets += [(await store.pets.add(NewPet("x", 1, status or SOLD))).pet for _ in range(3)]
+        pets += [(await store.pets.add(NewPet("x", 1, status or SOLD), ACTOR)).pet for _ in range(3)]
         wanted = (1, 2, 3, 5, 8, 9, 10, 11, 12, 77, INT64_MAX)
         expected = [pet for pet in pets if pet.id in wanted and status in (None, pet.status)]
         assert await walk(store, PageQuery(limit=limit, status=status, ids=wanted)) == expected
@@ -120,7 +121,7 @@ class TestStatus:
         self, store: Store, before: PetStatus, after: PetStatus
     ) -> None:
         """A refused change leaves the animal and its history as they were."""
-        await store.pets.add(NewPet("Rex", 1, before))
+        await store.pets.add(NewPet("Rex", 1, before), ACTOR)
         if (before, after) == (SOLD, PENDING):
             with pytest.raises(Conflict):
                 await store.pets.set_status(1, after, "staff")
@@ -178,7 +179,7 @@ class TestModel:
         model: dict[int, PetStatus] = {}
         for what, status, number in steps:
             if what == "add" and status is not None:
-                created = await store.pets.add(NewPet("x", 1, status))
+                created = await store.pets.add(NewPet("x", 1, status), ACTOR)
                 assert created.pet.id == first + len(model)
                 model[created.pet.id] = status
             elif what == "set" and status is not None:
@@ -193,7 +194,7 @@ class TestModel:
         await store.close()
 
     async def _next_id(self, store: Store) -> int:
-        return (await store.pets.add(NewPet("mark", 1, SOLD))).pet.id + 1
+        return (await store.pets.add(NewPet("mark", 1, SOLD), ACTOR)).pet.id + 1
 
     async def _set(self, store: Store, model: dict[int, PetStatus], pet_id: int, status: PetStatus) -> None:
         before = model.get(pet_id)

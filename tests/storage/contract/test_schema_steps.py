@@ -21,6 +21,7 @@ from petstore.storage.backend import backend_for, sqlite_path
 from petstore.storage.postgres import schema as postgres
 from petstore.storage.sqlite import schema as sqlite
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 from tests.support.postgres import run
 from tests.support.schemas import FIRST_RELEASE, Know, knowing, migrate
 
@@ -92,11 +93,11 @@ class TestExpanding:
         store = backend_for(url).open(ManualClock())
         try:
             before = await store.versions.current()
-            await store.pets.add(NewPet("Rex", 1))
+            await store.pets.add(NewPet("Rex", 1), ACTOR)
             assert await store.versions.current() != before
-            await store.accounts.add("shop", FREE)
-            issued = await store.keys.issue("shop", "test")
-            revoked = await store.keys.revoke(issued.record.id)
+            await store.accounts.add("shop", FREE, ACTOR)
+            issued = await store.keys.issue("shop", "test", ACTOR)
+            revoked = await store.keys.revoke(issued.record.id, ACTOR)
             assert revoked.revoked_at_ms is not None
             assert [pet.name for pet in (await store.pets.page(PageQuery())).pets] == ["Rex"]
         finally:
@@ -167,7 +168,7 @@ class TestContracting:
         migrate(url)
         know(EXPAND)
         store = backend_for(url).open(ManualClock())
-        await store.pets.add(NewPet("Rex", 1))
+        await store.pets.add(NewPet("Rex", 1), ACTOR)
         await store.close()
         know()
         with pytest.raises(ConfigurationError):

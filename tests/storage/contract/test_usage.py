@@ -12,6 +12,7 @@ from petstore.core.limits.windows import AccountWindows
 from petstore.storage.backend import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 
 DAY_MS = 86_400_000
 
@@ -21,9 +22,9 @@ async def store(backend: SharedData) -> Store:
     """Two accounts with two keys each."""
     opened = backend.open()
     for name in ("a", "b"):
-        await opened.accounts.add(name, FREE)
+        await opened.accounts.add(name, FREE, ACTOR)
         for _ in range(2):
-            await opened.keys.issue(name, "test")
+            await opened.keys.issue(name, "test", ACTOR)
     return opened
 
 

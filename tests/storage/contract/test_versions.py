@@ -23,6 +23,7 @@ from petstore.storage.sqlite.connection import open_reader
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.schema import migrate
 from tests.support.backends import SharedData
+from tests.support.journal import ACTOR
 from tests.support.service import Shop
 
 
@@ -58,9 +59,9 @@ class Watched:
 async def watched(backend: SharedData) -> Watched:
     """An account, a key and an animal."""
     opened = backend.open()
-    await opened.accounts.add("shop", FREE)
-    await opened.keys.issue("shop", "test")
-    await opened.pets.add(NewPet("Rex", 1))
+    await opened.accounts.add("shop", FREE, ACTOR)
+    await opened.keys.issue("shop", "test", ACTOR)
+    await opened.pets.add(NewPet("Rex", 1), ACTOR)
     return Watched(backend, opened)
 
 
@@ -70,7 +71,7 @@ class TestWhatMoves:
     async def test_animals_move_the_catalogue_alone(self, watched: Watched) -> None:
         """An addition, a change of status."""
         pets = watched.store.pets
-        for change in (pets.add(NewPet("Tom", 2)), pets.set_status(1, PetStatus.SOLD, "staff")):
+        for change in (pets.add(NewPet("Tom", 2), ACTOR), pets.set_status(1, PetStatus.SOLD, "staff")):
             await watched.begin()
             await change
             await watched.check(catalogue=True)
@@ -79,12 +80,12 @@ class TestWhatMoves:
         """Each of their methods that changes something."""
         accounts, keys = watched.store.accounts, watched.store.keys
         for change in (
-            accounts.add("other", FREE),
-            keys.issue("shop", "test"),
-            accounts.set_plan("shop", PRO),
-            keys.rotate(1, "test", 1_000),
-            keys.pardon(1),
-            keys.revoke(1),
+            accounts.add("other", FREE, ACTOR),
+            keys.issue("shop", "test", ACTOR),
+            accounts.set_plan("shop", PRO, ACTOR),
+            keys.rotate(1, "test", 1_000, ACTOR),
+            keys.pardon(1, ACTOR),
+            keys.revoke(1, ACTOR),
         ):
             await watched.begin()
             await change

@@ -19,6 +19,7 @@ from petstore.core.limits.windows import AccountWindows
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.store import PostgresStore
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 from tests.support.postgres import run
 
 DAY = ManualClock().now_ms() // DAY_MS
@@ -29,8 +30,8 @@ NOW_MS = ManualClock().now_ms()
 async def store(database: str, clock: Clock) -> AsyncIterator[PostgresStore]:
     """An account with a key."""
     opened = PostgresStore(database, clock, PostgresOptions())
-    await opened.accounts.add("shop", FREE)
-    await opened.keys.issue("shop", "test")
+    await opened.accounts.add("shop", FREE, ACTOR)
+    await opened.keys.issue("shop", "test", ACTOR)
     yield opened
     await opened.close()
 

@@ -17,6 +17,7 @@ from petstore.core.pets import NewPet, PageQuery, PetStatus
 from petstore.storage.backend import Store, backend_for
 from petstore.storage.options import PostgresOptions
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 from tests.support.postgres import by_way_of, place_of, run
 from tests.support.proxy import Proxy, open_proxy
 from tests.support.waiting import until
@@ -44,9 +45,9 @@ def open_store(url: str, **options: Any) -> Store:
 async def store(database: str, proxy: Proxy) -> AsyncIterator[Store]:
     """Behind the proxy, with an account, a key and one animal; its patience is half a second."""
     migrated = open_store(database)  # the proxy lives on this event loop, which opening a store holds up
-    await migrated.accounts.add("shop", FREE)
-    await migrated.keys.issue("shop", "test")
-    await migrated.pets.add(REX)
+    await migrated.accounts.add("shop", FREE, ACTOR)
+    await migrated.keys.issue("shop", "test", ACTOR)
+    await migrated.pets.add(REX, ACTOR)
     await migrated.close()
     opened = await asyncio.to_thread(
         open_store, by_way_of(database, proxy.port), timeout_ms=500, connections=4
@@ -68,7 +69,7 @@ class TestCutAtTheCommit:
         """It was kept; who was not told so is told to look, and the next write works."""
         proxy.cut_before_the_answer(LOST.name.encode())
         with pytest.raises(StoreUnavailable) as failure:
-            await store.pets.add(LOST)
+            await store.pets.add(LOST, ACTOR)
         assert failure.value.message == f"The store failed: the connection to it broke{OUTCOME_UNKNOWN}"
         assert proxy.cuts == 1
         assert await names(store) == ["Rex", LOST.name]
@@ -78,8 +79,8 @@ class TestCutAtTheCommit:
         for _ in range(3):
             proxy.cut_before_the_answer(KEY.key.encode())
             with pytest.raises(StoreUnavailable, match="Idempotency-Key"):
-                await store.pets.add(LOST, KEY)
-        found = await store.pets.add(LOST, KEY)
+                await store.pets.add(LOST, ACTOR, KEY)
+        found = await store.pets.add(LOST, ACTOR, KEY)
         assert (found.pet.id, found.replayed) == (2, True)
         assert await names(store) == ["Rex", LOST.name]
 
@@ -129,7 +130,9 @@ class TestCutElsewhere:
         await asyncio.gather(*(names(store) for _ in range(4)))
         proxy.cut()
         await until(lambda: not proxy.open_lines)
-        await asyncio.gather(*(store.pets.add(REX) for _ in range(4)), *(names(store) for _ in range(4)))
+        await asyncio.gather(
+            *(store.pets.add(REX, ACTOR) for _ in range(4)), *(names(store) for _ in range(4))
+        )
         assert len(await names(store)) == 5
 
     async def test_an_end_that_is_announced_and_not_seen_yet_costs_nobody_a_request(
@@ -139,7 +142,9 @@ class TestCutElsewhere:
         await asyncio.gather(*(names(store) for _ in range(4)))
         fields = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0"
         await proxy.say(b"E" + (len(fields) + 4).to_bytes(4, "big") + fields)
-        await asyncio.gather(*(store.pets.add(REX) for _ in range(4)), *(names(store) for _ in range(4)))
+        await asyncio.gather(
+            *(store.pets.add(REX, ACTOR) for _ in range(4)), *(names(store) for _ in range(4))
+        )
         assert len(await names(store)) == 5
 
     async def test_a_server_that_takes_no_connections_is_told_at_once(
@@ -153,7 +158,7 @@ class TestCutElsewhere:
             with pytest.raises(StoreUnavailable, match="it can't be reached"):
                 await attempt
         with pytest.raises(StoreUnavailable, match="it can't be reached; nothing was stored"):
-            await store.pets.add(REX)
+            await store.pets.add(REX, ACTOR)
         await proxy.listen()
         assert await names(store) == ["Rex"]
 
@@ -168,14 +173,14 @@ class TestHanging:
             with pytest.raises(StoreUnavailable, match="did not answer in time"):
                 await store.pets.page(PageQuery())
             with pytest.raises(StoreUnavailable, match="in time"):  # a new connection hangs as well
-                await store.pets.add(REX)
+                await store.pets.add(REX, ACTOR)
 
     async def test_a_write_that_hangs_on_its_way_is_unknown(self, proxy: Proxy, store: Store) -> None:
         """The server gets it later, when nobody waits any more."""
-        await asyncio.gather(*(store.pets.add(REX) for _ in range(4)))  # connections that are open
+        await asyncio.gather(*(store.pets.add(REX, ACTOR) for _ in range(4)))  # connections that are open
         proxy.hold()
         with pytest.raises(StoreUnavailable, match="in time; whether this write was kept is unknown"):
-            await store.pets.add(LOST)
+            await store.pets.add(LOST, ACTOR)
 
     async def test_after_one_silence_no_idle_connection_is_trusted(self, proxy: Proxy, store: Store) -> None:
         """When the way is good again, new connections are made: the next requests succeed at once."""
@@ -212,11 +217,11 @@ class TestPool:
     ) -> None:
         """As at a clean stop; no connection is left."""
         store = open_store(database)
-        accepted = [asyncio.create_task(store.pets.add(REX)) for _ in range(20)]
+        accepted = [asyncio.create_task(store.pets.add(REX, ACTOR)) for _ in range(20)]
         await asyncio.sleep(0)
         await store.close()
         assert len({(await task).pet.id for task in accepted}) == 20
-        for attempt in (store.pets.add(REX), store.pets.page(PageQuery())):
+        for attempt in (store.pets.add(REX, ACTOR), store.pets.page(PageQuery())):
             with pytest.raises(StoreUnavailable, match="shutting down"):
                 await attempt
         assert run(database, _CONNECTED)[0][0] == 0

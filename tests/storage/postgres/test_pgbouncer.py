@@ -15,6 +15,7 @@ from petstore.core.pets import NewPet, PageQuery
 from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 from tests.support.pgbouncer import SESSIONS, pooled
 from tests.support.postgres import by_way_of, fresh_database, place_of, run
 from tests.support.proxy import open_proxy
@@ -34,13 +35,13 @@ async def test_many_clients_take_turns_on_few_connections() -> None:
     with fresh_database() as url:
         options = PostgresOptions(prepared=False)
         stores = [backend_for(pooled(url), postgres=options).open(ManualClock()) for _ in range(2)]
-        await stores[0].accounts.add("shop", FREE)
+        await stores[0].accounts.add("shop", FREE, ACTOR)
 
         async def client(number: int) -> None:
             store = stores[number % 2]
             for count in range(5):
                 name = f"{number}-{count}"
-                created = await store.pets.add(NewPet(name, number), Idempotency(1, name))
+                created = await store.pets.add(NewPet(name, number), ACTOR, Idempotency(1, name))
                 found = await store.pets.get(created.pet.id)
                 assert found == created.pet
                 page = await store.pets.page(PageQuery(limit=100, after_id=created.pet.id - 1))

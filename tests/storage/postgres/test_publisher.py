@@ -21,6 +21,7 @@ from petstore.storage.postgres import database as statements
 from petstore.storage.postgres.connection import _GRACE_SECONDS
 from petstore.storage.transactions.script import CATALOGUE, Script, statement
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 from tests.support.postgres import by_way_of, fresh_database, place_of, run
 from tests.support.proxy import Proxy, open_proxy
 from tests.support.waiting import until
@@ -97,8 +98,8 @@ async def store(database: str, publisher: Publisher, watch: Watch, proxy: Proxy)
         return backend_for(url).open(ManualClock(), watch, publisher)
 
     opened = await asyncio.to_thread(open_it)
-    await opened.accounts.add("shop", FREE)
-    await opened.keys.issue("shop", "test")
+    await opened.accounts.add("shop", FREE, ACTOR)
+    await opened.keys.issue("shop", "test", ACTOR)
     publisher.take()
     yield opened
     await opened.close()
@@ -106,29 +107,29 @@ async def store(database: str, publisher: Publisher, watch: Watch, proxy: Proxy)
 
 async def test_an_addition_is_announced_before_and_settled_after(store: Store, publisher: Publisher) -> None:
     """Nobody sees the animal at the beginning, everybody does at the end."""
-    await store.pets.add(REX)
+    await store.pets.add(REX, ACTOR)
     assert publisher.take() == [("begin", "catalogue", 0), ("settle", "catalogue", 1)]
 
 
 async def test_a_replayed_answer_is_an_acknowledgement_too(store: Store, publisher: Publisher) -> None:
     """The first attempt may have died between its commit and its word to others."""
-    await store.pets.add(REX, KEY)
+    await store.pets.add(REX, ACTOR, KEY)
     publisher.take()
-    assert (await store.pets.add(REX, KEY)).replayed
+    assert (await store.pets.add(REX, ACTOR, KEY)).replayed
     assert publisher.take() == [("begin", "catalogue", 1), ("settle", "catalogue", 1)]
 
 
 async def test_everything_that_changes_keys_moves_the_keyring(store: Store, publisher: Publisher) -> None:
     """And nothing else; a change of status moves the catalogue."""
-    await store.pets.add(REX)
+    await store.pets.add(REX, ACTOR)
     publisher.take()
     for change, what in (
-        (store.accounts.add("other", FREE), "keyring"),
-        (store.keys.issue("shop", "test"), "keyring"),
-        (store.accounts.set_plan("shop", PRO), "keyring"),
-        (store.keys.rotate(1, "test", 1_000), "keyring"),
-        (store.keys.pardon(1), "keyring"),
-        (store.keys.revoke(1), "keyring"),
+        (store.accounts.add("other", FREE, ACTOR), "keyring"),
+        (store.keys.issue("shop", "test", ACTOR), "keyring"),
+        (store.accounts.set_plan("shop", PRO, ACTOR), "keyring"),
+        (store.keys.rotate(1, "test", 1_000, ACTOR), "keyring"),
+        (store.keys.pardon(1, ACTOR), "keyring"),
+        (store.keys.revoke(1, ACTOR), "keyring"),
         (store.pets.set_status(1, PetStatus.SOLD, "staff"), "catalogue"),
     ):
         await change
@@ -144,12 +145,12 @@ async def test_counters_and_the_purge_are_nobodys_business(store: Store, publish
 
 async def test_a_refused_change_is_settled_as_well(store: Store, publisher: Publisher) -> None:
     """Else everybody would wait for it until its mark has run out."""
-    await store.pets.add(REX, KEY)
+    await store.pets.add(REX, ACTOR, KEY)
     publisher.take()
     for attempt, error in (
-        (store.pets.add(NewPet("Tom", 1), KEY), IdempotencyKeyReused),
+        (store.pets.add(NewPet("Tom", 1), ACTOR, KEY), IdempotencyKeyReused),
         (store.pets.set_status(9, PetStatus.SOLD, "staff"), NotFound),
-        (store.accounts.add("shop", FREE), Conflict),
+        (store.accounts.add("shop", FREE, ACTOR), Conflict),
     ):
         with pytest.raises(error):
             await attempt
@@ -160,7 +161,7 @@ async def test_a_client_that_goes_away_does_not_leave_it_unsettled(
     store: Store, publisher: Publisher
 ) -> None:
     """The write goes on to its end, and so does what is told of it."""
-    adding = asyncio.create_task(store.pets.add(REX))
+    adding = asyncio.create_task(store.pets.add(REX, ACTOR))
     await asyncio.sleep(0)
     adding.cancel()
     await until(lambda: len(publisher.told) == 2)
@@ -174,13 +175,13 @@ async def test_an_unknown_outcome_stays_announced_until_it_cannot_come_any_more(
     monkeypatch.setattr(statements, "_UNKNOWN_SECONDS", 0.1)
     proxy.cut_before_the_answer(b"a needle")
     with pytest.raises(StoreUnavailable, match="unknown"):
-        await store.pets.add(NewPet("a needle", 1))
+        await store.pets.add(NewPet("a needle", 1), ACTOR)
     await until(lambda: len(publisher.told) == 4)
     assert [step for step, _, _ in publisher.take()] == ["begin", "begin", "settle", "settle"]
     monkeypatch.setattr(statements, "_UNKNOWN_SECONDS", 100)
     proxy.cut_before_the_answer(b"a needle")
     with pytest.raises(StoreUnavailable, match="unknown"):
-        await store.pets.add(NewPet("a needle", 1))
+        await store.pets.add(NewPet("a needle", 1), ACTOR)
     await until(lambda: len(publisher.told) == 3)
     assert [step for step, _, _ in publisher.told] == ["begin", "begin", "settle"]
     await store.close()
@@ -215,7 +216,7 @@ def test_a_statement_ends_before_its_announcement() -> None:
 async def test_the_observer_is_told_of_commits(store: Store, watch: Watch) -> None:
     """Each is one; reads and failures are none."""
     watch.commits.clear()
-    await store.pets.add(REX)
+    await store.pets.add(REX, ACTOR)
     await store.pets.set_status(1, PetStatus.SOLD, "staff")
     await store.counters.save(LimiterState(), UsageChanges({}, {1: 5}))
     await store.pets.get(1)

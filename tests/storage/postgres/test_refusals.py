@@ -22,6 +22,7 @@ from petstore.storage.backend import Store, backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import database as statements
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 from tests.support.postgres import run
 
 REX = NewPet("Rex", 1)
@@ -38,9 +39,9 @@ async def open_store(database: str) -> AsyncIterator[Open]:
         return opened[-1]
 
     first = open_one()
-    await first.accounts.add("shop", FREE)
-    await first.keys.issue("shop", "test")
-    await first.pets.add(REX)
+    await first.accounts.add("shop", FREE, ACTOR)
+    await first.keys.issue("shop", "test", ACTOR)
+    await first.pets.add(REX, ACTOR)
     yield open_one
     for store in opened:
         await store.close()
@@ -62,7 +63,7 @@ class TestCollisions:
         await store.counters.save(LimiterState({}, {1: BanState(strikes=1)}), UsageChanges())
         other = await asyncpg.connect(database)
         await other.execute("SET deadlock_timeout = '20s'; BEGIN; DELETE FROM key_standings WHERE key_id = 1")
-        pardoning = asyncio.create_task(store.keys.pardon(1))
+        pardoning = asyncio.create_task(store.keys.pardon(1, ACTOR))
         while not await other.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
             pass
         await other.execute("UPDATE api_keys SET label = 'till' WHERE id = 1; COMMIT")
@@ -112,7 +113,7 @@ class TestCollisions:
         for idempotency in (None, Idempotency(1, "order-1")):
             async with asyncio.timeout(2):
                 with pytest.raises(StoreUnavailable, match="busy with other writes; nothing was stored"):
-                    await store.pets.add(REX, idempotency)
+                    await store.pets.add(REX, ACTOR, idempotency)
         assert run(database, "SELECT last_value FROM attempts") == [(16,)]
 
 
@@ -126,9 +127,9 @@ class TestTold:
         """The last one is exact in JavaScript; after it nothing is stored, and reading goes on."""
         run(database, "ALTER SEQUENCE pets_id_seq RESTART WITH 9007199254740991")
         store = open_store()
-        assert (await store.pets.add(REX)).pet.id == 2**53 - 1
+        assert (await store.pets.add(REX, ACTOR)).pet.id == 2**53 - 1
         with pytest.raises(StoreUnavailable, match="range of identifiers is full; nothing was stored"):
-            await store.pets.add(REX, idempotency)
+            await store.pets.add(REX, ACTOR, idempotency)
         assert len((await store.pets.page(PageQuery())).pets) == 2
         assert run(database, "SELECT count(*) FROM creations") == [(0,)]
 
@@ -137,7 +138,7 @@ class TestTold:
         configure(database, "default_transaction_read_only = on")
         store = open_store()
         with pytest.raises(StoreUnavailable, match="a copy that can't be written to; nothing was stored"):
-            await store.pets.add(REX)
+            await store.pets.add(REX, ACTOR)
         assert len((await store.pets.page(PageQuery())).pets) == 1
         connection = await asyncpg.connect(database)
         await connection.execute("SET default_transaction_read_only = off")
@@ -145,7 +146,7 @@ class TestTold:
             f"ALTER DATABASE {urlsplit(database).path[1:]} RESET default_transaction_read_only"
         )
         connection.terminate()
-        assert (await store.pets.add(REX)).pet.id == 2
+        assert (await store.pets.add(REX, ACTOR)).pet.id == 2
 
     async def test_a_statement_that_takes_too_long(self, database: str, open_store: Open) -> None:
         """The server ends it, so that the outcome is known and the connection is used on."""
@@ -154,13 +155,13 @@ class TestTold:
         locker = await asyncpg.connect(database)
         await locker.execute("BEGIN; LOCK TABLE pets")
         with pytest.raises(StoreUnavailable, match="it took too long; nothing was stored"):
-            await store.pets.add(REX)
+            await store.pets.add(REX, ACTOR)
         with pytest.raises(StoreUnavailable, match="it took too long"):
             await store.pets.page(PageQuery())
         with pytest.raises(StoreUnavailable, match="it took too long; nothing was stored"):
             await store.pets.set_status(1, PetStatus.SOLD, "staff")
         locker.terminate()
-        assert (await store.pets.add(REX)).pet.id > 1
+        assert (await store.pets.add(REX, ACTOR)).pet.id > 1
         assert await _backend(store) == pid
 
     async def test_behind_pgbouncer_the_server_is_told_that_nobody_waits_any_more(
@@ -172,7 +173,7 @@ class TestTold:
         locker = await asyncpg.connect(database)
         await locker.execute("BEGIN; LOCK TABLE pets")
         with pytest.raises(StoreUnavailable, match="it did not answer in time; whether this write was kept"):
-            await store.pets.add(REX)
+            await store.pets.add(REX, ACTOR)
         await store.close()
         while await locker.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
             pass
@@ -194,7 +195,9 @@ class TestTold:
             connection.terminate()
 
         administrator = asyncio.create_task(end_them())
-        added = await asyncio.gather(*(store.pets.add(REX) for _ in range(100)), return_exceptions=True)
+        added = await asyncio.gather(
+            *(store.pets.add(REX, ACTOR) for _ in range(100)), return_exceptions=True
+        )
         ending = False
         await administrator
         acknowledged = {one.pet.id for one in added if not isinstance(one, BaseException)}
@@ -208,7 +211,7 @@ class TestTold:
         store = open_store()
         run(database, "DROP TABLE creations CASCADE")
         with pytest.raises(StoreUnavailable, match="schema is incomplete; `petstore db migrate`"):
-            await store.pets.add(REX, Idempotency(1, "x"))
+            await store.pets.add(REX, ACTOR, Idempotency(1, "x"))
 
 
 async def _backend(store: Store) -> int:

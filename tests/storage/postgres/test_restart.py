@@ -15,6 +15,7 @@ from petstore.core.pets import NewPet
 from petstore.storage.backend import Store, backend_for
 from tests.support.clock import ManualClock
 from tests.support.crashes import Crashes
+from tests.support.journal import ACTOR
 from tests.support.postgres import PostgresServer, fresh_database
 from tests.support.restarts import Load, started_again
 from tests.support.service import open_shop
@@ -36,7 +37,7 @@ def database(server: PostgresServer) -> Iterator[str]:
 @pytest.fixture
 async def store(database: str) -> AsyncIterator[Store]:
     opened = backend_for(database).open(ManualClock())
-    await opened.accounts.add("shop", FREE)
+    await opened.accounts.add("shop", FREE, ACTOR)
     yield opened
     await opened.close()
 
@@ -56,11 +57,11 @@ async def test_a_restart_under_load_loses_nothing_that_was_acknowledged(
 
 async def test_identifiers_go_on_after_a_crash(server: PostgresServer, store: Store) -> None:
     """I3: the newest animal is removed, the server crashes: no identifier is used again."""
-    created = [(await store.pets.add(NewPet("x", 1))).pet.id for _ in range(5)]
+    created = [(await store.pets.add(NewPet("x", 1), ACTOR)).pet.id for _ in range(5)]
     await store._database.write_rows("DELETE FROM pets")  # type: ignore[attr-defined]
     await asyncio.to_thread(server.stop, signal.SIGQUIT)
     await started_again(server)
-    assert (await store.pets.add(NewPet("x", 1))).pet.id > max(created)
+    assert (await store.pets.add(NewPet("x", 1), ACTOR)).pet.id > max(created)
 
 
 async def test_versions_after_a_crash_are_others(server: PostgresServer, store: Store) -> None:

@@ -15,6 +15,7 @@ from petstore.storage.backend import Store, backend_for
 from petstore.storage.postgres.sharing import Shared
 from petstore.storage.postgres.snapshots import SnapshotVersions
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database, plain_user, run
 from tests.support.waiting import until
 
@@ -151,7 +152,7 @@ class TestRealSnapshots:
 
         async def write() -> None:
             for number in range(40):
-                await store.pets.add(NewPet("x", number))
+                await store.pets.add(NewPet("x", number), ACTOR)
 
         counts: dict[Any, set[int]] = {}
 

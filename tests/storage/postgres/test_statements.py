@@ -18,6 +18,7 @@ from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import pets
 from petstore.storage.transactions import idempotency
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 from tests.support.postgres import by_way_of, place_of, run
 from tests.support.proxy import open_proxy
 
@@ -30,8 +31,8 @@ KEY = Idempotency(1, "order-1")
 async def store(database: str) -> AsyncIterator[Store]:
     """With an account and a key."""
     opened = backend_for(database).open(ManualClock())
-    await opened.accounts.add("shop", FREE)
-    await opened.keys.issue("shop", "test")
+    await opened.accounts.add("shop", FREE, ACTOR)
+    await opened.keys.issue("shop", "test", ACTOR)
     yield opened
     await opened.close()
 
@@ -73,15 +74,15 @@ class TestIdempotencyRace:
     async def test_another_replica_is_told_at_once(self, database: str, store: Store, rival: Rival) -> None:
         """While the first is being carried out, however long that takes; its retry gets the animal."""
         await rival.take_key(TOM, 77)
-        first = asyncio.create_task(store.pets.add(REX, KEY))
+        first = asyncio.create_task(store.pets.add(REX, ACTOR, KEY))
         await rival.has_a_waiter()
         other = backend_for(database).open(ManualClock())
         with pytest.raises(IdempotencyKeyInUse):
-            await other.pets.add(REX, KEY)
+            await other.pets.add(REX, ACTOR, KEY)
         assert not first.done()
         await rival.end("ROLLBACK")
         added = await first
-        assert await other.pets.add(REX, KEY) == Created(added.pet, True)
+        assert await other.pets.add(REX, ACTOR, KEY) == Created(added.pet, True)
         await other.close()
 
     @pytest.mark.parametrize("taken_for", [REX, TOM], ids=["replay", "reuse"])
@@ -91,7 +92,7 @@ class TestIdempotencyRace:
         """It was not there when the statement began: nothing is added, and the answer is the other one's, or
         a reuse where it is for another animal."""
         await rival.take_key(taken_for, 77)
-        adding = asyncio.create_task(store.pets.add(REX, KEY))
+        adding = asyncio.create_task(store.pets.add(REX, ACTOR, KEY))
         await rival.has_a_waiter()
         await rival.end("COMMIT")
         if taken_for == REX:
@@ -110,7 +111,7 @@ class TestIdempotencyRace:
         async def until_done(key: Idempotency) -> Created:
             while True:
                 try:
-                    return await store.pets.add(REX, key)
+                    return await store.pets.add(REX, ACTOR, key)
                 except IdempotencyKeyInUse:
                     continue
 
@@ -129,13 +130,13 @@ class TestRoundTrips:
             options = PostgresOptions(connections=1)
             backend = backend_for(by_way_of(database, proxy.port), postgres=options)
             near = await asyncio.to_thread(backend.open, ManualClock())
-            await near.pets.add(REX)
-            await near.pets.add(REX, Idempotency(1, "first"))
+            await near.pets.add(REX, ACTOR)
+            await near.pets.add(REX, ACTOR, Idempotency(1, "first"))
             await near.pets.page(PageQuery(status=PetStatus.SOLD))
             before = proxy.questions
-            await near.pets.add(REX)
-            await near.pets.add(REX, Idempotency(1, "second"))
-            await near.pets.add(REX, Idempotency(1, "second"))
+            await near.pets.add(REX, ACTOR)
+            await near.pets.add(REX, ACTOR, Idempotency(1, "second"))
+            await near.pets.add(REX, ACTOR, Idempotency(1, "second"))
             await near.pets.page(PageQuery(status=PetStatus.SOLD))
             assert proxy.questions - before == 4
             await near.close()
@@ -202,19 +203,19 @@ class TestClocks:
     async def test_a_wrong_clock_adds_no_second_animal(self, database: str, first: int, second: int) -> None:
         """One replica's clock is a day off: the retry through the other is replayed, after its purge too."""
         stores = [backend_for(database).open(WrongClock(hours)) for hours in (first, second)]
-        added = await stores[0].pets.add(REX, KEY)
+        added = await stores[0].pets.add(REX, ACTOR, KEY)
         for hours, store in zip((first, second), stores, strict=True):
             await store.purge(WrongClock(hours).now_ms())
-            assert await store.pets.add(REX, KEY) == Created(added.pet, True)
+            assert await store.pets.add(REX, ACTOR, KEY) == Created(added.pet, True)
         await asyncio.gather(*(store.close() for store in stores))
 
     async def test_what_has_outlived_its_day_by_the_servers_clock_goes(self, database: str) -> None:
         """The purge deletes it, and a key that was not purged yet is as good as new."""
         store = backend_for(database).open(WrongClock(0))
         aged = "UPDATE creations SET created_at_ms = created_at_ms - 86400001"
-        first = await store.pets.add(REX, KEY)
+        first = await store.pets.add(REX, ACTOR, KEY)
         run(database, aged)
-        second = await store.pets.add(REX, KEY)
+        second = await store.pets.add(REX, ACTOR, KEY)
         assert (second.replayed, second.pet == first.pet) == (False, False)
         run(database, aged)
         await store.purge(0)

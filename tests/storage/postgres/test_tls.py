@@ -16,6 +16,7 @@ from petstore.core.pets import NewPet
 from petstore.storage.backend import Store, backend_for
 from tests.support import machine
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 from tests.support.postgres import PostgresServer, by_way_of, fresh_database, place_of
 from tests.support.proxy import open_proxy
 from tools.servers import Unusable
@@ -81,7 +82,7 @@ async def test_the_right_certificate_is_spoken_to(speaking: Speaking, certificat
     """sslmode=verify-full, with the root that signed it: every connection of the pool is encrypted."""
     async with speaking(certificates["mine"]) as url:
         store = await open_store(url, "verify-full", certificates["mine"])
-        assert (await store.pets.add(NewPet("Rex", 1))).pet.name == "Rex"
+        assert (await store.pets.add(NewPet("Rex", 1), ACTOR)).pet.name == "Rex"
         if speaking is own_tls:
             sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
             assert (await store._database.fetch(sql))[0][0] is True  # type: ignore[attr-defined]

@@ -23,6 +23,7 @@ from petstore.storage.postgres import schema
 from petstore.storage.postgres.schema import migrate
 from petstore.storage.postgres.upkeep import check
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 from tests.support.postgres import by_way_of, place_of, plain_user, run, shared_url
 from tests.support.proxy import open_proxy
 from tests.support.schemas import Know, at_once, knowing, make_first_release
@@ -163,10 +164,10 @@ class TestCheck:
     async def test_a_sound_database(self, database: str) -> None:
         """Counts, and no problems."""
         store = backend_for(database).open(ManualClock())
-        await store.accounts.add("shop", FREE)
-        await store.keys.issue("shop", "test")
+        await store.accounts.add("shop", FREE, ACTOR)
+        await store.keys.issue("shop", "test", ACTOR)
         for _ in range(3):
-            await store.pets.add(NewPet("x", 1))
+            await store.pets.add(NewPet("x", 1), ACTOR)
         await store.close()
         report = check(database, OPTIONS)
         assert (report.schema_version, report.pets, report.accounts, report.keys) == (NEWEST, 3, 1, 1)

@@ -25,6 +25,7 @@ from petstore.storage.sqlite.connection import translate
 from petstore.storage.sqlite.store import SqliteStore
 from tests.support.clock import ManualClock
 from tests.support.disk import Disk, mounted_disk
+from tests.support.journal import ACTOR
 from tests.support.service import open_shop
 from tests.support.waiting import until
 
@@ -45,8 +46,8 @@ def disk() -> Iterator[Disk]:
 async def store(disk: Disk, tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
     """On the watched disk, with an account and one animal."""
     opened = SqliteStore(f"{tmp_path}/faults.db", clock, SqliteOptions(busy_timeout_ms=10))
-    await opened.accounts.add("shop", FREE)
-    await opened.pets.add(REX)
+    await opened.accounts.add("shop", FREE, ACTOR)
+    await opened.pets.add(REX, ACTOR)
     yield opened
     disk.heal()
     disk.read_only = False
@@ -66,11 +67,11 @@ class TestCommit:
         key = Idempotency(1, "order-1")
         disk.fail(operation, suffix="-wal")  # type: ignore[arg-type]
         with pytest.raises(StoreUnavailable, match=OUTCOME_UNKNOWN):
-            await store.pets.add(NewPet("lost", 2), key)
+            await store.pets.add(NewPet("lost", 2), ACTOR, key)
         assert await names(store) == ["Rex"]
         disk.heal()
-        assert (await store.pets.add(NewPet("Tom", 2))).pet.id == 2
-        retried = await store.pets.add(NewPet("lost", 2), key)
+        assert (await store.pets.add(NewPet("Tom", 2), ACTOR)).pet.id == 2
+        retried = await store.pets.add(NewPet("lost", 2), ACTOR, key)
         assert (retried.pet.id, retried.replayed) == (3, False)
         assert await names(store) == ["Rex", "Tom", "lost"]
 
@@ -90,7 +91,7 @@ class TestCommit:
 
         disk.before = fill
         with pytest.raises(StoreUnavailable, match="identifiers, is full; nothing was stored"):
-            await store.pets.add(NewPet("lost", 2))
+            await store.pets.add(NewPet("lost", 2), ACTOR)
         assert await names(store) == ["Rex"]
         disk.heal()
         for suffix in ("", "-wal"):
@@ -98,12 +99,14 @@ class TestCommit:
         started_again = backend_for(f"sqlite:///{tmp_path}/died.db").open(ManualClock())
         assert await names(started_again) == ["Rex"]
         await started_again.close()
-        assert (await store.pets.add(NewPet("Tom", 2))).pet.id == 2
+        assert (await store.pets.add(NewPet("Tom", 2), ACTOR)).pet.id == 2
 
     async def test_a_failure_reaches_every_waiter_of_its_group(self, disk: Disk, store: Store) -> None:
         """None of them is told that it was kept, and none is left without an answer."""
         disk.fail("sync", suffix="-wal", times=1_000)
-        results = await asyncio.gather(*(store.pets.add(REX) for _ in range(20)), return_exceptions=True)
+        results = await asyncio.gather(
+            *(store.pets.add(REX, ACTOR) for _ in range(20)), return_exceptions=True
+        )
         assert all(isinstance(result, StoreUnavailable) for result in results)
         disk.heal()
         assert await names(store) == ["Rex"]
@@ -112,7 +115,7 @@ class TestCommit:
         """A job that needs a page more fails; the small ones around it are kept or fail as a whole."""
         pages = await store.writer.submit(lambda connection: connection.execute("PRAGMA page_count").get)
         await store.writer.submit(lambda connection: connection.execute(f"PRAGMA max_page_count = {pages}"))
-        added = [store.pets.add(NewPet("🐕" * 255, n)) for n in range(60)]
+        added = [store.pets.add(NewPet("🐕" * 255, n), ACTOR) for n in range(60)]
         results = await asyncio.gather(*added, return_exceptions=True)
         answered = {result.pet.id for result in results if not isinstance(result, BaseException)}
         assert all(
@@ -141,8 +144,8 @@ class TestReserve:
 
         monkeypatch.setattr(reserve, "give_up", give_up_unshared)
         opened = backend_for(f"sqlite:///{path}").open(clock)
-        await opened.accounts.add("shop", FREE)
-        await opened.keys.issue("shop", "test")
+        await opened.accounts.add("shop", FREE, ACTOR)
+        await opened.keys.issue("shop", "test", ACTOR)
         reserve.keep(path)
 
         def write(operation: str, name: str, _offset: int, _data: bytes) -> None:
@@ -157,21 +160,21 @@ class TestReserve:
     async def test_a_revocation_uses_it(self, full: Store, tmp_path: Path) -> None:
         """Once; others can't have taken the room meanwhile, since they can't write."""
         assert reserve.is_kept(str(tmp_path / "full.db"))
-        revoked = await full.keys.revoke(1)
+        revoked = await full.keys.revoke(1, ACTOR)
         assert revoked.revoked_at_ms is not None
         assert not reserve.is_kept(str(tmp_path / "full.db"))
 
     async def test_nothing_else_does(self, full: Store, tmp_path: Path) -> None:
         """A new key can wait."""
         with pytest.raises(StoreUnavailable, match="is full; nothing was stored"):
-            await full.keys.issue("shop", "test")
+            await full.keys.issue("shop", "test", ACTOR)
         assert reserve.is_kept(str(tmp_path / "full.db"))
 
     async def test_without_one_the_revocation_fails_and_says_so(self, full: Store, disk: Disk) -> None:
         """It is not repeated for ever."""
         disk.fail("write", apsw.FullError, suffix="-wal", times=10**9)
         with pytest.raises(StoreUnavailable, match="is full; nothing was stored"):
-            await full.keys.revoke(1)
+            await full.keys.revoke(1, ACTOR)
 
     def test_a_place_that_can_not_be_written_is_no_failure(self, tmp_path: Path) -> None:
         """Where the reserve can't be made, nor what has its name be removed, there is none."""

@@ -22,6 +22,7 @@ from petstore.storage.sqlite.schema import migrate, read_file
 from petstore.storage.sqlite.store import SqliteStore
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
+from tests.support.journal import ACTOR
 from tests.support.schemas import knowing
 from tests.support.waiting import until
 
@@ -34,9 +35,9 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 async def store(path: Path, clock: ManualClock) -> AsyncIterator[SqliteStore]:
     opened = SqliteStore(str(path), clock, SqliteOptions())
-    await opened.accounts.add("shop", FREE)
-    await opened.keys.issue("shop", "test")
-    await opened.pets.add(NewPet("Rex", 1))
+    await opened.accounts.add("shop", FREE, ACTOR)
+    await opened.keys.issue("shop", "test", ACTOR)
+    await opened.pets.add(NewPet("Rex", 1), ACTOR)
     yield opened
     await opened.close()
 
@@ -117,7 +118,7 @@ class TestBackup:
     ) -> None:
         """A copy of one moment: a write in between neither shows in it nor makes it start anew."""
         for number in range(200):
-            await store.pets.add(NewPet(f"{number:0250}", 1))
+            await store.pets.add(NewPet(f"{number:0250}", 1), ACTOR)
         outside = apsw.Connection(str(path))
         steps = 0
 
@@ -148,7 +149,7 @@ class TestBackup:
 
         async def add() -> None:
             while going[0]:
-                created = await store.pets.add(NewPet(f"pet {len(acknowledged)}", 1))
+                created = await store.pets.add(NewPet(f"pet {len(acknowledged)}", 1), ACTOR)
                 acknowledged.append(created.pet)
 
         writers = [asyncio.create_task(add()) for _ in range(4)]
@@ -173,10 +174,10 @@ class TestRestore:
         """I19: back up, lose, restore, verify: exactly the animals of the backup; ids go on after them."""
         store = SqliteStore(str(path), clock, SqliteOptions())
         for name in ("a", "b", "c"):
-            await store.pets.add(NewPet(name, 1))
+            await store.pets.add(NewPet(name, 1), ACTOR)
         backup = path.with_name("backup.db")
         upkeep.backup(str(path), str(backup), 1_000)
-        await store.pets.add(NewPet("after the backup", 1))
+        await store.pets.add(NewPet("after the backup", 1), ACTOR)
         await store.close()
         restored_as = upkeep.restore(str(path), str(backup), clock, 1_000)
         assert restored_as.report.pets == 3
@@ -184,7 +185,7 @@ class TestRestore:
         assert restored_as.kept == f"{path}.before-restore-20270115T080030Z"
         assert len(pets_in(Path(restored_as.kept))) == 4
         restored = SqliteStore(str(path), clock, SqliteOptions())
-        assert (await restored.pets.add(NewPet("next", 1))).pet.id == 4
+        assert (await restored.pets.add(NewPet("next", 1), ACTOR)).pet.id == 4
         await restored.close()
 
     async def test_a_damaged_backup_is_refused(self, store: SqliteStore, path: Path) -> None:
@@ -208,10 +209,10 @@ class TestRestore:
     async def test_an_old_log_does_not_come_back(self, path: Path, clock: ManualClock) -> None:
         """A server was killed and left its log beside the file: the restored one must not take it up."""
         store = SqliteStore(str(path), clock, SqliteOptions())
-        await store.pets.add(NewPet("a", 1))
+        await store.pets.add(NewPet("a", 1), ACTOR)
         backup = path.with_name("backup.db")
         upkeep.backup(str(path), str(backup), 1_000)
-        await store.pets.add(NewPet("b", 1))
+        await store.pets.add(NewPet("b", 1), ACTOR)
         killed = {suffix: beside_it(path, suffix).read_bytes() for suffix in ("", "-wal")}
         await store.close()
         for suffix, content in killed.items():

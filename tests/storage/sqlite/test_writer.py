@@ -22,6 +22,7 @@ from petstore.storage.sqlite.schema import migrate
 from petstore.storage.sqlite.store import SqliteStore
 from petstore.storage.sqlite.writer import Writer
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 from tests.support.waiting import until
 
 INSERT = "INSERT INTO pets (name, category_id, status) VALUES (?, 1, 'sold')"
@@ -236,8 +237,8 @@ class TestEnd:
 
         async def use() -> None:
             store = SqliteStore(str(tmp_path / "one.db"), ManualClock(), SqliteOptions(10, 1_000))
-            await store.accounts.add("shop", FREE)
-            await store.pets.add(NewPet("Rex", 1, PetStatus.SOLD))
+            await store.accounts.add("shop", FREE, ACTOR)
+            await store.pets.add(NewPet("Rex", 1, PetStatus.SOLD), ACTOR)
             await store.close()
             await store.close()
 

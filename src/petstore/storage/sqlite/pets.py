@@ -71,9 +71,9 @@ class SqlitePets(Pets):
             row = self._reader.execute(_ONE, (pet_id,)).fetchone()
         return read_pet(row) if row else None
 
-    async def add(self, new: NewPet, idempotency: Idempotency | None = None) -> Created:
+    async def add(self, new: NewPet, actor: str, idempotency: Idempotency | None = None) -> Created:
         if idempotency is not None:
-            return await self._add_once(new, idempotency)
+            return await self._add_once(new, actor, idempotency)
         return await self._writer.submit(lambda connection: Created(_insert(connection, new), False))
 
 

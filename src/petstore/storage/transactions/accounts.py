@@ -47,7 +47,7 @@ def has_accounts() -> Script[bool]:
     return bool((yield _ANY, ()))
 
 
-def add_account(name: str, plan: Plan, now_ms: int) -> Script[Account]:
+def add_account(name: str, plan: Plan, actor: str, now_ms: int) -> Script[Account]:
     """Raises AccountExists."""
     rows = yield _ADD, (name, plan.name, plan.per_minute, plan.per_day, now_ms)
     if not rows:
@@ -55,7 +55,7 @@ def add_account(name: str, plan: Plan, now_ms: int) -> Script[Account]:
     return Account(rows[0][0], name, plan, now_ms)
 
 
-def set_plan(reference: str, plan: Plan) -> Script[Account]:
+def set_plan(reference: str, plan: Plan, actor: str, now_ms: int) -> Script[Account]:
     """Raises AccountNotFound."""
     account = yield from find_account(reference)
     yield _SET_PLAN, (account.id, plan.name, plan.per_minute, plan.per_day)
@@ -69,10 +69,10 @@ class Accounts:
         self._database = database
         self._clock = clock
 
-    async def add(self, name: str, plan: Plan) -> Account:
+    async def add(self, name: str, plan: Plan, actor: str) -> Account:
         check_account_name(name)
         now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: add_account(name, plan, now_ms), KEYRING)
+        return await self._database.write(lambda: add_account(name, plan, actor, now_ms), KEYRING)
 
     async def find(self, reference: str) -> Account:
         return await self._database.read(find_account(reference))
@@ -80,5 +80,6 @@ class Accounts:
     async def all(self) -> list[Account]:
         return await self._database.read(all_accounts())
 
-    async def set_plan(self, reference: str, plan: Plan) -> Account:
-        return await self._database.write(lambda: set_plan(reference, plan), KEYRING)
+    async def set_plan(self, reference: str, plan: Plan, actor: str) -> Account:
+        now_ms = self._clock.now_ms()
+        return await self._database.write(lambda: set_plan(reference, plan, actor, now_ms), KEYRING)

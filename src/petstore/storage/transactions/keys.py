@@ -56,27 +56,27 @@ def keys_of(reference: str) -> Script[list[ApiKey]]:
 
 
 def issue(
-    reference: str, environment: str, label: str, now_ms: int, expires_at_ms: int | None
+    reference: str, environment: str, label: str, actor: str, now_ms: int, expires_at_ms: int | None
 ) -> Script[IssuedKey]:
     """Raises AccountNotFound."""
     account = yield from find_account(reference)
     return (yield from _add_key(account.id, environment, label, now_ms, expires_at_ms))
 
 
-def rotate(key_id: int, environment: str, overlap_ms: int, now_ms: int) -> Script[IssuedKey]:
+def rotate(key_id: int, environment: str, overlap_ms: int, actor: str, now_ms: int) -> Script[IssuedKey]:
     """Raises KeyNotFound, and Conflict unless the key is active."""
     old = yield from find_key(key_id)
     yield _SET_EXPIRY, (key_id, rotated_until(old, now_ms, overlap_ms))
     return (yield from _add_key(old.account_id, environment, old.label, now_ms, old.expires_at_ms))
 
 
-def revoke(key_id: int, now_ms: int) -> Script[ApiKey]:
+def revoke(key_id: int, actor: str, now_ms: int) -> Script[ApiKey]:
     """Raises KeyNotFound. The first revocation's time stays."""
     yield _REVOKE, (key_id, now_ms)
     return (yield from find_key(key_id))
 
 
-def pardon(key_id: int, now_ms: int) -> Script[ApiKey]:
+def pardon(key_id: int, actor: str, now_ms: int) -> Script[ApiKey]:
     """Raises KeyNotFound."""
     yield _PARDON, (key_id, now_ms)
     yield _CLEAR_BANS, (key_id,)
@@ -101,12 +101,18 @@ class Keys:
         self._clock = clock
 
     async def issue(
-        self, reference: str, environment: str, *, label: str = "", expires_at_ms: int | None = None
+        self,
+        reference: str,
+        environment: str,
+        actor: str,
+        *,
+        label: str = "",
+        expires_at_ms: int | None = None,
     ) -> IssuedKey:
         check_label(label)
         now_ms = self._clock.now_ms()
         return await self._database.write(
-            lambda: issue(reference, environment, label, now_ms, expires_at_ms), KEYRING
+            lambda: issue(reference, environment, label, actor, now_ms, expires_at_ms), KEYRING
         )
 
     async def keys(self, reference: str) -> list[ApiKey]:
@@ -118,14 +124,16 @@ class Keys:
     async def find_key(self, key_digest: bytes) -> ApiKey | None:
         return await self._database.read(find_key_by_digest(key_digest))
 
-    async def rotate(self, key_id: int, environment: str, overlap_ms: int) -> IssuedKey:
+    async def rotate(self, key_id: int, environment: str, overlap_ms: int, actor: str) -> IssuedKey:
         now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: rotate(key_id, environment, overlap_ms, now_ms), KEYRING)
+        return await self._database.write(
+            lambda: rotate(key_id, environment, overlap_ms, actor, now_ms), KEYRING
+        )
 
-    async def revoke(self, key_id: int) -> ApiKey:
+    async def revoke(self, key_id: int, actor: str) -> ApiKey:
         now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: revoke(key_id, now_ms), REVOCATION)
+        return await self._database.write(lambda: revoke(key_id, actor, now_ms), REVOCATION)
 
-    async def pardon(self, key_id: int) -> ApiKey:
+    async def pardon(self, key_id: int, actor: str) -> ApiKey:
         now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: pardon(key_id, now_ms), KEYRING)
+        return await self._database.write(lambda: pardon(key_id, actor, now_ms), KEYRING)

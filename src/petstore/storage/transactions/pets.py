@@ -47,7 +47,7 @@ def history(pet_id: int) -> Script[list[StatusChange]]:
     return [read_change(row) for row in (yield _HISTORY, (pet_id,))]
 
 
-def add_pet(new: NewPet) -> Script[int]:
+def add_pet(new: NewPet, actor: str, now_ms: int) -> Script[int]:
     """Add an animal; its identifier."""
     ((pet_id,),) = yield ADD, (new.name, new.category_id, new.status.value)
     return int(pet_id)
@@ -61,18 +61,19 @@ class Pets:
         self._clock = clock
         self._in_flight = InFlight()
 
-    async def _add_once(self, new: NewPet, idempotency: Idempotency) -> Created:
+    async def _add_once(self, new: NewPet, actor: str, idempotency: Idempotency) -> Created:
         creation = Creation(idempotency, "pet", "animal", fingerprint(new))
         pet_id, replayed = await self._in_flight.carry_out(
-            idempotency, lambda: self._start_once(new, creation, self._clock.pinned_ms())
+            idempotency, lambda: self._start_once(new, actor, creation)
         )
         return Created(Pet(pet_id, new.name, new.category_id, new.status), replayed)
 
-    def _start_once(
-        self, new: NewPet, creation: Creation, pinned_ms: int | None
-    ) -> asyncio.Future[tuple[int, bool]]:
+    def _start_once(self, new: NewPet, actor: str, creation: Creation) -> asyncio.Future[tuple[int, bool]]:
         """The animal's identifier, and whether the key had created it before."""
-        return self._database.start(lambda: create_once(creation, pinned_ms, lambda: add_pet(new)), CATALOGUE)
+        pinned_ms, now_ms = self._clock.pinned_ms(), self._clock.now_ms()
+        return self._database.start(
+            lambda: create_once(creation, pinned_ms, lambda: add_pet(new, actor, now_ms)), CATALOGUE
+        )
 
     async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
         now_ms = self._clock.now_ms()
