@@ -13,7 +13,7 @@ from petstore.api.openapi.document import OpenApiDocument
 
 # Said by the protocol or by the browser's rules, not by the operation.
 _UNDECLARED = {"content-type", "content-length", "vary"}
-_PET = re.compile(rb"/v1/pets/[^/]+")
+_METHODS = {"GET": "get", "HEAD": "get", "POST": "post", "PATCH": "patch", "DELETE": "delete"}
 
 
 @lru_cache(maxsize=1)
@@ -32,11 +32,15 @@ def resolve(node: dict[str, Any]) -> dict[str, Any]:
     return node
 
 
+@lru_cache(maxsize=1)
+def _templates() -> list[tuple[re.Pattern[bytes], str]]:
+    found = ((re.sub(r"\{[^}]+\}", "[^/]+", template), template) for template in document()["paths"])
+    return [(re.compile(f"/v1{pattern}".encode()), template) for pattern, template in found]
+
+
 def template_of(path: bytes) -> str | None:
     """The template in the document that a raw path belongs to."""
-    if path == b"/v1/pets":
-        return "/pets"
-    return "/pets/{petId}" if _PET.fullmatch(path) else None
+    return next((template for pattern, template in _templates() if pattern.fullmatch(path)), None)
 
 
 def response_of(path: bytes, method: str, status: int) -> dict[str, Any] | None:
@@ -47,9 +51,7 @@ def response_of(path: bytes, method: str, status: int) -> dict[str, Any] | None:
     template = template_of(path)
     if template is None:
         return None
-    operation = document()["paths"][template].get(
-        {"GET": "get", "HEAD": "get", "POST": "post"}.get(method, "")
-    )
+    operation = document()["paths"][template].get(_METHODS.get(method, ""))
     if operation is None:
         return resolve({"$ref": "#/components/responses/MethodNotAllowed"}) if status == 405 else None
     responses = operation["responses"]
@@ -90,7 +92,8 @@ def check_headers(response: dict[str, Any], headers: dict[str, str]) -> None:
 
 def codes_of(response: dict[str, Any]) -> set[str]:
     """The error codes that a response lists, as examples since the list is open; empty for no error."""
-    parts = response["content"]["application/json"]["schema"].get("allOf", [])
+    content = response.get("content")
+    parts = content["application/json"]["schema"].get("allOf", []) if content else []
     return {code for part in parts for code in part.get("properties", {}).get("code", {}).get("examples", [])}
 
 
