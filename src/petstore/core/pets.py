@@ -145,6 +145,18 @@ class PetRepository(Protocol):
         """
         ...
 
+    async def change(self, pet_id: int, change: PetChange, actor: str) -> Pet:
+        """Change an animal; it is durable when this returns. What is as it was is no change.
+
+        Raises PetNotFound, and Conflict for a transition that is not allowed or a status that an open order
+        decides.
+        """
+        ...
+
+    async def remove(self, pet_id: int, actor: str) -> Pet:
+        """Remove an animal; what it was. Raises PetNotFound, and Conflict while an open order holds it."""
+        ...
+
     async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
         """Raises PetNotFound and Conflict."""
         ...

@@ -7,11 +7,12 @@ import asyncio
 import msgspec
 
 from petstore.core.clock import Clock
-from petstore.core.errors import PetNotFound
+from petstore.core.errors import Conflict, PetNotFound
 from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
-from petstore.core.pets import Created, NewPet, Pet, PetStatus, StatusChange, check_transition
+from petstore.core.pets import Created, NewPet, Pet, PetChange, PetStatus, StatusChange, check_transition
 from petstore.storage.rows import PET, STATUS_CHANGE, read_change, read_pet, select
 from petstore.storage.transactions.idempotency import create_once
+from petstore.storage.transactions.journal import record
 from petstore.storage.transactions.script import CATALOGUE, Database, Script, statement
 
 _PETS = f"SELECT {select(PET)} FROM pets WHERE"
@@ -22,6 +23,9 @@ PAGE_BY_STATUS = statement(
     "SELECT id, name, category_id FROM pets WHERE status = $1 AND id > $2 ORDER BY id LIMIT $3"
 )
 ADD = statement("INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id")
+_CHANGE = statement("UPDATE pets SET name = $2, category_id = $3, status = $4 WHERE id = $1")
+_REMOVE = statement("DELETE FROM pets WHERE id = $1")
+_OPEN_ORDER = statement("SELECT id FROM orders WHERE pet_id = $1 AND status IN ('placed', 'approved')")
 _SET_STATUS = statement("UPDATE pets SET status = $2 WHERE id = $1")
 _ADD_CHANGE = statement(
     f"INSERT INTO pet_status_changes ({select(STATUS_CHANGE)}) VALUES ($1, $2, $3, $4, $5)"
@@ -40,6 +44,64 @@ def change_status(pet_id: int, status: PetStatus, actor: str, now_ms: int) -> Sc
         yield _SET_STATUS, (pet_id, status.value)
         yield _ADD_CHANGE, (pet_id, now_ms, actor, pet.status.value, status.value)
     return msgspec.structs.replace(pet, status=status)
+
+
+def change_pet(pet_id: int, change: PetChange, actor: str, now_ms: int) -> Script[Pet]:
+    """Change an animal by hand. Raises PetNotFound, and Conflict for a status that an open order decides."""
+    pet = yield from find_pet(pet_id)
+    if change.status not in (msgspec.UNSET, pet.status):
+        yield from _check_no_open_order(pet_id, "its status can't change")
+    return (yield from move_pet(pet, change, actor, now_ms))
+
+
+def find_pet(pet_id: int) -> Script[Pet]:
+    """An animal that nobody else changes until the transaction ends. Raises PetNotFound."""
+    rows = yield ONE, (pet_id,)
+    if not rows:
+        raise PetNotFound(pet_id)
+    return read_pet(rows[0])
+
+
+def move_pet(pet: Pet, change: PetChange, actor: str, now_ms: int) -> Script[Pet]:
+    """Change an animal, found in this transaction, whatever its orders. Raises Conflict for a transition.
+
+    What is as it was gives no entry in the journal.
+    """
+    members = msgspec.structs.asdict(change)
+    changed = msgspec.structs.replace(
+        pet, **{name: value for name, value in members.items() if value is not msgspec.UNSET}
+    )
+    check_transition(pet.id, pet.status, changed.status)
+    if changed != pet:
+        yield _CHANGE, (pet.id, changed.name, changed.category_id, changed.status.value)
+        before, after = members_of(pet), members_of(changed)
+        names = [name for name in before if before[name] != after[name]]
+        old, new = ({name: members[name] for name in names} for members in (before, after))
+        yield from record(now_ms, actor, "pet", pet.id, "changed", old, new)
+    return changed
+
+
+def remove_pet(pet_id: int, actor: str, now_ms: int) -> Script[Pet]:
+    """Remove an animal; what it was. Raises PetNotFound, and Conflict while an open order holds it."""
+    pet = yield from find_pet(pet_id)
+    yield from _check_no_open_order(pet_id, "it can't be removed")
+    yield _REMOVE, (pet_id,)  # with its row in pet_sources
+    yield from record(now_ms, actor, "pet", pet_id, "removed", members_of(pet), None)
+    return pet
+
+
+def _check_no_open_order(pet_id: int, so: str) -> Script[None]:
+    """Raise Conflict while a placed or approved order holds the animal."""
+    orders = yield _OPEN_ORDER, (pet_id,)
+    if orders:
+        raise Conflict(
+            f"Order {orders[0][0]} holds animal {pet_id}, so {so}; deliver or cancel the order first."
+        )
+
+
+def members_of(pet: NewPet | Pet) -> dict[str, object]:
+    """The members of an animal that the journal keeps."""
+    return {"name": pet.name, "categoryId": pet.category_id, "status": pet.status.value}
 
 
 def history(pet_id: int) -> Script[list[StatusChange]]:
@@ -78,6 +140,14 @@ class Pets:
     async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
         now_ms = self._clock.now_ms()
         return await self._database.write(lambda: change_status(pet_id, status, actor, now_ms), CATALOGUE)
+
+    async def change(self, pet_id: int, change: PetChange, actor: str) -> Pet:
+        now_ms = self._clock.now_ms()
+        return await self._database.write(lambda: change_pet(pet_id, change, actor, now_ms), CATALOGUE)
+
+    async def remove(self, pet_id: int, actor: str) -> Pet:
+        now_ms = self._clock.now_ms()
+        return await self._database.write(lambda: remove_pet(pet_id, actor, now_ms), CATALOGUE)
 
     async def history(self, pet_id: int) -> list[StatusChange]:
         return await self._database.read(history(pet_id))
