@@ -90,6 +90,13 @@ class KeyNotFound(NotFound):
         super().__init__(f"There is no key {key_id}.")
 
 
+class OrderNotFound(NotFound):
+    """No order has this id, or it is another account's."""
+
+    def __init__(self, order_id: int) -> None:
+        super().__init__(f"There is no order {order_id}.")
+
+
 class MethodNotAllowed(PetstoreError, code="method_not_allowed", status=405):
     """The path exists, the method is not one of its `allow`."""
 

@@ -14,6 +14,7 @@ from petstore.core.errors import ConfigurationError
 from petstore.core.keys import KeyRepository
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.limits.usage import UsageRepository
+from petstore.core.orders import OrderRepository
 from petstore.core.pets import PetRepository
 from petstore.core.versions import Publisher, VersionSource
 from petstore.storage.migrations import Schema
@@ -28,6 +29,7 @@ class Store(Protocol):
     """An open store: its repositories, the versions that caches depend on, and its upkeep."""
 
     pets: PetRepository
+    orders: OrderRepository
     accounts: AccountRepository
     keys: KeyRepository
     usage: UsageRepository

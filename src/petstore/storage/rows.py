@@ -19,6 +19,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import Plan
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
+from petstore.core.orders import ORDER_STATUSES, Order
 from petstore.core.pets import STATUSES, Pet, StatusChange
 
 
@@ -101,6 +102,11 @@ def batch_rows(state: LimiterState, usage: UsageChanges) -> list[list[tuple[int,
 def read_pet(row: Sequence[Any]) -> Pet:
     """Of the columns PET."""
     return Pet(row[0], row[1], row[2], STATUSES[row[3]])
+
+
+def read_order(row: Sequence[Any]) -> Order:
+    """Of the columns ORDER."""
+    return Order(row[0], row[1], row[2], ORDER_STATUSES[row[3]], row[4], row[5])
 
 
 def read_change(row: Sequence[Any]) -> StatusChange:

@@ -7,6 +7,7 @@ from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.keys import KeyRepository
 from petstore.core.limits.usage import UsageRepository
+from petstore.core.orders import OrderRepository
 from petstore.core.pets import PetRepository
 from petstore.core.versions import NoPublisher, Publisher, VersionSource
 from petstore.storage.observer import StoreLoad, StoreObserver
@@ -21,6 +22,7 @@ from petstore.storage.postgres.sharing import Shared
 from petstore.storage.postgres.snapshots import SnapshotVersions
 from petstore.storage.transactions.accounts import Accounts, has_accounts
 from petstore.storage.transactions.idempotency import purge
+from petstore.storage.transactions.orders import Orders
 from petstore.storage.transactions.usage import Usage
 
 _TRY_WRITE = "INSERT INTO usage_days SELECT * FROM usage_days WHERE false"
@@ -41,6 +43,7 @@ class PostgresStore:
         prepare(url, options)
         database = self._database = Database(url, clock, options, publisher or NoPublisher(), observer)
         self.pets: PetRepository = PostgresPets(database, clock)
+        self.orders: OrderRepository = Orders(database, clock)
         self.accounts: AccountRepository = Accounts(database, clock)
         self.keys: KeyRepository = PostgresKeys(database, clock)
         self.usage: UsageRepository = Usage(database)

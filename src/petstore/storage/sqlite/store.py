@@ -12,6 +12,7 @@ from petstore.core.clock import Clock
 from petstore.core.keys import KeyRepository
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.limits.usage import UsageRepository
+from petstore.core.orders import OrderRepository
 from petstore.core.pets import PetRepository
 from petstore.core.versions import VersionSource
 from petstore.storage.observer import StoreLoad, StoreObserver
@@ -27,6 +28,7 @@ from petstore.storage.sqlite.schema import prepare
 from petstore.storage.sqlite.writer import Writer
 from petstore.storage.transactions.accounts import Accounts, has_accounts
 from petstore.storage.transactions.idempotency import purge
+from petstore.storage.transactions.orders import Orders
 from petstore.storage.transactions.usage import Usage
 
 
@@ -53,6 +55,7 @@ class SqliteStore:
         turn = LoopReader(self._reader)
         database = self._database = Database(self._reader, self.writer)
         self.pets: PetRepository = SqlitePets(turn, self.writer, database, clock)
+        self.orders: OrderRepository = Orders(database, clock)
         self.accounts: AccountRepository = Accounts(database, clock)
         self.keys: KeyRepository = SqliteKeys(self._reader, database, clock)
         self.usage: UsageRepository = Usage(database)

@@ -1,0 +1,37 @@
+"""Times as text: RFC 3339 in UTC with milliseconds."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_LATEST_MS = 253_402_300_799_999  # the last millisecond of the year 9999, where the calendar of Python ends
+# RFC 3339, 5.6, with as many digits of a fraction as are kept.
+MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,3})?(?:Z|[+-][0-9]{2}:[0-9]{2})"
+)
+
+
+def iso_moment(ms: int) -> str:
+    """A Unix time as text, such as 2026-11-21T08:30:00.000Z; one after the year 9999 as that year's end."""
+    moment = _EPOCH + timedelta(milliseconds=min(ms, _LATEST_MS))
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def read_moment(text: str) -> int | None:
+    """The Unix time of a text with any offset, in milliseconds; None for a text that is none."""
+    if MOMENT.fullmatch(text) is None:
+        return None
+    try:
+        return (datetime.fromisoformat(text).astimezone(UTC) - _EPOCH) // _MILLISECOND
+    except (ValueError, OverflowError):  # no such day or hour; in UTC before the year 1 or after 9999
+        return None
+
+
+def moment_fault(text: str) -> str | None:
+    """The fault of a text that is to be a moment, as a phrase for a message."""
+    if read_moment(text) is not None:
+        return None
+    return "expected a date and time with at most milliseconds and an offset, such as 2026-11-21T08:30:00Z"

@@ -1,0 +1,166 @@
+"""Orders: their shape, their states, what each does to the animal, and the protocol of their store."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Protocol
+
+import msgspec
+
+from petstore.core.errors import Conflict
+from petstore.core.idempotency import Idempotency
+from petstore.core.moments import iso_moment
+from petstore.core.pets import INT64_MAX, PAGE_LIMIT_DEFAULT, Pet, PetStatus
+
+QUANTITY = 1  # an animal is one animal
+
+
+class OrderStatus(StrEnum):
+    """Where an order is on its way."""
+
+    PLACED = "placed"
+    APPROVED = "approved"
+    DELIVERED = "delivered"
+    CANCELLED = "cancelled"
+
+
+ORDER_STATUSES = {status.value: status for status in OrderStatus}
+
+# From -> to. Same to same is a no-op and not listed. An order that goes nowhere any more is closed.
+ORDER_TRANSITIONS: dict[OrderStatus, tuple[OrderStatus, ...]] = {
+    OrderStatus.PLACED: (OrderStatus.APPROVED, OrderStatus.CANCELLED),
+    OrderStatus.APPROVED: (OrderStatus.DELIVERED, OrderStatus.CANCELLED),
+    OrderStatus.DELIVERED: (),
+    OrderStatus.CANCELLED: (),
+}
+# The state that a reserved animal gets with its order's.
+RELEASED_AS = {OrderStatus.DELIVERED: PetStatus.SOLD, OrderStatus.CANCELLED: PetStatus.AVAILABLE}
+
+
+class NewOrder(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """An order of one animal."""
+
+    pet_id: Annotated[int, msgspec.Meta(ge=1, le=INT64_MAX)]
+    quantity: Annotated[int, msgspec.Meta(ge=QUANTITY, le=QUANTITY)] = QUANTITY
+
+
+class Order(msgspec.Struct, frozen=True):
+    """An order. `id` is positive, assigned once and never reused; times are Unix times."""
+
+    id: int
+    account_id: int
+    pet_id: int
+    status: OrderStatus
+    ship_date_ms: int | None
+    created_at_ms: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether the animal was delivered."""
+        return self.status is OrderStatus.DELIVERED
+
+
+def members(order: Order) -> dict[str, Any]:
+    """An order as clients see it: the interface's Order. Without a ship date it has no such member."""
+    ship_date = {} if order.ship_date_ms is None else {"shipDate": iso_moment(order.ship_date_ms)}
+    return {
+        "id": order.id,
+        "petId": order.pet_id,
+        "quantity": QUANTITY,
+        **ship_date,
+        "status": order.status.value,
+        "complete": order.complete,
+    }
+
+
+def check_available(pet: Pet | None, pet_id: int) -> None:
+    """Raise Conflict unless an animal can be ordered."""
+    if pet is None:
+        raise Conflict(f"There is no animal {pet_id} to order.")
+    if pet.status is not PetStatus.AVAILABLE:
+        raise Conflict(f"Animal {pet_id} is {pet.status}: only one that is available can be ordered.")
+
+
+def changed(order: Order, status: OrderStatus | None, ship_date_ms: int | None, now_ms: int) -> Order:
+    """The order in another state or with another ship date; None leaves that as it is.
+
+    A delivery without a ship date takes place now. Raises Conflict, whose message names the allowed states.
+    """
+    after = order.status if status is None else status
+    allowed = ORDER_TRANSITIONS[order.status]
+    if after is not order.status and after not in allowed:
+        become = f"it can become {' or '.join(allowed)}" if allowed else "that is its last state"
+        raise Conflict(f"Order {order.id} is {order.status}: {become}, not {after}.")
+    if after is OrderStatus.CANCELLED and ship_date_ms is not None:
+        raise Conflict(f"Order {order.id} is or becomes cancelled: it can't get a ship date.")
+    if ship_date_ms is None:
+        delivered_now = after is OrderStatus.DELIVERED and order.ship_date_ms is None
+        ship_date_ms = now_ms if delivered_now else order.ship_date_ms
+    return msgspec.structs.replace(order, status=after, ship_date_ms=ship_date_ms)
+
+
+class OrderQuery(msgspec.Struct, frozen=True):
+    """Which orders to list: ascending by id, at most `limit`, those after `after_id`.
+
+    `account_id`, `status` and `ids` combine; None is no such filter.
+    """
+
+    account_id: int | None = None
+    limit: int = PAGE_LIMIT_DEFAULT
+    status: OrderStatus | None = None
+    ids: tuple[int, ...] | None = None
+    after_id: int = 0
+
+
+class OrderPage(msgspec.Struct, frozen=True):
+    """`has_more`: when the page was read, there were matching orders after it."""
+
+    orders: list[Order]
+    has_more: bool
+
+
+class PlacedOrder(msgspec.Struct, frozen=True):
+    """A new order; `replayed` when an earlier request with the same Idempotency-Key placed it.
+
+    A replay shows the order as it was placed, whatever became of it.
+    """
+
+    order: Order
+    replayed: bool
+
+
+class OrderRepository(Protocol):
+    """Orders in a store. Each method is one transaction and may raise StoreUnavailable.
+
+    A change of an order changes its animal too: an open order's is `pending`, and in no other open order.
+    With an `account_id`, orders of other accounts are not found.
+    """
+
+    async def page(self, query: OrderQuery) -> OrderPage:
+        """The orders that match, in ascending order of id."""
+        ...
+
+    async def get(self, order_id: int, account_id: int | None = None) -> Order:
+        """Raises OrderNotFound."""
+        ...
+
+    async def place(
+        self, account_id: int, new: NewOrder, actor: str, idempotency: Idempotency | None = None
+    ) -> PlacedOrder:
+        """Order an animal; the order is durable when this returns.
+
+        Raises Conflict unless the animal is available, IdempotencyKeyInUse and IdempotencyKeyReused.
+        """
+        ...
+
+    async def change(
+        self,
+        order_id: int,
+        actor: str,
+        *,
+        status: OrderStatus | None = None,
+        ship_date_ms: int | None = None,
+        account_id: int | None = None,
+    ) -> Order:
+        """Move an order, or give it a ship date. Raises OrderNotFound and Conflict; see `changed`."""
+        ...

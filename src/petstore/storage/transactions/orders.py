@@ -1,0 +1,162 @@
+"""Orders, for both databases. A change of an order locks its animal's row first, then its own: no deadlocks."""
+
+from __future__ import annotations
+
+from petstore.core.clock import Clock
+from petstore.core.errors import Conflict, OrderNotFound
+from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
+from petstore.core.orders import (
+    RELEASED_AS,
+    NewOrder,
+    Order,
+    OrderPage,
+    OrderQuery,
+    OrderStatus,
+    PlacedOrder,
+    changed,
+    check_available,
+    members,
+)
+from petstore.core.pets import Pet, PetStatus
+from petstore.storage.rows import ORDER, read_order, read_pet, select
+from petstore.storage.transactions.idempotency import create_once
+from petstore.storage.transactions.journal import record
+from petstore.storage.transactions.pets import ONE as _PET
+from petstore.storage.transactions.pets import change_status
+from petstore.storage.transactions.script import CATALOGUE, Database, Script, statement
+
+_ORDERS = f"SELECT {select(ORDER)} FROM orders"
+_FIND = statement(f"{_ORDERS} WHERE id = $1")
+_LOCK = statement(f"{_ORDERS} WHERE id = $1", lock=" FOR UPDATE")
+# The index open_orders_by_pet refuses a second open order of an animal, whatever the animal's row says.
+_ADD = statement(
+    f"INSERT INTO orders ({select(ORDER[1:])}) VALUES ($1, $2, $3, $4, $5)"
+    " ON CONFLICT (pet_id) WHERE status IN ('placed', 'approved') DO NOTHING RETURNING id"
+)
+_CHANGE = statement("UPDATE orders SET status = $2, ship_date_ms = $3 WHERE id = $1")
+
+
+def page(query: OrderQuery) -> Script[OrderPage]:
+    """Along an index by account, by status or by both."""
+    arguments: list[object] = [query.after_id, query.limit + 1]
+    conditions = ["id > $1"]
+    if query.account_id is not None:
+        arguments.append(query.account_id)
+        conditions.append(f"account_id = ${len(arguments)}")
+    if query.status is not None:
+        arguments.append(query.status.value)
+        conditions.append(f"status = ${len(arguments)}")
+    if query.ids is not None:
+        first = len(arguments) + 1
+        arguments += query.ids
+        conditions.append(f"id IN ({', '.join(f'${at}' for at in range(first, len(arguments) + 1))})")
+    sql = f"{_ORDERS} WHERE {' AND '.join(conditions)} ORDER BY id LIMIT $2"
+    orders = [read_order(row) for row in (yield statement(sql), tuple(arguments))]
+    return OrderPage(orders[: query.limit], len(orders) > query.limit)
+
+
+def find(order_id: int, account_id: int | None) -> Script[Order]:
+    """Raises OrderNotFound, also for an order of another account."""
+    rows = yield _FIND, (order_id,)
+    if not rows or account_id not in (None, rows[0][1]):
+        raise OrderNotFound(order_id)
+    return read_order(rows[0])
+
+
+def place(account_id: int, new: NewOrder, actor: str, now_ms: int) -> Script[int]:
+    """Order and reserve an animal; the order's identifier. Raises Conflict unless the animal is available."""
+    check_available((yield from _lock_pet(new.pet_id)), new.pet_id)
+    rows = yield _ADD, (account_id, new.pet_id, OrderStatus.PLACED.value, None, now_ms)
+    if not rows:  # a program of version 1.0.0 has made the animal available by hand
+        raise Conflict(f"Animal {new.pet_id} is in another order.")
+    order = Order(rows[0][0], account_id, new.pet_id, OrderStatus.PLACED, None, now_ms)
+    added = {"accountId": account_id, **members(order)}
+    del added["id"]
+    yield from record(now_ms, actor, "order", order.id, "placed", None, added)
+    yield from change_status(new.pet_id, PetStatus.PENDING, actor, now_ms)
+    return order.id
+
+
+def change(
+    order_id: int,
+    status: OrderStatus | None,
+    ship_date_ms: int | None,
+    account_id: int | None,
+    actor: str,
+    now_ms: int,
+) -> Script[Order]:
+    """Move an order and its animal, or give it a ship date. Raises OrderNotFound and Conflict."""
+    pet_id = (yield from find(order_id, account_id)).pet_id
+    pet = yield from _lock_pet(pet_id)
+    ((*row,),) = yield _LOCK, (order_id,)
+    before = read_order(row)
+    after = changed(before, status, ship_date_ms, now_ms)
+    if after == before:
+        return before
+    yield _CHANGE, (order_id, after.status.value, after.ship_date_ms)
+    moved = after.status is not before.status
+    action = after.status.value if moved else "changed"
+    changes = _unlike(before, after), _unlike(after, before)
+    yield from record(now_ms, actor, "order", order_id, action, *changes)
+    # A sold animal is not the order's any more: a program of version 1.0.0 has sold it by hand.
+    if moved and after.status in RELEASED_AS and pet is not None and pet.status is not PetStatus.SOLD:
+        yield from change_status(pet_id, RELEASED_AS[after.status], actor, now_ms)
+    return after
+
+
+def _unlike(order: Order, other: Order) -> dict[str, object]:
+    """The members of an order that the other one does not have alike."""
+    others = members(other)
+    return {name: value for name, value in members(order).items() if others.get(name) != value}
+
+
+def _lock_pet(pet_id: int) -> Script[Pet | None]:
+    rows = yield _PET, (pet_id,)
+    return read_pet(rows[0]) if rows else None
+
+
+class Orders:
+    """Implements orders.OrderRepository."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._in_flight = InFlight()
+
+    async def page(self, query: OrderQuery) -> OrderPage:
+        return await self._database.read(page(query))
+
+    async def get(self, order_id: int, account_id: int | None = None) -> Order:
+        return await self._database.read(find(order_id, account_id))
+
+    async def place(
+        self, account_id: int, new: NewOrder, actor: str, idempotency: Idempotency | None = None
+    ) -> PlacedOrder:
+        now_ms, pinned_ms = self._clock.now_ms(), self._clock.pinned_ms()
+
+        def script() -> Script[int]:
+            return place(account_id, new, actor, now_ms)
+
+        if idempotency is None:
+            order_id, replayed = await self._database.write(script, CATALOGUE), False
+        else:
+            creation = Creation(idempotency, "order", "order", fingerprint(new))
+            order_id, replayed = await self._in_flight.carry_out(
+                idempotency,
+                lambda: self._database.start(lambda: create_once(creation, pinned_ms, script), CATALOGUE),
+            )
+        return PlacedOrder(Order(order_id, account_id, new.pet_id, OrderStatus.PLACED, None, now_ms), replayed)
+
+    async def change(
+        self,
+        order_id: int,
+        actor: str,
+        *,
+        status: OrderStatus | None = None,
+        ship_date_ms: int | None = None,
+        account_id: int | None = None,
+    ) -> Order:
+        now_ms = self._clock.now_ms()
+        return await self._database.write(
+            lambda: change(order_id, status, ship_date_ms, account_id, actor, now_ms), CATALOGUE
+        )
