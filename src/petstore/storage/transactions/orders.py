@@ -1,4 +1,4 @@
-"""Orders, for both databases. A change of an order locks its animal's row first, then its own: no deadlocks."""
+"""Orders, for both databases. A change of an order locks the animal's row, then the order's: no deadlocks."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def page(query: OrderQuery) -> Script[OrderPage]:
         arguments.append(query.status.value)
         conditions.append(f"status = ${len(arguments)}")
     if query.ids is not None:
-        first = len(arguments) + 1
+        places = [f"${len(arguments) + at}" for at, _ in enumerate(query.ids, start=1)]
         arguments += query.ids
-        conditions.append(f"id IN ({', '.join(f'${at}' for at in range(first, len(arguments) + 1))})")
+        conditions.append(f"id IN ({', '.join(places) or 'NULL'})")
     sql = f"{_ORDERS} WHERE {' AND '.join(conditions)} ORDER BY id LIMIT $2"
     orders = [read_order(row) for row in (yield statement(sql), tuple(arguments))]
     return OrderPage(orders[: query.limit], len(orders) > query.limit)
@@ -145,7 +145,9 @@ class Orders:
                 idempotency,
                 lambda: self._database.start(lambda: create_once(creation, pinned_ms, script), CATALOGUE),
             )
-        return PlacedOrder(Order(order_id, account_id, new.pet_id, OrderStatus.PLACED, None, now_ms), replayed)
+        return PlacedOrder(
+            Order(order_id, account_id, new.pet_id, OrderStatus.PLACED, None, now_ms), replayed
+        )
 
     async def change(
         self,

@@ -1,0 +1,305 @@
+"""What every store of orders does: place, move, cancel, page; its animals follow in the same transaction."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from petstore.core.errors import Conflict, IdempotencyKeyReused, OrderNotFound, PetstoreError
+from petstore.core.idempotency import Idempotency
+from petstore.core.limits.plans import resolve_plan
+from petstore.core.orders import ORDER_TRANSITIONS, NewOrder, Order, OrderQuery, OrderStatus
+from petstore.core.pets import NewPet, PetStatus
+from petstore.storage.backend import Store
+from tests.support.backends import SharedData
+from tests.support.clock import ManualClock
+
+PLACED, APPROVED, DELIVERED, CANCELLED = OrderStatus
+# How an order gets to a state.
+WAYS = {
+    PLACED: [],
+    APPROVED: [APPROVED],
+    DELIVERED: [APPROVED, DELIVERED],
+    CANCELLED: [CANCELLED],
+}
+FOLLOWS = {PLACED: "pending", APPROVED: "pending", DELIVERED: "sold", CANCELLED: "available"}
+
+
+async def open_accounts(store: Store, count: int = 2) -> None:
+    """Accounts 1 to `count`."""
+    for number in range(1, count + 1):
+        await store.accounts.add(f"account{number}", resolve_plan("free", None, None), "test")
+
+
+async def add_pets(store: Store, count: int) -> None:
+    for number in range(1, count + 1):
+        await store.pets.add(NewPet(f"pet {number}", 1), "test")
+
+
+async def place(store: Store, pet_id: int = 1, account_id: int = 1) -> Order:
+    return (await store.orders.place(account_id, NewOrder(pet_id), "test")).order
+
+
+async def status_of(store: Store, pet_id: int = 1) -> str:
+    pet = await store.pets.get(pet_id)
+    assert pet is not None
+    return pet.status.value
+
+
+def entries(backend: SharedData, subject: str = "order") -> list[tuple[Any, ...]]:
+    """(id, action, actor, before, after) of the journal, oldest first."""
+    rows = backend.execute(
+        "SELECT subject_id, action, actor, before, after FROM journal"
+        f" WHERE subject = '{subject}' AND action <> 'added' ORDER BY id"
+    )
+    return [(*row[:3], *(json.loads(str(text)) if text else None for text in row[3:])) for row in rows]
+
+
+class TestPlace:
+    """A new order reserves its animal."""
+
+    async def test_an_order_reserves_its_animal(
+        self, backend: SharedData, store: Store, clock: ManualClock
+    ) -> None:
+        """The animal is pending from the same transaction on; the journal has both changes with one actor."""
+        await open_accounts(store)
+        await add_pets(store, 1)
+        order = await place(store)
+        assert order == Order(1, 1, 1, PLACED, None, clock.now_ms())
+        assert await store.orders.get(1) == order
+        assert await status_of(store) == "pending"
+        after = {"accountId": 1, "petId": 1, "quantity": 1, "status": "placed", "complete": False}
+        assert entries(backend) == [(1, "placed", "test", None, after)]
+        changed = {"status": "available"}, {"status": "pending"}
+        assert entries(backend, "pet") == [(1, "changed", "test", *changed)]
+
+    @pytest.mark.parametrize("status", [PetStatus.PENDING, PetStatus.SOLD, None])
+    async def test_only_an_available_animal_can_be_ordered(
+        self, backend: SharedData, store: Store, status: PetStatus | None
+    ) -> None:
+        """Neither a reserved one, nor a sold one, nor one that does not exist; nothing is written."""
+        await open_accounts(store)
+        if status is not None:
+            await store.pets.add(NewPet("Rex", 1, status), "test")
+        with pytest.raises(Conflict):
+            await place(store)
+        assert (await store.orders.page(OrderQuery())).orders == []
+        assert entries(backend) == entries(backend, "pet") == []
+
+    async def test_the_index_refuses_a_second_open_order(self, backend: SharedData, store: Store) -> None:
+        """Also after an old program has made the animal available by hand: a conflict, not a failure."""
+        await open_accounts(store)
+        await add_pets(store, 1)
+        await place(store)
+        backend.execute("UPDATE pets SET status = 'available'")
+        with pytest.raises(Conflict):
+            await place(store, account_id=2)
+        assert len(entries(backend)) == 1
+
+    async def test_many_order_the_same_animals_through_two_stores(
+        self, backend: SharedData, store: Store
+    ) -> None:
+        """Of 16 callers one gets each animal, the others a conflict; no animal is in two open orders."""
+        await open_accounts(store)
+        await add_pets(store, 5)
+        stores = [store, backend.open()]
+        calls = [(pet_id, n) for pet_id in range(1, 6) for n in range(16)]
+        results = await asyncio.gather(
+            *(place(stores[n % 2], pet_id, 1 + n % 2) for pet_id, n in calls), return_exceptions=True
+        )
+        won = [result.pet_id for result in results if isinstance(result, Order)]
+        assert sorted(won) == [1, 2, 3, 4, 5]
+        assert all(isinstance(result, Order | Conflict) for result in results)
+        assert len(entries(backend)) == len(entries(backend, "pet")) == 5
+
+    async def test_a_key_places_one_order(self, store: Store) -> None:
+        """The replay shows the order as it was placed, whatever became of it."""
+        await open_accounts(store)
+        await add_pets(store, 2)
+        key = Idempotency(1, "k")
+        first = await store.orders.place(1, NewOrder(1), "test", key)
+        await store.orders.change(1, "test", status=CANCELLED)
+        again = await store.orders.place(1, NewOrder(1), "test", key)
+        assert (first.replayed, again.replayed) == (False, True)
+        assert again.order == first.order
+        assert await status_of(store) == "available"
+        with pytest.raises(IdempotencyKeyReused):
+            await store.orders.place(1, NewOrder(2), "test", key)
+        with pytest.raises(IdempotencyKeyReused):
+            await store.pets.add(NewPet("Rex", 1), "test", key)
+
+    async def test_a_refused_order_leaves_its_key_free(self, store: Store) -> None:
+        """The same request succeeds once the animal is available."""
+        await open_accounts(store)
+        await store.pets.add(NewPet("Rex", 1, PetStatus.SOLD), "test")
+        with pytest.raises(Conflict):
+            await store.orders.place(1, NewOrder(1), "test", Idempotency(1, "k"))
+        await store.pets.set_status(1, PetStatus.AVAILABLE, "test")
+        assert not (await store.orders.place(1, NewOrder(1), "test", Idempotency(1, "k"))).replayed
+
+
+class TestChange:
+    """An order moves, and its animal with it."""
+
+    @pytest.mark.parametrize("before", list(OrderStatus))
+    @pytest.mark.parametrize("after", list(OrderStatus))
+    async def test_every_pair_follows_the_table(
+        self, backend: SharedData, store: Store, before: OrderStatus, after: OrderStatus
+    ) -> None:
+        """A refused move, and one to the same state, leave order, animal and journal as they were."""
+        await open_accounts(store)
+        await add_pets(store, 1)
+        await place(store)
+        for status in WAYS[before]:
+            await store.orders.change(1, "test", status=status)
+        written = len(entries(backend)), len(entries(backend, "pet"))
+        if after is before or after in ORDER_TRANSITIONS[before]:
+            expected = after
+            assert (await store.orders.change(1, "test", status=after)).status is after
+        else:
+            expected = before
+            with pytest.raises(Conflict):
+                await store.orders.change(1, "test", status=after)
+        assert (await store.orders.get(1)).status is expected
+        assert await status_of(store) == FOLLOWS[expected]
+        moved = expected is not before
+        follows = FOLLOWS[expected] != FOLLOWS[before]
+        assert (len(entries(backend)), len(entries(backend, "pet"))) == (
+            written[0] + moved,
+            written[1] + follows,
+        )
+
+    async def test_the_journal_has_the_members_that_changed(
+        self, backend: SharedData, store: Store, clock: ManualClock
+    ) -> None:
+        """A delivery without a ship date takes place now; a ship date alone is a change of its own."""
+        await open_accounts(store)
+        await add_pets(store, 1)
+        await place(store)
+        await store.orders.change(1, "a", status=APPROVED)
+        await store.orders.change(1, "b", ship_date_ms=1_000)
+        await store.orders.change(1, "b", ship_date_ms=1_000)
+        delivered = await store.orders.change(1, "c", status=DELIVERED, ship_date_ms=clock.now_ms())
+        assert delivered.ship_date_ms == clock.now_ms()
+        assert entries(backend)[1:3] == [
+            (1, "approved", "a", {"status": "placed"}, {"status": "approved"}),
+            (1, "changed", "b", {}, {"shipDate": "1970-01-01T00:00:01.000Z"}),
+        ]
+        ((_, action, actor, before, after),) = entries(backend)[3:]
+        assert (action, actor) == ("delivered", "c")
+        was = {"shipDate": "1970-01-01T00:00:01.000Z", "status": "approved", "complete": False}
+        assert before == was
+        assert after == {**after, "status": "delivered", "complete": True}
+
+    async def test_a_delivery_takes_place_now_unless_a_ship_date_is_given(
+        self, store: Store, clock: ManualClock
+    ) -> None:
+        """One that was given before stays."""
+        await open_accounts(store)
+        await add_pets(store, 2)
+        for pet_id, given, expected in ((1, None, clock.now_ms()), (2, 5_000, 5_000)):
+            order = await place(store, pet_id)
+            await store.orders.change(order.id, "test", status=APPROVED, ship_date_ms=given)
+            assert (await store.orders.change(order.id, "test", status=DELIVERED)).ship_date_ms == expected
+
+    async def test_a_cancelled_order_gets_no_ship_date(self, store: Store) -> None:
+        """Neither with its cancellation nor afterwards."""
+        await open_accounts(store)
+        await add_pets(store, 1)
+        await place(store)
+        with pytest.raises(Conflict):
+            await store.orders.change(1, "test", status=CANCELLED, ship_date_ms=1)
+        await store.orders.change(1, "test", status=CANCELLED)
+        with pytest.raises(Conflict):
+            await store.orders.change(1, "test", ship_date_ms=1)
+
+    async def test_another_accounts_order_is_not_found(self, backend: SharedData, store: Store) -> None:
+        """As one that does not exist, whatever its state; without an account every order is found."""
+        await open_accounts(store)
+        await add_pets(store, 1)
+        await place(store)
+        for order_id in (1, 2):
+            with pytest.raises(OrderNotFound):
+                await store.orders.get(order_id, account_id=2)
+            with pytest.raises(OrderNotFound):
+                await store.orders.change(order_id, "test", status=CANCELLED, account_id=2)
+        assert len(entries(backend)) == 1
+        assert (await store.orders.change(1, "test", status=CANCELLED, account_id=1)).status is CANCELLED
+
+    @pytest.mark.parametrize("status", [PetStatus.AVAILABLE, PetStatus.SOLD])
+    async def test_an_order_can_be_closed_whatever_became_of_its_animal(
+        self, backend: SharedData, store: Store, status: PetStatus
+    ) -> None:
+        """No dead end: an old program moved the animals by hand, or one is gone. A sold one stays sold."""
+        await open_accounts(store)
+        await add_pets(store, 4)
+        for pet_id in range(1, 5):
+            await place(store, pet_id)
+            await store.orders.change(pet_id, "test", status=APPROVED)
+        backend.execute(f"UPDATE pets SET status = '{status}'")
+        backend.execute("DELETE FROM pets WHERE id > 2")
+        for order_id, closed in ((1, DELIVERED), (2, CANCELLED), (3, DELIVERED), (4, CANCELLED)):
+            assert (await store.orders.change(order_id, "test", status=closed)).status is closed
+        assert [await status_of(store, pet_id) for pet_id in (1, 2)] == ["sold", status]
+
+    async def test_changes_at_once_wait_for_each_other(self, backend: SharedData, store: Store) -> None:
+        """Delivered, cancelled, ordered again and changed by hand through two stores: no deadlock, no
+        failure, and order and animal agree."""
+        await open_accounts(store)
+        await add_pets(store, 3)
+        stores = [store, backend.open()]
+        for pet_id in (1, 2, 3):
+            await place(store, pet_id)
+            await store.orders.change(pet_id, "test", status=APPROVED)
+        work: list[Any] = []
+        for number in range(60):
+            orders, pet_id = stores[number % 2].orders, 1 + number % 3
+            work.append(orders.change(pet_id, "test", status=(DELIVERED, CANCELLED)[number // 2 % 2]))
+            work.append(orders.place(1 + number % 2, NewOrder(pet_id), "test"))
+        results = await asyncio.gather(*work, return_exceptions=True)
+        assert [r for r in results if isinstance(r, BaseException) and not isinstance(r, PetstoreError)] == []
+        assert {type(r) for r in results if isinstance(r, PetstoreError)} <= {Conflict}
+        for pet_id in (1, 2, 3):
+            of_pet = [
+                o for o in (await store.orders.page(OrderQuery(limit=100))).orders if o.pet_id == pet_id
+            ]
+            assert await status_of(store, pet_id) == FOLLOWS[of_pet[-1].status]
+            assert sum(o.status in (PLACED, APPROVED) for o in of_pet) <= 1
+
+
+class TestPage:
+    """Reading."""
+
+    @pytest.mark.parametrize("account_id", [None, 1, 2])
+    @pytest.mark.parametrize("status", [None, PLACED, CANCELLED])
+    @pytest.mark.parametrize("ids", [None, (), (1, 2, 4, 7, 99)])
+    async def test_filters_combine(
+        self,
+        store: Store,
+        account_id: int | None,
+        status: OrderStatus | None,
+        ids: tuple[int, ...] | None,
+    ) -> None:
+        """A walk in pages of two has every order that satisfies all filters, once, in ascending order."""
+        await open_accounts(store)
+        await add_pets(store, 9)
+        orders = [await place(store, n, 1 + n % 2) for n in range(1, 10)]
+        for n in range(2, 9, 3):
+            orders[n] = await store.orders.change(orders[n].id, "test", status=CANCELLED)
+        expected = [
+            order
+            for order in orders
+            if account_id in (None, order.account_id)
+            and status in (None, order.status)
+            and (ids is None or order.id in ids)
+        ]
+        found: list[Order] = []
+        more = True
+        while more:
+            after_id = found[-1].id if found else 0
+            page = await store.orders.page(OrderQuery(account_id, 2, status, ids, after_id))
+            found, more = found + page.orders, page.has_more
+        assert found == expected
