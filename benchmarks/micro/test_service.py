@@ -14,6 +14,7 @@ from petstore import config
 from petstore.api.pipeline.gate import Gate
 from petstore.api.pipeline.request import read_request
 from petstore.core.clock import SystemClock
+from petstore.core.keys import Access
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.usage import UsageMeter
 from petstore.core.pets import NewPet, PageQuery, PetStatus
@@ -47,8 +48,8 @@ def test_100_times_the_gate(
         clock=clock,
     )
     request = read_request(scope, _nothing)
-    benchmark(loop.calls_in_one_turn, lambda: gate.admit(request, deprecated=False))
-    assert loop.run(gate.admit(request, deprecated=False))[1].allowed
+    benchmark(loop.calls_in_one_turn, lambda: gate.admit(request, Access.READ, False))
+    assert loop.run(gate.admit(request, Access.READ, False))[1].allowed
 
 
 def test_100_looks_at_the_version(benchmark: BenchmarkFixture, loop: Loop, store: Store) -> None:

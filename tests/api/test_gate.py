@@ -9,7 +9,7 @@ import pytest
 
 from petstore.api.pipeline.gate import Gate, Refused
 from petstore.api.pipeline.request import read_request
-from petstore.core.keys import Caller, digest, mint
+from petstore.core.keys import Access, Caller, digest, mint
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.usage import UsageMeter
 from petstore.core.versions import Version, Versions
@@ -79,7 +79,7 @@ class Entrance:
         head = [(b"host", b"x"), (b"authorization", f"Bearer {KEY}".encode())]
         scope = {"method": "GET", "raw_path": b"/v1/pets", "query_string": b"", "headers": head}
         request = read_request({**scope, "client": ("192.0.2.1", 1)}, receive)
-        _, decision = await self.gate.admit(request, deprecated=False)
+        _, decision = await self.gate.admit(request, Access.READ, False)
         return decision.minute_remaining
 
 

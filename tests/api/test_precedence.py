@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 
+from petstore.core.keys import Access
+from petstore.core.limits.plans import resolve_plan
 from tests.api.checks import CheckedShop, open_checked, outsider
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 from tests.support.service import Answer
 
 GOOD = b'{"name":"Rex","categoryId":1}'
@@ -54,10 +57,12 @@ STEPS: list[tuple[str, Callable[[Ask], None], int, str]] = [
     ("head", _header("x-large", "x" * 17_000), 431, "headers_too_large"),
     ("host", _header("host", "a b"), 400, "invalid_header"),
     ("authentication", _set(key="none"), 401, "unauthorized"),
+    ("suspension", _set(key="suspended"), 403, "account_suspended"),
     ("ban", _set(key="banned"), 429, "key_banned"),
     ("limit", _set(key="used up"), 429, "rate_limited"),
     ("path", _set(path="/v1/pets/"), 404, "not_found"),
     ("method", _set(method="PUT"), 405, "method_not_allowed"),
+    ("access", _set(key="read"), 403, "forbidden"),
     ("declared size", _header("content-length", "65537"), 413, "payload_too_large"),
     ("content encoding", _header("content-encoding", "gzip"), 415, "unsupported_media_type"),
     ("media type", _header("content-type", "text/plain"), 415, "unsupported_media_type"),
@@ -70,7 +75,7 @@ STEPS: list[tuple[str, Callable[[Ask], None], int, str]] = [
     ("store", lambda ask: None, 503, "unavailable"),
 ]
 _ONE_PLACE = [
-    {"authentication", "ban", "limit"},
+    {"authentication", "suspension", "ban", "limit", "access"},
     {"body deadline", "body size", "json", "schema"},
     {"idempotency key", "history"},
     {"history", "store"},  # the history is in the store; see test_idempotency for 409 while the store is held
@@ -87,7 +92,10 @@ Prepared = tuple[CheckedShop, dict[str, str]]
 
 @pytest.fixture
 async def prepared(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Prepared]:
-    """A shop with a key that is used up and one that is banned, and a short patience."""
+    """A shop with a key for each refusal, and a short patience.
+
+    Each key has the faults of later steps too: it is of level `read`, and the suspended account's is banned.
+    """
     settings = {
         "body_timeout": "1ms",
         "busy_timeout": "1ms",
@@ -97,12 +105,17 @@ async def prepared(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Prepared
     async with open_checked(tmp_path, clock, **settings) as shop:
         await shop.post({"name": "Mia", "categoryId": 2}, [("idempotency-key", "used")])
         keys = {"valid": shop.key, "none": ""}
-        for name, asks in (("used up", 1), ("banned", 4)):
-            keys[name], _ = await shop.open_account(name.replace(" ", "-"), "enterprise", 1, 9)
+        for name, asks in (("read", 0), ("used up", 1), ("suspended", 4), ("banned", 4)):
+            account = name.replace(" ", "-")
+            await shop.store.accounts.add(account, resolve_plan("enterprise", 1, 9), ACTOR)
+            issued = await shop.store.keys.issue(account, "test", ACTOR, access=Access.READ)
+            keys[name] = issued.secret
             for _ in range(asks):
                 answer = await shop.ask("GET", "/v1/pets", key=keys[name])
                 clock.advance(1)
         assert answer.code == "key_banned"
+        with outsider(shop.path) as other:
+            other.execute("UPDATE accounts SET suspended_at_ms = 1 WHERE name = 'suspended'")
         yield shop, keys
 
 

@@ -15,6 +15,8 @@ CODES = {
     "invalid_parameter": 400,
     "invalid_header": 400,
     "unauthorized": 401,
+    "account_suspended": 403,
+    "forbidden": 403,
     "not_found": 404,
     "method_not_allowed": 405,
     "request_timeout": 408,

@@ -17,7 +17,7 @@ from petstore.api.pipeline.gate import Gate, Refused
 from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Response
 from petstore.core.errors import PetstoreError
-from petstore.core.keys import Caller
+from petstore.core.keys import Access, Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.counters import Limiter
 from petstore.core.limits.decision import AddressDecision, Decision
@@ -131,7 +131,7 @@ class Process:
         caller: Caller | None
         decision: Decision | AddressDecision
         try:
-            caller, decision = await self.gate.admit(request, deprecated=False)
+            caller, decision = await self.gate.admit(request, Access.READ, False)
         except Refused as refused:
             caller, decision = refused.caller, refused.decision
         except PetstoreError:

@@ -65,6 +65,14 @@ class Unauthorized(PetstoreError, code="unauthorized", status=401):
     """The API key is missing or invalid."""
 
 
+class AccountSuspended(PetstoreError, code="account_suspended", status=403):
+    """The operator has suspended the account of the key."""
+
+
+class Forbidden(PetstoreError, code="forbidden", status=403):
+    """The operation takes a key of a higher level; the message names it."""
+
+
 class NotFound(PetstoreError, code="not_found", status=404):
     """There is no such path, animal, account or key."""
 

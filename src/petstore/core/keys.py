@@ -31,6 +31,13 @@ class Access(StrEnum):
     WRITE = "write"
     MANAGE = "manage"
 
+    def includes(self, needed: Access) -> bool:
+        """Whether a key of this level may carry out an operation that takes `needed`."""
+        return _RANK[self] >= _RANK[needed]
+
+
+_RANK = {access: rank for rank, access in enumerate(Access)}
+
 
 class ApiKey(msgspec.Struct, frozen=True):
     """The record of a key. `display` is the prefix and the last four characters."""
@@ -43,6 +50,7 @@ class ApiKey(msgspec.Struct, frozen=True):
     expires_at_ms: int | None = None
     revoked_at_ms: int | None = None
     last_used_at_ms: int | None = None
+    access: Access = Access.WRITE
 
     def state(self, now_ms: int) -> str:
         """`active`, `expired` or `revoked`; a revocation stands even when the clock is set back behind it."""
@@ -66,6 +74,8 @@ class Caller(msgspec.Struct, frozen=True, gc=False):
     expires_at_ms: int | None = None
     revoked_at_ms: int | None = None
     pardoned_at_ms: int = 0
+    suspended_at_ms: int | None = None  # of the account
+    access: Access = Access.WRITE
     account: str = ""
 
     @property
@@ -153,6 +163,7 @@ class KeyRepository(Protocol):
         *,
         label: str = "",
         expires_at_ms: int | None = None,
+        access: Access = Access.WRITE,
     ) -> IssuedKey: ...
 
     async def keys(self, reference: str) -> list[ApiKey]: ...
@@ -162,7 +173,7 @@ class KeyRepository(Protocol):
     async def find_key(self, key_digest: bytes) -> ApiKey | None: ...
 
     async def rotate(self, key_id: int, environment: str, overlap_ms: int, actor: str) -> IssuedKey:
-        """A new key of the same account and label; the old one expires after the overlap.
+        """A new key of the same account, label and level; the old one expires after the overlap.
 
         Raises Conflict when the old key is revoked or expired.
         """

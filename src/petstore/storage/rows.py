@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from petstore.core.accounts import Account
+from petstore.core.keys import Access, ApiKey, Caller
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import Plan
@@ -73,14 +74,14 @@ TABLES = (
     Table("journal", ENTRY),
 )
 
-# Reads that join tables; the first columns are the record's fields.
+# Reads that join tables; the columns are the record's fields, and at the end of SELECT_CALLER the digest.
 SELECT_KEY = (
     "SELECT k.id, k.account_id, k.label, k.display, k.created_at_ms, k.expires_at_ms, k.revoked_at_ms,"
-    " u.last_used_at_ms FROM api_keys k LEFT JOIN key_activity u ON u.key_id = k.id"
+    " u.last_used_at_ms, k.access FROM api_keys k LEFT JOIN key_activity u ON u.key_id = k.id"
 )
 SELECT_CALLER = (
     "SELECT k.id, k.account_id, a.per_minute, a.per_day, k.expires_at_ms, k.revoked_at_ms, k.pardoned_at_ms,"
-    " a.name, k.digest FROM api_keys k JOIN accounts a ON a.id = k.account_id"
+    " a.suspended_at_ms, k.access, a.name, k.digest FROM api_keys k JOIN accounts a ON a.id = k.account_id"
 )
 
 
@@ -112,6 +113,16 @@ def read_order(row: Sequence[Any]) -> Order:
 def read_change(row: Sequence[Any]) -> StatusChange:
     """Of the columns STATUS_CHANGE."""
     return StatusChange(row[0], row[1], row[2], STATUSES[row[3]], STATUSES[row[4]])
+
+
+def read_key(row: Sequence[Any]) -> ApiKey:
+    """Of SELECT_KEY."""
+    return ApiKey(*[*row[:-1], Access(row[-1])])
+
+
+def read_caller(row: Sequence[Any]) -> Caller:
+    """Of SELECT_CALLER."""
+    return Caller(*[*row[:-3], Access(row[-3]), row[-2]])
 
 
 def read_account(row: Sequence[Any]) -> Account:

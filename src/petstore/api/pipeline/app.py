@@ -81,7 +81,7 @@ class ApiApp:
                 if request.method == "OPTIONS" and route is not NO_ROUTE:
                     response = self._describe(request, route)
                 else:
-                    caller, decision = await self._gate.admit(request, deprecated=operation.deprecated)
+                    caller, decision = await self._gate.admit(request, operation.access, operation.deprecated)
                     version = decision.versions.catalogue
                     found = self.cache.find(request, version) if operation.cacheable else None
                     response = found or await operation.handler(request, caller)

@@ -12,14 +12,22 @@ from typing import Protocol
 from petstore.api.pipeline.request import Request
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
-from petstore.core.errors import KeyBanned, PetstoreError, RateLimited, Unauthorized
-from petstore.core.keys import Caller, KeyRepository, digest, is_wellformed
+from petstore.core.errors import (
+    AccountSuspended,
+    Forbidden,
+    KeyBanned,
+    PetstoreError,
+    RateLimited,
+    Unauthorized,
+)
+from petstore.core.keys import Access, Caller, KeyRepository, digest, is_wellformed
 from petstore.core.limits.counters import Limiter
 from petstore.core.limits.decision import AddressDecision, Decision
 from petstore.core.limits.usage import UsageMeter
 from petstore.core.versions import Version
 
 _CACHED_CALLERS_MAX = 100_000
+_READ = Access.READ  # faster than the attribute
 
 _ONE_MESSAGE = "The API key is missing or invalid; send it as 'Authorization: Bearer <API_KEY>'."
 # For keys that exist: their holders may know the reason.
@@ -74,10 +82,12 @@ class Gate:
     def cached_keys(self) -> int:
         return len(self._cached)
 
-    async def admit(self, request: Request, *, deprecated: bool) -> tuple[Caller, Decision]:
+    async def admit(self, request: Request, needed: Access, deprecated: bool) -> tuple[Caller, Decision]:
         """The caller behind the request's key, and the Decision that admits it, at the cost of one.
 
-        Raises Refused with Unauthorized, RateLimited or KeyBanned; StoreUnavailable from the store.
+        Raises Refused with Unauthorized, AccountSuspended, RateLimited, KeyBanned or Forbidden, which costs
+        one too; StoreUnavailable from the store. Unknown paths and methods need `read`, which every key has:
+        their 404 and 405 come before Forbidden.
         """
         token = request.bearer_token()
         if token is None:
@@ -100,6 +110,8 @@ class Gate:
         self._meter.count(caller.account_id, caller.key_id, decision.now_ms, decision.allowed, deprecated)
         if not decision.allowed:
             raise Refused(_limit_error(decision), decision, caller)
+        if needed is not _READ and not caller.access.includes(needed):
+            raise Refused(_access_error(caller.access, needed), decision, caller)
         return caller, decision
 
     def describe(self, request: Request) -> AddressDecision:
@@ -122,6 +134,8 @@ class Gate:
             raise self._unauthorized(request, "revoked", caller)
         if caller.expires_at_ms is not None and caller.expires_at_ms <= self._clock.now_ms():
             raise self._unauthorized(request, "expired", caller)
+        if caller.suspended_at_ms is not None:
+            raise Refused(_suspended(), self.describe(request), caller)
         decision = await self._limiter.take(caller)
         assert decision is not None  # None only answers an outdated version
         if version is not None and version == decision.versions.keyring:
@@ -146,6 +160,16 @@ class Gate:
                 retry_after_seconds=decision.retry_after_seconds,
             )
         return Refused(error, decision, caller, cause)
+
+
+def _suspended() -> PetstoreError:
+    return AccountSuspended("The account of this API key is suspended; ask the operator to resume it.")
+
+
+def _access_error(access: Access, needed: Access) -> PetstoreError:
+    return Forbidden(
+        f"This operation needs a key of level {needed}; this key has {access}. Ask the operator for one."
+    )
 
 
 def _limit_error(decision: Decision) -> PetstoreError:

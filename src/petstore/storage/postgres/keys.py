@@ -6,7 +6,7 @@ from petstore.core.clock import Clock
 from petstore.core.keys import Caller
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.sharing import Shared
-from petstore.storage.rows import SELECT_CALLER
+from petstore.storage.rows import SELECT_CALLER, read_caller
 from petstore.storage.transactions.keys import CALLER, Keys
 
 # PostgreSQL plans a query with an array anew each time, which takes longer than a look-up.
@@ -31,4 +31,4 @@ class PostgresKeys(Keys):
             rows = await self._fetch(_ONE_CALLER, *digests)
         else:
             rows = await self._fetch(_CALLERS, list(digests))
-        return {row[-1]: Caller(*row[:-1]) for row in rows}
+        return {row[-1]: read_caller(row) for row in rows}

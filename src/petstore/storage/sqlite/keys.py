@@ -6,6 +6,7 @@ import apsw
 
 from petstore.core.clock import Clock
 from petstore.core.keys import Caller
+from petstore.storage.rows import read_caller
 from petstore.storage.sqlite.connection import translated
 from petstore.storage.sqlite.database import Database
 from petstore.storage.transactions.keys import CALLER, Keys
@@ -23,4 +24,4 @@ class SqliteKeys(Keys):
     async def find_caller(self, key_digest: bytes) -> Caller | None:
         with translated():
             row = self._reader.execute(_CALLER, (key_digest,)).fetchone()
-        return Caller(*row[:-1]) if row else None
+        return read_caller(row) if row else None

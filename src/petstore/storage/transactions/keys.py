@@ -5,6 +5,7 @@ from __future__ import annotations
 from petstore.core.clock import Clock
 from petstore.core.errors import KeyNotFound
 from petstore.core.keys import (
+    Access,
     ApiKey,
     IssuedKey,
     check_label,
@@ -13,7 +14,7 @@ from petstore.core.keys import (
     mint,
     rotated_until,
 )
-from petstore.storage.rows import SELECT_CALLER, SELECT_KEY
+from petstore.storage.rows import SELECT_CALLER, SELECT_KEY, read_key
 from petstore.storage.transactions.accounts import find_account
 from petstore.storage.transactions.script import KEYRING, REVOCATION, Database, Script, statement
 
@@ -21,8 +22,8 @@ _KEY_BY_ID = statement(f"{SELECT_KEY} WHERE k.id = $1", lock=" FOR UPDATE OF k")
 _KEY_BY_DIGEST = statement(f"{SELECT_KEY} WHERE k.digest = $1")
 _KEYS_OF_ACCOUNT = statement(f"{SELECT_KEY} WHERE k.account_id = $1 ORDER BY k.id")
 _ADD_KEY = statement(
-    "INSERT INTO api_keys (account_id, digest, label, display, created_at_ms, expires_at_ms)"
-    " VALUES ($1, $2, $3, $4, $5, $6) RETURNING id"
+    "INSERT INTO api_keys (account_id, digest, label, display, created_at_ms, expires_at_ms, access)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id"
 )
 CALLER = statement(f"{SELECT_CALLER} WHERE k.digest = $1")
 _SET_EXPIRY = statement("UPDATE api_keys SET expires_at_ms = $2 WHERE id = $1")
@@ -40,34 +41,42 @@ def find_key(key_id: int) -> Script[ApiKey]:
     rows = yield _KEY_BY_ID, (key_id,)
     if not rows:
         raise KeyNotFound(key_id)
-    return ApiKey(*rows[0])
+    return read_key(rows[0])
 
 
 def find_key_by_digest(key_digest: bytes) -> Script[ApiKey | None]:
     """A key, or None."""
     rows = yield _KEY_BY_DIGEST, (key_digest,)
-    return ApiKey(*rows[0]) if rows else None
+    return read_key(rows[0]) if rows else None
 
 
 def keys_of(reference: str) -> Script[list[ApiKey]]:
     """An account's keys, by id. Raises AccountNotFound."""
     account = yield from find_account(reference)
-    return [ApiKey(*row) for row in (yield _KEYS_OF_ACCOUNT, (account.id,))]
+    return [read_key(row) for row in (yield _KEYS_OF_ACCOUNT, (account.id,))]
 
 
 def issue(
-    reference: str, environment: str, label: str, actor: str, now_ms: int, expires_at_ms: int | None
+    reference: str,
+    environment: str,
+    label: str,
+    actor: str,
+    now_ms: int,
+    expires_at_ms: int | None,
+    access: Access,
 ) -> Script[IssuedKey]:
     """Raises AccountNotFound."""
     account = yield from find_account(reference)
-    return (yield from _add_key(account.id, environment, label, now_ms, expires_at_ms))
+    return (yield from _add_key(account.id, environment, label, now_ms, expires_at_ms, access))
 
 
 def rotate(key_id: int, environment: str, overlap_ms: int, actor: str, now_ms: int) -> Script[IssuedKey]:
     """Raises KeyNotFound, and Conflict unless the key is active."""
     old = yield from find_key(key_id)
     yield _SET_EXPIRY, (key_id, rotated_until(old, now_ms, overlap_ms))
-    return (yield from _add_key(old.account_id, environment, old.label, now_ms, old.expires_at_ms))
+    return (
+        yield from _add_key(old.account_id, environment, old.label, now_ms, old.expires_at_ms, old.access)
+    )
 
 
 def revoke(key_id: int, actor: str, now_ms: int) -> Script[ApiKey]:
@@ -84,13 +93,13 @@ def pardon(key_id: int, actor: str, now_ms: int) -> Script[ApiKey]:
 
 
 def _add_key(
-    account_id: int, environment: str, label: str, now_ms: int, expires_at_ms: int | None
+    account_id: int, environment: str, label: str, now_ms: int, expires_at_ms: int | None, access: Access
 ) -> Script[IssuedKey]:
     secret = mint(environment)
     shown = display(secret)
-    added = account_id, digest(secret.encode("ascii")), label, shown, now_ms, expires_at_ms
+    added = account_id, digest(secret.encode("ascii")), label, shown, now_ms, expires_at_ms, access.value
     ((key_id,),) = yield _ADD_KEY, added
-    return IssuedKey(ApiKey(key_id, account_id, label, shown, now_ms, expires_at_ms), secret)
+    return IssuedKey(ApiKey(key_id, account_id, label, shown, now_ms, expires_at_ms, access=access), secret)
 
 
 class Keys:
@@ -108,11 +117,12 @@ class Keys:
         *,
         label: str = "",
         expires_at_ms: int | None = None,
+        access: Access = Access.WRITE,
     ) -> IssuedKey:
         check_label(label)
         now_ms = self._clock.now_ms()
         return await self._database.write(
-            lambda: issue(reference, environment, label, actor, now_ms, expires_at_ms), KEYRING
+            lambda: issue(reference, environment, label, actor, now_ms, expires_at_ms, access), KEYRING
         )
 
     async def keys(self, reference: str) -> list[ApiKey]:
