@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -11,8 +12,9 @@ from benchmarks.data import database
 from benchmarks.interleaved import Plan, medians
 from benchmarks.load.closed import Load, run
 from benchmarks.report import Row
-from petstore.api.pipeline import cursor
-from petstore.core.pets import PageQuery, PetStatus
+from petstore.api.pets import bind_cursor
+from petstore.api.pipeline.paging import write_cursor
+from petstore.core.pets import PetStatus
 
 SIZES = (1_000, 100_000, 1_000_000)
 FULL_SIZES = (*SIZES, 10_000_000)
@@ -22,14 +24,15 @@ _PAGES = 200_000
 
 
 def _pages(animals: int, key: str, *, last: bool) -> tuple[str, ...]:
-    """Pages near the beginning or the end. An unknown parameter makes each query string another one, so that
-    none is answered from a kept page and the store is asked every time."""
+    """Pages near the beginning or the end. The ampersands make each query string another one, so that none is
+    answered from a kept page and the store is asked every time."""
     chosen = random.Random(animals)
     window = range(1, 900) if not last else range(animals - 900, animals - 30)
-    query = PageQuery(20, PetStatus.AVAILABLE)
+    bound = bind_cursor(PetStatus.AVAILABLE, None)
+    gaps = itertools.cycle(itertools.product(*[[n * "&" for n in range(1, 7)]] * 3))
     return tuple(
-        f"{LIST}&cursor={cursor.write(chosen.choice(window), query)}&n={number} {key}"
-        for number in range(_PAGES)
+        f"/v1/pets?limit=20{a}status=available{b}cursor={write_cursor(chosen.choice(window), bound)}{c} {key}"
+        for a, b, c in itertools.islice(gaps, _PAGES)
     )
 
 

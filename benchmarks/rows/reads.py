@@ -14,8 +14,9 @@ from benchmarks.data import copy_of, database
 from benchmarks.interleaved import Plan, medians, medians_over_starts
 from benchmarks.load.closed import Load, run
 from benchmarks.report import Row
-from petstore.api.pipeline import cursor
-from petstore.core.pets import PageQuery, PetStatus
+from petstore.api.pets import bind_cursor
+from petstore.api.pipeline.paging import write_cursor
+from petstore.core.pets import PetStatus
 
 ANIMALS = 300_000
 LIST = "/v1/pets?limit=20&status=available"
@@ -34,10 +35,10 @@ def page_bytes(port: int, key: str) -> int:
 
 def random_pages(key: str) -> tuple[str, ...]:
     """Pages that no measurement asks for twice: every position once, in random order."""
-    query = PageQuery(20, PetStatus.AVAILABLE)
+    bound = bind_cursor(PetStatus.AVAILABLE, None)
     ids = list(range(1, ANIMALS - 30))
     random.Random(1).shuffle(ids)
-    return tuple(f"{LIST}&cursor={cursor.write(after, query)} {key}" for after in ids)
+    return tuple(f"{LIST}&cursor={write_cursor(after, bound)} {key}" for after in ids)
 
 
 class Writing:

@@ -83,6 +83,28 @@ class TestRouter:
             for (path, method), operation in documented().items()
         }
 
+    def test_query_parameters(self) -> None:
+        """The same names, in the same order."""
+        for row in operations(PetOperations):  # type: ignore[arg-type]
+            assert row.path is not None
+            operation = documented()[row.path.removeprefix(PREFIX), row.method]
+            parameters = map(contract.resolve, operation["parameters"])
+            named = tuple(each["name"] for each in parameters if each["in"] == "query")
+            assert named == (row.parameters or ())
+
+    async def test_any_other_query_parameter_is_refused(self, shop: CheckedShop) -> None:
+        """400 by every operation, in another case too; the message names those that exist."""
+        for (path, method), operation in documented().items():
+            parameters = map(contract.resolve, operation["parameters"])
+            named = [each["name"] for each in parameters if each["in"] == "query"]
+            target = PREFIX + re.sub(r"\{\w+\}", "1", path)
+            for name in ("page", *(name.capitalize() for name in named)):
+                answer = await shop.ask(method, f"{target}?{name}=1")
+                assert (answer.status, answer.code) == (400, "invalid_parameter")
+                taken = f"takes {', '.join(named)}" if named else "takes none"
+                expected = f"{name}: not a parameter of this operation; it {taken}."
+                assert answer.json()["message"] == expected
+
     def test_access_and_caching(self) -> None:
         """Only a GET may be cached, and it needs no more than to read; every other method writes."""
         for row in operations(PetOperations):  # type: ignore[arg-type]

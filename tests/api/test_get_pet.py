@@ -33,11 +33,20 @@ class TestGetPet200:
         assert (answer.status, answer.body) == (200, created.body)
         check_kit(answer, "/v1/pets?id=1")
 
-    @pytest.mark.parametrize("query", ["", "?", "?limit=0", "?id=2", "?%ff"])
-    async def test_the_query_is_ignored(self, shop: CheckedShop, query: str) -> None:
-        """The operation has no query parameters."""
+    @pytest.mark.parametrize("query", ["", "?", "?&&"])
+    async def test_an_empty_query(self, shop: CheckedShop, query: str) -> None:
+        """It has no parameter."""
         await shop.post({"name": "Rex", "categoryId": 1})
         assert (await shop.ask("GET", f"/v1/pets/1{query}")).json()["id"] == 1
+
+
+@pytest.mark.parametrize("identifier", ["1", "2", "abc"])
+async def test_query_parameters_are_refused(shop: CheckedShop, identifier: str) -> None:
+    """400 for any, whether there is such an animal or not."""
+    await shop.post({"name": "Rex", "categoryId": 1})
+    answer = await shop.ask("GET", f"/v1/pets/{identifier}?id=2")
+    assert (answer.status, answer.code) == (400, "invalid_parameter")
+    assert answer.json()["message"] == "id: not a parameter of this operation; it takes none."
 
 
 _IDENTIFIERS = [
@@ -133,8 +142,9 @@ class TestGetPet410:
 
     @pytest.mark.parametrize("identifier", ["99", "abc", "0"])
     async def test_whatever_the_identifier(self, shop: CheckedShop, identifier: str) -> None:
-        """The removal is looked at before the animal."""
+        """The removal is looked at before the animal and before query parameters."""
         shop.clock.set_seconds(REMOVAL + 86_400 * 365)
+        assert (await shop.ask("GET", f"/v1/pets/{identifier}?page=2")).code == "gone"
         assert (await shop.ask("GET", f"/v1/pets/{identifier}")).code == "gone"
 
     async def test_after_authentication_and_limits(self, shop: CheckedShop) -> None:

@@ -51,7 +51,7 @@ class TestWalk200:
     async def test_first_is_always_there_and_next_only_when_there_is_more(self, shop: CheckedShop) -> None:
         """An exact multiple of the page has no empty last page."""
         fill(shop, 4)
-        first = await shop.ask("GET", "/v1/pets?limit=2&status=available&id=3&x=1")
+        first = await shop.ask("GET", "/v1/pets?limit=2&status=available&id=3")
         assert first.links == {"first": "/v1/pets?limit=2&status=available&id=3"}
         page = await shop.ask("GET", "/v1/pets?limit=2")
         assert list(page.links) == ["next", "first"]

@@ -63,6 +63,7 @@ STEPS: list[tuple[str, Callable[[Ask], None], int, str]] = [
     ("path", _set(path="/v1/pets/"), 404, "not_found"),
     ("method", _set(method="PUT"), 405, "method_not_allowed"),
     ("access", _set(key="read"), 403, "forbidden"),
+    ("query parameter", _set(query="?page=2"), 400, "invalid_parameter"),
     ("declared size", _header("content-length", "65537"), 413, "payload_too_large"),
     ("content encoding", _header("content-encoding", "gzip"), 415, "unsupported_media_type"),
     ("media type", _header("content-type", "text/plain"), 415, "unsupported_media_type"),

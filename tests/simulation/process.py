@@ -176,13 +176,13 @@ def _shown(store: SimulatedStore, number: int) -> None:
 
 
 def _request(token: bytes, page: int) -> Request:
-    """A list whose unknown parameter makes it a page of its own."""
+    """A list whose identifier makes it a page of its own."""
     return Request(
         scope={"client": ("192.0.2.1", 1)},
         receive=None,  # type: ignore[arg-type]  # nobody reads a body
         method="GET",
         path=b"/v1/pets",
-        query=b"page=%d" % page,
+        query=b"id=%d" % page,
         headers={b"authorization": b"Bearer " + token},
         repeated=frozenset(),
         size=0,

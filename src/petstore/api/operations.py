@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from petstore.api.pets import PetOperations
+from petstore.api.pets import PAGE_PARAMETERS, PetOperations
 from petstore.api.pipeline.routing import Operation
 from petstore.core.keys import Access
 
@@ -12,8 +12,9 @@ READ, WRITE = Access.READ, Access.WRITE
 def operations(pets: PetOperations) -> list[Operation]:
     """Every operation of the service, by the specification's names."""
     return [
-        Operation("GET", "/v1/pets", "listPets", pets.list_pets, READ, cacheable=True),
+        Operation("GET", "/v1/pets", "listPets", pets.list_pets, READ, PAGE_PARAMETERS, cacheable=True),
         Operation("POST", "/v1/pets", "createPet", pets.create_pet, WRITE),
-        Operation("GET", "/v1/pets/{petId}", "getPet", pets.get_pet, READ, deprecated=True,
+        # getPet refuses parameters itself: the removal comes before them.
+        Operation("GET", "/v1/pets/{petId}", "getPet", pets.get_pet, READ, (), deprecated=True,
                   always_headers=pets.get_pet_headers),
     ]  # fmt: skip

@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from typing import TypeVar
+from functools import lru_cache
 
 from petstore.api.deprecation import Deprecation
-from petstore.api.pipeline import cursor
 from petstore.api.pipeline.body import check_body_headers, read_body
+from petstore.api.pipeline.paging import (
+    bind,
+    page_links,
+    read_cursor,
+    read_id,
+    read_ids,
+    read_limit,
+    read_one_of,
+    read_parameters,
+    write_cursor,
+)
 from petstore.api.pipeline.request import Parameters, Request
 from petstore.api.pipeline.response import Header, Response, encode, make_response
 from petstore.core.clock import Clock
-from petstore.core.errors import InvalidParameter, NotFound
+from petstore.core.errors import NotFound
 from petstore.core.idempotency import Idempotency
 from petstore.core.keys import Caller
-from petstore.core.pets import (
-    IDS_MAX,
-    INT64_MAX,
-    NEW_PET,
-    PAGE_LIMIT_DEFAULT,
-    PAGE_LIMIT_MAX,
-    STATUSES,
-    PageQuery,
-    PetRepository,
-)
+from petstore.core.pets import NEW_PET, STATUSES, PageQuery, PetRepository, PetStatus
 
-_T = TypeVar("_T")
-
-# int() also takes '+1', ' 1', '1_0' and full-width digits.
-_CANONICAL_ID = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
-# The number for each valid text: a look-up instead of parsing.
-_LIMITS = {str(limit): limit for limit in range(1, PAGE_LIMIT_MAX + 1)}
-_LIMIT_EXPECTED = f"an integer from 1 to {PAGE_LIMIT_MAX}"
+PAGE_PARAMETERS = ("limit", "cursor", "status", "id")
 _STATUS_EXPECTED = f"one of {', '.join(STATUSES)}"
-_GIVEN_ONCE = frozenset({"limit", "status", "cursor"})
 
 
 class PetOperations:
@@ -79,6 +71,7 @@ class PetOperations:
         pet_id = _pet_id_of(request)
         if self._is_removed():
             raise self._deprecation.gone(pet_id)
+        request.refuse_parameters()
         pet = None if pet_id is None else await self._pets.get(pet_id)
         if pet is None:
             raise NotFound("There is no such animal.")
@@ -97,63 +90,38 @@ class PetOperations:
         return f"{self._base}/pets/{pet_id}"
 
     def _links(self, query: PageQuery, next_after: int | None) -> bytes:
-        """RFC 8288: `first`, and `next` with the same filter unless this page is the last."""
         target = f"{self._base}/pets?limit={query.limit}"
         if query.status is not None:
             target += f"&status={query.status}"
         for pet_id in query.ids or ():
             target += f"&id={pet_id}"
-        first = f'<{target}>; rel="first"'
-        if next_after is None:
-            return first.encode("ascii")
-        return f'<{target}&cursor={cursor.write(next_after, query)}>; rel="next", {first}'.encode("ascii")
+        return page_links(
+            target,
+            None if next_after is None else write_cursor(next_after, bind_cursor(query.status, query.ids)),
+        )
 
 
 def _pet_id_of(request: Request) -> int | None:
     """The identifier in the path; None unless it is canonical."""
-    return _read_pet_id(request.path.rpartition(b"/")[2].decode("latin-1"))
-
-
-def _read_pet_id(text: str) -> int | None:
-    """A canonical positive int64; None for any other text, which no animal can have."""
-    if _CANONICAL_ID.fullmatch(text) is None:
-        return None
-    pet_id = int(text)
-    return pet_id if pet_id <= INT64_MAX else None
+    return read_id(request.path.rpartition(b"/")[2].decode("latin-1"))
 
 
 def read_page_query(parameters: Parameters) -> PageQuery:
-    """The parameters of GET /pets. Unknown ones are ignored.
+    """The parameters of GET /pets.
 
     Raises InvalidParameter, with a message that names the parameter and the values that it takes.
     """
-    ids: list[int] = []
-    given: dict[str, str] = {}
-    for name, _, value in parameters:
-        if name == "id":
-            pet_id = _read_pet_id(value)
-            if pet_id is None:
-                raise InvalidParameter(f"id: expected an integer from 1 to {INT64_MAX}.")
-            ids.append(pet_id)
-        elif name in _GIVEN_ONCE:
-            if name in given:
-                raise InvalidParameter(f"{name}: sent more than once; send it once.")
-            given[name] = value
-    if len(ids) > IDS_MAX:
-        raise InvalidParameter(f"id: at most {IDS_MAX} values, got {len(ids)}.")
-    limit = _one_of(_LIMITS, given, "limit", _LIMIT_EXPECTED) or PAGE_LIMIT_DEFAULT
-    status = _one_of(STATUSES, given, "status", _STATUS_EXPECTED)
-    wanted = tuple(sorted(set(ids))) if ids else None
-    after_id = cursor.read(given["cursor"], status, wanted) if "cursor" in given else 0
-    return PageQuery(limit, status, wanted, after_id)
+    given, listed = read_parameters(parameters, PAGE_PARAMETERS)
+    ids = read_ids(listed)
+    limit = read_limit(given)
+    status = read_one_of(STATUSES, given, "status", _STATUS_EXPECTED)
+    cursor = given.get("cursor")
+    after_id = 0 if cursor is None else read_cursor(cursor, bind_cursor(status, ids))
+    return PageQuery(limit, status, ids, after_id)
 
 
-def _one_of(values: Mapping[str, _T], given: Mapping[str, str], name: str, expected: str) -> _T | None:
-    """The value that the table has for a parameter's exact text; None when it was not sent."""
-    text = given.get(name)
-    if text is None:
-        return None
-    value = values.get(text)
-    if value is None:
-        raise InvalidParameter(f"{name}: expected {expected}.")
-    return value
+@lru_cache(maxsize=256)
+def bind_cursor(status: PetStatus | None, ids: tuple[int, ...] | None) -> int:
+    """What binds a cursor to a list of animals; programs of 1.0.0 make the same."""
+    listed = ",".join(map(str, ids)) if ids is not None else "*"
+    return bind(f"{status or '*'}|{listed}")

@@ -54,7 +54,7 @@ class Invalid(InvalidBody):
 
 
 class InvalidParameter(PetstoreError, code="invalid_parameter", status=400):
-    """A query parameter has a value that it does not take; the message names the parameter."""
+    """A query parameter is unknown or has a value that it does not take; the message names it."""
 
 
 class InvalidHeader(PetstoreError, code="invalid_header", status=400):

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import itertools
 import secrets
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from petstore.api.pipeline.cache import PageCache
 from petstore.api.pipeline.cors import Cors
@@ -55,7 +57,7 @@ class ApiApp:
         clock: Clock,
         observer: Observer,
     ) -> None:
-        self._router = Router(operations)
+        self._router = Router(map(_refusing_parameters, operations))
         self.cache = PageCache()
         self._gate = gate
         self._cors = cors
@@ -121,3 +123,17 @@ class ApiApp:
         """OPTIONS: the methods of a path. Needs no key and takes nothing from the limits."""
         headers = [(b"allow", route.allow.encode("ascii"))]
         return make_response(204, None, *headers, *self._cors.preflight_headers(request, route.allow))
+
+
+def _refusing_parameters(operation: Operation) -> Operation:
+    """The operation, which refuses every query parameter if it takes none."""
+    if operation.parameters is not None:
+        return operation
+    handler = operation.handler
+
+    def handle(request: Request, caller: Caller) -> Awaitable[Response]:
+        if request.query:
+            request.refuse_parameters()
+        return handler(request, caller)
+
+    return replace(operation, handler=handle)

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from petstore.core.client_address import Networks, client_address
-from petstore.core.errors import HeadersTooLarge, InvalidHeader, UriTooLong
+from petstore.core.errors import HeadersTooLarge, InvalidHeader, InvalidParameter, UriTooLong
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -30,6 +30,8 @@ _HOST = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(?::[0-
 # None that holds an API key by mistake: the id is logged.
 _REQUEST_ID = re.compile(rb"(?!.*pets_(?:live|test)_)[A-Za-z0-9._:/+=@-]{1,128}")
 _IDEMPOTENCY_KEY = re.compile(rb"[\x21-\x7e]{1,255}")
+
+_SHOWN_MAX = 64  # characters of an unknown parameter's name in a message
 
 _ONCE: frozenset[bytes] = frozenset()
 
@@ -85,6 +87,11 @@ class Request(msgspec.Struct, gc=False):
             return [(name, "=", value) for name, value in parse_qsl(query, keep_blank_values=True)]
         return [part.partition("=") for part in query.split("&") if part]
 
+    def refuse_parameters(self) -> None:
+        """For an operation without query parameters. Raises InvalidParameter."""
+        for name, _, _ in self.parameters():
+            raise unknown_parameter(name, ())
+
     def check_head(self) -> None:
         """The first two steps of the precedence: size of the head, then Host.
 
@@ -104,6 +111,15 @@ class Request(msgspec.Struct, gc=False):
         client = self.scope.get("client")
         forwarded_for = self.headers.get(b"x-forwarded-for", b"").decode("latin-1")
         return client_address(client[0] if client else "unknown", forwarded_for, trusted)
+
+
+def unknown_parameter(name: str, names: tuple[str, ...]) -> InvalidParameter:
+    """The error for a query parameter that an operation does not have; `names` are those that it has."""
+    shown = name if len(name) <= _SHOWN_MAX else f"{name[:_SHOWN_MAX]}…"
+    taken = f"takes {', '.join(names)}" if names else "takes none"
+    return InvalidParameter(
+        f"{shown or 'A value without a name'}: not a parameter of this operation; it {taken}."
+    )
 
 
 def read_request(scope: Scope, receive: Receive) -> Request:

@@ -23,6 +23,8 @@ class Operation(msgspec.Struct, frozen=True):
     name: str
     handler: Handler
     access: Access
+    # Query parameters. None: the pipeline refuses every one; else the handler refuses all but these.
+    parameters: tuple[str, ...] | None = None
     deprecated: bool = False  # counted apart in the account's usage
     cacheable: bool = False  # the answer depends on path, query and animals only, not on the caller
     always_headers: HeaderMaker | None = None  # on answers of every status
@@ -67,11 +69,11 @@ def _route(path: str, operations: dict[str, Operation]) -> Route:
     async def refuse(request: Request, caller: Caller) -> Response:
         raise MethodNotAllowed(f"This path takes {allow}.", allow)
 
-    return Route(operations, Operation("", path, "none", refuse, Access.READ), allow)
+    return Route(operations, Operation("", path, "none", refuse, Access.READ, ()), allow)
 
 
 async def _no_such_path(request: Request, caller: Caller) -> Response:
     raise NotFound("There is no such path under /v1; the interface is described at /docs.")
 
 
-NO_ROUTE = Route({}, Operation("", None, "none", _no_such_path, Access.READ), "")
+NO_ROUTE = Route({}, Operation("", None, "none", _no_such_path, Access.READ, ()), "")

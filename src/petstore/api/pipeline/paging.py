@@ -1,0 +1,122 @@
+"""Lists in pages: their query parameters, the cursor and the header `Link`.
+
+A cursor is the last identifier of a page, bound to the filter of the list: 16 characters of URL-safe base64,
+made of 8 bytes of identifier and 4 bytes of CRC-32 against mistakes. It is not secret: a client that may list
+may start anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Mapping
+from typing import TypeVar
+
+from petstore.api.pipeline.request import Parameters, unknown_parameter
+from petstore.core.errors import InvalidParameter
+from petstore.core.pets import IDS_MAX, INT64_MAX, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX
+
+_T = TypeVar("_T")
+
+# int() also takes '+1', ' 1', '1_0' and full-width digits.
+_CANONICAL_ID = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
+# The number for each valid text: a look-up instead of parsing.
+_LIMITS = {str(limit): limit for limit in range(1, PAGE_LIMIT_MAX + 1)}
+_LIMIT_EXPECTED = f"an integer from 1 to {PAGE_LIMIT_MAX}"
+
+_FORM = re.compile(r"[A-Za-z0-9_-]{16}", re.ASCII)
+_LAYOUT = struct.Struct(">qI")
+
+
+def read_parameters(parameters: Parameters, names: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
+    """The values of the parameters that may stand once, by name, and every value of `id`.
+
+    Raises InvalidParameter for one that is not among `names`, else for one that stands twice.
+    """
+    given: dict[str, str] = {}
+    listed: list[str] = []
+    repeated = ""
+    for name, _, value in parameters:
+        if name not in names:
+            raise unknown_parameter(name, names)
+        if name == "id":
+            listed.append(value)
+        elif name in given:
+            repeated = name
+        else:
+            given[name] = value
+    if repeated:
+        raise InvalidParameter(f"{repeated}: sent more than once; send it once.")
+    return given, listed
+
+
+def read_limit(given: Mapping[str, str]) -> int:
+    """The length of a page."""
+    return read_one_of(_LIMITS, given, "limit", _LIMIT_EXPECTED) or PAGE_LIMIT_DEFAULT
+
+
+def read_one_of(values: Mapping[str, _T], given: Mapping[str, str], name: str, expected: str) -> _T | None:
+    """The value that the table has for a parameter's exact text; None when it was not sent."""
+    text = given.get(name)
+    if text is None:
+        return None
+    value = values.get(text)
+    if value is None:
+        raise InvalidParameter(f"{name}: expected {expected}.")
+    return value
+
+
+def read_ids(listed: list[str]) -> tuple[int, ...] | None:
+    """The identifiers that a list is filtered by, ascending, each once; None without such a filter."""
+    if not listed:
+        return None
+    ids = set()
+    for text in listed:
+        number = read_id(text)
+        if number is None:
+            raise InvalidParameter(f"id: expected an integer from 1 to {INT64_MAX}.")
+        ids.add(number)
+    if len(listed) > IDS_MAX:
+        raise InvalidParameter(f"id: at most {IDS_MAX} values, got {len(listed)}.")
+    return tuple(sorted(ids))
+
+
+def read_id(text: str) -> int | None:
+    """A canonical positive int64; None for any other text, which identifies nothing."""
+    if _CANONICAL_ID.fullmatch(text) is None:
+        return None
+    number = int(text)
+    return number if number <= INT64_MAX else None
+
+
+def bind(filters: str) -> int:
+    """What binds a cursor to a list and its filters, which are told by any text of their own."""
+    return zlib.crc32(filters.encode("ascii"))
+
+
+def write_cursor(after_id: int, bound: int) -> str:
+    """The cursor of the page after `after_id` in a list, which is given as what `bind` made of it."""
+    packed = _LAYOUT.pack(after_id, zlib.crc32(b"%d" % after_id, bound))
+    return b2a_base64(packed, newline=False).decode("ascii").replace("+", "-").replace("/", "_")
+
+
+def read_cursor(cursor: str, bound: int) -> int:
+    """The identifier in a cursor. Raises InvalidParameter unless it was made for this list."""
+    if _FORM.fullmatch(cursor) is not None:
+        after_id: int
+        after_id, checksum = _LAYOUT.unpack(a2b_base64(cursor.replace("-", "+").replace("_", "/")))
+        if after_id > 0 and checksum == zlib.crc32(b"%d" % after_id, bound):
+            return after_id
+    raise InvalidParameter(
+        "cursor: not one that was given for this filter; follow the Link header, or start without a cursor."
+    )
+
+
+def page_links(target: str, next_cursor: str | None) -> bytes:
+    """RFC 8288: `first`, and `next` unless this page is the last. `target` has the limit and the filters."""
+    first = f'<{target}>; rel="first"'
+    if next_cursor is None:
+        return first.encode("ascii")
+    return f'<{target}&cursor={next_cursor}>; rel="next", {first}'.encode("ascii")
