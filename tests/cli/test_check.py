@@ -28,6 +28,7 @@ class TestAccepted:
             "reason": None,
             "keyId": 1,
             "state": "active",
+            "access": "write",
             "accountId": 1,
             "account": "shop",
             "expiresAt": "2027-01-16T08:00:30.000Z",

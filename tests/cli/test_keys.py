@@ -14,6 +14,19 @@ def test_environment_chooses_the_prefix(shop: Cli) -> None:
     assert shop.ok("keys", "issue", "shop").startswith("pets_test_")
 
 
+def test_access_is_chosen_shown_and_kept(shop: Cli) -> None:
+    """Of each level one, in lists and on the key; a successor has its predecessor's."""
+    for access in ("read", "write", "manage"):
+        key, key_id = shop.issue("shop", "--access", access)
+        assert shop.json("keys", "check", stdin=key)["access"] == access
+        shop.ok("keys", "rotate", str(key_id))
+    assert [key["access"] for key in shop.json("keys", "list", "shop")] == [
+        "read", "read", "write", "write", "manage", "manage",
+    ]  # fmt: skip
+    assert shop.issue("shop")[1] == 7
+    assert shop.json("keys", "list", "shop")[6]["access"] == "write"
+
+
 def test_says_the_state_and_the_times(shop: Cli) -> None:
     """Active, expired and revoked keys are told apart, and the last use is shown."""
     shop.issue("shop")

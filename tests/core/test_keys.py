@@ -16,6 +16,7 @@ from petstore.core.errors import Invalid
 from petstore.core.keys import (
     KEY_PATTERN,
     LABEL_MAX_CHARACTERS,
+    Access,
     ApiKey,
     check_label,
     digest,
@@ -36,6 +37,16 @@ def checksum(text: str) -> str:
         digits = BASE62[number % 62] + digits
         number //= 62
     return digits.rjust(6, "0")
+
+
+def test_each_level_includes_the_ones_before() -> None:
+    """read < write < manage."""
+    included = [(have, need) for have in Access for need in Access if have.includes(need)]
+    assert included == [
+        ("read", "read"),
+        ("write", "read"), ("write", "write"),
+        ("manage", "read"), ("manage", "write"), ("manage", "manage"),
+    ]  # fmt: skip
 
 
 class TestFormat:

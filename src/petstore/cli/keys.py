@@ -11,7 +11,7 @@ from petstore.cli.output import echo_err, json_option, moment, write_json, write
 from petstore.cli.types import ACCOUNT, ID, Duration, checked
 from petstore.core.durations import format_duration
 from petstore.core.errors import StoreFull
-from petstore.core.keys import ApiKey, IssuedKey, check_label
+from petstore.core.keys import Access, ApiKey, IssuedKey, check_label
 
 
 @click.group(cls=LazyGroup)
@@ -28,6 +28,7 @@ def keys() -> None:
     epilog=examples(
         "petstore keys issue shop",
         'petstore keys issue shop --label "web site" --expires 90d',
+        "petstore keys issue shop --access read",
         "petstore keys issue shop > shop.key      # the file holds the key and nothing else",
     ),
 )
@@ -36,25 +37,41 @@ def keys() -> None:
     "--label", default="", callback=checked(check_label), metavar="TEXT", help="What the key is for."
 )
 @click.option("--expires", type=Duration(), metavar="DURATION", help="How long it works, such as 90d.")
+@click.option(
+    "--access",
+    type=click.Choice([access.value for access in Access]),
+    default=Access.WRITE.value,
+    show_default=True,
+    help="What it may do; each level includes the one before.",
+)
 @json_option
 @click.pass_obj
-def issue_key(session: Session, account: str, label: str, expires: int | None, as_json: bool) -> None:
+def issue_key(
+    session: Session, account: str, label: str, expires: int | None, access: str, as_json: bool
+) -> None:
     """Issue a key and print it, this once.
 
     Standard output holds the key alone; everything else is said on standard error. Without --expires the
-    key works until it is revoked.
+    key works until it is revoked. A `read` key lists, which is enough for a published site. A `write` key
+    also adds animals and places orders. A `manage` key, for the store's own programs, changes all of them.
     """
     settings = session.settings
     expires_at_ms = None if expires is None else session.clock.now_ms() + expires
     issued = with_store(
         session,
         lambda store: store.keys.issue(
-            account, settings.environment, session.actor, label=label, expires_at_ms=expires_at_ms
+            account,
+            settings.environment,
+            session.actor,
+            label=label,
+            expires_at_ms=expires_at_ms,
+            access=Access(access),
         ),
     )
     labelled = f", label {label!r}" if label else ""
     ends = "" if expires_at_ms is None else f", expires {moment(expires_at_ms)}"
-    _show_secret(session, issued, as_json, f"Key {issued.record.id} for account {account!r}{labelled}{ends}")
+    remark = f"Key {issued.record.id} for account {account!r}, access {access}{labelled}{ends}"
+    _show_secret(session, issued, as_json, remark)
 
 
 @keys.command("list", epilog=examples("petstore keys list shop", "petstore keys list shop --json"))
@@ -75,6 +92,7 @@ def list_keys(session: Session, account: str, as_json: bool) -> None:
             "ID": "id",
             "KEY": "display",
             "LABEL": lambda key: key["label"] or "-",
+            "ACCESS": "access",
             "STATE": "state",
             "CREATED": "createdAt",
             "EXPIRES": "expiresAt",
@@ -105,8 +123,8 @@ def list_keys(session: Session, account: str, as_json: bool) -> None:
 def rotate_key(session: Session, key_id: int, overlap: int | None, as_json: bool) -> None:
     """Replace a key by a new one, and print that.
 
-    The new key has the same account, label and expiry; the old one goes on working for the overlap. Standard
-    output holds the new key alone. A key that has leaked should be revoked instead.
+    The new key has the same account, label, access and expiry; the old one goes on working for the overlap.
+    Standard output holds the new key alone. A key that has leaked should be revoked instead.
     """
     settings = session.settings
     overlap_ms = settings.key_rotation_overlap_ms if overlap is None else overlap
@@ -166,6 +184,7 @@ def key_record(key: ApiKey, now_ms: int) -> dict[str, object]:
         "id": key.id,
         "display": key.display,
         "label": key.label,
+        "access": key.access,
         "state": key.state(now_ms),
         "createdAt": moment(key.created_at_ms),
         "expiresAt": moment(key.expires_at_ms),
@@ -195,6 +214,7 @@ def _write_key(session: Session, key: ApiKey, as_json: bool) -> None:
     fields = {
         "key": f"{key.id} ({key.display})",
         "label": key.label or "-",
+        "access": key.access,
         "state": record["state"],
         "expires": record["expiresAt"],
         "last used": record["lastUsedAt"],

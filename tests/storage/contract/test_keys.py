@@ -8,7 +8,7 @@ import pytest
 
 from petstore.core.accounts import Account
 from petstore.core.errors import Conflict, NotFound
-from petstore.core.keys import ApiKey, Caller, digest, is_wellformed
+from petstore.core.keys import Access, ApiKey, Caller, digest, is_wellformed
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO
@@ -120,6 +120,18 @@ class TestRotate:
         kept = await store.keys.key(old.record.id)
         assert kept.expires_at_ms == clock.now_ms() + DAY_MS
         assert (kept.state(clock.now_ms()), kept.state(clock.now_ms() + DAY_MS)) == ("active", "expired")
+
+    @pytest.mark.parametrize("access", Access)
+    async def test_the_level_is_the_callers_and_stays(self, store: Store, access: Access) -> None:
+        """A successor may do what its predecessor may, and no more."""
+        await store.accounts.add("shop", FREE, ACTOR)
+        old = await store.keys.issue("shop", "live", ACTOR, access=access)
+        new = await store.keys.rotate(1, "live", DAY_MS, ACTOR)
+        for issued in (old, new):
+            caller = await caller_of(store, issued.secret)
+            assert caller is not None
+            stored = await store.keys.key(issued.record.id)
+            assert caller.access is stored.access is issued.record.access is access
 
     async def test_an_earlier_end_stays(self, store: Store, clock: ManualClock) -> None:
         """A rotation never prolongs the old key."""
