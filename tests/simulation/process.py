@@ -182,7 +182,7 @@ def _request(token: bytes, page: int) -> Request:
         receive=None,  # type: ignore[arg-type]  # nobody reads a body
         method="GET",
         path=b"/v1/pets",
-        query=b"id=%d" % page,
+        query=b"id=%d" % (page + 1),
         headers={b"authorization": b"Bearer " + token},
         repeated=frozenset(),
         size=0,
