@@ -16,6 +16,7 @@ from petstore.api.operations import operations
 from petstore.api.pets import PetOperations
 from petstore.api.pipeline import body, request
 from petstore.api.pipeline.app import PREFIX
+from petstore.api.usage import UsageOperations
 from petstore.config import PUBLISHED_REMOVAL
 from petstore.core.errors import BY_CODE
 from petstore.core.keys import Access
@@ -77,7 +78,7 @@ class TestRouter:
 
     def test_paths_methods_operations_and_deprecation(self) -> None:
         """The same operationId at each path and method, and the same ones deprecated."""
-        table = operations(PetOperations)  # type: ignore[arg-type]  # its handlers are not called
+        table = operations(PetOperations, UsageOperations)  # type: ignore[arg-type]  # its handlers are not called
         assert {(row.path, row.method): (row.name, row.deprecated) for row in table} == {
             (PREFIX + path, method): (operation["operationId"], operation.get("deprecated", False))
             for (path, method), operation in documented().items()
@@ -85,7 +86,7 @@ class TestRouter:
 
     def test_query_parameters(self) -> None:
         """The same names, in the same order."""
-        for row in operations(PetOperations):  # type: ignore[arg-type]
+        for row in operations(PetOperations, UsageOperations):  # type: ignore[arg-type]
             assert row.path is not None
             operation = documented()[row.path.removeprefix(PREFIX), row.method]
             parameters = map(contract.resolve, operation["parameters"])
@@ -107,7 +108,7 @@ class TestRouter:
 
     def test_access_and_caching(self) -> None:
         """Only a GET may be cached, and it needs no more than to read; every other method writes."""
-        for row in operations(PetOperations):  # type: ignore[arg-type]
+        for row in operations(PetOperations, UsageOperations):  # type: ignore[arg-type]
             assert (row.access is Access.READ) == (row.method == "GET")
             assert row.method == "GET" or not row.cacheable
 

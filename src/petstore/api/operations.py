@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from petstore.api.pets import PAGE_PARAMETERS, PetOperations
 from petstore.api.pipeline.routing import Operation
+from petstore.api.usage import UsageOperations
 from petstore.core.keys import Access
 
 READ, WRITE = Access.READ, Access.WRITE
 
 
-def operations(pets: PetOperations) -> list[Operation]:
+def operations(pets: PetOperations, usage: UsageOperations) -> list[Operation]:
     """Every operation of the service, by the specification's names."""
     return [
         Operation("GET", "/v1/pets", "listPets", pets.list_pets, READ, PAGE_PARAMETERS, cacheable=True),
@@ -17,4 +18,5 @@ def operations(pets: PetOperations) -> list[Operation]:
         # getPet refuses parameters itself: the removal comes before them.
         Operation("GET", "/v1/pets/{petId}", "getPet", pets.get_pet, READ, (), deprecated=True,
                   always_headers=pets.get_pet_headers),
+        Operation("GET", "/v1/usage", "getUsage", usage.get_usage, READ),
     ]  # fmt: skip

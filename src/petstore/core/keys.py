@@ -64,7 +64,8 @@ class ApiKey(msgspec.Struct, frozen=True):
 class Caller(msgspec.Struct, frozen=True, gc=False):
     """The facts about a key that the gate needs: one row of key and account joined.
 
-    A ban that began at or before `pardoned_at_ms` was lifted by the operator; `account` is a name.
+    A ban that began at or before `pardoned_at_ms` was lifted by the operator; `account` and `plan` are
+    their names.
     """
 
     key_id: int
@@ -75,8 +76,9 @@ class Caller(msgspec.Struct, frozen=True, gc=False):
     revoked_at_ms: int | None = None
     pardoned_at_ms: int = 0
     suspended_at_ms: int | None = None  # of the account
-    access: Access = Access.WRITE
     account: str = ""
+    plan: str = ""
+    access: Access = Access.WRITE
 
     @property
     def actor(self) -> str:

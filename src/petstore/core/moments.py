@@ -20,6 +20,11 @@ def iso_moment(ms: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def iso_day(day: int) -> str:
+    """A UTC day, counted from the epoch, such as 2026-11-21."""
+    return (_EPOCH + timedelta(days=day)).date().isoformat()
+
+
 def read_moment(text: str) -> int | None:
     """The Unix time of a text with any offset, in milliseconds; None for a text that is none."""
     if MOMENT.fullmatch(text) is None:

@@ -81,7 +81,8 @@ SELECT_KEY = (
 )
 SELECT_CALLER = (
     "SELECT k.id, k.account_id, a.per_minute, a.per_day, k.expires_at_ms, k.revoked_at_ms, k.pardoned_at_ms,"
-    " a.suspended_at_ms, k.access, a.name, k.digest FROM api_keys k JOIN accounts a ON a.id = k.account_id"
+    " a.suspended_at_ms, a.name, a.plan, k.access, k.digest"
+    " FROM api_keys k JOIN accounts a ON a.id = k.account_id"
 )
 
 
@@ -122,7 +123,7 @@ def read_key(row: Sequence[Any]) -> ApiKey:
 
 def read_caller(row: Sequence[Any]) -> Caller:
     """Of SELECT_CALLER."""
-    return Caller(*[*row[:-3], Access(row[-3]), row[-2]])
+    return Caller(*[*row[:-2], Access(row[-2])])
 
 
 def read_account(row: Sequence[Any]) -> Account:

@@ -18,6 +18,7 @@ from petstore.api.pets import PetOperations
 from petstore.api.pipeline.app import PREFIX, ApiApp
 from petstore.api.pipeline.cors import Cors
 from petstore.api.pipeline.gate import Gate
+from petstore.api.usage import UsageOperations
 from petstore.config import Settings
 from petstore.core.clock import Clock, SystemClock
 from petstore.core.limits.counters import Limiter
@@ -115,6 +116,7 @@ def _build_api(
         reference_base=base,
         body_timeout_seconds=settings.body_timeout_ms / 1_000,
     )
+    usage = UsageOperations(usage=store.usage)
     gate = Gate(
         keys=store.keys,
         limiter=limiter,
@@ -124,7 +126,7 @@ def _build_api(
         trusted_proxies=settings.trusted_proxies,
     )
     cors = Cors(settings.cors_origins)
-    api = ApiApp(operations=operations(pets), gate=gate, cors=cors, clock=clock, observer=observer)
+    api = ApiApp(operations=operations(pets, usage), gate=gate, cors=cors, clock=clock, observer=observer)
 
     def read(counts: Counts, levels: Levels) -> None:
         counts.page_reads, levels.cached_pages = api.cache.reads, len(api.cache)

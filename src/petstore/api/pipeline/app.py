@@ -77,13 +77,13 @@ class ApiApp:
             operation = route.operations.get(request.method) or route.otherwise
             decision: Decision | AddressDecision | None = None
             caller, cause = None, None
-            # In the order of the documented precedence.
-            try:
+            try:  # in the order of the documented precedence
                 request.check_head()
                 if request.method == "OPTIONS" and route is not NO_ROUTE:
                     response = self._describe(request, route)
                 else:
                     caller, decision = await self._gate.admit(request, operation.access, operation.deprecated)
+                    request.decision = decision
                     version = decision.versions.catalogue
                     found = self.cache.find(request, version) if operation.cacheable else None
                     response = found or await operation.handler(request, caller)

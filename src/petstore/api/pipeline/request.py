@@ -16,6 +16,7 @@ import msgspec
 
 from petstore.core.client_address import Networks, client_address
 from petstore.core.errors import HeadersTooLarge, InvalidHeader, InvalidParameter, UriTooLong
+from petstore.core.limits.decision import Decision
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -43,7 +44,8 @@ def _is_host(value: bytes) -> bool:
 
 
 class Request(msgspec.Struct, gc=False):
-    """One request. `request_id` is the client's own if it is well-formed, until the pipeline sets another.
+    """One request. `request_id` is the client's own if it is well-formed, until the pipeline sets another;
+    `decision` is the one that admitted the request, set before the handler is called.
 
     `headers` has the first line of each name, `repeated` the names that occur more than once. `size` is
     that of the target and the lines in bytes, with four more for each line: its colon, space and end.
@@ -58,6 +60,7 @@ class Request(msgspec.Struct, gc=False):
     repeated: frozenset[bytes]
     size: int
     request_id: bytes = b""
+    decision: Decision | None = None
 
     def bearer_token(self) -> bytes | None:
         """The token of the one Authorization header; None without one or with another scheme."""

@@ -83,9 +83,25 @@ class UsageReport(msgspec.Struct, frozen=True):
     days: list[DailyUsage]
 
 
+def every_day(counted: list[DailyUsage], today: int, days: int, used_today: int) -> list[DailyUsage]:
+    """The last `days` days, newest first, those without requests too.
+
+    Counts are written about once a second. `used_today` is the window's, which is exact: today's requests are
+    never fewer.
+    """
+    by_day = {counts.day: counts for counts in counted}
+    listed = [by_day.get(day) or DailyUsage(day) for day in range(today, today - days, -1)]
+    listed[0].requests = max(listed[0].requests, used_today)
+    return listed
+
+
 class UsageRepository(Protocol):
-    """Reports from a store."""
+    """Reports from a store. Each method may raise StoreUnavailable."""
 
     async def report(self, account_id: int, now_ms: int, days: int = 30) -> UsageReport:
         """The windows, the bans that have not ended, and the last `days` days, newest first."""
+        ...
+
+    async def days(self, account_id: int, now_ms: int, days: int) -> list[DailyUsage]:
+        """Those of the last `days` days that have counts, newest first, as last written."""
         ...

@@ -32,13 +32,19 @@ def load_counters(now_ms: int) -> Script[LimiterState]:
     )
 
 
+def last_days(account_id: int, now_ms: int, days: int) -> Script[list[DailyUsage]]:
+    """The counted ones of the last `days` days, newest first."""
+    rows = yield _DAYS, (account_id, now_ms // DAY_MS - days)
+    return [DailyUsage(*row) for row in rows]
+
+
 def report(account_id: int, now_ms: int, days: int) -> Script[UsageReport]:
     """The windows as last written, bans in force and the last `days` days, newest first."""
     windows = yield _WINDOWS, (account_id,)
     bans = yield _BANS, (account_id, now_ms)
-    daily = yield _DAYS, (account_id, now_ms // DAY_MS - days)
+    daily = yield from last_days(account_id, now_ms, days)
     used = AccountWindows(*windows[0]) if windows else AccountWindows()
-    return UsageReport(used, [KeyBan(*ban) for ban in bans], [DailyUsage(*day) for day in daily])
+    return UsageReport(used, [KeyBan(*ban) for ban in bans], daily)
 
 
 class Usage:
@@ -49,3 +55,6 @@ class Usage:
 
     async def report(self, account_id: int, now_ms: int, days: int = 30) -> UsageReport:
         return await self._database.read(report(account_id, now_ms, days))
+
+    async def days(self, account_id: int, now_ms: int, days: int) -> list[DailyUsage]:
+        return await self._database.read(last_days(account_id, now_ms, days))

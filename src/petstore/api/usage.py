@@ -1,0 +1,57 @@
+"""The operation on an account's usage: getUsage."""
+
+from __future__ import annotations
+
+from petstore.api.pipeline.request import Request
+from petstore.api.pipeline.response import Response, encode, make_response
+from petstore.core.durations import DAY_MS, SECOND_MS
+from petstore.core.keys import Caller
+from petstore.core.limits.decision import Window
+from petstore.core.limits.usage import UsageRepository, every_day
+from petstore.core.moments import iso_day, iso_moment
+
+DAYS = 90
+
+
+class UsageOperations:
+    """Handlers by the contract's operation names."""
+
+    def __init__(self, *, usage: UsageRepository) -> None:
+        self._usage = usage
+
+    async def get_usage(self, request: Request, caller: Caller) -> Response:
+        """GET /usage: the windows are those of this very request, so they agree with its headers."""
+        decision = request.decision
+        assert decision is not None
+        minute, day = decision.windows
+        now_ms, used_today = decision.now_ms, day.limit - day.remaining
+        counted = await self._usage.days(caller.account_id, now_ms, DAYS)
+        expires_at_ms = caller.expires_at_ms
+        document = {
+            "account": caller.account,
+            "plan": caller.plan,
+            "perMinute": caller.per_minute,
+            "perDay": caller.per_day,
+            "minute": _use(minute),
+            "day": _use(day),
+            "key": {
+                "access": caller.access,
+                "expiresAt": None if expires_at_ms is None else iso_moment(expires_at_ms),
+                "bannedUntil": None,  # a banned key is refused before it comes here
+            },
+            "days": [
+                {
+                    "date": iso_day(counts.day),
+                    "requests": counts.requests,
+                    "refused": counts.refused,
+                    "deprecated": counts.deprecated,
+                }
+                for counts in every_day(counted, now_ms // DAY_MS, DAYS, used_today)
+            ],
+        }
+        return make_response(200, encode(document))
+
+
+def _use(window: Window) -> dict[str, object]:
+    """An admitted request has counted, so that what remains is what the limit leaves."""
+    return {"used": window.limit - window.remaining, "resetAt": iso_moment(window.reset_at * SECOND_MS)}
