@@ -14,18 +14,25 @@ from petstore.storage.postgres.faults import Repeatable
 from petstore.storage.postgres.pool import Connection
 from petstore.storage.rows import PET, read_pet, select
 from petstore.storage.transactions.idempotency import lock_number
-from petstore.storage.transactions.pets import ADD, ONE, PAGE, PAGE_BY_STATUS, Pets
+from petstore.storage.transactions.journal import encode
+from petstore.storage.transactions.pets import ONE, PAGE, PAGE_BY_STATUS, Pets
 from petstore.storage.transactions.script import CATALOGUE, moment_ms
 
-_PAGE, _PAGE_BY_STATUS, _ONE, _ADD = PAGE.postgres, PAGE_BY_STATUS.postgres, ONE.postgres, ADD.postgres
+_PAGE, _PAGE_BY_STATUS, _ONE = PAGE.postgres, PAGE_BY_STATUS.postgres, ONE.postgres
 _COLUMNS = select(PET)
 _PAGE_BY_ID = f"SELECT {_COLUMNS} FROM pets WHERE id = ANY($1::bigint[]) AND id > $2 ORDER BY id LIMIT $3"
 _PAGE_BY_ID_AND_STATUS = (
     f"SELECT {_COLUMNS} FROM pets WHERE id = ANY($1::bigint[]) AND id > $2 AND status = $4"
     " ORDER BY id LIMIT $3"
 )
+# The animal and its entry in the journal: one statement, so one round trip instead of four.
+_RECORD = "INSERT INTO journal (at_ms, actor, subject, subject_id, action, after)"
+_ADD = f"""
+WITH added AS (INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id)
+{_RECORD} SELECT $4::bigint, $5::text, 'pet', id, 'added', $6::text FROM added RETURNING subject_id
+"""
 
-# One statement, so one round trip instead of six. The request that gets the lock of the key adds the animal;
+# One statement, so one round trip instead of seven. The request that gets the lock adds the animal;
 # another one gets `held` false. The statement sees commits from before it began. After a later commit the
 # INSERT meets the row and adds nothing; then the caller repeats the statement.
 _EXPIRED_MS = f"({moment_ms(6)} - {KEPT_MS})"
@@ -47,6 +54,8 @@ WITH mine AS MATERIALIZED (
 ), added AS (
     INSERT INTO pets (id, name, category_id, status) OVERRIDING SYSTEM VALUE
     SELECT resource_id, $7::text, $8::bigint, $9::text FROM claimed RETURNING id
+), recorded AS (
+    {_RECORD} SELECT $10::bigint, $11::text, 'pet', id, 'added', $12::text FROM added
 )
 SELECT mine.held, (SELECT id FROM added), known.* FROM mine LEFT JOIN known ON true
 """
@@ -87,16 +96,18 @@ class PostgresPets(Pets):
         if idempotency is not None:
             return await self._add_once(new, actor, idempotency)
         pet = new.name, new.category_id, new.status.value
-        ((pet_id,),) = await self._postgres.write_rows(_ADD, *pet, effect=CATALOGUE)
+        entry = self._clock.now_ms(), actor, encode(new)
+        ((pet_id,),) = await self._postgres.write_rows(_ADD, *pet, *entry, effect=CATALOGUE)
         return Created(Pet(pet_id, new.name, new.category_id, new.status), False)
 
     def _start_once(self, new: NewPet, actor: str, creation: Creation) -> asyncio.Task[tuple[int, bool]]:
         """In one statement instead of the script: a third of the time."""
         mine, pet = creation.idempotency, (new.name, new.category_id, new.status.value)
+        entry = self._clock.now_ms(), actor, encode(new)
         key = lock_number(mine), mine.account_id, mine.key, creation.resource, creation.fingerprint
 
         async def add(connection: Connection) -> tuple[int, bool]:
-            row = await connection.fetchrow(_ADD_ONCE, *key, self._clock.pinned_ms(), *pet)
+            row = await connection.fetchrow(_ADD_ONCE, *key, self._clock.pinned_ms(), *pet, *entry)
             held, added_id, known_resource, known_fingerprint, known_id = row
             if known_id is not None:
                 creation.check_replay(known_resource, known_fingerprint)

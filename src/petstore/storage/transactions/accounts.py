@@ -9,13 +9,15 @@ from petstore.core.clock import Clock
 from petstore.core.errors import AccountExists, AccountNotFound
 from petstore.core.limits.plans import Plan
 from petstore.storage.rows import ACCOUNT, read_account, select
+from petstore.storage.transactions.journal import record, record_changes
 from petstore.storage.transactions.script import KEYRING, Database, Script, statement
 
 _ACCOUNTS = f"SELECT {select(ACCOUNT)} FROM accounts"
 _ALL = statement(f"{_ACCOUNTS} ORDER BY id")
 _ANY = statement("SELECT 1 FROM accounts LIMIT 1")
-_BY_ID = statement(f"{_ACCOUNTS} WHERE id = $1")
-_BY_NAME = statement(f"{_ACCOUNTS} WHERE name = $1")
+# References to the row need not wait for such a lock.
+_BY_ID = statement(f"{_ACCOUNTS} WHERE id = $1", lock=" FOR NO KEY UPDATE")
+_BY_NAME = statement(f"{_ACCOUNTS} WHERE name = $1", lock=" FOR NO KEY UPDATE")
 _ADD = statement(
     "INSERT INTO accounts (name, plan, per_minute, per_day, created_at_ms) VALUES ($1, $2, $3, $4, $5)"
     " ON CONFLICT (name) DO NOTHING RETURNING id"
@@ -24,7 +26,10 @@ _SET_PLAN = statement("UPDATE accounts SET plan = $2, per_minute = $3, per_day =
 
 
 def find_account(reference: str) -> Script[Account]:
-    """By name, or by id in digits (no name is digits alone). Raises AccountNotFound."""
+    """By name, or by id in digits (no name is digits alone). Raises AccountNotFound.
+
+    A transaction locks the account's row until its end.
+    """
     number = read_account_id(reference)
     if number is not None:
         rows = yield _BY_ID, (number,)
@@ -52,14 +57,24 @@ def add_account(name: str, plan: Plan, actor: str, now_ms: int) -> Script[Accoun
     rows = yield _ADD, (name, plan.name, plan.per_minute, plan.per_day, now_ms)
     if not rows:
         raise AccountExists(name)
-    return Account(rows[0][0], name, plan, now_ms)
+    added = Account(rows[0][0], name, plan, now_ms)
+    yield from record(now_ms, actor, "account", added.id, "added", None, {"name": name, **_plan_of(added)})
+    return added
 
 
 def set_plan(reference: str, plan: Plan, actor: str, now_ms: int) -> Script[Account]:
     """Raises AccountNotFound."""
     account = yield from find_account(reference)
+    changed = replace(account, plan=plan)
     yield _SET_PLAN, (account.id, plan.name, plan.per_minute, plan.per_day)
-    return replace(account, plan=plan)
+    before, after = _plan_of(account), _plan_of(changed)
+    yield from record_changes(now_ms, actor, "account", account.id, "plan_changed", before, after)
+    return changed
+
+
+def _plan_of(account: Account) -> dict[str, object]:
+    plan = account.plan
+    return {"plan": plan.name, "perMinute": plan.per_minute, "perDay": plan.per_day}
 
 
 class Accounts:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from petstore.core.clock import Clock
 from petstore.core.errors import KeyNotFound
 from petstore.core.keys import (
@@ -14,8 +16,10 @@ from petstore.core.keys import (
     mint,
     rotated_until,
 )
+from petstore.core.moments import iso_moment
 from petstore.storage.rows import SELECT_CALLER, SELECT_KEY, read_key
 from petstore.storage.transactions.accounts import find_account
+from petstore.storage.transactions.journal import record, record_changes
 from petstore.storage.transactions.script import KEYRING, REVOCATION, Database, Script, statement
 
 _KEY_BY_ID = statement(f"{SELECT_KEY} WHERE k.id = $1", lock=" FOR UPDATE OF k")
@@ -27,12 +31,13 @@ _ADD_KEY = statement(
 )
 CALLER = statement(f"{SELECT_CALLER} WHERE k.digest = $1")
 _SET_EXPIRY = statement("UPDATE api_keys SET expires_at_ms = $2 WHERE id = $1")
-_REVOKE = statement("UPDATE api_keys SET revoked_at_ms = coalesce(revoked_at_ms, $2) WHERE id = $1")
+_REVOKE = statement("UPDATE api_keys SET revoked_at_ms = $2 WHERE id = $1")
 # Later than the pardon before, also after the clock was set back: limiters compare the times.
 _PARDON = statement(
     "UPDATE api_keys SET pardoned_at_ms = CASE WHEN $2 > pardoned_at_ms THEN $2 ELSE pardoned_at_ms + 1 END"
     " WHERE id = $1"
 )
+_BANNED_UNTIL = statement("SELECT banned_until_ms FROM key_standings WHERE key_id = $1")
 _CLEAR_BANS = statement("DELETE FROM key_standings WHERE key_id = $1")
 
 
@@ -67,39 +72,66 @@ def issue(
 ) -> Script[IssuedKey]:
     """Raises AccountNotFound."""
     account = yield from find_account(reference)
-    return (yield from _add_key(account.id, environment, label, now_ms, expires_at_ms, access))
+    new = ApiKey(0, account.id, label, "", now_ms, expires_at_ms, access=access)
+    return (yield from _add_key(new, environment, actor))
 
 
 def rotate(key_id: int, environment: str, overlap_ms: int, actor: str, now_ms: int) -> Script[IssuedKey]:
     """Raises KeyNotFound, and Conflict unless the key is active."""
     old = yield from find_key(key_id)
-    yield _SET_EXPIRY, (key_id, rotated_until(old, now_ms, overlap_ms))
-    return (
-        yield from _add_key(old.account_id, environment, old.label, now_ms, old.expires_at_ms, old.access)
-    )
+    ends_ms = rotated_until(old, now_ms, overlap_ms)
+    yield _SET_EXPIRY, (key_id, ends_ms)
+    new = replace(old, created_at_ms=now_ms, last_used_at_ms=None)
+    added = yield from _add_key(new, environment, actor)
+    before = {"expiresAt": _iso(old.expires_at_ms), "replacedBy": None}
+    after = {"expiresAt": _iso(ends_ms), "replacedBy": added.record.id}
+    yield from record_changes(now_ms, actor, "key", key_id, "rotated", before, after)
+    return added
 
 
 def revoke(key_id: int, actor: str, now_ms: int) -> Script[ApiKey]:
     """Raises KeyNotFound. The first revocation's time stays."""
+    key = yield from find_key(key_id)
+    if key.revoked_at_ms is not None:
+        return key
     yield _REVOKE, (key_id, now_ms)
-    return (yield from find_key(key_id))
+    before, after = {"revokedAt": None}, {"revokedAt": _iso(now_ms)}
+    yield from record(now_ms, actor, "key", key_id, "revoked", before, after)
+    return replace(key, revoked_at_ms=now_ms)
 
 
 def pardon(key_id: int, actor: str, now_ms: int) -> Script[ApiKey]:
-    """Raises KeyNotFound."""
+    """Raises KeyNotFound. A change also without a ban in the table: limiters may know of a newer one."""
+    key = yield from find_key(key_id)
+    rows = yield _BANNED_UNTIL, (key_id,)
     yield _PARDON, (key_id, now_ms)
     yield _CLEAR_BANS, (key_id,)
-    return (yield from find_key(key_id))
+    before = {"bannedUntil": _iso(rows[0][0] or None) if rows else None}
+    yield from record(now_ms, actor, "key", key_id, "unbanned", before, {"bannedUntil": None})
+    return key
 
 
-def _add_key(
-    account_id: int, environment: str, label: str, now_ms: int, expires_at_ms: int | None, access: Access
-) -> Script[IssuedKey]:
+def _iso(ms: int | None) -> str | None:
+    return None if ms is None else iso_moment(ms)
+
+
+def _add_key(new: ApiKey, environment: str, actor: str) -> Script[IssuedKey]:
+    """Issue a key of which all but the id and the text is given."""
     secret = mint(environment)
-    shown = display(secret)
-    added = account_id, digest(secret.encode("ascii")), label, shown, now_ms, expires_at_ms, access.value
-    ((key_id,),) = yield _ADD_KEY, added
-    return IssuedKey(ApiKey(key_id, account_id, label, shown, now_ms, expires_at_ms, access=access), secret)
+    shown, ends_ms, now_ms = display(secret), new.expires_at_ms, new.created_at_ms
+    key_digest = digest(secret.encode("ascii"))
+    ((key_id,),) = yield (
+        _ADD_KEY,
+        (new.account_id, key_digest, new.label, shown, now_ms, ends_ms, new.access.value),
+    )
+    members = {
+        "accountId": new.account_id,
+        "label": new.label,
+        "access": new.access.value,
+        "expiresAt": _iso(ends_ms),
+    }
+    yield from record(now_ms, actor, "key", key_id, "issued", None, members)
+    return IssuedKey(replace(new, id=key_id, display=shown), secret)
 
 
 class Keys:

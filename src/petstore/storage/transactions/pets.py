@@ -12,7 +12,7 @@ from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerpri
 from petstore.core.pets import Created, NewPet, Pet, PetChange, PetStatus, StatusChange, check_transition
 from petstore.storage.rows import PET, STATUS_CHANGE, read_change, read_pet, select
 from petstore.storage.transactions.idempotency import create_once
-from petstore.storage.transactions.journal import record
+from petstore.storage.transactions.journal import record, record_changes
 from petstore.storage.transactions.script import CATALOGUE, Database, Script, statement
 
 _PETS = f"SELECT {select(PET)} FROM pets WHERE"
@@ -26,24 +26,7 @@ ADD = statement("INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3
 _CHANGE = statement("UPDATE pets SET name = $2, category_id = $3, status = $4 WHERE id = $1")
 _REMOVE = statement("DELETE FROM pets WHERE id = $1")
 _OPEN_ORDER = statement("SELECT id FROM orders WHERE pet_id = $1 AND status IN ('placed', 'approved')")
-_SET_STATUS = statement("UPDATE pets SET status = $2 WHERE id = $1")
-_ADD_CHANGE = statement(
-    f"INSERT INTO pet_status_changes ({select(STATUS_CHANGE)}) VALUES ($1, $2, $3, $4, $5)"
-)
 _HISTORY = statement(f"SELECT {select(STATUS_CHANGE)} FROM pet_status_changes WHERE pet_id = $1 ORDER BY id")
-
-
-def change_status(pet_id: int, status: PetStatus, actor: str, now_ms: int) -> Script[Pet]:
-    """Change an animal's status and record the actor. Raises PetNotFound and Conflict."""
-    rows = yield ONE, (pet_id,)
-    if not rows:
-        raise PetNotFound(pet_id)
-    pet = read_pet(rows[0])
-    check_transition(pet_id, pet.status, status)
-    if pet.status is not status:
-        yield _SET_STATUS, (pet_id, status.value)
-        yield _ADD_CHANGE, (pet_id, now_ms, actor, pet.status.value, status.value)
-    return msgspec.structs.replace(pet, status=status)
 
 
 def change_pet(pet_id: int, change: PetChange, actor: str, now_ms: int) -> Script[Pet]:
@@ -75,10 +58,14 @@ def move_pet(pet: Pet, change: PetChange, actor: str, now_ms: int) -> Script[Pet
     if changed != pet:
         yield _CHANGE, (pet.id, changed.name, changed.category_id, changed.status.value)
         before, after = members_of(pet), members_of(changed)
-        names = [name for name in before if before[name] != after[name]]
-        old, new = ({name: members[name] for name in names} for members in (before, after))
-        yield from record(now_ms, actor, "pet", pet.id, "changed", old, new)
+        yield from record_changes(now_ms, actor, "pet", pet.id, "changed", before, after)
     return changed
+
+
+def change_status(pet_id: int, status: PetStatus, actor: str, now_ms: int) -> Script[Pet]:
+    """Change an animal's status, whatever its orders. Raises PetNotFound, and Conflict for a transition."""
+    pet = yield from find_pet(pet_id)
+    return (yield from move_pet(pet, PetChange(status=status), actor, now_ms))
 
 
 def remove_pet(pet_id: int, actor: str, now_ms: int) -> Script[Pet]:
@@ -99,7 +86,7 @@ def _check_no_open_order(pet_id: int, so: str) -> Script[None]:
         )
 
 
-def members_of(pet: NewPet | Pet) -> dict[str, object]:
+def members_of(pet: Pet) -> dict[str, object]:
     """The members of an animal that the journal keeps."""
     return {"name": pet.name, "categoryId": pet.category_id, "status": pet.status.value}
 
@@ -112,6 +99,7 @@ def history(pet_id: int) -> Script[list[StatusChange]]:
 def add_pet(new: NewPet, actor: str, now_ms: int) -> Script[int]:
     """Add an animal; its identifier."""
     ((pet_id,),) = yield ADD, (new.name, new.category_id, new.status.value)
+    yield from record(now_ms, actor, "pet", pet_id, "added", None, new)
     return int(pet_id)
 
 
@@ -138,8 +126,7 @@ class Pets:
         )
 
     async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
-        now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: change_status(pet_id, status, actor, now_ms), CATALOGUE)
+        return await self.change(pet_id, PetChange(status=status), actor)
 
     async def change(self, pet_id: int, change: PetChange, actor: str) -> Pet:
         now_ms = self._clock.now_ms()
