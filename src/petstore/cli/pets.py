@@ -10,6 +10,7 @@ import msgspec
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import echo_err, json_option, moment, printable, write_json, write_records
+from petstore.cli.stock import import_pets
 from petstore.cli.types import ID, INT64, WholeNumber, checked_pet_name
 from petstore.core.errors import PetNotFound
 from petstore.core.pets import PAGE_LIMIT_DEFAULT, NewPet, PageQuery, Pet, PetStatus, StatusChange
@@ -151,3 +152,6 @@ def _write_pet(pet: Pet, as_json: bool) -> None:
         write_json(pet)
     else:
         click.echo(f"{pet.id}  {printable(pet.name)}  category {pet.category_id}  {pet.status}")
+
+
+pets.add_command(import_pets)

@@ -9,7 +9,17 @@ import msgspec
 from petstore.core.clock import Clock
 from petstore.core.errors import Conflict, PetNotFound
 from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
-from petstore.core.pets import Created, NewPet, Pet, PetChange, PetStatus, StatusChange, check_transition
+from petstore.core.pets import (
+    STATUS_IS_HELD,
+    Created,
+    NewPet,
+    Pet,
+    PetChange,
+    PetStatus,
+    StatusChange,
+    check_transition,
+    held_by_order,
+)
 from petstore.storage.rows import PET, STATUS_CHANGE, read_change, read_pet, select
 from petstore.storage.transactions.idempotency import create_once
 from petstore.storage.transactions.journal import record, record_changes
@@ -33,7 +43,7 @@ def change_pet(pet_id: int, change: PetChange, actor: str, now_ms: int) -> Scrip
     """Change an animal by hand. Raises PetNotFound, and Conflict for a status that an open order decides."""
     pet = yield from find_pet(pet_id)
     if change.status not in (msgspec.UNSET, pet.status):
-        yield from _check_no_open_order(pet_id, "its status can't change")
+        yield from _check_no_open_order(pet_id, STATUS_IS_HELD)
     return (yield from move_pet(pet, change, actor, now_ms))
 
 
@@ -81,9 +91,7 @@ def _check_no_open_order(pet_id: int, so: str) -> Script[None]:
     """Raise Conflict while a placed or approved order holds the animal."""
     orders = yield _OPEN_ORDER, (pet_id,)
     if orders:
-        raise Conflict(
-            f"Order {orders[0][0]} holds animal {pet_id}, so {so}; deliver or cancel the order first."
-        )
+        raise Conflict(held_by_order(orders[0][0], pet_id, so))
 
 
 def members_of(pet: Pet) -> dict[str, object]:
