@@ -231,7 +231,7 @@ def check_pets(program: Program, server: Server) -> None:
         {"id": 1, "name": "Rex", "categoryId": 1, "status": "available"}
     ]
     assert added.startswith("1  Rex")
-    program.ok("pets", "set-status", "1", "sold")
+    program.ok("pets", "set", "1", "--status", "sold")
     assert server.request("GET", "/v1/pets?status=available").json() == []
     assert server.post({"name": "Luna", "categoryId": 2}).status == 201
     assert "Luna" in program.ok("pets", "list")

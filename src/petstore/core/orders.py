@@ -73,12 +73,13 @@ def members(order: Order) -> dict[str, Any]:
     }
 
 
-def check_available(pet: Pet | None, pet_id: int) -> None:
-    """Raise Conflict unless an animal can be ordered."""
+def check_available(pet: Pet | None, pet_id: int) -> Pet:
+    """The animal, if it can be ordered. Raises Conflict."""
     if pet is None:
         raise Conflict(f"There is no animal {pet_id} to order.")
     if pet.status is not PetStatus.AVAILABLE:
         raise Conflict(f"Animal {pet_id} is {pet.status}: only one that is available can be ordered.")
+    return pet
 
 
 def changed(order: Order, status: OrderStatus | None, ship_date_ms: int | None, now_ms: int) -> Order:

@@ -165,10 +165,6 @@ class PetRepository(Protocol):
         """Remove an animal; what it was. Raises PetNotFound, and Conflict while an open order holds it."""
         ...
 
-    async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
-        """Raises PetNotFound and Conflict."""
-        ...
-
     async def history(self, pet_id: int) -> list[StatusChange]:
         """Every change of an animal's status, oldest first."""
         ...

@@ -17,12 +17,12 @@ from petstore.core.orders import (
     check_available,
     members,
 )
-from petstore.core.pets import Pet, PetStatus
+from petstore.core.pets import Pet, PetChange, PetStatus
 from petstore.storage.rows import ORDER, read_order, read_pet, select
 from petstore.storage.transactions.idempotency import create_once
 from petstore.storage.transactions.journal import record
 from petstore.storage.transactions.pets import ONE as _PET
-from petstore.storage.transactions.pets import change_status
+from petstore.storage.transactions.pets import move_pet
 from petstore.storage.transactions.script import CATALOGUE, Database, Script, statement
 
 _ORDERS = f"SELECT {select(ORDER)} FROM orders"
@@ -65,7 +65,7 @@ def find(order_id: int, account_id: int | None) -> Script[Order]:
 
 def place(account_id: int, new: NewOrder, actor: str, now_ms: int) -> Script[int]:
     """Order and reserve an animal; the order's identifier. Raises Conflict unless the animal is available."""
-    check_available((yield from _lock_pet(new.pet_id)), new.pet_id)
+    pet = check_available((yield from _lock_pet(new.pet_id)), new.pet_id)
     rows = yield _ADD, (account_id, new.pet_id, OrderStatus.PLACED.value, None, now_ms)
     if not rows:  # a program of version 1.0.0 has made the animal available by hand
         raise Conflict(f"Animal {new.pet_id} is in another order.")
@@ -73,7 +73,7 @@ def place(account_id: int, new: NewOrder, actor: str, now_ms: int) -> Script[int
     added = {"accountId": account_id, **members(order)}
     del added["id"]
     yield from record(now_ms, actor, "order", order.id, "placed", None, added)
-    yield from change_status(new.pet_id, PetStatus.PENDING, actor, now_ms)
+    yield from move_pet(pet, PetChange(status=PetStatus.PENDING), actor, now_ms)
     return order.id
 
 
@@ -100,7 +100,7 @@ def change(
     yield from record(now_ms, actor, "order", order_id, action, *changes)
     # A sold animal is not the order's any more: a program of version 1.0.0 has sold it by hand.
     if moved and after.status in RELEASED_AS and pet is not None and pet.status is not PetStatus.SOLD:
-        yield from change_status(pet_id, RELEASED_AS[after.status], actor, now_ms)
+        yield from move_pet(pet, PetChange(status=RELEASED_AS[after.status]), actor, now_ms)
     return after
 
 

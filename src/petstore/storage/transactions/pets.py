@@ -15,7 +15,6 @@ from petstore.core.pets import (
     NewPet,
     Pet,
     PetChange,
-    PetStatus,
     StatusChange,
     check_transition,
     held_by_order,
@@ -72,12 +71,6 @@ def move_pet(pet: Pet, change: PetChange, actor: str, now_ms: int) -> Script[Pet
     return changed
 
 
-def change_status(pet_id: int, status: PetStatus, actor: str, now_ms: int) -> Script[Pet]:
-    """Change an animal's status, whatever its orders. Raises PetNotFound, and Conflict for a transition."""
-    pet = yield from find_pet(pet_id)
-    return (yield from move_pet(pet, PetChange(status=status), actor, now_ms))
-
-
 def remove_pet(pet_id: int, actor: str, now_ms: int) -> Script[Pet]:
     """Remove an animal; what it was. Raises PetNotFound, and Conflict while an open order holds it."""
     pet = yield from find_pet(pet_id)
@@ -132,9 +125,6 @@ class Pets:
         return self._database.start(
             lambda: create_once(creation, pinned_ms, lambda: add_pet(new, actor, now_ms)), CATALOGUE
         )
-
-    async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
-        return await self.change(pet_id, PetChange(status=status), actor)
 
     async def change(self, pet_id: int, change: PetChange, actor: str) -> Pet:
         now_ms = self._clock.now_ms()
