@@ -82,7 +82,7 @@ The availability status of an animal takes one of three states: `available`, `pe
     api/test_document.py::TestNumbers::test_schemas
 Transitions: not shown.
     gap: States | Transitions
-    storage/contract/test_pet_changes.py::TestChange::test_every_pair_of_states_follows_the_table
+    storage/contract/test_pets.py::TestStatus::test_every_pair_follows_the_table
 
 # Endpoints
 Every endpoint requires the bearer credential described under Authentication.
@@ -145,7 +145,7 @@ The replacement is GET /pets with the status filter.
 Other operations: an order listing at GET /store/orders is referred to, but its shape is not shown,
   and no other operations are shown.
     gap: Endpoints | `GET /store/orders` and other operations
-    api/test_methods.py::TestPath404::test_unknown
+    api/test_orders.py::TestListOrders200::test_the_body_is_a_bare_array_of_the_accounts_orders
     api/test_document.py::TestRouter::test_paths_methods_operations_and_deprecation
 
 # Authentication

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from petstore import config
+from petstore.core.keys import Access
 from petstore.core.limits.plans import resolve_plan
 from petstore.wiring.asgi import Application
 from tests.support.clock import ManualClock
@@ -96,7 +97,7 @@ async def call(
 
 
 class Shop:
-    """A running service with one account of a large quota, and a client for its key."""
+    """A running service with one account of a large quota, and a client for its key of the level manage."""
 
     def __init__(self, application: Application, clock: ManualClock, path: Path) -> None:
         self.application = application
@@ -110,11 +111,16 @@ class Shop:
         return self.application.service.store
 
     async def open_account(
-        self, name: str, plan: str = "free", per_minute: int | None = None, per_day: int | None = None
+        self,
+        name: str,
+        plan: str = "free",
+        per_minute: int | None = None,
+        per_day: int | None = None,
+        access: Access = Access.WRITE,
     ) -> tuple[str, int]:
         """A new account with one key: (key, key id)."""
         await self.store.accounts.add(name, resolve_plan(plan, per_minute, per_day), ACTOR)
-        issued = await self.store.keys.issue(name, "test", ACTOR)
+        issued = await self.store.keys.issue(name, "test", ACTOR, access=access)
         return issued.secret, issued.record.id
 
     async def call(
@@ -143,13 +149,26 @@ class Shop:
         self, document: object, headers: Pairs = (), *, key: str | None = None, body: bytes | None = None
     ) -> Answer:
         """POST /v1/pets with a JSON document (or raw `body`)."""
+        return await self.send("POST", "/v1/pets", document, headers, key=key, body=body)
+
+    async def send(
+        self,
+        method: str,
+        target: str,
+        document: object,
+        headers: Pairs = (),
+        *,
+        key: str | None = None,
+        body: bytes | None = None,
+    ) -> Answer:
+        """One request with a key and a JSON document (or raw `body`)."""
         content = json.dumps(document).encode() if body is None else body
         sent = [
             ("authorization", f"Bearer {key or self.key}"),
             ("content-type", "application/json"),
             *headers,
         ]
-        return await self.call("POST", "/v1/pets", sent, content)
+        return await self.call(method, target, sent, content)
 
     async def restart(self) -> None:
         """A clean stop and a start on the same file."""
@@ -168,7 +187,9 @@ async def open_shop(folder: Path, clock: ManualClock | None = None, **settings: 
     await application.start()
     try:
         shop = Shop(application, clock, path)
-        shop.key, shop.key_id = await shop.open_account("tests", "enterprise", 1_000_000, 10_000_000)
+        shop.key, shop.key_id = await shop.open_account(
+            "tests", "enterprise", 1_000_000, 10_000_000, Access.MANAGE
+        )
         yield shop
     finally:
         await application.stop()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from petstore.api.orders import ORDER_PARAMETERS, OrderOperations
 from petstore.api.pets import PAGE_PARAMETERS, PetOperations
 from petstore.api.pipeline.routing import Operation
 from petstore.api.usage import UsageOperations
 from petstore.core.keys import Access
 
-READ, WRITE = Access.READ, Access.WRITE
+READ, WRITE, MANAGE = Access
 
 
-def operations(pets: PetOperations, usage: UsageOperations) -> list[Operation]:
+def operations(pets: PetOperations, orders: OrderOperations, usage: UsageOperations) -> list[Operation]:
     """Every operation of the service, by the specification's names."""
     return [
         Operation("GET", "/v1/pets", "listPets", pets.list_pets, READ, PAGE_PARAMETERS, cacheable=True),
@@ -18,5 +19,9 @@ def operations(pets: PetOperations, usage: UsageOperations) -> list[Operation]:
         # getPet refuses parameters itself: the removal comes before them.
         Operation("GET", "/v1/pets/{petId}", "getPet", pets.get_pet, READ, (), deprecated=True,
                   always_headers=pets.get_pet_headers),
+        Operation("GET", "/v1/store/orders", "listOrders", orders.list_orders, READ, ORDER_PARAMETERS),
+        Operation("POST", "/v1/store/orders", "placeOrder", orders.place_order, WRITE),
+        Operation("DELETE", "/v1/store/orders/{orderId}", "cancelOrder", orders.cancel_order, WRITE),
+        Operation("PATCH", "/v1/store/orders/{orderId}", "updateOrder", orders.update_order, MANAGE),
         Operation("GET", "/v1/usage", "getUsage", usage.get_usage, READ),
     ]  # fmt: skip

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from petstore.cli.accounts import account_record
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import examples
 from petstore.cli.output import (
@@ -18,7 +19,6 @@ from petstore.cli.output import (
     write_line,
     write_table,
 )
-from petstore.cli.records import account_record
 from petstore.cli.types import ACCOUNT
 from petstore.core.accounts import Account
 from petstore.core.durations import SECOND_MS

@@ -24,21 +24,20 @@ class Idempotency(msgspec.Struct, frozen=True):
 
 
 class Creation(msgspec.Struct, frozen=True):
-    """The creation of a `resource` under an Idempotency-Key. Messages call the resource `noun`.
+    """The creation of a `resource`, such as `order`, under an Idempotency-Key.
 
     Requests with equal fingerprints are the same request; see `fingerprint`.
     """
 
     idempotency: Idempotency
     resource: str
-    noun: str
     fingerprint: bytes
 
     def check_replay(self, resource: str, fingerprint: bytes) -> None:
         """Raise IdempotencyKeyReused unless the key created the same before."""
         if (resource, fingerprint) != (self.resource, self.fingerprint):
             raise IdempotencyKeyReused(
-                f"This Idempotency-Key was used within the last 24 hours for another {self.noun};"
+                "This Idempotency-Key was used within the last 24 hours for another request;"
                 " use a new key for a new request."
             )
 

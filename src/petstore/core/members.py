@@ -25,7 +25,7 @@ Fault = Callable[[Any], str | None]
 
 
 class Text(NamedTuple):
-    """The rule of a text: `pattern` matches the whole of each valid one, `fault` describes an invalid one."""
+    """The rule of a text: `fault` describes an invalid one. A text whose whole `pattern` matches is valid."""
 
     pattern: re.Pattern[str]
     fault: Callable[[str], str | None]
@@ -154,6 +154,9 @@ def _fault_of(field: inspect.Field, texts: dict[str, Text]) -> Fault:
             return _text(texts[field.name].fault if field.name in texts else lambda _: None)
         case inspect.IntType(ge=int(low), le=int(high)):
             return _integer_between(low, high)
+        # The one value of an integer, with the reason as its description.
+        case inspect.Metadata(type=inspect.IntType(ge=int(low)), extra_json_schema={"description": why}):
+            return _integer_between(low, low, f"expected {low}, since {why}")
         case inspect.EnumType(cls=choices):
             return _text(_one_of([choice.value for choice in choices]))
     raise TypeError(f"{field.name}: not a text, a bounded integer or an enumeration")
@@ -167,11 +170,11 @@ def _one_of(choices: list[str]) -> Fault:
     return lambda value: None if value in choices else f"expected one of {', '.join(choices)}"
 
 
-def _integer_between(low: int, high: int) -> Fault:
+def _integer_between(low: int, high: int, expected: str = "") -> Fault:
     def fault(value: object) -> str | None:
         if isinstance(value, bool) or not isinstance(value, int):
             return f"expected an integer, got {_kind(value)}"
-        return None if low <= value <= high else f"expected an integer from {low} to {high}"
+        return None if low <= value <= high else expected or f"expected an integer from {low} to {high}"
 
     return fault
 

@@ -9,7 +9,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _LATEST_MS = 253_402_300_799_999  # the last millisecond of the year 9999, where the calendar of Python ends
 # RFC 3339, 5.6, with as many digits of a fraction as are kept.
-MOMENT = re.compile(
+_MOMENT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,3})?(?:Z|[+-][0-9]{2}:[0-9]{2})"
 )
 
@@ -27,7 +27,7 @@ def iso_day(day: int) -> str:
 
 def read_moment(text: str) -> int | None:
     """The Unix time of a text with any offset, in milliseconds; None for a text that is none."""
-    if MOMENT.fullmatch(text) is None:
+    if _MOMENT.fullmatch(text) is None:
         return None
     try:
         return (datetime.fromisoformat(text).astimezone(UTC) - _EPOCH) // _MILLISECOND

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Annotated, Any, Protocol
 
@@ -9,10 +10,11 @@ import msgspec
 
 from petstore.core.errors import Conflict
 from petstore.core.idempotency import Idempotency
-from petstore.core.moments import iso_moment
+from petstore.core.members import Schema, Text
+from petstore.core.moments import iso_moment, moment_fault
 from petstore.core.pets import INT64_MAX, PAGE_LIMIT_DEFAULT, Pet, PetStatus
 
-QUANTITY = 1  # an animal is one animal
+QUANTITY = 1
 
 
 class OrderStatus(StrEnum):
@@ -41,7 +43,21 @@ class NewOrder(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     """An order of one animal."""
 
     pet_id: Annotated[int, msgspec.Meta(ge=1, le=INT64_MAX)]
-    quantity: Annotated[int, msgspec.Meta(ge=QUANTITY, le=QUANTITY)] = QUANTITY
+    quantity: Annotated[
+        int, msgspec.Meta(ge=QUANTITY, le=QUANTITY, description="an animal is one animal")
+    ] = QUANTITY
+
+
+class OrderChange(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The members of an order that change: at least one. `ship_date` is a moment; see moments.py."""
+
+    status: OrderStatus | msgspec.UnsetType = msgspec.UNSET
+    ship_date: str | msgspec.UnsetType = msgspec.UNSET
+
+
+_MOMENT = Text(re.compile("(?!)"), moment_fault)  # a calendar is no pattern
+NEW_ORDER = Schema(NewOrder, "a new order")
+ORDER_CHANGE = Schema(OrderChange, "a change of an order", ship_date=_MOMENT)
 
 
 class Order(msgspec.Struct, frozen=True):

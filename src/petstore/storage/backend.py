@@ -16,7 +16,6 @@ from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import OrderRepository
 from petstore.core.pets import PetRepository
-from petstore.core.stock import StockRepository
 from petstore.core.versions import Publisher, VersionSource
 from petstore.storage.migrations import Schema
 from petstore.storage.observer import MigrationObserver, StoreLoad, StoreObserver
@@ -30,7 +29,6 @@ class Store(Protocol):
     """An open store: its repositories, the versions that caches depend on, and its upkeep."""
 
     pets: PetRepository
-    stock: StockRepository
     orders: OrderRepository
     accounts: AccountRepository
     keys: KeyRepository

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 from petstore.api.deprecation import Deprecation
 from petstore.api.openapi.document import INTERFACE_VERSION, OpenApiDocument
 from petstore.api.operations import operations
+from petstore.api.orders import OrderOperations
 from petstore.api.pets import PetOperations
 from petstore.api.pipeline.app import PREFIX, ApiApp
 from petstore.api.pipeline.cors import Cors
@@ -116,6 +117,9 @@ def _build_api(
         reference_base=base,
         body_timeout_seconds=settings.body_timeout_ms / 1_000,
     )
+    orders = OrderOperations(
+        orders=store.orders, reference_base=base, body_timeout_seconds=settings.body_timeout_ms / 1_000
+    )
     usage = UsageOperations(usage=store.usage)
     gate = Gate(
         keys=store.keys,
@@ -126,7 +130,8 @@ def _build_api(
         trusted_proxies=settings.trusted_proxies,
     )
     cors = Cors(settings.cors_origins)
-    api = ApiApp(operations=operations(pets, usage), gate=gate, cors=cors, clock=clock, observer=observer)
+    table = operations(pets, orders, usage)
+    api = ApiApp(operations=table, gate=gate, cors=cors, clock=clock, observer=observer)
 
     def read(counts: Counts, levels: Levels) -> None:
         counts.page_reads, levels.cached_pages = api.cache.reads, len(api.cache)

@@ -11,7 +11,7 @@ from petstore.core.clock import SystemClock
 from petstore.core.errors import Conflict, IdempotencyKeyInUse, IdempotencyKeyReused
 from petstore.core.idempotency import Creation, Idempotency
 from petstore.core.limits.plans import FREE
-from petstore.core.pets import Created, NewPet, PageQuery, PetChange, PetStatus
+from petstore.core.pets import Created, NewPet, PageQuery, PetStatus
 from petstore.storage.backend import Store
 from petstore.storage.transactions.idempotency import create_once
 from petstore.storage.transactions.pets import add_pet
@@ -55,7 +55,7 @@ class TestReplay:
     async def test_it_is_the_answer_of_then(self, backend: SharedData, store: Store) -> None:
         """Also when the animal was sold, or removed by hand, in the meantime."""
         first = await store.pets.add(REX, ACTOR, KEY)
-        await store.pets.change(1, PetChange(status=PetStatus.SOLD), "staff")
+        await store.pets.set_status(1, PetStatus.SOLD, "staff")
         assert (await store.pets.add(REX, ACTOR, KEY)).pet == first.pet
         backend.execute("DELETE FROM pets")
         assert (await store.pets.add(REX, ACTOR, KEY)).pet == first.pet
@@ -92,7 +92,7 @@ class TestReuse:
     async def test_it_is_refused_and_nothing_is_added(self, store: Store, other: NewPet) -> None:
         """Every member of the animal counts; the key goes on to mean the first."""
         await store.pets.add(REX, ACTOR, KEY)
-        with pytest.raises(IdempotencyKeyReused, match="another animal"):
+        with pytest.raises(IdempotencyKeyReused, match="another request"):
             await store.pets.add(other, ACTOR, KEY)
         assert await count(store) == 1
         assert (await store.pets.add(REX, ACTOR, KEY)).replayed
@@ -186,7 +186,7 @@ class TestAnyCreation:
 
     @pytest.fixture
     def creation(self) -> Creation:
-        return Creation(KEY, "order", "order", b"\0" * 32)
+        return Creation(KEY, "order", b"\0" * 32)
 
     async def test_it_is_created_once(self, store: Store, creation: Creation) -> None:
         """Of ten at once one creates; the others are told to come again, and get the same then."""
@@ -212,10 +212,10 @@ class TestAnyCreation:
         await scripts(store).write(
             lambda: create_once(creation, now_ms, lambda: add_pet(REX, ACTOR, 0)), CATALOGUE
         )
-        with pytest.raises(IdempotencyKeyReused, match="another animal"):
+        with pytest.raises(IdempotencyKeyReused, match="another request"):
             await store.pets.add(REX, ACTOR, KEY)
         await store.pets.add(REX, ACTOR, other := Idempotency(1, "other"))
-        with pytest.raises(IdempotencyKeyReused, match="another order"):
+        with pytest.raises(IdempotencyKeyReused, match="another request"):
             await scripts(store).write(
                 lambda: create_once(
                     replace(creation, idempotency=other), now_ms, lambda: add_pet(REX, ACTOR, 0)

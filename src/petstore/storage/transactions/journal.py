@@ -31,11 +31,14 @@ def record_changes(
     before: Mapping[str, object],
     after: Mapping[str, object],
 ) -> Script[None]:
-    """Add an entry of the members that changed; none when nothing did. Both have the same members."""
-    changed = [name for name, value in before.items() if after[name] != value]
-    if changed:
-        old, new = ({name: members[name] for name in changed} for members in (before, after))
+    """Add an entry of the members that changed; none when nothing did."""
+    old, new = _unlike(before, after), _unlike(after, before)
+    if old or new:
         yield from record(now_ms, actor, subject, subject_id, action, old, new)
+
+
+def _unlike(members: Mapping[str, object], others: Mapping[str, object]) -> Members:
+    return {name: value for name, value in members.items() if others.get(name) != value}
 
 
 def encode(members: Members) -> str | None:

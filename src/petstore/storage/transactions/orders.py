@@ -20,7 +20,7 @@ from petstore.core.orders import (
 from petstore.core.pets import Pet, PetChange, PetStatus
 from petstore.storage.rows import ORDER, read_order, read_pet, select
 from petstore.storage.transactions.idempotency import create_once
-from petstore.storage.transactions.journal import record
+from petstore.storage.transactions.journal import record, record_changes
 from petstore.storage.transactions.pets import ONE as _PET
 from petstore.storage.transactions.pets import move_pet
 from petstore.storage.transactions.script import CATALOGUE, Database, Script, statement
@@ -96,18 +96,11 @@ def change(
     yield _CHANGE, (order_id, after.status.value, after.ship_date_ms)
     moved = after.status is not before.status
     action = after.status.value if moved else "changed"
-    changes = _unlike(before, after), _unlike(after, before)
-    yield from record(now_ms, actor, "order", order_id, action, *changes)
+    yield from record_changes(now_ms, actor, "order", order_id, action, members(before), members(after))
     # A sold animal is not the order's any more: a program of version 1.0.0 has sold it by hand.
     if moved and after.status in RELEASED_AS and pet is not None and pet.status is not PetStatus.SOLD:
         yield from move_pet(pet, PetChange(status=RELEASED_AS[after.status]), actor, now_ms)
     return after
-
-
-def _unlike(order: Order, other: Order) -> dict[str, object]:
-    """The members of an order that the other one does not have alike."""
-    others = members(other)
-    return {name: value for name, value in members(order).items() if others.get(name) != value}
 
 
 def _lock_pet(pet_id: int) -> Script[Pet | None]:
@@ -140,7 +133,7 @@ class Orders:
         if idempotency is None:
             order_id, replayed = await self._database.write(script, CATALOGUE), False
         else:
-            creation = Creation(idempotency, "order", "order", fingerprint(new))
+            creation = Creation(idempotency, "order", fingerprint(new))
             order_id, replayed = await self._in_flight.carry_out(
                 idempotency,
                 lambda: self._database.start(lambda: create_once(creation, pinned_ms, script), CATALOGUE),

@@ -1,0 +1,128 @@
+"""The operations on orders: listOrders, placeOrder, cancelOrder, updateOrder."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from msgspec import UNSET
+
+from petstore.api.pipeline.body import check_body_headers, read_body
+from petstore.api.pipeline.paging import (
+    bind,
+    page_links,
+    read_cursor,
+    read_id,
+    read_ids,
+    read_limit,
+    read_one_of,
+    read_parameters,
+    write_cursor,
+)
+from petstore.api.pipeline.request import Parameters, Request
+from petstore.api.pipeline.response import Header, Response, encode, make_response
+from petstore.core.errors import NotFound
+from petstore.core.idempotency import Idempotency
+from petstore.core.keys import Caller
+from petstore.core.moments import read_moment
+from petstore.core.orders import (
+    NEW_ORDER,
+    ORDER_CHANGE,
+    ORDER_STATUSES,
+    OrderQuery,
+    OrderRepository,
+    OrderStatus,
+    members,
+)
+
+ORDER_PARAMETERS = ("limit", "cursor", "status", "id")
+_STATUS_EXPECTED = f"one of {', '.join(ORDER_STATUSES)}"
+
+
+class OrderOperations:
+    """Handlers by the names of the operations. Another account's order is not found but by updateOrder."""
+
+    def __init__(self, *, orders: OrderRepository, reference_base: str, body_timeout_seconds: float) -> None:
+        self._orders = orders
+        self._base = f"{reference_base}/store/orders"
+        self._body_timeout_seconds = body_timeout_seconds
+
+    async def list_orders(self, request: Request, caller: Caller) -> Response:
+        """GET /store/orders: a page of the account's orders in ascending order of id."""
+        query = read_order_query(request.parameters(), caller.account_id)
+        page = await self._orders.page(query)
+        links = self._links(query, page.orders[-1].id if page.has_more else None)
+        return make_response(200, encode([members(order) for order in page.orders]), (b"link", links))
+
+    async def place_order(self, request: Request, caller: Caller) -> Response:
+        """POST /store/orders: 201 once the order is durable and its animal reserved."""
+        check_body_headers(request)
+        key = request.idempotency_key()
+        new = NEW_ORDER.read(await read_body(request.receive, self._body_timeout_seconds))
+        idempotency = None if key is None else Idempotency(caller.account_id, key)
+        placed = await self._orders.place(caller.account_id, new, caller.actor, idempotency)
+        location = f"{self._base}?id={placed.order.id}"
+        headers: list[Header] = [(b"location", location.encode("ascii"))]
+        if placed.replayed:
+            headers.append((b"idempotency-replayed", b"true"))
+        return make_response(201, encode(members(placed.order)), *headers)
+
+    async def cancel_order(self, request: Request, caller: Caller) -> Response:
+        """DELETE /store/orders/{orderId}: 204, also for an order that is cancelled already."""
+        await self._orders.change(
+            _order_id_of(request), caller.actor, status=OrderStatus.CANCELLED, account_id=caller.account_id
+        )
+        return make_response(204, None)
+
+    async def update_order(self, request: Request, caller: Caller) -> Response:
+        """PATCH /store/orders/{orderId}: any account's order."""
+        check_body_headers(request)
+        change = ORDER_CHANGE.read(await read_body(request.receive, self._body_timeout_seconds))
+        order = await self._orders.change(
+            _order_id_of(request),
+            caller.actor,
+            status=None if change.status is UNSET else change.status,
+            ship_date_ms=None if change.ship_date is UNSET else read_moment(change.ship_date),
+        )
+        return make_response(200, encode(members(order)))
+
+    def _links(self, query: OrderQuery, next_after: int | None) -> bytes:
+        target = f"{self._base}?limit={query.limit}"
+        if query.status is not None:
+            target += f"&status={query.status}"
+        for order_id in query.ids or ():
+            target += f"&id={order_id}"
+        return page_links(target, None if next_after is None else write_cursor(next_after, _bound(query)))
+
+
+def _order_id_of(request: Request) -> int:
+    """The identifier in the path. Raises NotFound unless it is canonical."""
+    order_id = read_id(request.path.rpartition(b"/")[2].decode("latin-1"))
+    if order_id is None:
+        raise NotFound("There is no such order.")
+    return order_id
+
+
+def read_order_query(parameters: Parameters, account_id: int) -> OrderQuery:
+    """The parameters of GET /store/orders.
+
+    Raises InvalidParameter, with a message that names the parameter and the values that it takes.
+    """
+    given, listed = read_parameters(parameters, ORDER_PARAMETERS)
+    ids = read_ids(listed)
+    limit = read_limit(given)
+    status = read_one_of(ORDER_STATUSES, given, "status", _STATUS_EXPECTED)
+    cursor = given.get("cursor")
+    after_id = 0 if cursor is None else read_cursor(cursor, bind_orders(account_id, status, ids))
+    return OrderQuery(account_id, limit, status, ids, after_id)
+
+
+def _bound(query: OrderQuery) -> int:
+    assert query.account_id is not None
+    return bind_orders(query.account_id, query.status, query.ids)
+
+
+@lru_cache(maxsize=256)
+def bind_orders(account_id: int, status: OrderStatus | None, ids: tuple[int, ...] | None) -> int:
+    """What binds a cursor to an account's list of orders."""
+    listed = ",".join(map(str, ids)) if ids is not None else "*"
+    return bind(f"orders {account_id}|{status or '*'}|{listed}")

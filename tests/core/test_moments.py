@@ -1,0 +1,61 @@
+"""Times as text: one form out, RFC 3339 in."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from petstore.core.moments import iso_moment, moment_fault, read_moment
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("1970-01-01T00:00:00Z", 0),
+        ("2026-11-21T08:30:00.5Z", 1_795_249_800_500),
+        ("2026-11-21T10:30:00.500+02:00", 1_795_249_800_500),
+        ("2026-11-20T22:30:00.500-10:00", 1_795_249_800_500),
+        ("1969-12-31T23:59:59.999Z", -1),
+        ("9999-12-31T23:59:59.999Z", 253_402_300_799_999),
+    ],
+)
+def test_a_moment_with_any_offset_is_read(text: str, ms: int) -> None:
+    """To the millisecond, before 1970 too."""
+    assert read_moment(text) == ms
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "2026-11-21",
+        "2026-11-21T08:30:00",
+        "2026-11-21T08:30Z",
+        "2026-11-21 08:30:00Z",
+        "2026-11-21t08:30:00z",
+        "2026-11-21T08:30:00.1234Z",
+        "2026-11-21T08:30:00,5Z",
+        "2026-11-21T08:30:60Z",
+        "2026-02-29T00:00:00Z",
+        "2026-13-01T00:00:00Z",
+        "2026-11-21T25:00:00Z",
+        "2026-11-21T08:30:00+24:00",
+        "2026-11-21T08:30:00+0200",
+        "0000-01-01T00:00:00Z",
+        "0001-01-01T00:00:00+00:01",
+        "9999-12-31T23:59:59-00:01",
+        "\uff12026-11-21T08:30:00Z",
+        "2026-11-21T08:30:00Z\n",
+    ],
+)
+def test_any_other_text_is_refused(text: str) -> None:
+    """No such day, no offset, more digits than are kept, outside the years 1 to 9999 in UTC."""
+    assert read_moment(text) is None
+    assert moment_fault(text)
+
+
+@given(st.integers(-62_135_596_800_000, 253_402_300_799_999))
+def test_what_is_written_is_read_back(ms: int) -> None:
+    """Every millisecond of the years 1 to 9999."""
+    assert read_moment(iso_moment(ms)) == ms
