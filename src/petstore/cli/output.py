@@ -11,11 +11,12 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import click
 import msgspec
+
+from petstore.core.moments import iso_moment
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 Record = Mapping[str, object]
@@ -23,8 +24,6 @@ Record = Mapping[str, object]
 Columns = Mapping[str, str | Callable[[Record], object]]
 
 _UNUSUAL = re.compile(r"[^ -~\n]")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LATEST_MS = 253_402_300_799_999  # the last millisecond of the year 9999, where the calendar of Python ends
 _STYLES = {
     "active": "green",
     "available": "green",
@@ -45,8 +44,7 @@ class Moment:
     """A time in UTC until the year 9999: 2026-11-21T08:30:00.000Z in JSON, 2026-11-21 08:30:00Z as text."""
 
     def __init__(self, ms: int) -> None:
-        moment = _EPOCH + timedelta(milliseconds=min(ms, _LATEST_MS))
-        self.iso = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        self.iso = iso_moment(ms)
 
     def __str__(self) -> str:
         return f"{self.iso[:10]} {self.iso[11:19]}Z"
@@ -55,11 +53,6 @@ class Moment:
 def moment(ms: int | None) -> Moment | None:
     """Milliseconds since the epoch for a record; None stays None."""
     return None if ms is None else Moment(ms)
-
-
-def iso_day(day: int) -> str:
-    """A UTC day, counted from the epoch, such as 2026-11-21."""
-    return (_EPOCH + timedelta(days=day)).date().isoformat()
 
 
 def write_json(value: object) -> None:

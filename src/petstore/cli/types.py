@@ -6,7 +6,9 @@ Numbers are as strict as in the interface: `int()` would accept `+1`, `1_0` and 
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Callable
+from datetime import date
 
 import click
 
@@ -15,6 +17,8 @@ from petstore.core.errors import Invalid
 from petstore.core.pets import INT64_MAX, INT64_MIN, name_fault
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_FIRST_YEAR = 2000  # earlier ones are typing errors
 _SHOWN_MAX = 24  # longer than any number, shorter than a key that was given by mistake
 _LONGEST_MS = 36_500 * DAY_MS
 
@@ -72,6 +76,31 @@ class AccountReference(click.ParamType[str]):
         return text
 
 
+class Days(click.ParamType[tuple[int, int]]):
+    """A UTC day such as 2026-10-01, or a month such as 2026-10: its first and last day since 1970-01-01."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name  # "day" or "month"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        text = str(value)
+        given = text if self.name == "day" else f"{text}-01"
+        try:
+            first = date.fromisoformat(given) if _DAY.fullmatch(given) else None
+        except ValueError:  # such as 2026-02-30
+            first = None
+        if first is None or first.year < _FIRST_YEAR:
+            shown = "2026-10-01" if self.name == "day" else "2026-10"
+            self.fail(f"{text[:_SHOWN_MAX]!r} is not a {self.name}; write it as {shown}.", param, ctx)
+        length = 1 if self.name == "day" else monthrange(first.year, first.month)[1]
+        began = (first - date(1970, 1, 1)).days
+        return began, began + length - 1
+
+
+DAY = Days("day")
+MONTH = Days("month")
 ID = WholeNumber(1, INT64_MAX)
 INT64 = WholeNumber(INT64_MIN, INT64_MAX)
 ACCOUNT = AccountReference()

@@ -1,59 +1,130 @@
-"""`petstore usage`: an account's remaining requests, its banned keys, and its last 30 days."""
+"""`petstore usage`: an account's remaining requests, its banned keys and its last days; bills."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from petstore.cli.accounts import account_record
+from petstore.cli.billing import Bill, write_bill
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import examples
 from petstore.cli.output import (
     Columns,
     echo_err,
-    iso_day,
     json_option,
     moment,
     write_json,
     write_line,
     write_table,
 )
-from petstore.cli.types import ACCOUNT
+from petstore.cli.types import ACCOUNT, DAY, MONTH, WholeNumber
 from petstore.core.accounts import Account
 from petstore.core.durations import SECOND_MS
 from petstore.core.keys import ApiKey, Caller
 from petstore.core.limits.quota import view
 from petstore.core.limits.usage import UsageReport
+from petstore.core.moments import iso_day
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_Days = tuple[int, int] | None
 _DAYS = 30
+_DAYS_MAX = 3_660
 
 
-@click.command(epilog=examples("petstore usage shop", "petstore usage shop --json"))
-@click.argument("account", type=ACCOUNT)
+def _bill_options(command: _Command) -> _Command:
+    for option in (
+        click.option("--csv", "as_csv", is_flag=True, help="Print CSV, for a bill."),
+        click.option("--sum", "summed", is_flag=True, help="One row for days in a row on the same plan."),
+        click.option("--to", "last", type=DAY, metavar="DAY", help="The bill's last UTC day."),
+        click.option("--from", "first", type=DAY, metavar="DAY", help="The bill's first UTC day."),
+        click.option(
+            "--month", type=MONTH, metavar="MONTH", help="Print the bill of a month such as 2026-10."
+        ),
+        click.option("--all", "everybody", is_flag=True, help="The bill of all accounts."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(
+    epilog=examples(
+        "petstore usage shop",
+        "petstore usage --all --month 2026-10 --csv > 2026-10.csv",
+        "petstore usage --all --from 2026-10-01 --to 2026-10-15 --sum",
+    )
+)
+@click.argument("account", type=ACCOUNT, required=False)
+@click.option(
+    "--days",
+    type=WholeNumber(1, _DAYS_MAX),
+    metavar="N",
+    help=f"Show so many days, up to {_DAYS_MAX:,}.  [default: {_DAYS}]",
+)
+@_bill_options
 @json_option
 @click.pass_obj
-def usage(session: Session, account: str, as_json: bool) -> None:
-    """Show an account's limits, bans and last 30 days.
+def usage(session: Session, /, account: str | None, days: int | None, as_json: bool, **asked: Any) -> None:
+    """Show an account's limits, bans and last 30 days, or print bills.
 
     Days are UTC days. DEPRECATED counts calls of GET /pets/{petId}, which ends in December 2030. A running
     server writes its counters about once a second, so the report is at most that old.
+
+    With --month, or --from and --to, it prints a bill: a row for each account and day, days without requests
+    too, with the plan at the day's end. Closed accounts are in it until the day on which they were closed.
     """
+    bill = _read_bill(account, **asked)
+    if bill is not None:
+        if days is not None or (as_json and asked["as_csv"]):
+            raise click.UsageError("A bill takes no --days, and either --csv or --json.")
+        write_bill(session, bill, "csv" if asked["as_csv"] else "json" if as_json else "table")
+        return
+    if account is None or asked["as_csv"] or asked["summed"]:
+        raise click.UsageError(
+            "Give an ACCOUNT for its report, or the days of a bill: --month, or --from and --to."
+        )
+    _report(session, account, days or _DAYS, as_json)
+
+
+def _read_bill(
+    account: str | None, *, everybody: bool, month: _Days, first: _Days, last: _Days, summed: bool, **_: bool
+) -> Bill | None:
+    """The bill that the options ask for; None without days. Raises UsageError."""
+    if month is None and first is None and last is None:
+        if everybody:
+            raise click.UsageError("--all needs the days of a bill: --month, or --from and --to.")
+        return None
+    if (account is None) != everybody:
+        raise click.UsageError("Give an ACCOUNT for its bill, or --all.")
+    if month is not None:
+        if first is not None or last is not None:
+            raise click.UsageError("Give either --month, or --from and --to.")
+        return Bill(account, *month, summed)
+    if first is None or last is None:
+        raise click.UsageError("--from and --to go together; both days are in the bill.")
+    if first > last:
+        raise click.UsageError("--from is after --to.")
+    return Bill(account, first[0], last[1], summed)
+
+
+def _report(session: Session, account: str, days: int, as_json: bool) -> None:
     now_ms = session.clock.now_ms()
 
     async def read(store: Store) -> dict[str, Any]:
         found = await store.accounts.find(account)
-        report = await store.usage.report(found.id, now_ms, days=_DAYS)
+        report = await store.usage.report(found.id, now_ms, days=days)
         return _record(now_ms, found, await store.keys.keys(str(found.id)), report)
 
     record = with_store(session, read)
     if as_json:
         write_json(record)
     else:
-        _write(record)
+        _write(record, days)
 
 
 def _record(now_ms: int, account: Account, keys: list[ApiKey], report: UsageReport) -> dict[str, Any]:
@@ -92,7 +163,7 @@ def _record(now_ms: int, account: Account, keys: list[ApiKey], report: UsageRepo
     }
 
 
-def _write(record: dict[str, Any]) -> None:
+def _write(record: dict[str, Any], days: int) -> None:
     account = record["account"]
     write_line(f"{account['name']} (id {account['id']}), plan {account['plan']}\n")
     write_table(
@@ -115,4 +186,4 @@ def _write(record: dict[str, Any]) -> None:
             {"DAY": "day", "REQUESTS": "requests", "REFUSED": "refused", "DEPRECATED": "deprecated"},
         )
     else:
-        echo_err("\nNo requests in the last 30 days.")
+        echo_err(f"\nNo requests in the last {days} days.")

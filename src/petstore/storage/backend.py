@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from petstore.core.accounts import AccountRepository
+from petstore.core.billing import BillingRepository
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError
 from petstore.core.keys import KeyRepository
@@ -33,6 +34,7 @@ class Store(Protocol):
     accounts: AccountRepository
     keys: KeyRepository
     usage: UsageRepository
+    billing: BillingRepository
     versions: VersionSource
 
     @property

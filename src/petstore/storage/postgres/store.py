@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from petstore.core.accounts import AccountRepository
+from petstore.core.billing import BillingRepository
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.keys import KeyRepository
@@ -21,6 +22,7 @@ from petstore.storage.postgres.schema import prepare
 from petstore.storage.postgres.sharing import Shared
 from petstore.storage.postgres.snapshots import SnapshotVersions
 from petstore.storage.transactions.accounts import Accounts, has_accounts
+from petstore.storage.transactions.billing import Billing
 from petstore.storage.transactions.idempotency import purge
 from petstore.storage.transactions.orders import Orders
 from petstore.storage.transactions.usage import Usage
@@ -47,6 +49,7 @@ class PostgresStore:
         self.accounts: AccountRepository = Accounts(database, clock)
         self.keys: KeyRepository = PostgresKeys(database, clock)
         self.usage: UsageRepository = Usage(database)
+        self.billing: BillingRepository = Billing(database)
         self.counters = self.merging_counters = PostgresCounters(database, clock)
         self.versions: VersionSource = SnapshotVersions(database)
         self._with_valkey = False

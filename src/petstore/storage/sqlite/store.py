@@ -8,6 +8,7 @@ from functools import partial
 import apsw
 
 from petstore.core.accounts import AccountRepository
+from petstore.core.billing import BillingRepository
 from petstore.core.clock import Clock
 from petstore.core.keys import KeyRepository
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
@@ -27,6 +28,7 @@ from petstore.storage.sqlite.pets import SqlitePets
 from petstore.storage.sqlite.schema import prepare
 from petstore.storage.sqlite.writer import Writer
 from petstore.storage.transactions.accounts import Accounts, has_accounts
+from petstore.storage.transactions.billing import Billing
 from petstore.storage.transactions.idempotency import purge
 from petstore.storage.transactions.orders import Orders
 from petstore.storage.transactions.usage import Usage
@@ -59,6 +61,7 @@ class SqliteStore:
         self.accounts: AccountRepository = Accounts(database, clock)
         self.keys: KeyRepository = SqliteKeys(self._reader, database, clock)
         self.usage: UsageRepository = Usage(database)
+        self.billing: BillingRepository = Billing(database)
         self.counters: CounterStore = SqliteCounters(database, self.writer)
         self.merging_counters: MergingCounterStore | None = None
         self.versions: VersionSource = turn

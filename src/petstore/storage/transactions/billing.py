@@ -1,0 +1,52 @@
+"""What bills are made of: accounts with their counts and the changes of their plans."""
+
+from __future__ import annotations
+
+import msgspec
+
+from petstore.core.billing import BilledAccount, PlanChange
+from petstore.core.limits.plans import Plan
+from petstore.core.limits.usage import DailyUsage
+from petstore.storage.rows import DAILY_USAGE
+from petstore.storage.transactions.script import Database, Script, statement
+
+_ACCOUNTS = statement(
+    "SELECT id, name, plan, per_minute, per_day, created_at_ms, closed_at_ms FROM accounts"
+    " WHERE id > $1 ORDER BY id LIMIT $2"
+)
+# By account, so that the days of other months are not read.
+_COUNTED = statement(
+    f"SELECT u.account_id, {', '.join(f'u.{column}' for column in DAILY_USAGE)} FROM accounts a"
+    " JOIN usage_days u ON u.account_id = a.id"
+    " WHERE a.id BETWEEN $1 AND $2 AND u.day BETWEEN $3 AND $4 ORDER BY u.account_id, u.day"
+)
+_CHANGES = statement(
+    "SELECT subject_id, at_ms, before FROM journal WHERE subject = 'account' AND subject_id BETWEEN $1 AND $2"
+    " AND action = 'plan_changed' ORDER BY id"
+)
+
+
+def billed_accounts(first: int, last: int, after: int, limit: int) -> Script[list[BilledAccount]]:
+    """See core.billing.BillingRepository."""
+    # Before the changes: a change that is committed meanwhile is undone from the plan that it made, or found.
+    accounts = {
+        row[0]: BilledAccount(row[0], row[1], Plan(*row[2:5]), *row[5:])
+        for row in (yield _ACCOUNTS, (after, limit))
+    }
+    if accounts:
+        bounds = (min(accounts), max(accounts))
+        for account_id, *counts in (yield _COUNTED, (*bounds, first, last)):
+            accounts[account_id].counted.append(DailyUsage(*counts))
+        for account_id, at_ms, before in (yield _CHANGES, bounds):
+            accounts[account_id].changes.append(PlanChange(at_ms, msgspec.json.decode(before)))
+    return list(accounts.values())
+
+
+class Billing:
+    """Implements billing.BillingRepository."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def accounts(self, first: int, last: int, *, after: int, limit: int) -> list[BilledAccount]:
+        return await self._database.read(billed_accounts(first, last, after, limit))

@@ -1,0 +1,158 @@
+"""`petstore usage` with the days of a bill."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+
+from petstore.cli import billing
+from petstore.core.durations import DAY_MS
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.usage import DailyUsage, UsageChanges
+from tests.cli.conftest import Cli
+
+DECEMBER = ("--month", "2026-12")
+
+
+@pytest.fixture
+def year(cli: Cli) -> Cli:
+    """On 15 January 2027: two accounts since 30 November, with requests; one of them changed its plan."""
+    cli.clock.advance(-46 * 86_400)
+    cli.ok("accounts", "add", "shop", "--plan", "free")
+    cli.ok("accounts", "add", "--plan", "pro", "--", "-1.5")
+    cli.clock.advance(11 * 86_400)
+    cli.ok("accounts", "set-plan", "shop", "--plan", "business")
+    cli.clock.advance(35 * 86_400)
+    today = cli.clock.now_ms() // DAY_MS
+    days = {(1, day): DailyUsage(day, day - today + 100, 2, 1) for day in range(today - 50, today + 1)}
+    cli.with_store(lambda store: store.counters.save(LimiterState(), UsageChanges(days)))
+    return cli
+
+
+class TestForms:
+    """The same rows as CSV, JSON and a table."""
+
+    def test_csv_and_json_are_the_same(self, year: Cli) -> None:
+        """A row for each account and day, with the plan that applied; a name like a formula is made safe."""
+        rows = year.json("usage", "--all", *DECEMBER)
+        assert len(rows) == 62
+        assert rows[10] == {
+            "accountId": 1,
+            "account": "shop",
+            "date": "2026-12-11",
+            "plan": "business",
+            "perMinute": 1_000,
+            "perDay": 100_000,
+            "requests": 65,
+            "refused": 2,
+            "deprecated": 1,
+        }
+        assert [row["plan"] for row in rows] == ["free"] * 10 + ["business"] * 21 + ["pro"] * 31
+        text = year.ok("usage", "--all", *DECEMBER, "--csv")
+        read = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+        assert {row["account"] for row in read} == {"shop", "'-1.5"}
+        for row in read:
+            row["account"] = row["account"].removeprefix("'")
+        assert read == [{name: str(value) for name, value in row.items()} for row in rows]
+
+    def test_sums(self, year: Cli) -> None:
+        """By plan: what an invoice needs."""
+        rows = year.json("usage", "shop", *DECEMBER, "--sum")
+        days = year.json("usage", "shop", *DECEMBER)
+        assert [(row["from"], row["to"], row["days"], row["plan"]) for row in rows] == [
+            ("2026-12-01", "2026-12-10", 10, "free"),
+            ("2026-12-11", "2026-12-31", 21, "business"),
+        ]
+        for member in ("requests", "refused", "deprecated"):
+            assert sum(row[member] for row in rows) == sum(row[member] for row in days)
+
+    def test_table(self, year: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        """For people, with the sum of all; the rows that it leaves out are counted."""
+        result = year.run("usage", "--all", *DECEMBER, "--sum")
+        head, first, *_, end = result.stdout.splitlines()
+        assert head.split()[:6] == ["ID", "ACCOUNT", "FROM", "TO", "DAYS", "PLAN"]
+        assert " ".join(first.split()) == "1 shop 2026-12-01 2026-12-10 10 free 60 1000 595 20 10"
+        assert end == "Together: 2,170 requests, 62 refused, 31 deprecated."
+        assert result.stderr == ""
+        monkeypatch.setattr(billing, "_TABLE_MAX", 2)
+        result = year.run("usage", "--all", *DECEMBER, "--sum")
+        assert result.stdout.splitlines()[-1] == end
+        assert result.stderr == "Rows not shown: 1. --csv or --json prints all.\n"
+
+    @pytest.mark.parametrize("page_days", [1, 31, 61, 62, 10_000])
+    def test_pages(self, year: Cli, monkeypatch: pytest.MonkeyPatch, page_days: int) -> None:
+        """However many accounts are read at once, the bill is the same."""
+        whole = {form: year.ok("usage", "--all", *DECEMBER, form) for form in ("--csv", "--json")}
+        monkeypatch.setattr(billing, "_PAGE_DAYS", page_days)
+        assert {form: year.ok("usage", "--all", *DECEMBER, form) for form in whole} == whole
+
+    def test_nothing(self, year: Cli) -> None:
+        """Before the first account: an empty array, a heading, a sentence."""
+        october = ("usage", "--all", "--month", "2026-10")
+        assert year.json(*october) == []
+        assert year.ok(*october, "--csv").count("\n") == 1
+        assert year.run(*october).stderr == "No account was open on these days.\n"
+
+
+class TestEnd:
+    """A bill of days that are not over says so, and goes until today."""
+
+    @pytest.mark.parametrize(
+        ("days", "warning"),
+        [
+            (("--month", "2026-12"), ""),
+            (("--from", "2027-01-01", "--to", "2027-01-14"), ""),
+            (
+                ("--from", "2027-01-01", "--to", "2027-01-15"),
+                "Not final: 2027-01-15 is not over (UTC), and its counts are of now.\n",
+            ),
+            (
+                ("--month", "2027-01"),
+                "Not final: 2027-01-15 is not over (UTC), and its counts are of now."
+                " The days until 2027-01-31 are missing.\n",
+            ),
+        ],
+    )
+    def test_warning(self, year: Cli, days: tuple[str, ...], warning: str) -> None:
+        """On standard error, so that the rows stay rows."""
+        result = year.run("usage", "shop", *days, "--csv")
+        assert (result.exit_code, result.stderr) == (0, warning)
+        assert max(line.split(",")[2] for line in result.stdout.splitlines()[1:]) <= "2027-01-15"
+
+
+class TestRefusals:
+    """One line that says what to give instead."""
+
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            ("--all", "--all needs the days of a bill"),
+            ("", "Give an ACCOUNT for its report, or the days of a bill"),
+            ("shop --csv", "Give an ACCOUNT for its report, or the days of a bill"),
+            ("shop --sum", "Give an ACCOUNT for its report, or the days of a bill"),
+            ("--month 2026-12", "Give an ACCOUNT for its bill, or --all."),
+            ("shop --all --month 2026-12", "Give an ACCOUNT for its bill, or --all."),
+            ("--all --month 2026-12 --from 2026-12-01", "Give either --month, or --from and --to."),
+            ("--all --from 2026-12-01", "--from and --to go together"),
+            ("--all --to 2026-12-01", "--from and --to go together"),
+            ("--all --from 2026-12-02 --to 2026-12-01", "--from is after --to."),
+            ("--all --month 2026-12 --days 3", "A bill takes no --days"),
+            ("--all --month 2026-12 --csv --json", "either --csv or --json"),
+            ("--all --month 2027-02", "2027-02-01 is in the future: today is 2027-01-15 (UTC)."),
+            ("--all --month 2026-13", "'2026-13' is not a month; write it as 2026-10."),
+            ("--all --month 2026-12-01", "is not a month"),
+            ("--all --month 1926-12", "is not a month"),
+            ("--all --from 2026-02-29 --to 2026-03-01", "'2026-02-29' is not a day; write it as 2026-10-01."),
+            ("--all --from 20261201 --to 2026-12-02", "is not a day"),
+            ("shop --days 0", "is not a whole number from 1 to 3660"),
+        ],
+    )
+    def test_usage_errors(self, shop: Cli, arguments: str, told: str) -> None:
+        """Wrong days, and options that do not go together."""
+        assert told in shop.refused(2, "usage", *arguments.split())
+
+    def test_unknown_account(self, shop: Cli) -> None:
+        """As for every command."""
+        assert "zoo" in shop.refused(1, "usage", "zoo", *DECEMBER)
