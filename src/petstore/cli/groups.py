@@ -122,9 +122,14 @@ def explain(error: Exception) -> int:
 
 def _with_listing(error: PetstoreError) -> str:
     """The error's message; for something not found, with the command that lists the existing ones."""
-    from petstore.core.errors import AccountNotFound, KeyNotFound, PetNotFound
+    from petstore.core.errors import AccountNotFound, KeyNotFound, OrderNotFound, PetNotFound
 
-    listings = {PetNotFound: "pets list", AccountNotFound: "accounts list", KeyNotFound: "keys list ACCOUNT"}
+    listings = {
+        PetNotFound: "pets list",
+        OrderNotFound: "orders list",
+        AccountNotFound: "accounts list",
+        KeyNotFound: "keys list ACCOUNT",
+    }
     for unknown, listing in listings.items():
         if isinstance(error, unknown):
             return f"{error.message.rstrip('.')}; `petstore {listing}` shows them."

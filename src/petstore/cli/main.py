@@ -17,6 +17,7 @@ COMMANDS = {
     "usage": "petstore.cli.usage:usage",
     "limits": "petstore.cli.limits:limits",
     "pets": "petstore.cli.pets:pets",
+    "orders": "petstore.cli.orders:orders",
     "db": "petstore.cli.db:db",
     "config": "petstore.cli.config:show_config",
     "openapi": "petstore.cli.openapi:openapi",

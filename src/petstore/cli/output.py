@@ -32,6 +32,10 @@ _STYLES = {
     "revoked": "red",
     "banned": "red",
     "sold": "dim",
+    "placed": "yellow",
+    "approved": "green",
+    "delivered": "dim",
+    "cancelled": "dim",
 }
 
 

@@ -14,6 +14,7 @@ import click
 
 from petstore.core.durations import DAY_MS, format_duration, parse_duration
 from petstore.core.errors import Invalid
+from petstore.core.moments import moment_fault, read_moment
 from petstore.core.pets import INT64_MAX, INT64_MIN, name_fault
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
@@ -117,6 +118,16 @@ def checked(check: Callable[[str], None]) -> Callback:
         return value
 
     return callback
+
+
+def read_ship_date(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """An order's ship date as a Unix time in milliseconds, by the interface's rule."""
+    if value is None:
+        return None
+    ms = read_moment(value)
+    if ms is None:
+        raise click.BadParameter(f"{moment_fault(value)}.", ctx, param)
+    return ms
 
 
 def checked_pet_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
