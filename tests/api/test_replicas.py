@@ -18,7 +18,7 @@ import pytest
 from petstore import config
 from petstore.core.clock import SystemClock
 from petstore.core.limits.plans import resolve_plan
-from petstore.core.pets import NewPet, PetStatus
+from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.limiter.valkey import opening
 from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.scripts import Script
@@ -192,7 +192,7 @@ class TestReadYourWrite:
         async with command(pair.settings, said) as store:
             for status in (PetStatus.PENDING, PetStatus.SOLD, PetStatus.AVAILABLE):
                 await pair.settled()
-                await store.pets.set_status(1, status, "staff")
+                await store.pets.change(1, PetChange(status=status), "staff")
                 for shop in pair.shops:
                     assert (await shop.ask("GET", "/v1/pets")).json()[0]["status"] == status
         assert said == []

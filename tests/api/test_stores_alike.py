@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from petstore.core.errors import PetstoreError
-from petstore.core.pets import PetStatus
+from petstore.core.pets import PetChange, PetStatus
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database
@@ -82,7 +82,8 @@ class Backends:
                 return comparable(await shop.ask("GET", f"/v1/pets/{self.newest - behind}", key=secret))
             case ("change", behind, status):
                 try:
-                    return await shop.store.pets.set_status(self.newest - behind, status, "test")
+                    change = PetChange(status=status)
+                    return await shop.store.pets.change(self.newest - behind, change, "test")
                 except PetstoreError as error:
                     return type(error), error.message
             case ("revoke",):

@@ -52,7 +52,7 @@ def shop(cli: Cli) -> Cli:
     cli.issue("shop")
     cli.issue("shop", "--expires", "30d", "--label", "second")
     cli.with_store(fill)
-    cli.ok("pets", "set-status", "1", "sold")
+    cli.ok("pets", "set", "1", "--status", "sold")
     outside = apsw.Connection(str(cli.database))
     outside.execute(
         "DELETE FROM pets WHERE id = 5; INSERT INTO categories VALUES (-7, 'Cats');"

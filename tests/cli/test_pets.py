@@ -38,13 +38,13 @@ def test_name_cannot_change_the_terminal(cli: Cli) -> None:
     assert json.loads(shown)[0]["name"] == name
 
 
-class TestSetStatus:
+class TestSet:
     def test_keeps_who_did_it(self, animals: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """The operating system's user name goes into the history, whatever $USER says."""
         monkeypatch.setenv("USER", "mallory")
         monkeypatch.delenv("SUDO_USER", raising=False)
         user = pwd.getpwuid(os.getuid()).pw_name
-        assert animals.ok("pets", "set-status", "1", "pending") == "1  Rex  category 1  pending\n"
+        assert animals.ok("pets", "set", "1", "--status", "pending") == "1  Rex  category 1  pending\n"
         change = {"petId": 1, "at": "2027-01-15T08:00:30.000Z", "from": "available", "to": "pending"}
         assert animals.json("pets", "history", "1") == [change | {"actor": f"cli:{user}"}]
 
@@ -56,7 +56,7 @@ class TestSetStatus:
 
         monkeypatch.setattr(pwd, "getpwuid", missing)
         monkeypatch.delenv("SUDO_USER", raising=False)
-        animals.ok("pets", "set-status", "1", "sold")
+        animals.ok("pets", "set", "1", "--status", "sold")
         assert animals.json("pets", "history", "1")[0]["actor"] == f"cli:uid-{os.getuid()}"
 
     @pytest.mark.parametrize(
@@ -76,19 +76,25 @@ class TestSetStatus:
         """Only root's process believes SUDO_USER, and only what can be a user's name."""
         monkeypatch.setenv("SUDO_USER", sudo)
         monkeypatch.setattr(os, "geteuid", lambda: user)
-        animals.ok("pets", "set-status", "1", "sold")
+        animals.ok("pets", "set", "1", "--status", "sold")
         itself = f"cli:{pwd.getpwuid(user).pw_name}"
         assert animals.json("pets", "history", "1")[0]["actor"] == (actor or itself)
 
     def test_same_status_changes_nothing(self, animals: Cli) -> None:
         """No entry in the history for what was so before."""
-        assert animals.json("pets", "set-status", "3", "sold")["status"] == "sold"
+        assert animals.json("pets", "set", "3", "--status", "sold")["status"] == "sold"
         assert animals.json("pets", "history", "3") == []
+
+    def test_changes_what_is_given(self, animals: Cli) -> None:
+        """The rest stays; a name is kept exactly."""
+        changed = animals.json("pets", "set", "2", "--name", " Ω ", "--category", "-5")
+        assert changed == {"id": 2, "name": " Ω ", "categoryId": -5, "status": "pending"}
+        assert animals.json("pets", "show", "2") == changed
 
     def test_help_shows_the_table_of_transitions(self) -> None:
         """What the help says is what the core does."""
         pets: Any = petstore.get_command(click.Context(petstore), "pets")
-        command = pets.commands["set-status"]
+        command = pets.commands["set"]
         said = {}
         for line in command.help.splitlines():
             before, arrow, after = line.partition("->")
@@ -96,3 +102,27 @@ class TestSetStatus:
                 names = after.partition("(")[0].split(",")
                 said[PetStatus(before.strip())] = {PetStatus(name.strip()) for name in names}
         assert said == TRANSITIONS
+
+
+class TestRemove:
+    def test_a_program_is_not_asked(self, animals: Cli) -> None:
+        """Without a terminal it removes at once, and prints what the animal was."""
+        assert animals.ok("pets", "remove", "2") == "2  Luna  category 1  pending\n"
+        removed = animals.json("pets", "remove", "3", "--yes")
+        assert removed == {"id": 3, "name": "Mia", "categoryId": 1, "status": "sold"}
+        assert [pet["id"] for pet in animals.json("pets", "list")] == [1]
+        assert "There is no animal 2" in animals.refused(1, "pets", "remove", "2")
+
+    def test_a_person_is_asked(self, animals: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        """On a terminal. The question shows the animal; only yes removes it."""
+        monkeypatch.setattr("petstore.cli.pets.asks", lambda yes: not yes)
+        for answer in ("n\n", "\n"):
+            refused = animals.run("pets", "remove", "2", stdin=answer)
+            assert refused.exit_code == 1
+            assert "Remove 2  Luna  category 1  pending? [y/N]" in refused.stderr
+            assert refused.stderr.endswith("petstore: Nothing was changed.\n")
+        assert animals.json("pets", "show", "2")["name"] == "Luna"
+        agreed = animals.run("pets", "remove", "2", stdin="y\n")
+        assert agreed.exit_code == 0
+        assert agreed.stdout.endswith("2  Luna  category 1  pending\n")
+        assert animals.ok("pets", "remove", "1", "--yes").startswith("1  Rex")

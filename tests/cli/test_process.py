@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import signal
@@ -61,11 +62,11 @@ def program(tmp_path: Path) -> Program:
     return Program(tmp_path)
 
 
-def check_at_a_terminal(program: Program) -> tuple[subprocess.Popen[bytes], int]:
-    """`petstore keys check` on a terminal, at its prompt: the process and our side of the terminal."""
+def at_a_terminal(program: Program, prompt: bytes, *arguments: str) -> tuple[subprocess.Popen[bytes], int]:
+    """A command on a terminal, at its prompt: the process and our side of the terminal."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [PROGRAM, "keys", "check"],
+        [PROGRAM, *arguments],
         env=program.environment,
         stdin=theirs,
         stdout=theirs,
@@ -74,7 +75,7 @@ def check_at_a_terminal(program: Program) -> tuple[subprocess.Popen[bytes], int]
     )
     os.close(theirs)
     shown = b""
-    while b"Key:" not in shown:
+    while prompt not in shown:
         shown += os.read(ours, 1_024)
     return process, ours
 
@@ -134,7 +135,7 @@ class TestStreams:
 class TestPrompt:
     def test_interrupt_at_the_prompt(self, program: Program) -> None:
         """Ctrl+C while `keys check` asks for a key: 130, no traceback."""
-        process, ours = check_at_a_terminal(program)
+        process, ours = at_a_terminal(program, b"Key:", "keys", "check")
         process.send_signal(signal.SIGINT)
         assert process.wait(_SECONDS) == 130
         assert "Traceback" not in read_all(ours)
@@ -143,12 +144,32 @@ class TestPrompt:
         """On a terminal the key is asked for, and what is typed stays hidden."""
         program.ok("accounts", "add", "shop", "--plan", "free")
         key = program.ok("keys", "issue", "shop").strip()
-        process, ours = check_at_a_terminal(program)
+        process, ours = at_a_terminal(program, b"Key:", "keys", "check")
         os.write(ours, key.encode() + b"\n")
         assert process.wait(_SECONDS) == 0
         rest = read_all(ours)
         assert "active" in rest
         assert key not in rest
+
+
+class TestConfirmation:
+    """What ends access for good asks on a terminal, and only there."""
+
+    def test_a_revocation_shows_the_key_and_takes_no_for_an_answer(self, program: Program) -> None:
+        """Anything but yes changes nothing and ends with 1; --yes does not ask; a script is not asked."""
+        program.ok("accounts", "add", "shop", "--plan", "free")
+        for label in ("till", "import"):
+            program.ok("keys", "issue", "shop", "--label", label, "--access", "read")
+        prompt = b"of account 'shop', label 'till', access read. Revoke it for good? [y/N]:"
+        for answer, code, state in ((b"\n", 1, "active"), (b"no\n", 1, "active"), (b"y\n", 0, "revoked")):
+            process, ours = at_a_terminal(program, prompt, "keys", "revoke", "1")
+            os.write(ours, answer)
+            assert process.wait(_SECONDS) == code
+            assert ("Nothing was changed." in read_all(ours)) == (code == 1)
+            assert json.loads(program.ok("keys", "show", "1", "--json"))["state"] == state
+        process, ours = at_a_terminal(program, b"revoked", "keys", "revoke", "2", "--yes")
+        assert process.wait(_SECONDS) == 0
+        assert "[y/N]" not in read_all(ours)
 
 
 def test_version_loads_next_to_nothing() -> None:
@@ -210,7 +231,7 @@ def check_pets(program: Program, server: Server) -> None:
         {"id": 1, "name": "Rex", "categoryId": 1, "status": "available"}
     ]
     assert added.startswith("1  Rex")
-    program.ok("pets", "set-status", "1", "sold")
+    program.ok("pets", "set", "1", "--status", "sold")
     assert server.request("GET", "/v1/pets?status=available").json() == []
     assert server.post({"name": "Luna", "categoryId": 2}).status == 201
     assert "Luna" in program.ok("pets", "list")

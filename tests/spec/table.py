@@ -82,7 +82,7 @@ The availability status of an animal takes one of three states: `available`, `pe
     api/test_document.py::TestNumbers::test_schemas
 Transitions: not shown.
     gap: States | Transitions
-    storage/contract/test_pets.py::TestStatus::test_every_pair_follows_the_table
+    storage/contract/test_pet_changes.py::TestChange::test_every_pair_of_states_follows_the_table
 
 # Endpoints
 Every endpoint requires the bearer credential described under Authentication.

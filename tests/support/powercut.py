@@ -22,7 +22,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
-from petstore.core.pets import NewPet, PetStatus
+from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite.store import SqliteStore
 from tests.support.clock import ManualClock
@@ -79,7 +79,7 @@ async def _work(store: SqliteStore, recording: Recording, rng: random.Random, jo
         await asyncio.gather(*(add(number + n) for n in range(size)))
         number += size
         if rng.random() < 0.1:
-            await store.pets.set_status(rng.randint(1, number), PetStatus.AVAILABLE, "cut")
+            await store.pets.change(rng.randint(1, number), PetChange(status=PetStatus.AVAILABLE), "cut")
         if rng.random() < 0.1:
             state = LimiterState({1: AccountWindows(1, number, 1, number)}, {})
             await store.counters.save(state, UsageChanges({(1, 1): DailyUsage(1, 1)}, {1: number}))

@@ -84,12 +84,12 @@ pets add Rex --category 9223372036854775808
 pets add Rex
 pets add Tom --category -5 --status lost
 pets add Tom --category -5
-pets set-status 1 sold
-pets set-status 1 sold
-pets set-status 1 available --json
-pets set-status 2 sold --json
-pets set-status 99 sold
-pets set-status 1 lost
+pets set 1 --status sold
+pets set 1 --status sold
+pets set 1 --status available --json
+pets set 2 --status sold --json
+pets set 99 --status sold
+pets set 1 --status lost
 pets history 1
 pets history 1 --json
 pets history 3

@@ -10,6 +10,7 @@ import click
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import echo_err, json_option, moment, write_record, write_records
+from petstore.cli.records import account_record
 from petstore.cli.types import ACCOUNT, WholeNumber, checked
 from petstore.core.accounts import Account, check_account_name
 from petstore.core.errors import Invalid
@@ -124,18 +125,6 @@ def set_plan(
     chosen = _read_plan(plan, per_minute, per_day)
     changed = with_store(session, lambda store: store.accounts.set_plan(account, chosen, session.actor))
     _write_account(changed, as_json)
-
-
-def account_record(account: Account) -> dict[str, object]:
-    """An account as commands show it."""
-    return {
-        "id": account.id,
-        "name": account.name,
-        "plan": account.plan.name,
-        "perMinute": account.plan.per_minute,
-        "perDay": account.plan.per_day,
-        "createdAt": moment(account.created_at_ms),
-    }
 
 
 def _write_account(account: Account, as_json: bool) -> None:

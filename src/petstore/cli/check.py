@@ -11,6 +11,7 @@ import msgspec
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import EXIT_REFUSED, examples
 from petstore.cli.output import echo_err, json_option, moment, write_fields, write_json
+from petstore.cli.records import key_fields
 from petstore.core.accounts import Account
 from petstore.core.keys import ApiKey, digest, is_wellformed
 
@@ -109,12 +110,7 @@ def _write_finding(finding: _Finding, now_ms: int) -> None:
     assert account is not None
     write_fields(
         {
-            "account": f"{account.name} (id {account.id})",
-            "key": f"{key.id} ({key.display})",
-            "label": key.label or "-",
-            "access": key.access,
-            "state": key.state(now_ms),
-            "expires": moment(key.expires_at_ms),
+            **key_fields(key, account, now_ms),
             "ban": f"until {moment(finding.banned_until_ms)}" if finding.banned_until_ms else "none",
         }
     )

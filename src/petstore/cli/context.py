@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from petstore.cli.output import echo_err
 from petstore.core.clock import Clock, SystemClock
-from petstore.core.errors import OperatorError
+from petstore.core.errors import OperatorError, StoreFull
 
 if TYPE_CHECKING:
     from petstore.config import Settings
@@ -70,3 +70,18 @@ def with_store(session: Session, work: Callable[[Store], Awaitable[_T]], *, crea
             return await work(store)
 
     return asyncio.run(run())
+
+
+def with_store_on_a_full_disk(session: Session, work: Callable[[Store], Awaitable[_T]]) -> _T:
+    """`with_store` for work that ends access, with the room that is kept back for it."""
+    file = session.backend.file
+    had_reserve = file is not None and file.has_reserve()
+    try:
+        result = with_store(session, work)
+    except StoreFull:  # without a running server SQLite can't even make its log
+        if file is None or not file.give_up_reserve():
+            raise
+        result = with_store(session, work)
+    if file is not None and had_reserve and not file.has_reserve():
+        echo_err("The disk is full: the room that was kept back for this is used up. Make room.")
+    return result

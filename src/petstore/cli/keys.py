@@ -1,17 +1,35 @@
-"""`petstore keys`: issue, list, rotate, revoke and unban. `keys check` is in check.py."""
+"""`petstore keys`: issue, list, show, rotate, revoke and unban. `keys check` is in check.py."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
+import msgspec
 
 from petstore.cli.check import check_key
-from petstore.cli.context import Session, with_store
+from petstore.cli.context import Session, with_store, with_store_on_a_full_disk
 from petstore.cli.groups import LazyGroup, examples
-from petstore.cli.output import echo_err, json_option, moment, write_json, write_record, write_records
+from petstore.cli.output import (
+    asks,
+    confirm,
+    echo_err,
+    json_option,
+    moment,
+    write_json,
+    write_record,
+    write_records,
+    yes_option,
+)
+from petstore.cli.records import key_fields, key_record
 from petstore.cli.types import ACCOUNT, ID, Duration, checked
+from petstore.core.accounts import Account
 from petstore.core.durations import format_duration
-from petstore.core.errors import StoreFull
 from petstore.core.keys import Access, ApiKey, IssuedKey, check_label
+from petstore.core.limits.usage import KeyBan
+
+if TYPE_CHECKING:
+    from petstore.wiring.administration import Store
 
 
 @click.group(cls=LazyGroup)
@@ -103,6 +121,23 @@ def list_keys(session: Session, account: str, as_json: bool) -> None:
     )
 
 
+@keys.command("show", epilog=examples("petstore keys show 3", "petstore keys show 3 --json"))
+@click.argument("key_id", type=ID)
+@json_option
+@click.pass_obj
+def show_key(session: Session, key_id: int, as_json: bool) -> None:
+    """Show one key: its account, access, state and ban.
+
+    `petstore keys check` tells the same of a key whose text is at hand.
+    """
+    now_ms = session.clock.now_ms()
+
+    async def look(store: Store) -> _Details:
+        return await _details(store, await store.keys.key(key_id), now_ms)
+
+    _write_key(with_store(session, look), now_ms, as_json)
+
+
 @keys.command(
     "rotate",
     epilog=examples(
@@ -138,27 +173,31 @@ def rotate_key(session: Session, key_id: int, overlap: int | None, as_json: bool
     _show_secret(session, issued, as_json, remark)
 
 
-@keys.command("revoke", epilog=examples("petstore keys revoke 3"))
+@keys.command("revoke", epilog=examples("petstore keys revoke 3", "petstore keys revoke 3 --yes"))
 @click.argument("key_id", type=ID)
+@yes_option
 @json_option
 @click.pass_obj
-def revoke_key(session: Session, key_id: int, as_json: bool) -> None:
+def revoke_key(session: Session, key_id: int, yes: bool, as_json: bool) -> None:
     """End a key for good; its next request is refused.
 
-    There is no way back: issue a new key instead. Revoking a revoked key changes nothing. Works on a full
-    disk too, with the room that the server keeps back for it.
+    On a terminal it shows the key and asks first. There is no way back: issue a new key instead. Revoking a
+    revoked key changes nothing. Works on a full disk too, with the room that the server keeps back for it.
     """
-    file = session.backend.file
-    had_reserve = file is not None and file.has_reserve()
-    try:
-        key = with_store(session, lambda store: store.keys.revoke(key_id, session.actor))
-    except StoreFull:  # without a running server SQLite can't even make its log
-        if file is None or not file.give_up_reserve():
-            raise
-        key = with_store(session, lambda store: store.keys.revoke(key_id, session.actor))
-    if file is not None and had_reserve and not file.has_reserve():
-        echo_err("The disk is full: the room that was kept back for this is used up. Make room.")
-    _write_key(session, key, as_json)
+    now_ms = session.clock.now_ms()
+
+    async def look(store: Store) -> _Details:
+        return await _details(store, await store.keys.key(key_id), now_ms)
+
+    async def revoke(store: Store) -> _Details:
+        return await _details(store, await store.keys.revoke(key_id, session.actor), now_ms)
+
+    if asks(yes):
+        found = with_store_on_a_full_disk(session, look)
+        labelled = f", label {found.key.label!r}" if found.key.label else ""
+        of = f"{found.key.display} of account {found.account.name!r}{labelled}, access {found.key.access}"
+        confirm(f"Key {key_id} is {of}. Revoke it for good?")
+    _write_key(with_store_on_a_full_disk(session, revoke), now_ms, as_json)
 
 
 @keys.command("unban", epilog=examples("petstore keys unban 3"))
@@ -168,28 +207,24 @@ def revoke_key(session: Session, key_id: int, as_json: bool) -> None:
 def unban_key(session: Session, key_id: int, as_json: bool) -> None:
     """Lift a key's ban, and forget what led to it.
 
-    Acts on its next request. `petstore usage ACCOUNT` shows which keys are banned. Unbanning a key without
-    a ban clears its strikes.
+    Acts on its next request. `petstore bans` shows which keys are banned. Unbanning a key without a ban
+    clears its strikes.
     """
-    key = with_store(session, lambda store: store.keys.pardon(key_id, session.actor))
-    _write_key(session, key, as_json)
+    now_ms = session.clock.now_ms()
+
+    async def unban(store: Store) -> _Details:
+        return await _details(store, await store.keys.pardon(key_id, session.actor), now_ms)
+
+    _write_key(with_store(session, unban), now_ms, as_json)
 
 
 keys.add_command(check_key)
 
 
-def key_record(key: ApiKey, now_ms: int) -> dict[str, object]:
-    """A key as commands show it; never its text."""
-    return {
-        "id": key.id,
-        "display": key.display,
-        "label": key.label,
-        "access": key.access,
-        "state": key.state(now_ms),
-        "createdAt": moment(key.created_at_ms),
-        "expiresAt": moment(key.expires_at_ms),
-        "lastUsedAt": moment(key.last_used_at_ms),
-    }
+class _Details(msgspec.Struct, frozen=True):
+    key: ApiKey
+    account: Account
+    ban: KeyBan | None
 
 
 def _show_secret(session: Session, issued: IssuedKey, as_json: bool, remark: str) -> None:
@@ -209,14 +244,23 @@ def _show_secret(session: Session, issued: IssuedKey, as_json: bool, remark: str
         ) from error
 
 
-def _write_key(session: Session, key: ApiKey, as_json: bool) -> None:
-    record = key_record(key, session.clock.now_ms())
+async def _details(store: Store, key: ApiKey, now_ms: int) -> _Details:
+    account = await store.accounts.find(str(key.account_id))
+    report = await store.usage.report(account.id, now_ms, days=1)
+    return _Details(key, account, next((ban for ban in report.bans if ban.key_id == key.id), None))
+
+
+def _write_key(details: _Details, now_ms: int, as_json: bool) -> None:
+    key, account, ban = details.key, details.account, details.ban
+    record = {
+        **key_record(key, now_ms),
+        "accountId": account.id,
+        "account": account.name,
+        "bannedUntil": moment(ban.banned_until_ms if ban else None),
+    }
     fields = {
-        "key": f"{key.id} ({key.display})",
-        "label": key.label or "-",
-        "access": key.access,
-        "state": record["state"],
-        "expires": record["expiresAt"],
+        **key_fields(key, account, now_ms),
         "last used": record["lastUsedAt"],
+        "ban": f"until {record['bannedUntil']}" if ban else "none",
     }
     write_record(record, fields, as_json)

@@ -15,6 +15,7 @@ COMMANDS = {
     "accounts": "petstore.cli.accounts:accounts",
     "keys": "petstore.cli.keys:keys",
     "usage": "petstore.cli.usage:usage",
+    "bans": "petstore.cli.bans:bans",
     "limits": "petstore.cli.limits:limits",
     "pets": "petstore.cli.pets:pets",
     "orders": "petstore.cli.orders:orders",

@@ -44,6 +44,22 @@ def json_option(command: _Command) -> _Command:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(command)
 
 
+def yes_option(command: _Command) -> _Command:
+    """Adds `--yes`, as the argument `yes`."""
+    return click.option("--yes", is_flag=True, help="Do not ask, also on a terminal.")(command)
+
+
+def asks(yes: bool) -> bool:
+    """Whether to ask before a change for good: on a terminal, without --yes. Scripts are never asked."""
+    return not yes and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def confirm(question: str) -> None:
+    """Ask on standard error. Raises ClickException unless the answer is yes."""
+    if not click.confirm(printable(question), err=True):
+        raise click.ClickException("Nothing was changed.")
+
+
 class Moment:
     """A time in UTC until the year 9999: 2026-11-21T08:30:00.000Z in JSON, 2026-11-21 08:30:00Z as text."""
 

@@ -6,13 +6,26 @@ from typing import TYPE_CHECKING
 
 import click
 import msgspec
+from msgspec import UNSET
 
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
-from petstore.cli.output import echo_err, json_option, moment, printable, write_json, write_records
+from petstore.cli.output import (
+    asks,
+    confirm,
+    echo_err,
+    json_option,
+    moment,
+    printable,
+    write_json,
+    write_line,
+    write_records,
+    yes_option,
+)
+from petstore.cli.stock import import_pets
 from petstore.cli.types import ID, INT64, WholeNumber, checked_pet_name
 from petstore.core.errors import PetNotFound
-from petstore.core.pets import PAGE_LIMIT_DEFAULT, NewPet, PageQuery, Pet, PetStatus, StatusChange
+from petstore.core.pets import PAGE_LIMIT_DEFAULT, NewPet, PageQuery, Pet, PetChange, PetStatus, StatusChange
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
@@ -23,7 +36,7 @@ _STATUS = click.Choice([status.value for status in PetStatus])
 
 @click.group(cls=LazyGroup)
 def pets() -> None:
-    """The animals of the store: list, add, sell."""
+    """The animals of the store: list, add, change, remove."""
 
 
 @pets.command(
@@ -91,27 +104,63 @@ def add_pet(session: Session, name: str, category: int, status: str, as_json: bo
     _write_pet(created.pet, as_json)
 
 
-@pets.command(
-    "set-status",
-    epilog=examples("petstore pets set-status 7 pending", "petstore pets set-status 7 sold"),
-)
+@pets.command("show", epilog=examples("petstore pets show 7", "petstore pets show 7 --json"))
 @click.argument("pet_id", type=ID, metavar="ID")
-@click.argument("status", type=_STATUS, metavar="STATUS")
 @json_option
 @click.pass_obj
-def set_status(session: Session, pet_id: int, status: str, as_json: bool) -> None:
-    """Change an animal's state, and keep who did it.
+def show_pet(session: Session, pet_id: int, as_json: bool) -> None:
+    """Show an animal."""
+    _write_pet(with_store(session, lambda store: _get(store, pet_id)), as_json)
+
+
+@pets.command(
+    "set",
+    epilog=examples(
+        "petstore pets set 7 --status sold", 'petstore pets set 7 --name "Lady Luna" --category 2'
+    ),
+)
+@click.argument("pet_id", type=ID, metavar="ID")
+@click.option("--name", callback=checked_pet_name, help="1 to 255 characters, kept exactly as given.")
+@click.option("--category", type=INT64, metavar="N", help="Any int64.")
+@click.option("--status", type=_STATUS, help="See above.")
+@json_option
+@click.pass_obj
+def set_pet(
+    session: Session, pet_id: int, name: str | None, category: int | None, status: str | None, as_json: bool
+) -> None:
+    """Change an animal's name, category or state.
 
     \b
     available -> pending, sold
     pending   -> available, sold
     sold      -> available (a return)
 
-    The state that it has already changes nothing.
+    What it has already changes nothing. While an open order holds the animal, the order decides its state.
     """
-    wanted = PetStatus(status)
-    pet = with_store(session, lambda store: store.pets.set_status(pet_id, wanted, session.actor))
-    _write_pet(pet, as_json)
+    change = PetChange(
+        UNSET if name is None else name,
+        UNSET if category is None else category,
+        UNSET if status is None else PetStatus(status),
+    )
+    if change == PetChange():
+        raise click.UsageError("Nothing to change: give --name, --category or --status.")
+    _write_pet(with_store(session, lambda store: store.pets.change(pet_id, change, session.actor)), as_json)
+
+
+@pets.command("remove", epilog=examples("petstore pets remove 7", "petstore pets remove 7 --yes"))
+@click.argument("pet_id", type=ID, metavar="ID")
+@yes_option
+@json_option
+@click.pass_obj
+def remove_pet(session: Session, pet_id: int, yes: bool, as_json: bool) -> None:
+    """Remove an animal for good; its journal stays.
+
+    Shows what it removes, and asks on a terminal. Refused while an open order holds the animal.
+    """
+    if asks(yes):
+        pet = with_store(session, lambda store: _get(store, pet_id))
+        confirm(f"Remove {_line_of(pet)}?")
+    _write_pet(with_store(session, lambda store: store.pets.remove(pet_id, session.actor)), as_json)
 
 
 @pets.command("history", epilog=examples("petstore pets history 7"))
@@ -124,8 +173,7 @@ def show_history(session: Session, pet_id: int, as_json: bool) -> None:
     When, by whom, from and to; the oldest first."""
 
     async def read(store: Store) -> list[StatusChange]:
-        if await store.pets.get(pet_id) is None:
-            raise PetNotFound(pet_id)
+        await _get(store, pet_id)
         return await store.pets.history(pet_id)
 
     changes = with_store(session, read)
@@ -146,8 +194,23 @@ def show_history(session: Session, pet_id: int, as_json: bool) -> None:
     )
 
 
+async def _get(store: Store, pet_id: int) -> Pet:
+    """An animal. Raises PetNotFound."""
+    pet = await store.pets.get(pet_id)
+    if pet is None:
+        raise PetNotFound(pet_id)
+    return pet
+
+
 def _write_pet(pet: Pet, as_json: bool) -> None:
     if as_json:
         write_json(pet)
     else:
-        click.echo(f"{pet.id}  {printable(pet.name)}  category {pet.category_id}  {pet.status}")
+        write_line(_line_of(pet))
+
+
+def _line_of(pet: Pet) -> str:
+    return f"{pet.id}  {printable(pet.name)}  category {pet.category_id}  {pet.status}"
+
+
+pets.add_command(import_pets)

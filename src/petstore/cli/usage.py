@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from petstore.cli.accounts import account_record
 from petstore.cli.billing import Bill, write_bill
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import examples
@@ -20,6 +19,7 @@ from petstore.cli.output import (
     write_line,
     write_table,
 )
+from petstore.cli.records import account_record
 from petstore.cli.types import ACCOUNT, DAY, MONTH, WholeNumber
 from petstore.core.accounts import Account
 from petstore.core.durations import SECOND_MS

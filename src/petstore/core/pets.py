@@ -79,6 +79,14 @@ def check_transition(pet_id: int, before: PetStatus, after: PetStatus) -> None:
         raise Conflict(f"Animal {pet_id} is {before}: it can become {allowed}, not {after}.")
 
 
+def held_by_order(order_id: int, pet_id: int, so: str) -> str:
+    """The message while an open order holds an animal; `so` says what it prevents."""
+    return f"Order {order_id} holds animal {pet_id}, so {so}; deliver or cancel the order first."
+
+
+STATUS_IS_HELD = "its status can't change"
+
+
 def name_fault(name: str) -> str | None:
     """The fault of an animal's name, as a phrase for a message; None for a valid name."""
     if not 1 <= len(name) <= NAME_MAX_CHARACTERS:
@@ -155,10 +163,6 @@ class PetRepository(Protocol):
 
     async def remove(self, pet_id: int, actor: str) -> Pet:
         """Remove an animal; what it was. Raises PetNotFound, and Conflict while an open order holds it."""
-        ...
-
-    async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
-        """Raises PetNotFound and Conflict."""
         ...
 
     async def history(self, pet_id: int) -> list[StatusChange]:

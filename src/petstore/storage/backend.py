@@ -17,6 +17,7 @@ from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import OrderRepository
 from petstore.core.pets import PetRepository
+from petstore.core.stock import StockRepository
 from petstore.core.versions import Publisher, VersionSource
 from petstore.storage.migrations import Schema
 from petstore.storage.observer import MigrationObserver, StoreLoad, StoreObserver
@@ -30,6 +31,7 @@ class Store(Protocol):
     """An open store: its repositories, the versions that caches depend on, and its upkeep."""
 
     pets: PetRepository
+    stock: StockRepository
     orders: OrderRepository
     accounts: AccountRepository
     keys: KeyRepository

@@ -11,7 +11,7 @@ from petstore.core.clock import SystemClock
 from petstore.core.errors import Conflict, IdempotencyKeyInUse, IdempotencyKeyReused
 from petstore.core.idempotency import Creation, Idempotency
 from petstore.core.limits.plans import FREE
-from petstore.core.pets import Created, NewPet, PageQuery, PetStatus
+from petstore.core.pets import Created, NewPet, PageQuery, PetChange, PetStatus
 from petstore.storage.backend import Store
 from petstore.storage.transactions.idempotency import create_once
 from petstore.storage.transactions.pets import add_pet
@@ -55,7 +55,7 @@ class TestReplay:
     async def test_it_is_the_answer_of_then(self, backend: SharedData, store: Store) -> None:
         """Also when the animal was sold, or removed by hand, in the meantime."""
         first = await store.pets.add(REX, ACTOR, KEY)
-        await store.pets.set_status(1, PetStatus.SOLD, "staff")
+        await store.pets.change(1, PetChange(status=PetStatus.SOLD), "staff")
         assert (await store.pets.add(REX, ACTOR, KEY)).pet == first.pet
         backend.execute("DELETE FROM pets")
         assert (await store.pets.add(REX, ACTOR, KEY)).pet == first.pet

@@ -12,7 +12,7 @@ from petstore.core.errors import Conflict, IdempotencyKeyReused, OrderNotFound, 
 from petstore.core.idempotency import Idempotency
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.orders import ORDER_TRANSITIONS, NewOrder, Order, OrderQuery, OrderStatus
-from petstore.core.pets import NewPet, PetStatus
+from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.storage.backend import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
@@ -137,7 +137,7 @@ class TestPlace:
         await store.pets.add(NewPet("Rex", 1, PetStatus.SOLD), "test")
         with pytest.raises(Conflict):
             await store.orders.place(1, NewOrder(1), "test", Idempotency(1, "k"))
-        await store.pets.set_status(1, PetStatus.AVAILABLE, "test")
+        await store.pets.change(1, PetChange(status=PetStatus.AVAILABLE), "test")
         assert not (await store.orders.place(1, NewOrder(1), "test", Idempotency(1, "k"))).replayed
 
 

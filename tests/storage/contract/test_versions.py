@@ -16,7 +16,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
-from petstore.core.pets import NewPet, PetStatus
+from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.core.versions import Versions
 from petstore.storage.backend import Store
 from petstore.storage.sqlite.connection import open_reader
@@ -69,9 +69,14 @@ class TestWhatMoves:
     """A version moves whenever something that is kept under it changes."""
 
     async def test_animals_move_the_catalogue_alone(self, watched: Watched) -> None:
-        """An addition, a change of status."""
+        """An addition, changes, a removal."""
         pets = watched.store.pets
-        for change in (pets.add(NewPet("Tom", 2), ACTOR), pets.set_status(1, PetStatus.SOLD, "staff")):
+        for change in (
+            pets.add(NewPet("Tom", 2), ACTOR),
+            pets.change(1, PetChange(name="Rex II"), ACTOR),
+            pets.change(1, PetChange(status=PetStatus.SOLD), ACTOR),
+            pets.remove(2, ACTOR),
+        ):
             await watched.begin()
             await change
             await watched.check(catalogue=True)
@@ -111,7 +116,7 @@ class TestWhatMoves:
             await store.pets.get(1)
             await store.keys.find_caller(digest(b"x"))
             with pytest.raises(Exception, match="no animal 9"):
-                await store.pets.set_status(9, PetStatus.SOLD, "staff")
+                await store.pets.change(9, PetChange(status=PetStatus.SOLD), "staff")
             await turn()
             return await store.versions.current() != before
 

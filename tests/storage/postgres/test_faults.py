@@ -13,7 +13,7 @@ from petstore.core.idempotency import Idempotency
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, UsageChanges
-from petstore.core.pets import NewPet, PageQuery, PetStatus
+from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
 from petstore.storage.backend import Store, backend_for
 from petstore.storage.options import PostgresOptions
 from tests.support.clock import ManualClock
@@ -88,7 +88,7 @@ class TestCutAtTheCommit:
         """A change of status: unknown when its COMMIT was sent, and then it may well have happened."""
         proxy.cut_before_the_answer(b"COMMIT")
         with pytest.raises(StoreUnavailable, match="kept is unknown"):
-            await store.pets.set_status(1, PetStatus.SOLD, "staff")
+            await store.pets.change(1, PetChange(status=PetStatus.SOLD), "staff")
         assert (await store.pets.history(1))[0].after is PetStatus.SOLD
 
     async def test_counters_are_not_added_twice_in_silence(self, proxy: Proxy, store: Store) -> None:
@@ -112,7 +112,9 @@ class TestCutElsewhere:
     ) -> None:
         """Nothing of it was kept, so nobody needs to know."""
         proxy.cut_before_the_answer(b"BEGIN")
-        assert (await store.pets.set_status(1, PetStatus.SOLD, "staff")).status is PetStatus.SOLD
+        assert (
+            await store.pets.change(1, PetChange(status=PetStatus.SOLD), "staff")
+        ).status is PetStatus.SOLD
         assert proxy.cuts == 1
         assert len(await store.pets.history(1)) == 1
 

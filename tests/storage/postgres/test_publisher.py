@@ -14,7 +14,7 @@ from petstore.core.idempotency import Idempotency
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
-from petstore.core.pets import NewPet, PetStatus
+from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.core.versions import WRITER_SECONDS
 from petstore.storage.backend import Store, backend_for
 from petstore.storage.postgres import database as statements
@@ -130,7 +130,7 @@ async def test_everything_that_changes_keys_moves_the_keyring(store: Store, publ
         (store.keys.rotate(1, "test", 1_000, ACTOR), "keyring"),
         (store.keys.pardon(1, ACTOR), "keyring"),
         (store.keys.revoke(1, ACTOR), "keyring"),
-        (store.pets.set_status(1, PetStatus.SOLD, "staff"), "catalogue"),
+        (store.pets.change(1, PetChange(status=PetStatus.SOLD), "staff"), "catalogue"),
     ):
         await change
         assert [(step, told) for step, told, _ in publisher.take()] == [("begin", what), ("settle", what)]
@@ -149,7 +149,7 @@ async def test_a_refused_change_is_settled_as_well(store: Store, publisher: Publ
     publisher.take()
     for attempt, error in (
         (store.pets.add(NewPet("Tom", 1), ACTOR, KEY), IdempotencyKeyReused),
-        (store.pets.set_status(9, PetStatus.SOLD, "staff"), NotFound),
+        (store.pets.change(9, PetChange(status=PetStatus.SOLD), "staff"), NotFound),
         (store.accounts.add("shop", FREE, ACTOR), Conflict),
     ):
         with pytest.raises(error):
@@ -217,9 +217,9 @@ async def test_the_observer_is_told_of_commits(store: Store, watch: Watch) -> No
     """Each is one; reads and failures are none."""
     watch.commits.clear()
     await store.pets.add(REX, ACTOR)
-    await store.pets.set_status(1, PetStatus.SOLD, "staff")
+    await store.pets.change(1, PetChange(status=PetStatus.SOLD), "staff")
     await store.counters.save(LimiterState(), UsageChanges({}, {1: 5}))
     await store.pets.get(1)
     with pytest.raises(NotFound):
-        await store.pets.set_status(9, PetStatus.SOLD, "staff")
+        await store.pets.change(9, PetChange(status=PetStatus.SOLD), "staff")
     assert watch.commits == [1, 1, 1]

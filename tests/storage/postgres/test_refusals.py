@@ -17,7 +17,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
-from petstore.core.pets import NewPet, PageQuery, PetStatus
+from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
 from petstore.storage.backend import Store, backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import database as statements
@@ -77,7 +77,9 @@ class TestCollisions:
         """A server that isolates strictly, and ten sales of one animal at once: one change, no error."""
         configure(database, f"default_transaction_isolation = '{isolation}'")
         store = open_store()
-        await asyncio.gather(*(store.pets.set_status(1, PetStatus.SOLD, f"s{n}") for n in range(10)))
+        await asyncio.gather(
+            *(store.pets.change(1, PetChange(status=PetStatus.SOLD), f"s{n}") for n in range(10))
+        )
         assert len(await store.pets.history(1)) == 1
 
     async def test_batches_of_several_processes_never_lock_each_other_out(
@@ -159,7 +161,7 @@ class TestTold:
         with pytest.raises(StoreUnavailable, match="it took too long"):
             await store.pets.page(PageQuery())
         with pytest.raises(StoreUnavailable, match="it took too long; nothing was stored"):
-            await store.pets.set_status(1, PetStatus.SOLD, "staff")
+            await store.pets.change(1, PetChange(status=PetStatus.SOLD), "staff")
         locker.terminate()
         assert (await store.pets.add(REX, ACTOR)).pet.id > 1
         assert await _backend(store) == pid

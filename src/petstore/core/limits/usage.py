@@ -75,6 +75,18 @@ class KeyBan(msgspec.Struct, frozen=True):
     banned_until_ms: int
 
 
+class BannedKey(msgspec.Struct, frozen=True):
+    """A ban that has not ended, of a key that is neither revoked nor expired."""
+
+    account_id: int
+    account: str
+    key_id: int
+    display: str
+    label: str
+    level: int
+    banned_until_ms: int
+
+
 class UsageReport(msgspec.Struct, frozen=True):
     """An account's use as last written: about a second behind a running server at most."""
 
@@ -104,4 +116,8 @@ class UsageRepository(Protocol):
 
     async def days(self, account_id: int, now_ms: int, days: int) -> list[DailyUsage]:
         """Those of the last `days` days that have counts, newest first, as last written."""
+        ...
+
+    async def bans(self, now_ms: int) -> list[BannedKey]:
+        """The bans of all accounts at a time, by the key's id; as last written."""
         ...

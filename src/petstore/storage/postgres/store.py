@@ -10,6 +10,7 @@ from petstore.core.keys import KeyRepository
 from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import OrderRepository
 from petstore.core.pets import PetRepository
+from petstore.core.stock import StockRepository
 from petstore.core.versions import NoPublisher, Publisher, VersionSource
 from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.options import PostgresOptions
@@ -21,6 +22,7 @@ from petstore.storage.postgres.pets import PostgresPets
 from petstore.storage.postgres.schema import prepare
 from petstore.storage.postgres.sharing import Shared
 from petstore.storage.postgres.snapshots import SnapshotVersions
+from petstore.storage.postgres.stock import PostgresStock
 from petstore.storage.transactions.accounts import Accounts, has_accounts
 from petstore.storage.transactions.billing import Billing
 from petstore.storage.transactions.idempotency import purge
@@ -43,8 +45,10 @@ class PostgresStore:
         observer: StoreObserver | None = None,
     ) -> None:
         prepare(url, options)
-        database = self._database = Database(url, clock, options, publisher or NoPublisher(), observer)
+        publisher = publisher or NoPublisher()
+        database = self._database = Database(url, clock, options, publisher, observer)
         self.pets: PetRepository = PostgresPets(database, clock)
+        self.stock: StockRepository = PostgresStock(url, options, publisher, database, clock)
         self.orders: OrderRepository = Orders(database, clock)
         self.accounts: AccountRepository = Accounts(database, clock)
         self.keys: KeyRepository = PostgresKeys(database, clock)

@@ -15,6 +15,7 @@ from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import OrderRepository
 from petstore.core.pets import PetRepository
+from petstore.core.stock import StockRepository
 from petstore.core.versions import VersionSource
 from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.options import SqliteOptions
@@ -26,6 +27,7 @@ from petstore.storage.sqlite.keys import SqliteKeys
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.pets import SqlitePets
 from petstore.storage.sqlite.schema import prepare
+from petstore.storage.sqlite.stock import SqliteStock
 from petstore.storage.sqlite.writer import Writer
 from petstore.storage.transactions.accounts import Accounts, has_accounts
 from petstore.storage.transactions.billing import Billing
@@ -57,6 +59,7 @@ class SqliteStore:
         turn = LoopReader(self._reader)
         database = self._database = Database(self._reader, self.writer)
         self.pets: PetRepository = SqlitePets(turn, self.writer, database, clock)
+        self.stock: StockRepository = SqliteStock(path, busy_timeout_ms, database, clock)
         self.orders: OrderRepository = Orders(database, clock)
         self.accounts: AccountRepository = Accounts(database, clock)
         self.keys: KeyRepository = SqliteKeys(self._reader, database, clock)

@@ -9,7 +9,16 @@ import msgspec
 from petstore.core.clock import Clock
 from petstore.core.errors import Conflict, PetNotFound
 from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
-from petstore.core.pets import Created, NewPet, Pet, PetChange, PetStatus, StatusChange, check_transition
+from petstore.core.pets import (
+    STATUS_IS_HELD,
+    Created,
+    NewPet,
+    Pet,
+    PetChange,
+    StatusChange,
+    check_transition,
+    held_by_order,
+)
 from petstore.storage.rows import PET, STATUS_CHANGE, read_change, read_pet, select
 from petstore.storage.transactions.idempotency import create_once
 from petstore.storage.transactions.journal import record, record_changes
@@ -33,7 +42,7 @@ def change_pet(pet_id: int, change: PetChange, actor: str, now_ms: int) -> Scrip
     """Change an animal by hand. Raises PetNotFound, and Conflict for a status that an open order decides."""
     pet = yield from find_pet(pet_id)
     if change.status not in (msgspec.UNSET, pet.status):
-        yield from _check_no_open_order(pet_id, "its status can't change")
+        yield from _check_no_open_order(pet_id, STATUS_IS_HELD)
     return (yield from move_pet(pet, change, actor, now_ms))
 
 
@@ -62,12 +71,6 @@ def move_pet(pet: Pet, change: PetChange, actor: str, now_ms: int) -> Script[Pet
     return changed
 
 
-def change_status(pet_id: int, status: PetStatus, actor: str, now_ms: int) -> Script[Pet]:
-    """Change an animal's status, whatever its orders. Raises PetNotFound, and Conflict for a transition."""
-    pet = yield from find_pet(pet_id)
-    return (yield from move_pet(pet, PetChange(status=status), actor, now_ms))
-
-
 def remove_pet(pet_id: int, actor: str, now_ms: int) -> Script[Pet]:
     """Remove an animal; what it was. Raises PetNotFound, and Conflict while an open order holds it."""
     pet = yield from find_pet(pet_id)
@@ -81,9 +84,7 @@ def _check_no_open_order(pet_id: int, so: str) -> Script[None]:
     """Raise Conflict while a placed or approved order holds the animal."""
     orders = yield _OPEN_ORDER, (pet_id,)
     if orders:
-        raise Conflict(
-            f"Order {orders[0][0]} holds animal {pet_id}, so {so}; deliver or cancel the order first."
-        )
+        raise Conflict(held_by_order(orders[0][0], pet_id, so))
 
 
 def members_of(pet: Pet) -> dict[str, object]:
@@ -124,9 +125,6 @@ class Pets:
         return self._database.start(
             lambda: create_once(creation, pinned_ms, lambda: add_pet(new, actor, now_ms)), CATALOGUE
         )
-
-    async def set_status(self, pet_id: int, status: PetStatus, actor: str) -> Pet:
-        return await self.change(pet_id, PetChange(status=status), actor)
 
     async def change(self, pet_id: int, change: PetChange, actor: str) -> Pet:
         now_ms = self._clock.now_ms()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
-from petstore.core.limits.usage import DailyUsage, KeyBan, UsageReport
+from petstore.core.limits.usage import BannedKey, DailyUsage, KeyBan, UsageReport
 from petstore.core.limits.windows import AccountWindows, oldest_day
 from petstore.storage.rows import BAN_STATE, DAILY_USAGE, WINDOWS, select
+from petstore.storage.transactions.bans import bans_in_force
 from petstore.storage.transactions.script import Database, Script, statement
 
 _ALL_WINDOWS = statement(f"SELECT account_id, {select(WINDOWS)} FROM account_windows WHERE day >= $1")
@@ -58,3 +59,6 @@ class Usage:
 
     async def days(self, account_id: int, now_ms: int, days: int) -> list[DailyUsage]:
         return await self._database.read(last_days(account_id, now_ms, days))
+
+    async def bans(self, now_ms: int) -> list[BannedKey]:
+        return await self._database.read(bans_in_force(now_ms))

@@ -1,0 +1,46 @@
+"""Accounts and keys as commands show them: records with the members of JSON, and fields for people."""
+
+from __future__ import annotations
+
+from petstore.cli.output import moment
+from petstore.core.accounts import Account
+from petstore.core.keys import ApiKey
+
+
+def account_record(account: Account) -> dict[str, object]:
+    """An account's members."""
+    return {
+        "id": account.id,
+        "name": account.name,
+        "plan": account.plan.name,
+        "perMinute": account.plan.per_minute,
+        "perDay": account.plan.per_day,
+        "createdAt": moment(account.created_at_ms),
+    }
+
+
+def key_record(key: ApiKey, now_ms: int) -> dict[str, object]:
+    """A key's members; never its text."""
+    return {
+        "id": key.id,
+        "display": key.display,
+        "label": key.label,
+        "access": key.access,
+        "state": key.state(now_ms),
+        "createdAt": moment(key.created_at_ms),
+        "expiresAt": moment(key.expires_at_ms),
+        "lastUsedAt": moment(key.last_used_at_ms),
+    }
+
+
+def key_fields(key: ApiKey, account: Account, now_ms: int) -> dict[str, object]:
+    """The fields that tell one key from another."""
+    return {
+        "account": f"{account.name} (id {account.id})",
+        "key": f"{key.id} ({key.display})",
+        "label": key.label or "-",
+        "access": key.access,
+        "state": key.state(now_ms),
+        "created": moment(key.created_at_ms),
+        "expires": moment(key.expires_at_ms),
+    }

@@ -1,0 +1,272 @@
+"""Stock lists as files: CSV with a header, or a JSON object a line; each row with its line and its faults.
+
+The rows that can't be imported go to a file of the same format, to be corrected and imported.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+import msgspec
+
+from petstore.cli.output import printable
+from petstore.cli.spreadsheets import csv_bytes, read_cell
+from petstore.core.errors import InvalidBody, InvalidJson, OperatorError
+from petstore.core.pets import NAME, STATUSES
+from petstore.core.stock import MEMBERS, StockRow, row_schema
+
+LINE_BYTES_MAX = 65_536  # as of a request's body
+FAULTS = "faults"  # the column that CsvList.rejects adds, and that the next import skips
+_BOM = b"\xef\xbb\xbf"
+_SURELY_INT64 = re.compile("0|-?[1-9][0-9]{0,17}", re.ASCII)
+_INTEGER = re.compile("-?(0|[1-9][0-9]*)", re.ASCII)
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
+_INT64_DIGITS = 20  # of the longest int64, with its sign
+
+
+class Record(NamedTuple):
+    """A row of a file: `row` when it keeps every rule, else its `fault`; and how it stands there."""
+
+    line: int
+    row: StockRow | None
+    fault: str
+    raw: Sequence[str] | bytes
+
+
+class StockList(Protocol):
+    """An open stock list. Raises OperatorError for a file that can't be read to its end."""
+
+    def records(self) -> Iterator[Record]:
+        """Every row, in the order of the file."""
+        ...
+
+    def reject(self, line: int, fault: str, raw: Sequence[str] | bytes) -> bytes:
+        """A bad row for the file of rejected rows."""
+        ...
+
+    def reject_row(self, row: StockRow, fault: str) -> bytes:
+        """The same for a row that kept every rule of the file."""
+        ...
+
+    def heading(self) -> bytes:
+        """The beginning of the file of rejected rows."""
+        ...
+
+
+class _Lines:
+    """The lines of a file as text, without a byte order mark; bounded in their length."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.number = 0
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = self._file.readline(LINE_BYTES_MAX + 1)
+        self.number += 1
+        if self.number == 1:
+            if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+                raise OperatorError("The list is in UTF-16; save it as CSV in UTF-8. Nothing was stored.")
+            line = line.removeprefix(_BOM)
+        if not line:
+            raise StopIteration
+        if len(line) > LINE_BYTES_MAX:
+            raise OperatorError(
+                f"Line {self.number} is longer than {LINE_BYTES_MAX:,} bytes; nothing was stored."
+            )
+        try:
+            return line.decode()
+        except UnicodeDecodeError as error:
+            raise OperatorError(
+                f"Line {self.number} is not UTF-8 (byte {error.start + 1}); save the list in UTF-8. Nothing"
+                " was stored."
+            ) from None
+
+
+class CsvList:
+    """Implements StockList for CSV (RFC 4180) with a header."""
+
+    def __init__(self, file: BinaryIO, key_name: str | None) -> None:
+        self._reader = csv.reader(_Lines(file), strict=True)
+        self._schema = row_schema(key_name)
+        self._key_name = key_name
+        header = self._next_cells()
+        if header is None:
+            raise OperatorError(f"The list is empty; its first line has to name {_columns(key_name)}.")
+        self._skipped = int(header[0] == FAULTS)
+        self._columns = header[self._skipped :]
+        _check_header(self._columns, key_name)
+        at = {column: index for index, column in enumerate(self._columns, self._skipped)}
+        self._name, self._category, self._status = at["name"], at["categoryId"], at.get("status")
+        self._key = None if key_name is None else at[key_name]
+
+    def records(self) -> Iterator[Record]:
+        while True:
+            line = self._reader.line_num + 1
+            cells = self._next_cells()
+            if cells is None:
+                return
+            if cells:  # an empty line is no row
+                yield self._record(line, cells)
+
+    def _next_cells(self) -> list[str] | None:
+        """The texts of the next row, or None at the end."""
+        try:
+            cells = next(self._reader, None)
+        except csv.Error as error:
+            raise OperatorError(
+                f"Line {self._reader.line_num} is not CSV: {error}. Nothing was stored."
+            ) from None
+        if cells is not None and any(cell[:1] == "'" for cell in cells):
+            return [read_cell(cell) for cell in cells]
+        return cells
+
+    def _record(self, line: int, cells: list[str]) -> Record:
+        expected = len(self._columns) + self._skipped
+        if len(cells) != expected:
+            fault = f"Expected {expected} cells as in the first line, got {len(cells)}."
+            return Record(line, None, fault, cells[self._skipped :])
+        name, category = cells[self._name], cells[self._category]
+        status = cells[self._status] if self._status is not None else ""
+        key = cells[self._key] if self._key is not None else None
+        if (
+            NAME.fullmatch(name)
+            and _SURELY_INT64.fullmatch(category)
+            and (not status or status in STATUSES)
+            and (key is None or NAME.fullmatch(key))
+        ):
+            return Record(line, StockRow(line, key, name, int(category), status or None), "", cells)
+        members: list[tuple[str, Any]] = [
+            ("name", name),
+            ("categoryId", _number(category)),
+            ("status", status),
+        ]
+        if self._key_name is not None:
+            members.append((self._key_name, key))
+        given = [(member, value) for member, value in members if value != "" or member == "name"]
+        try:
+            row = _row(line, self._schema.read_members(given))
+        except InvalidBody as error:
+            return Record(line, None, error.message, cells[self._skipped :])
+        return Record(line, row, "", cells)
+
+    def heading(self) -> bytes:
+        return csv_bytes([[FAULTS, *self._columns]])
+
+    def reject(self, line: int, fault: str, raw: Sequence[str] | bytes) -> bytes:
+        assert not isinstance(raw, bytes)
+        return csv_bytes([[f"line {line}: {fault}", *raw]])
+
+    def reject_row(self, row: StockRow, fault: str) -> bytes:
+        members = _members(row, self._key_name)
+        return self.reject(row.line, fault, [str(members.get(column, "")) for column in self._columns])
+
+
+class JsonList:
+    """Implements StockList for a JSON object a line. Empty lines and those that begin with # are no rows."""
+
+    def __init__(self, file: BinaryIO, key_name: str | None) -> None:
+        self._file = file
+        self._key_name = key_name
+        self._schema = row_schema(key_name)
+
+    def records(self) -> Iterator[Record]:
+        number = 0
+        while line := self._file.readline(LINE_BYTES_MAX + 1):
+            number += 1
+            raw = line.removeprefix(_BOM).strip() if number == 1 else line.strip()
+            if len(line) > LINE_BYTES_MAX:
+                while line and not line.endswith(b"\n"):
+                    line = self._file.readline(LINE_BYTES_MAX)
+                fault = f"The line is longer than {LINE_BYTES_MAX:,} bytes."
+                yield Record(number, None, fault, b"# The line is left out here.")
+            elif raw and not raw.startswith(b"#"):
+                yield self._record(number, raw)
+        if number == 0:
+            raise OperatorError("The list is empty; it has to have a JSON object in each line.")
+
+    def _record(self, line: int, raw: bytes) -> Record:
+        try:
+            return Record(line, _row(line, self._schema.read(raw)), "", raw)
+        except (InvalidBody, InvalidJson) as error:
+            return Record(line, None, error.message.replace("The body", "The line"), raw)
+
+    def heading(self) -> bytes:
+        return b""
+
+    def reject(self, line: int, fault: str, raw: Sequence[str] | bytes) -> bytes:
+        return f"# line {line}: {printable(fault)}\n".encode() + bytes(raw) + b"\n"  # type: ignore[arg-type]
+
+    def reject_row(self, row: StockRow, fault: str) -> bytes:
+        return self.reject(row.line, fault, msgspec.json.encode(_members(row, self._key_name)))
+
+
+FORMATS: dict[str, type[CsvList] | type[JsonList]] = {"csv": CsvList, "jsonl": JsonList}
+
+
+class Spool:
+    """Rows in a temporary file, so that a list of any length is checked whole before a store sees it."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._decode = msgspec.msgpack.Decoder(list[StockRow]).decode
+
+    def add(self, rows: list[StockRow]) -> None:
+        data = self._encode(rows)
+        self._file.write(len(data).to_bytes(8) + data)
+
+    def chunks(self) -> Iterator[list[StockRow]]:
+        """The lists as they were added."""
+        self._file.seek(0)
+        while length := self._file.read(8):
+            yield self._decode(self._file.read(int.from_bytes(length)))
+
+
+def _row(line: int, read: Any) -> StockRow:
+    """A row of what the schema has read."""
+    status = None if read.status is msgspec.UNSET else read.status.value
+    return StockRow(line, getattr(read, "source_key", None), read.name, read.category_id, status)
+
+
+def _members(row: StockRow, key_name: str | None) -> dict[str, object]:
+    members: dict[str, object] = {"name": row.name, "categoryId": row.category_id}
+    if row.status is not None:
+        members["status"] = row.status
+    if key_name is not None:
+        members[key_name] = row.source_key
+    return members
+
+
+def _number(cell: str) -> object:
+    """The value of a cell as JSON would have it: an integer, another number, or else a text."""
+    if _INTEGER.fullmatch(cell):
+        return int(cell[: _INT64_DIGITS + 1])
+    return 0.5 if _NUMBER.fullmatch(cell) else cell
+
+
+def _check_header(columns: list[str], key_name: str | None) -> None:
+    """Raise OperatorError unless the columns are known, each there once, and all that are needed."""
+    known = {*MEMBERS} | ({key_name} if key_name is not None else set())
+    faults = [f"{column}: a column without a meaning" for column in columns if column not in known]
+    faults += [f"{column}: more than one column" for column in known if columns.count(column) > 1]
+    needed = [column for column in (key_name, "name", "categoryId") if column is not None]
+    faults += [f"{column}: missing" for column in needed if column not in columns]
+    if not faults:
+        return
+    advice = " Save the list with commas between its columns." if ";" in columns[0] else ""
+    shown = "; ".join(map(printable, sorted(set(faults))[:10]))
+    raise OperatorError(
+        f"The first line has to name {_columns(key_name)}: {shown}. Nothing was stored.{advice}"
+    )
+
+
+def _columns(key_name: str | None) -> str:
+    key = f"{key_name}, " if key_name is not None else ""
+    return f"the columns {key}name, categoryId and, if you like, status"

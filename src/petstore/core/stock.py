@@ -1,0 +1,134 @@
+"""Stock lists: the rows of a supplier's list, what becomes of each, and the protocol of their store.
+
+A row with a source key is the supplier's animal of that key; a row without one is always a new animal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+import msgspec
+
+from petstore.core.errors import Conflict
+from petstore.core.members import Schema, Text
+from petstore.core.pets import (
+    NAME,
+    STATUS_IS_HELD,
+    Int64,
+    PetStatus,
+    check_transition,
+    held_by_order,
+    name_fault,
+)
+
+MEMBERS = ("name", "categoryId", "status")
+SOURCE_KEYS_MAX = 500
+
+
+class StockRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A row that keeps the rules of NewPet. Without a `status` an animal keeps its own; a new one is
+    available.
+
+    `source_key` is None in a list without source keys. `line` is where the row begins, from 1.
+    """
+
+    line: int
+    source_key: str | None
+    name: str
+    category_id: int
+    status: str | None
+
+
+class StockPlan(msgspec.Struct, frozen=True):
+    """How many rows add an animal, change one, leave one as it is, or can't be carried out."""
+
+    added: int
+    changed: int
+    unchanged: int
+    rejected: int
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """`locked_seconds`: how long other writes had to wait; 0 where they do not wait for each other."""
+
+    locked_seconds: float
+
+
+class StockImport(Protocol):
+    """One import: `stage` all rows, `plan`, then `store`, all in one transaction."""
+
+    async def stage(self, rows: Sequence[StockRow]) -> None:
+        """Put rows into a temporary table, in the order of the list."""
+        ...
+
+    async def plan(self) -> StockPlan:
+        """What the store would do with the rows at this moment. Changes nothing that others see."""
+        ...
+
+    def rejected(self) -> AsyncIterator[list[tuple[StockRow, str]]]:
+        """The rows of the plan that can't be carried out with their faults, in pages, in the list's order."""
+        ...
+
+    async def store(self) -> Stored | None:
+        """Carry out the plan, and record each change; durable when this returns.
+
+        None, and nothing is stored, when another program has changed an animal of the plan: plan again.
+        """
+        ...
+
+
+class StockRepository(Protocol):
+    """Stock lists in a store. Every method may raise StoreUnavailable."""
+
+    def importing(self, actor: str, key_name: str | None) -> AbstractAsyncContextManager[StockImport]:
+        """Begin an import by `actor`; without `store` nothing of it is left.
+
+        `key_name` is the column of the source keys, for messages; None for a list without them.
+        """
+        ...
+
+    async def source_keys(self, pet_ids: Sequence[int]) -> dict[int, str]:
+        """The source keys of those animals that have one; at most SOURCE_KEYS_MAX animals."""
+        ...
+
+
+def row_schema(key_name: str | None) -> Schema[msgspec.Struct]:
+    """The reader of a row: NewPet, with its source key as a further member.
+
+    A source key keeps the rules of a name. An absent status is UNSET.
+    """
+    fields: list[object] = [("name", str), ("category_id", Int64)]
+    texts = {"name": Text(NAME, name_fault)}
+    renamed = {"category_id": "categoryId"}
+    if key_name is not None:
+        fields.append(("source_key", str))
+        texts["source_key"] = Text(NAME, name_fault)
+        renamed["source_key"] = key_name
+    fields.append(("status", PetStatus | msgspec.UnsetType, msgspec.UNSET))
+    struct = msgspec.defstruct(
+        "StockListRow",
+        fields,  # type: ignore[arg-type]
+        frozen=True,
+        rename=renamed,
+        forbid_unknown_fields=True,
+    )
+    assigned = () if key_name == "id" else ("id",)
+    return Schema(struct, "a row of a stock list", assigned=assigned, **texts)
+
+
+def same_key_fault(key_name: str, line: int) -> str:
+    """The fault of a row whose source key stands in another line too: neither is preferred."""
+    return f"{key_name}: line {line} has the same"
+
+
+def change_fault(pet_id: int, before: PetStatus, after: PetStatus, order_id: int | None) -> str:
+    """The fault of a row that would change an animal's status, as the interface's PATCH says it."""
+    if order_id is not None:
+        return held_by_order(order_id, pet_id, STATUS_IS_HELD)
+    try:
+        check_transition(pet_id, before, after)
+    except Conflict as conflict:
+        return conflict.message
+    raise AssertionError(f"{before} -> {after} is no fault")

@@ -1,0 +1,154 @@
+"""Imports of stock lists into a server: one transaction, from the COPY of the rows to the commit.
+
+It may take longer than a writer stays announced. So it is announced when all is written, just before its
+commit: until then no other process can read any of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from typing import Any, TypeVar
+
+from petstore.core.clock import Clock
+from petstore.core.stock import StockPlan, StockRow, Stored
+from petstore.core.versions import WRITER_SECONDS, Publisher
+from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
+from petstore.storage.options import PostgresOptions
+from petstore.storage.postgres.connection import connect
+from petstore.storage.postgres.database import Database
+from petstore.storage.postgres.faults import is_answer, is_the_drivers, translate
+from petstore.storage.postgres.pool import Connection, close_connection
+from petstore.storage.postgres.transaction import run_script
+from petstore.storage.transactions import stock
+from petstore.storage.transactions.script import Script
+from petstore.storage.transactions.stock import STAGED, Stock
+
+_T = TypeVar("_T")
+# Imports plan and store one after the other, so that none adds what another is adding.
+_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('petstore stock list', 0))"
+_ANALYZE = "ANALYZE stock_rows"
+# All is written by then: what is left is the sync of the server's log.
+_COMMIT_SECONDS = WRITER_SECONDS - 1
+
+
+class PostgresStock(Stock):
+    """Implements stock.StockRepository."""
+
+    def __init__(
+        self, url: str, options: PostgresOptions, publisher: Publisher, database: Database, clock: Clock
+    ) -> None:
+        super().__init__(database)
+        self._url = url
+        self._options = options
+        self._publisher = publisher
+        self._clock = clock
+
+    @contextlib.asynccontextmanager
+    async def importing(self, actor: str, key_name: str | None) -> AsyncIterator[PostgresStockImport]:
+        try:
+            connection = await connect(self._url, self._options, bounded=False)
+        except Exception as error:
+            raise translate(error, NOTHING_STORED) from error
+        try:
+            opened = PostgresStockImport(connection, self._publisher, self._clock, actor, key_name)
+            await opened.begin()
+            yield opened
+        finally:
+            await close_connection(connection)  # which rolls back what was not committed
+
+
+class PostgresStockImport:
+    """Implements stock.StockImport."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        publisher: Publisher,
+        clock: Clock,
+        actor: str,
+        key_name: str | None,
+    ) -> None:
+        self._connection = connection
+        self._publisher = publisher
+        self._clock = clock
+        self._actor = actor
+        self._key_name = key_name
+        self._staged = 0
+        self._indexed = key_name is None
+        self._has_work = False
+
+    async def begin(self) -> None:
+        """Begin the transaction and make its temporary tables."""
+        await self._known(self._connection.execute("BEGIN"))
+        await self._run(stock.begin())
+
+    async def stage(self, rows: Sequence[StockRow]) -> None:
+        first = self._staged + 1
+        self._staged += len(rows)
+        records = [
+            (at, row.line, row.source_key, row.name, row.category_id, row.status)
+            for at, row in enumerate(rows, first)
+        ]
+        await self._known(
+            self._connection.copy_records_to_table("stock_rows", records=records, columns=STAGED)
+        )
+
+    async def plan(self) -> StockPlan:
+        if not self._indexed:
+            await self._run(stock.index_keys())
+            self._indexed = True
+        await self._known(self._connection.execute(_ANALYZE))
+        await self._known(self._connection.execute(_ONE_AT_A_TIME))
+        plan = await self._run(stock.plan(with_keys=self._key_name is not None))
+        self._has_work = plan.added + plan.changed > 0
+        return plan
+
+    async def rejected(self) -> AsyncIterator[list[tuple[StockRow, str]]]:
+        after = 0
+        while True:
+            after, page = await self._run(stock.rejected(after, self._key_name or ""))
+            if not page:
+                return
+            yield page
+
+    async def store(self) -> Stored | None:
+        if not self._has_work:
+            return Stored(0.0)
+        if not await self._run(stock.store(self._actor, self._clock.now_ms())):
+            return None
+        ending = asyncio.ensure_future(self._commit())
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:  # too late: the answer tells what became of it
+            await ending
+        return Stored(0.0)
+
+    async def _commit(self) -> None:
+        async with self._publisher.changing(catalogue=True):
+            try:
+                async with asyncio.timeout(_COMMIT_SECONDS):
+                    await self._connection.execute("COMMIT")
+            except Exception as error:
+                if is_answer(error) or not is_the_drivers(error):
+                    raise translate(error, NOTHING_STORED) from error
+                # It may commit late: announced anew, no cached page is used until it must have ended.
+                async with self._publisher.changing(catalogue=True):
+                    await asyncio.sleep(_COMMIT_SECONDS)
+                raise translate(error, OUTCOME_UNKNOWN) from error
+
+    async def _run(self, script: Script[_T]) -> _T:
+        return await self._known(
+            run_script(
+                script,
+                lambda each, arguments: self._connection.fetch(each.postgres + each.lock, *arguments),
+            )
+        )
+
+    async def _known(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Await what comes before the commit: after a failure nothing is stored."""
+        try:
+            return await work
+        except Exception as error:
+            raise translate(error, NOTHING_STORED) from error

@@ -1,0 +1,162 @@
+"""Imports of stock lists into the file, on a connection of their own.
+
+All is staged and planned before the write lock is taken. Under the lock are the few statements that copy the
+planned rows, and the sync of the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TypeVar
+
+import apsw
+
+from petstore.core.clock import Clock
+from petstore.core.stock import StockPlan, StockRow, Stored
+from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
+from petstore.storage.sqlite.connection import open_writer, translate, translated
+from petstore.storage.sqlite.database import Database, run
+from petstore.storage.transactions import stock
+from petstore.storage.transactions.stock import Stock
+
+_T = TypeVar("_T")
+_CACHE_KIB = 48 << 10
+_STAGE_CACHE_KIB = 16 << 10
+_INTERRUPT_SECONDS = 0.05
+_STAGE = "INSERT INTO stock_rows VALUES (?, ?, ?, ?, ?, ?)"
+# In place of the triggers, which would move the version once for each animal.
+_MOVE_VERSION = "UPDATE versions SET catalogue = catalogue + 1"
+
+
+class SqliteStock(Stock):
+    """Implements stock.StockRepository."""
+
+    def __init__(self, path: str, busy_timeout_ms: int, database: Database, clock: Clock) -> None:
+        super().__init__(database)
+        self._path = path
+        self._busy_timeout_ms = busy_timeout_ms
+        self._clock = clock
+
+    @contextlib.asynccontextmanager
+    async def importing(self, actor: str, key_name: str | None) -> AsyncIterator[SqliteStockImport]:
+        with contextlib.closing(open_writer(self._path, self._busy_timeout_ms)) as connection:
+            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            connection.execute("PRAGMA temp_store = FILE")
+            connection.execute(f"PRAGMA temp.cache_size = -{_STAGE_CACHE_KIB}")
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
+            opened = SqliteStockImport(connection, self._clock, actor, key_name)
+            await opened.begin()
+            yield opened
+
+
+class SqliteStockImport:
+    """Implements stock.StockImport."""
+
+    def __init__(self, connection: apsw.Connection, clock: Clock, actor: str, key_name: str | None) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._actor = actor
+        self._key_name = key_name
+        self._staged = 0
+        self._indexed = key_name is None
+        self._has_work = False
+
+    async def begin(self) -> None:
+        """Make the temporary tables."""
+        await self._in_thread(lambda: run(self._connection, stock.begin()))
+
+    async def stage(self, rows: Sequence[StockRow]) -> None:
+        first = self._staged + 1
+        self._staged += len(rows)
+
+        def insert() -> None:
+            with self._connection:
+                self._connection.executemany(
+                    _STAGE,
+                    (
+                        (at, row.line, row.source_key, row.name, row.category_id, row.status)
+                        for at, row in enumerate(rows, first)
+                    ),
+                )
+
+        await self._in_thread(insert)
+
+    async def plan(self) -> StockPlan:
+        def make() -> StockPlan:
+            if not self._indexed:
+                run(self._connection, stock.index_keys())
+                self._indexed = True
+            self._connection.execute("BEGIN")  # one state of the database, without its write lock
+            try:
+                return run(self._connection, stock.plan(with_keys=self._key_name is not None))
+            finally:
+                if self._connection.in_transaction:  # an interruption or a full disk has ended it
+                    self._connection.execute("COMMIT")
+
+        plan = await self._in_thread(make)
+        self._has_work = plan.added + plan.changed > 0
+        return plan
+
+    async def rejected(self) -> AsyncIterator[list[tuple[StockRow, str]]]:
+        after = 0
+        while True:
+            with translated():
+                after, page = run(self._connection, stock.rejected(after, self._key_name or ""))
+            if not page:
+                return
+            yield page
+
+    async def store(self) -> Stored | None:
+        now_ms = self._clock.now_ms()
+        return await self._in_thread(lambda: self._store(now_ms))
+
+    def _store(self, now_ms: int) -> Stored | None:
+        connection = self._connection
+        if not self._has_work:
+            return Stored(0.0)
+        connection.wal_autocheckpoint(0)  # not before the lock is released
+        committing = False
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            began = self._clock.monotonic()
+            if not run(connection, stock.store(self._actor, now_ms)):
+                connection.execute("ROLLBACK")
+                return None
+            connection.execute(_MOVE_VERSION)
+            committing = True
+            connection.execute("COMMIT")
+        except apsw.ConstraintError:  # another import has added an animal of the same key
+            connection.execute("ROLLBACK")
+            return None
+        except Exception as error:
+            if connection.in_transaction:  # otherwise SQLite has rolled back
+                with contextlib.suppress(apsw.Error):
+                    connection.execute("ROLLBACK")
+            certain = not committing or isinstance(error, apsw.FullError)
+            raise translate(error, NOTHING_STORED if certain else OUTCOME_UNKNOWN) from error
+        locked_seconds = self._clock.monotonic() - began
+        self._shorten_log()
+        return Stored(locked_seconds)
+
+    def _shorten_log(self) -> None:
+        """Move the log into the file, first without stopping writers, so that no request has to."""
+        with contextlib.suppress(apsw.Error):  # the server does it later
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    async def _in_thread(self, work: Callable[[], _T]) -> _T:
+        """Run `work` beside the event loop. A cancellation interrupts it, unless it is done by then."""
+        running = asyncio.get_running_loop().run_in_executor(None, work)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            while not running.done():
+                self._connection.interrupt()
+                await asyncio.wait([running], timeout=_INTERRUPT_SECONDS)
+            if running.exception() is not None:
+                raise
+            return running.result()
+        except apsw.Error as error:
+            raise translate(error, NOTHING_STORED) from error

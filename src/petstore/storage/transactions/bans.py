@@ -1,0 +1,18 @@
+"""Bans in force, for both databases. Limiters keep the standings of keys; see counters.py of each."""
+
+from __future__ import annotations
+
+from petstore.core.limits.usage import BannedKey
+from petstore.storage.transactions.script import Script, statement
+
+_IN_FORCE = statement(
+    "SELECT a.id, a.name, k.id, k.display, k.label, s.level, s.banned_until_ms"
+    " FROM key_standings s JOIN api_keys k ON k.id = s.key_id JOIN accounts a ON a.id = k.account_id"
+    " WHERE s.banned_until_ms > $1 AND s.pardoned_ms >= k.pardoned_at_ms"
+    " AND k.revoked_at_ms IS NULL AND coalesce(k.expires_at_ms, $1 + 1) > $1 ORDER BY k.id"
+)
+
+
+def bans_in_force(now_ms: int) -> Script[list[BannedKey]]:
+    """Every key that only its ban stops, by id."""
+    return [BannedKey(*row) for row in (yield _IN_FORCE, (now_ms,))]

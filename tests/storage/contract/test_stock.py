@@ -1,0 +1,210 @@
+"""Stock lists, for every store: what an import adds, changes, refuses and records."""
+
+from __future__ import annotations
+
+from petstore.core.limits.plans import resolve_plan
+from petstore.core.orders import NewOrder
+from petstore.core.pets import NewPet, PageQuery, PetChange
+from petstore.core.stock import StockPlan, StockRow, Stored
+from petstore.storage.backend import Store
+from petstore.storage.transactions.journal import encode
+from tests.support.backends import SharedData
+
+ACTOR = "cli:alice"
+JOURNAL = "SELECT actor, subject_id, action, before, after FROM journal WHERE subject = 'pet' ORDER BY id"
+
+
+def rows(*members: tuple[str | None, str, int, str | None]) -> list[StockRow]:
+    """Rows from line 2 on: source key, name, category, status."""
+    return [StockRow(line, *each) for line, each in enumerate(members, 2)]
+
+
+async def run_import(store: Store, *members: tuple[str | None, str, int, str | None]) -> StockPlan:
+    """Import a list as a command does; what was done."""
+    keyed = any(key is not None for key, *_ in members)
+    async with store.stock.importing(ACTOR, "sku" if keyed else None) as load:
+        await load.stage(rows(*members))
+        plan = await load.plan()
+        assert await load.store() is not None
+        return plan
+
+
+async def faults(store: Store, *members: tuple[str | None, str, int, str | None]) -> list[tuple[int, str]]:
+    """The lines and faults of a list, of which nothing is stored."""
+    async with store.stock.importing(ACTOR, "sku") as load:
+        await load.stage(rows(*members))
+        await load.plan()
+        return [(row.line, fault) async for page in load.rejected() for row, fault in page]
+
+
+async def animals(store: Store) -> list[tuple[int, str, int, str]]:
+    page = await store.pets.page(PageQuery(100))
+    return [(pet.id, pet.name, pet.category_id, pet.status.value) for pet in page.pets]
+
+
+class TestAdditions:
+    async def test_rows_become_animals_in_their_order(self, store: Store, backend: SharedData) -> None:
+        """Identifiers follow on, a missing status means available, and each addition is one entry."""
+        await store.pets.add(NewPet("Old", 1), ACTOR)
+        done = await run_import(store, (None, 'Re"x\\', -5, None), (None, "Ünal", 2**63 - 1, "sold"))
+        assert done == StockPlan(added=2, changed=0, unchanged=0, rejected=0)
+        (_, *added) = await animals(store)
+        first, second = (pet_id for pet_id, *_ in added)
+        assert second == first + 1
+        assert [pet[1:] for pet in added] == [('Re"x\\', -5, "available"), ("Ünal", 2**63 - 1, "sold")]
+        assert backend.execute(JOURNAL)[-2:] == [
+            (ACTOR, first, "added", None, '{"name":"Re\\"x\\\\","categoryId":-5,"status":"available"}'),
+            (ACTOR, second, "added", None, f'{{"name":"Ünal","categoryId":{2**63 - 1},"status":"sold"}}'),
+        ]
+
+    async def test_entries_equal_those_of_single_additions(self, store: Store, backend: SharedData) -> None:
+        """The journal does not show in its bytes which way an animal came."""
+        name = 'a"b\\c/d\u2028é🐕'
+        await run_import(store, (None, name, 7, "pending"))
+        assert backend.execute(JOURNAL)[-1][-1] == encode(
+            {"name": name, "categoryId": 7, "status": "pending"}
+        )
+
+    async def test_later_animals_follow_on(self, store: Store) -> None:
+        """The identifiers of an import are used up for good."""
+        await run_import(store, (None, "Rex", 1, None), (None, "Mia", 1, None))
+        added = (await store.pets.add(NewPet("Luna", 1), ACTOR)).pet
+        assert added.id == 1 + max(pet[0] for pet in (await animals(store))[:2])
+
+    async def test_without_store_nothing_is_left(self, store: Store, backend: SharedData) -> None:
+        """A plan alone changes nothing that others see."""
+        async with store.stock.importing(ACTOR, None) as load:
+            await load.stage(rows((None, "Rex", 1, None)))
+            assert await load.plan() == StockPlan(1, 0, 0, 0)
+        assert await animals(store) == []
+        assert backend.execute(JOURNAL) == []
+
+    async def test_caches_learn_of_it(self, store: Store, backend: SharedData) -> None:
+        """An import moves the version of the animals, so that no cached page is served after it."""
+        other = backend.open()
+        before = await other.versions.current()
+        await run_import(store, ("A1", "Rex", 1, None))
+        added = await other.versions.current()
+        assert added.catalogue != before.catalogue
+        await run_import(store, ("A1", "Max", 1, None))
+        assert (await other.versions.current()).catalogue != added.catalogue
+
+
+class TestSourceKeys:
+    async def test_the_same_list_again_changes_nothing(self, store: Store, backend: SharedData) -> None:
+        """Nothing is added, changed or recorded, and no cached page is dropped."""
+        listed = (("A1", "Rex", 1, "available"), ("A2", "Mia", 2, None))
+        await run_import(store, *listed)
+        before, entries = await animals(store), backend.execute(JOURNAL)
+        version = await store.versions.current()
+        assert await run_import(store, *listed) == StockPlan(0, 0, 2, 0)
+        assert await animals(store) == before
+        assert backend.execute(JOURNAL) == entries
+        if backend.exact_versions:
+            assert await store.versions.current() == version
+
+    async def test_only_what_changed_is_changed(self, store: Store, backend: SharedData) -> None:
+        """The entry has the members that changed; new rows are added beside."""
+        await run_import(store, ("A1", "Rex", 1, None), ("A2", "Mia", 2, None), ("A3", "Leo", 3, None))
+        done = await run_import(
+            store,
+            ("A3", "Leo", 3, None),
+            ("A4", "New", 4, None),
+            ("A1", 'M"ax', 1, "sold"),
+            ("A2", "Mia", 9, None),
+        )
+        assert done == StockPlan(added=1, changed=2, unchanged=1, rejected=0)
+        assert [pet[1:] for pet in await animals(store)] == [
+            ('M"ax', 1, "sold"),
+            ("Mia", 9, "available"),
+            ("Leo", 3, "available"),
+            ("New", 4, "available"),
+        ]
+        changed = [entry for entry in backend.execute(JOURNAL) if entry[2] == "changed"]
+        assert [entry[3:] for entry in changed] == [
+            ('{"name":"Rex","status":"available"}', '{"name":"M\\"ax","status":"sold"}'),
+            ('{"categoryId":2}', '{"categoryId":9}'),
+        ]
+
+    async def test_a_missing_status_leaves_the_animals_own(self, store: Store) -> None:
+        """A list without statuses does not put a sold animal on sale again."""
+        await run_import(store, ("A1", "Rex", 1, "sold"))
+        await run_import(store, ("A1", "Max", 1, None))
+        assert [pet[1:] for pet in await animals(store)] == [("Max", 1, "sold")]
+
+    async def test_a_key_twice_is_a_fault_of_both_rows(self, store: Store) -> None:
+        """Neither row is preferred to the other."""
+        listed = [("A1", "Rex", 1, None), ("A2", "Mia", 1, None), ("A1", "Max", 1, None)]
+        assert await faults(store, *listed) == [
+            (2, "sku: line 4 has the same"),
+            (4, "sku: line 2 has the same"),
+        ]
+        assert await run_import(store, *listed) == StockPlan(1, 0, 0, 2)
+        assert [pet[1] for pet in await animals(store)] == ["Mia"]
+
+    async def test_transitions_hold(self, store: Store) -> None:
+        """As in a PATCH, a status that the present one does not allow is a fault."""
+        await run_import(store, ("A1", "Rex", 1, "sold"))
+        ((pet_id, *_),) = await animals(store)
+        assert await faults(store, ("A1", "Max", 1, "pending"), ("A2", "Mia", 1, None)) == [
+            (2, f"Animal {pet_id} is sold: it can become available, not pending.")
+        ]
+
+    async def test_open_orders_hold(self, store: Store) -> None:
+        """As in a PATCH, an open order decides the status; the name may change."""
+        await run_import(store, ("A1", "Rex", 1, None))
+        ((pet_id, *_),) = await animals(store)
+        account = await store.accounts.add("shop", resolve_plan("free"), ACTOR)
+        order = (await store.orders.place(account.id, NewOrder(pet_id), ACTOR)).order
+        assert await faults(store, ("A1", "Rex", 1, "available")) == [
+            (
+                2,
+                f"Order {order.id} holds animal {pet_id}, so its status can't change; deliver or cancel the"
+                " order first.",
+            )
+        ]
+        assert await run_import(store, ("A1", "Max", 1, "pending")) == StockPlan(0, 1, 0, 0)
+
+    async def test_a_removed_animal_is_added_anew(self, store: Store) -> None:
+        """Its key went with it."""
+        await run_import(store, ("A1", "Rex", 1, None))
+        ((pet_id, *_),) = await animals(store)
+        await store.pets.remove(pet_id, ACTOR)
+        assert await run_import(store, ("A1", "Rex", 1, None)) == StockPlan(1, 0, 0, 0)
+        ((again, *_),) = await animals(store)
+        assert again > pet_id
+        assert await store.stock.source_keys([pet_id, again]) == {again: "A1"}
+        assert await store.stock.source_keys([]) == {}
+
+
+class TestOthersMeanwhile:
+    async def test_a_plan_that_no_longer_holds_is_not_stored(self, backend: SharedData) -> None:
+        """An animal that changes after the plan makes the import plan anew, or waits for its end."""
+        store, other = backend.open(), backend.open()
+        await run_import(store, ("A1", "Rex", 1, None), ("A2", "Mia", 1, None))
+        (first, _) = await animals(store)
+        async with store.stock.importing(ACTOR, "sku") as load:
+            await load.stage(rows(("A1", "Max", 1, None), ("A9", "New", 1, None)))
+            await load.plan()
+            if not backend.exact_versions:
+                return  # PostgreSQL has locked the animal
+            await other.pets.change(first[0], PetChange(name="Bo"), "api:shop/key 1")
+            assert await load.store() is None
+            assert len(await animals(store)) == 2
+            assert await load.plan() == StockPlan(1, 1, 0, 0)
+            assert isinstance(await load.store(), Stored)
+        assert [pet[1] for pet in await animals(store)] == ["Max", "Mia", "New"]
+
+    async def test_two_imports_of_one_list_add_it_once(self, backend: SharedData) -> None:
+        """The second one finds the animals of the first, however late."""
+        if not backend.exact_versions:
+            return  # PostgreSQL's imports plan one after the other
+        store, other = backend.open(), backend.open()
+        async with store.stock.importing(ACTOR, "sku") as load:
+            await load.stage(rows(("A1", "Rex", 1, None)))
+            await load.plan()
+            await run_import(other, ("A1", "Rex", 1, None))
+            assert await load.store() is None
+            assert await load.plan() == StockPlan(0, 0, 1, 0)
+            assert await load.store() == Stored(0.0)
+        assert len(await animals(store)) == 1
