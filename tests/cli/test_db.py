@@ -20,7 +20,9 @@ def damage(shop: Cli) -> None:
     """A key of nobody, written past the constraints."""
     with sqlite3.connect(shop.database) as connection:
         connection.execute("PRAGMA foreign_keys = OFF")
-        connection.execute("INSERT INTO api_keys VALUES (1, 9, zeroblob(32), '', '', 0, NULL, NULL, 0, 'write')")
+        connection.execute(
+            "INSERT INTO api_keys VALUES (1, 9, zeroblob(32), '', '', 0, NULL, NULL, 0, 'write')"
+        )
 
 
 class TestCheck:

@@ -137,7 +137,9 @@ class TestMigrate:
         """Its copy is not sound, so there would be no way back."""
         with sqlite3.connect(store.database) as connection:
             connection.execute("PRAGMA foreign_keys = OFF")
-            connection.execute("INSERT INTO api_keys VALUES (9, 9, zeroblob(32), '', '', 0, NULL, NULL, 0, 'write')")
+            connection.execute(
+                "INSERT INTO api_keys VALUES (9, 9, zeroblob(32), '', '', 0, NULL, NULL, 0, 'write')"
+            )
         know(EXPAND)
         assert "is damaged and was not migrated: api_keys: row 9" in store.refused(1, "db", "migrate")
         with sqlite3.connect(store.database) as connection:

@@ -9,12 +9,14 @@ import shlex
 
 import pytest
 
+from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet, PetStatus
 from petstore.wiring.administration import Store
 from tests.cli.conftest import Cli
 from tests.support.journal import ACTOR
 
 BOTH_NUMBERS = "needs both agreed numbers"
+_OF_AN_ACCOUNT = ("show", "set-plan", "suspend", "resume", "close")
 WRONG_USAGE = [
     ("key", "Did you mean 'keys'?"),
     ("nothing-like-it", "Try 'petstore --help'."),
@@ -32,7 +34,8 @@ WRONG_USAGE = [
     ("accounts add zoo --plan enterprise --per-day 5 --per-minute 0", "'--per-minute': '0' is not a whole"),
     ("accounts add zoo --plan enterprise --per-minute 5 --per-day 1000000001", "from 1 to 1000000000"),
     ("accounts set-plan shop --plan enterprise --per-day 5", BOTH_NUMBERS),
-    *((f"accounts {command} '\x1b'", "neither the name nor the id") for command in ("show", "set-plan")),
+    *((f"accounts {command} '\x1b'", "neither the name nor the id") for command in _OF_AN_ACCOUNT),
+    ("accounts rename shop 12", "can't name an account"),
     *((f"keys {command} '\x1b'", "neither the name nor the id") for command in ("issue", "list")),
     ("usage '\x1b'", "neither the name nor the id"),
     ("keys issue shop --label 'a\nb'", "'--label'"),
@@ -63,6 +66,7 @@ WRONG_USAGE = [
     ("serve --workers x", "'x' is not a whole number from 1 to 256."),
     ("completion csh", "'bash', 'zsh', 'fish'"),
 ]
+CLOSED = "Account 'closed' is closed for good; add another account."
 NO_ACCOUNT = "There is no account 'nobody'; `petstore accounts list` shows them."
 NO_KEY = "There is no key 9; `petstore keys list ACCOUNT` shows them."
 NO_PET = "There is no animal 9; `petstore pets list` shows them."
@@ -70,6 +74,13 @@ REFUSED = [
     ("accounts add shop --plan free", "There is an account 'shop' already"),
     ("accounts show nobody", NO_ACCOUNT),
     ("accounts set-plan nobody --plan free", NO_ACCOUNT),
+    *((f"accounts {command} nobody", NO_ACCOUNT) for command in ("suspend", "resume", "close")),
+    ("accounts rename nobody zoo", NO_ACCOUNT),
+    ("accounts rename closed shop", "There is an account 'shop' already"),
+    ("accounts suspend closed", CLOSED),
+    ("accounts resume closed", CLOSED),
+    ("accounts set-plan closed --plan pro", CLOSED),
+    ("keys issue closed", CLOSED),
     ("keys issue nobody", NO_ACCOUNT),
     ("keys list nobody", NO_ACCOUNT),
     ("usage nobody", NO_ACCOUNT),
@@ -89,6 +100,10 @@ NEEDS_A_DATABASE = [
     "accounts list",
     "accounts show shop",
     "accounts set-plan shop --plan free",
+    "accounts suspend shop",
+    "accounts resume shop",
+    "accounts rename shop zoo",
+    "accounts close shop",
     "keys issue shop",
     "keys list shop",
     "keys rotate 1",
@@ -137,6 +152,8 @@ def test_refused(shop: Cli, line: str, message: str) -> None:
             await store.keys.issue("shop", "live", ACTOR)
         await store.keys.revoke(2, ACTOR)
         await store.keys.issue("shop", "live", ACTOR, expires_at_ms=1)
+        await store.accounts.add("closed", FREE, ACTOR)
+        await store.accounts.close("closed", ACTOR)
         for status in PetStatus:
             await store.pets.add(NewPet("Rex", 1, status), ACTOR)
 

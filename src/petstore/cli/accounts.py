@@ -1,20 +1,31 @@
-"""`petstore accounts`: customers and their plans."""
+"""`petstore accounts`: customers, their plans and states."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from petstore.cli.context import Session, with_store
+from petstore.cli.context import Session, with_store, with_store_on_a_full_disk
 from petstore.cli.groups import LazyGroup, examples
-from petstore.cli.output import echo_err, json_option, moment, write_record, write_records
-from petstore.cli.records import account_record
+from petstore.cli.output import (
+    asks,
+    confirm,
+    echo_err,
+    json_option,
+    write_record,
+    write_records,
+    yes_option,
+)
+from petstore.cli.records import account_fields, account_record
 from petstore.cli.types import ACCOUNT, WholeNumber, checked
 from petstore.core.accounts import Account, check_account_name
 from petstore.core.errors import Invalid
 from petstore.core.limits.plans import PLAN_NAMES, QUOTA_MAX, Plan, resolve_plan
+
+if TYPE_CHECKING:
+    from petstore.wiring.administration import Store
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _QUOTA = WholeNumber(1, QUOTA_MAX)
@@ -85,6 +96,7 @@ def list_accounts(session: Session, as_json: bool) -> None:
             "PLAN": "plan",
             "PER MINUTE": "perMinute",
             "PER DAY": "perDay",
+            "STATE": "state",
             "CREATED": "createdAt",
         },
         as_json,
@@ -127,11 +139,75 @@ def set_plan(
     _write_account(changed, as_json)
 
 
+@accounts.command("suspend", epilog=examples("petstore accounts suspend shop"))
+@click.argument("account", type=ACCOUNT)
+@json_option
+@click.pass_obj
+def suspend_account(session: Session, account: str, as_json: bool) -> None:
+    """Refuse a customer's keys until `accounts resume`.
+
+    Each request with one of them is answered with 403 and costs nothing, from the next one on. Works on a
+    full disk too, as `keys revoke` does.
+    """
+    suspended = with_store_on_a_full_disk(
+        session, lambda store: store.accounts.suspend(account, session.actor)
+    )
+    _write_account(suspended, as_json)
+
+
+@accounts.command("resume", epilog=examples("petstore accounts resume shop"))
+@click.argument("account", type=ACCOUNT)
+@json_option
+@click.pass_obj
+def resume_account(session: Session, account: str, as_json: bool) -> None:
+    """End a customer's suspension; the same keys work again."""
+    resumed = with_store(session, lambda store: store.accounts.resume(account, session.actor))
+    _write_account(resumed, as_json)
+
+
+@accounts.command("rename", epilog=examples("petstore accounts rename shop pet-shop"))
+@click.argument("account", type=ACCOUNT)
+@click.argument("name", callback=checked(check_account_name))
+@json_option
+@click.pass_obj
+def rename_account(session: Session, account: str, name: str, as_json: bool) -> None:
+    """Give a customer another name.
+
+    Keys, plan and use stay. NAME is as for `accounts add`.
+    """
+    renamed = with_store(session, lambda store: store.accounts.rename(account, name, session.actor))
+    _write_account(renamed, as_json)
+
+
+@accounts.command("close", epilog=examples("petstore accounts close shop", "petstore accounts close 2 --yes"))
+@click.argument("account", type=ACCOUNT)
+@yes_option
+@json_option
+@click.pass_obj
+def close_account(session: Session, account: str, yes: bool, as_json: bool) -> None:
+    """Close a customer's account for good and revoke its keys.
+
+    On a terminal it shows the account and asks first. Nothing is deleted, and the name stays taken. A closed
+    account gets no keys, no other plan, and is never resumed. Works on a full disk too.
+    """
+    now_ms = session.clock.now_ms()
+
+    async def look(store: Store) -> tuple[Account, int]:
+        found = await store.accounts.find(account)
+        keys = await store.keys.keys(str(found.id))
+        return found, sum(key.state(now_ms) == "active" for key in keys)
+
+    reference = account
+    if asks(yes):
+        found, working = with_store_on_a_full_disk(session, look)
+        confirm(
+            f"Account {found.name!r} (id {found.id}, plan {found.plan.name}, {found.state}) has {working}"
+            f" active {'key' if working == 1 else 'keys'}. Close it for good?"
+        )
+        reference = str(found.id)  # a name may change its owner meanwhile
+    closed = with_store_on_a_full_disk(session, lambda store: store.accounts.close(reference, session.actor))
+    _write_account(closed, as_json)
+
+
 def _write_account(account: Account, as_json: bool) -> None:
-    plan = account.plan
-    fields = {
-        "account": f"{account.name} (id {account.id})",
-        "plan": f"{plan.name}: {plan.per_minute:,} a minute, {plan.per_day:,} a day",
-        "created": moment(account.created_at_ms),
-    }
-    write_record(account_record(account), fields, as_json)
+    write_record(account_record(account), account_fields(account), as_json)

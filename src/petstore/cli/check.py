@@ -44,8 +44,8 @@ def check_key(session: Session, as_json: bool) -> None:
     """Say whose key it is and whether it would be accepted.
 
     Reads the key from standard input, or asks for it on a terminal. Exit code 0 only when a request with it
-    would be accepted: it exists, is active and is not banned. How much of the account's limits is left is
-    shown by `petstore usage`. The check itself costs the account nothing.
+    would be accepted: it exists, is active and not banned, and its account is not suspended. How much of the
+    account's limits is left is shown by `petstore usage`. The check itself costs the account nothing.
     """
     secret = _read_secret()
     now_ms = session.clock.now_ms()
@@ -84,7 +84,9 @@ async def _look_up(store: Store, secret: str, now_ms: int) -> _Finding:
     report = await store.usage.report(account.id, now_ms, days=1)
     until_ms = next((ban.banned_until_ms for ban in report.bans if ban.key_id == key.id), None)
     reason = key.state(now_ms)
-    if reason == "active":
+    if reason == "active" and account.state == "suspended":
+        reason = "its account is suspended"
+    elif reason == "active":
         reason = f"banned until {moment(until_ms)}" if until_ms is not None else ""
     return _Finding(reason, key, account, until_ms)
 

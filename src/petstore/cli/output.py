@@ -29,6 +29,8 @@ _STYLES = {
     "available": "green",
     "pending": "yellow",
     "expired": "yellow",
+    "suspended": "yellow",
+    "closed": "red",
     "revoked": "red",
     "banned": "red",
     "sold": "dim",

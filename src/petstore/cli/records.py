@@ -15,7 +15,19 @@ def account_record(account: Account) -> dict[str, object]:
         "plan": account.plan.name,
         "perMinute": account.plan.per_minute,
         "perDay": account.plan.per_day,
+        "state": account.state,
         "createdAt": moment(account.created_at_ms),
+    }
+
+
+def account_fields(account: Account) -> dict[str, object]:
+    """An account's fields."""
+    plan = account.plan
+    return {
+        "account": f"{account.name} (id {account.id})",
+        "plan": f"{plan.name}: {plan.per_minute:,} a minute, {plan.per_day:,} a day",
+        "state": account.state,
+        "created": moment(account.created_at_ms),
     }
 
 
@@ -33,10 +45,14 @@ def key_record(key: ApiKey, now_ms: int) -> dict[str, object]:
     }
 
 
+def _unless_active(account: Account) -> str:
+    return "" if account.state == "active" else f", {account.state}"
+
+
 def key_fields(key: ApiKey, account: Account, now_ms: int) -> dict[str, object]:
     """The fields that tell one key from another."""
     return {
-        "account": f"{account.name} (id {account.id})",
+        "account": f"{account.name} (id {account.id})" + _unless_active(account),
         "key": f"{key.id} ({key.display})",
         "label": key.label or "-",
         "access": key.access,

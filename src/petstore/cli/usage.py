@@ -165,7 +165,8 @@ def _record(now_ms: int, account: Account, keys: list[ApiKey], report: UsageRepo
 
 def _write(record: dict[str, Any], days: int) -> None:
     account = record["account"]
-    write_line(f"{account['name']} (id {account['id']}), plan {account['plan']}\n")
+    state = "" if account["state"] == "active" else f", {account['state']}"
+    write_line(f"{account['name']} (id {account['id']}), plan {account['plan']}{state}\n")
     write_table(
         record["windows"],
         {"WINDOW": "name", "LIMIT": "limit", "REMAINING": "remaining", "RESETS": "resetAt"},

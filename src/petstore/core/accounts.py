@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from petstore.core.errors import Invalid
+from petstore.core.errors import Conflict, Invalid
 from petstore.core.limits.plans import Plan
 
 _NAME = re.compile(r"(?![0-9]+\Z)[A-Za-z0-9._-]{1,64}\Z", re.ASCII)
@@ -20,6 +20,20 @@ class Account(msgspec.Struct, frozen=True):
     name: str
     plan: Plan
     created_at_ms: int
+    suspended_at_ms: int | None = None
+    closed_at_ms: int | None = None
+
+    @property
+    def state(self) -> str:
+        """`active`, `suspended` (its keys are refused until it is resumed) or `closed` (for good)."""
+        if self.closed_at_ms is not None:
+            return "closed"
+        return "active" if self.suspended_at_ms is None else "suspended"
+
+    def check_open(self) -> None:
+        """Raise Conflict for a closed account."""
+        if self.closed_at_ms is not None:
+            raise Conflict(f"Account {self.name!r} is closed for good; add another account.")
 
 
 def check_account_name(name: str) -> None:
@@ -56,5 +70,24 @@ class AccountRepository(Protocol):
         ...
 
     async def set_plan(self, reference: str, plan: Plan, actor: str) -> Account:
-        """Acts on the account's next request; requests made so far still count."""
+        """Acts on the account's next request; requests made so far still count.
+
+        Raises Conflict for a closed account.
+        """
+        ...
+
+    async def suspend(self, reference: str, actor: str) -> Account:
+        """Refuse the account's keys from their next request on. Raises Conflict for a closed account."""
+        ...
+
+    async def resume(self, reference: str, actor: str) -> Account:
+        """End a suspension. Raises Conflict for a closed account."""
+        ...
+
+    async def rename(self, reference: str, name: str, actor: str) -> Account:
+        """Raises Invalid for what can't be a name, and AccountExists."""
+        ...
+
+    async def close(self, reference: str, actor: str) -> Account:
+        """Revoke all keys of the account, which never gets new ones. Deletes nothing."""
         ...

@@ -33,7 +33,16 @@ class Table(msgspec.Struct, frozen=True):
     has_identity: bool = True
 
 
-ACCOUNT = ("id", "name", "plan", "per_minute", "per_day", "created_at_ms")
+ACCOUNT = (
+    "id",
+    "name",
+    "plan",
+    "per_minute",
+    "per_day",
+    "created_at_ms",
+    "suspended_at_ms",
+    "closed_at_ms",
+)
 ORDER = ("id", "account_id", "pet_id", "status", "ship_date_ms", "created_at_ms")
 CATEGORY = ("id", "name")
 ENTRY = ("id", "at_ms", "actor", "subject", "subject_id", "action", "before", "after")
@@ -49,7 +58,7 @@ TABLES = (
     Table("pets", PET),
     Table("pet_sources", ("source_key", "pet_id"), "source_key", has_identity=False),
     Table("categories", CATEGORY, has_identity=False),
-    Table("accounts", (*ACCOUNT, "suspended_at_ms", "closed_at_ms")),
+    Table("accounts", ACCOUNT),
     Table(
         "api_keys",
         (
@@ -128,4 +137,4 @@ def read_caller(row: Sequence[Any]) -> Caller:
 
 def read_account(row: Sequence[Any]) -> Account:
     """Of the columns ACCOUNT."""
-    return Account(row[0], row[1], Plan(row[2], row[3], row[4]), row[5])
+    return Account(row[0], row[1], Plan(row[2], row[3], row[4]), *row[5:])

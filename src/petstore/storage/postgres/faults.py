@@ -12,8 +12,9 @@ import asyncpg
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.storage.failures import failure
 
-# Serialization failure and deadlock: the server failed this transaction so that others go on.
-_COLLISIONS = ("40001", "40P01")
+# Serialization failure and deadlock: the server failed this transaction so that others go on. Unique
+# violation: another transaction has added the same since a script looked; a repetition sees its row.
+_COLLISIONS = ("40001", "40P01", "23505")
 # The server is shutting down, has crashed or is starting.
 _GONE = ("57P01", "57P02", "57P03", "57P05")
 # No privilege; no such function or feature.
@@ -25,6 +26,7 @@ _SHARED_SESSIONS = "it is behind PgBouncer in transaction mode; set PETSTORE_DAT
 _MEANINGS = {
     "40001": "it is busy with other writes",
     "40P01": "it is busy with other writes",
+    "23505": "it is busy with other writes",
     "55P03": "it is busy with other writes",
     "57014": "it took too long",
     "53100": "its disk is full",

@@ -10,7 +10,8 @@ from petstore.core.errors import AccountExists, AccountNotFound
 from petstore.core.limits.plans import Plan
 from petstore.storage.rows import ACCOUNT, read_account, select
 from petstore.storage.transactions.journal import record, record_changes
-from petstore.storage.transactions.script import KEYRING, Database, Script, statement
+from petstore.storage.transactions.revocations import end_keys_of
+from petstore.storage.transactions.script import KEYRING, REVOCATION, Database, Script, statement
 
 _ACCOUNTS = f"SELECT {select(ACCOUNT)} FROM accounts"
 _ALL = statement(f"{_ACCOUNTS} ORDER BY id")
@@ -22,6 +23,9 @@ _ADD = statement(
     "INSERT INTO accounts (name, plan, per_minute, per_day, created_at_ms) VALUES ($1, $2, $3, $4, $5)"
     " ON CONFLICT (name) DO NOTHING RETURNING id"
 )
+_SET_STATE = statement("UPDATE accounts SET suspended_at_ms = $2, closed_at_ms = $3 WHERE id = $1")
+_OTHERS_NAME = statement("SELECT 1 FROM accounts WHERE name = $1 AND id <> $2")
+_SET_NAME = statement("UPDATE accounts SET name = $2 WHERE id = $1")
 _SET_PLAN = statement("UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4 WHERE id = $1")
 
 
@@ -63,12 +67,65 @@ def add_account(name: str, plan: Plan, actor: str, now_ms: int) -> Script[Accoun
 
 
 def set_plan(reference: str, plan: Plan, actor: str, now_ms: int) -> Script[Account]:
-    """Raises AccountNotFound."""
+    """Raises AccountNotFound, and Conflict for a closed account."""
     account = yield from find_account(reference)
+    account.check_open()
     changed = replace(account, plan=plan)
     yield _SET_PLAN, (account.id, plan.name, plan.per_minute, plan.per_day)
     before, after = _plan_of(account), _plan_of(changed)
     yield from record_changes(now_ms, actor, "account", account.id, "plan_changed", before, after)
+    return changed
+
+
+def suspend(reference: str, actor: str, now_ms: int) -> Script[Account]:
+    """Raises AccountNotFound, and Conflict for a closed account."""
+    account = yield from find_account(reference)
+    account.check_open()
+    if account.suspended_at_ms is not None:
+        return account
+    changed = replace(account, suspended_at_ms=now_ms)
+    return (yield from _set_state(account, changed, "suspended", actor, now_ms))
+
+
+def resume(reference: str, actor: str, now_ms: int) -> Script[Account]:
+    """Raises AccountNotFound, and Conflict for a closed account."""
+    account = yield from find_account(reference)
+    account.check_open()
+    if account.suspended_at_ms is None:
+        return account
+    changed = replace(account, suspended_at_ms=None)
+    return (yield from _set_state(account, changed, "resumed", actor, now_ms))
+
+
+def close(reference: str, actor: str, now_ms: int) -> Script[Account]:
+    """Raises AccountNotFound. A closed account has no key that is not revoked."""
+    account = yield from find_account(reference)
+    if account.closed_at_ms is not None:
+        return account
+    changed = replace(account, closed_at_ms=now_ms)
+    yield from _set_state(account, changed, "closed", actor, now_ms)
+    yield from end_keys_of(account.id, actor, now_ms)
+    return changed
+
+
+def _set_state(account: Account, changed: Account, action: str, actor: str, now_ms: int) -> Script[Account]:
+    yield _SET_STATE, (account.id, changed.suspended_at_ms, changed.closed_at_ms)
+    before, after = {"state": account.state}, {"state": changed.state}
+    yield from record(now_ms, actor, "account", account.id, action, before, after)
+    return changed
+
+
+def rename(reference: str, name: str, actor: str, now_ms: int) -> Script[Account]:
+    """Raises AccountNotFound and AccountExists."""
+    account = yield from find_account(reference)
+    if name == account.name:
+        return account
+    if (yield _OTHERS_NAME, (name, account.id)):
+        raise AccountExists(name)
+    changed = replace(account, name=name)
+    yield _SET_NAME, (account.id, name)
+    before, after = {"name": account.name}, {"name": name}
+    yield from record(now_ms, actor, "account", account.id, "renamed", before, after)
     return changed
 
 
@@ -98,3 +155,20 @@ class Accounts:
     async def set_plan(self, reference: str, plan: Plan, actor: str) -> Account:
         now_ms = self._clock.now_ms()
         return await self._database.write(lambda: set_plan(reference, plan, actor, now_ms), KEYRING)
+
+    async def suspend(self, reference: str, actor: str) -> Account:
+        now_ms = self._clock.now_ms()
+        return await self._database.write(lambda: suspend(reference, actor, now_ms), REVOCATION)
+
+    async def resume(self, reference: str, actor: str) -> Account:
+        now_ms = self._clock.now_ms()
+        return await self._database.write(lambda: resume(reference, actor, now_ms), KEYRING)
+
+    async def rename(self, reference: str, name: str, actor: str) -> Account:
+        check_account_name(name)
+        now_ms = self._clock.now_ms()
+        return await self._database.write(lambda: rename(reference, name, actor, now_ms), KEYRING)
+
+    async def close(self, reference: str, actor: str) -> Account:
+        now_ms = self._clock.now_ms()
+        return await self._database.write(lambda: close(reference, actor, now_ms), REVOCATION)

@@ -20,9 +20,11 @@ from petstore.core.moments import iso_moment
 from petstore.storage.rows import SELECT_CALLER, SELECT_KEY, read_key
 from petstore.storage.transactions.accounts import find_account
 from petstore.storage.transactions.journal import record, record_changes
+from petstore.storage.transactions.revocations import end_key
 from petstore.storage.transactions.script import KEYRING, REVOCATION, Database, Script, statement
 
 _KEY_BY_ID = statement(f"{SELECT_KEY} WHERE k.id = $1", lock=" FOR UPDATE OF k")
+_ACCOUNT_OF_KEY = statement("SELECT account_id FROM api_keys WHERE id = $1")
 _KEY_BY_DIGEST = statement(f"{SELECT_KEY} WHERE k.digest = $1")
 _KEYS_OF_ACCOUNT = statement(f"{SELECT_KEY} WHERE k.account_id = $1 ORDER BY k.id")
 _ADD_KEY = statement(
@@ -31,7 +33,6 @@ _ADD_KEY = statement(
 )
 CALLER = statement(f"{SELECT_CALLER} WHERE k.digest = $1")
 _SET_EXPIRY = statement("UPDATE api_keys SET expires_at_ms = $2 WHERE id = $1")
-_REVOKE = statement("UPDATE api_keys SET revoked_at_ms = $2 WHERE id = $1")
 # Later than the pardon before, also after the clock was set back: limiters compare the times.
 _PARDON = statement(
     "UPDATE api_keys SET pardoned_at_ms = CASE WHEN $2 > pardoned_at_ms THEN $2 ELSE pardoned_at_ms + 1 END"
@@ -70,14 +71,20 @@ def issue(
     expires_at_ms: int | None,
     access: Access,
 ) -> Script[IssuedKey]:
-    """Raises AccountNotFound."""
+    """Raises AccountNotFound, and Conflict for a closed account."""
     account = yield from find_account(reference)
+    account.check_open()
     new = ApiKey(0, account.id, label, "", now_ms, expires_at_ms, access=access)
     return (yield from _add_key(new, environment, actor))
 
 
 def rotate(key_id: int, environment: str, overlap_ms: int, actor: str, now_ms: int) -> Script[IssuedKey]:
-    """Raises KeyNotFound, and Conflict unless the key is active."""
+    """Raises KeyNotFound, and Conflict unless the key is active.
+
+    Locks the account before the key, as its closing does: so that revokes the new key too, or there is none.
+    """
+    for (account_id,) in (yield _ACCOUNT_OF_KEY, (key_id,)):
+        yield from find_account(str(account_id))
     old = yield from find_key(key_id)
     ends_ms = rotated_until(old, now_ms, overlap_ms)
     yield _SET_EXPIRY, (key_id, ends_ms)
@@ -94,9 +101,7 @@ def revoke(key_id: int, actor: str, now_ms: int) -> Script[ApiKey]:
     key = yield from find_key(key_id)
     if key.revoked_at_ms is not None:
         return key
-    yield _REVOKE, (key_id, now_ms)
-    before, after = {"revokedAt": None}, {"revokedAt": _iso(now_ms)}
-    yield from record(now_ms, actor, "key", key_id, "revoked", before, after)
+    yield from end_key(key_id, actor, now_ms)
     return replace(key, revoked_at_ms=now_ms)
 
 

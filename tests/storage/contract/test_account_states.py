@@ -1,0 +1,251 @@
+"""What every store does when an account is suspended, resumed, renamed or closed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from petstore.core.accounts import Account
+from petstore.core.errors import AccountExists, AccountNotFound, Conflict, Invalid
+from petstore.core.keys import ApiKey, Caller, IssuedKey, digest
+from petstore.core.limits.plans import FREE, PRO
+from petstore.storage.backend import Store
+from tests.support.backends import SharedData
+from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
+
+WHO = "cli:alice"
+Change = Callable[[Store], Awaitable[Account]]
+CHANGES: dict[str, Change] = {
+    "suspend": lambda store: store.accounts.suspend("shop", WHO),
+    "resume": lambda store: store.accounts.resume("shop", WHO),
+    "rename": lambda store: store.accounts.rename("shop", "zoo", WHO),
+    "close": lambda store: store.accounts.close("shop", WHO),
+}
+
+
+@pytest.fixture
+async def store(backend: SharedData) -> Store:
+    """An account with two keys, the second revoked."""
+    opened = backend.open()
+    await opened.accounts.add("shop", FREE, ACTOR)
+    for _ in range(2):
+        await opened.keys.issue("shop", "test", ACTOR)
+    await opened.keys.revoke(2, ACTOR)
+    return opened
+
+
+async def another_key(store: Store) -> IssuedKey:
+    return await store.keys.issue("shop", "test", ACTOR)
+
+
+async def caller_of(store: Store, issued: IssuedKey) -> Caller:
+    caller = await store.keys.find_caller(digest(issued.secret.encode()))
+    assert caller is not None
+    return caller
+
+
+def entries(backend: SharedData) -> list[tuple[str, int, object, object]]:
+    """(what, about which object, before, after) of WHO's entries in the journal, oldest first."""
+    rows = backend.execute(
+        f"SELECT subject, action, subject_id, before, after FROM journal WHERE actor = '{WHO}' ORDER BY id"
+    )
+    return [
+        (f"{subject}.{action}", number, json.loads(before), json.loads(after))  # type: ignore[arg-type,misc]
+        for subject, action, number, before, after in rows
+    ]
+
+
+class TestSuspension:
+    """It is on the account's callers until it is resumed."""
+
+    async def test_it_is_on_the_next_caller_and_goes_again(
+        self, store: Store, backend: SharedData, clock: ManualClock
+    ) -> None:
+        """The keys stay as they are; each change has one entry."""
+        issued = await another_key(store)
+        suspended = await store.accounts.suspend("1", WHO)
+        assert (suspended.state, suspended.suspended_at_ms) == ("suspended", clock.now_ms())
+        assert await store.accounts.find("shop") == suspended
+        assert (await caller_of(store, issued)).suspended_at_ms == clock.now_ms()
+        resumed = await store.accounts.resume("shop", WHO)
+        assert (resumed.state, resumed.suspended_at_ms) == ("active", None)
+        assert (await caller_of(store, issued)).suspended_at_ms is None
+        assert entries(backend) == [
+            ("account.suspended", 1, {"state": "active"}, {"state": "suspended"}),
+            ("account.resumed", 1, {"state": "suspended"}, {"state": "active"}),
+        ]
+
+    async def test_a_suspended_account_gets_keys_that_wait(self, store: Store) -> None:
+        """They are refused with the others, and work after it is resumed."""
+        await store.accounts.suspend("shop", WHO)
+        issued = await another_key(store)
+        rotated = await store.keys.rotate(issued.record.id, "test", 1_000, ACTOR)
+        for key in (issued, rotated):
+            assert (await caller_of(store, key)).suspended_at_ms is not None
+
+
+class TestClosing:
+    """For good: no key of the account works ever again."""
+
+    @pytest.mark.parametrize("suspended", [False, True])
+    async def test_all_keys_are_revoked_in_the_same_transaction(
+        self, store: Store, backend: SharedData, clock: ManualClock, suspended: bool
+    ) -> None:
+        """An earlier revocation keeps its time and has no second entry; nothing is deleted."""
+        issued = await another_key(store)
+        if suspended:
+            await store.accounts.suspend("shop", ACTOR)
+        clock.advance(10)
+        now_ms = clock.now_ms()
+        closed = await store.accounts.close("shop", WHO)
+        assert (closed.state, closed.closed_at_ms) == ("closed", now_ms)
+        assert await store.accounts.all() == [closed]
+        revoked = [key.revoked_at_ms for key in await store.keys.keys("shop")]
+        assert revoked == [now_ms, now_ms - 10_000, now_ms]
+        assert (await caller_of(store, issued)).revoked_at_ms == now_ms
+        state = "suspended" if suspended else "active"
+        at = {"revokedAt": closed_at(backend)}
+        assert entries(backend) == [
+            ("account.closed", 1, {"state": state}, {"state": "closed"}),
+            ("key.revoked", 1, {"revokedAt": None}, at),
+            ("key.revoked", 3, {"revokedAt": None}, at),
+        ]
+
+    async def test_other_accounts_keep_their_keys(self, store: Store) -> None:
+        """Their keys are theirs."""
+        await store.accounts.add("other", FREE, ACTOR)
+        kept = await store.keys.issue("other", "test", ACTOR)
+        await store.accounts.close("shop", WHO)
+        assert (await caller_of(store, kept)).revoked_at_ms is None
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            another_key,
+            lambda store: store.accounts.set_plan("shop", PRO, WHO),
+            lambda store: store.accounts.suspend("shop", WHO),
+            lambda store: store.accounts.resume("shop", WHO),
+        ],
+        ids=["issue", "set_plan", "suspend", "resume"],
+    )
+    async def test_a_closed_account_takes_no_change(
+        self, store: Store, backend: SharedData, change: Callable[[Store], Awaitable[object]]
+    ) -> None:
+        """A Conflict that says what to do; nothing changes."""
+        await store.accounts.close("shop", ACTOR)
+        before = tables(backend)
+        with pytest.raises(Conflict, match="'shop' is closed for good; add another account"):
+            await change(store)
+        with pytest.raises(Conflict, match="Key 1 is revoked"):
+            await store.keys.rotate(1, "test", 1_000, ACTOR)
+        assert tables(backend) == before
+
+    async def test_its_name_stays_taken_until_it_has_another(self, store: Store) -> None:
+        """What an account did is found under its name; a renaming frees the name."""
+        await store.accounts.close("shop", WHO)
+        with pytest.raises(AccountExists):
+            await store.accounts.add("shop", FREE, WHO)
+        assert (await store.accounts.rename("shop", "old-shop", WHO)).state == "closed"
+        assert (await store.accounts.add("shop", FREE, WHO)).state == "active"
+
+
+def closed_at(backend: SharedData) -> object:
+    ((after,),) = backend.execute("SELECT after FROM journal WHERE action = 'revoked' AND subject_id = 3")
+    return json.loads(str(after))["revokedAt"]
+
+
+def tables(backend: SharedData) -> list[object]:
+    """All rows that a change of an account touches."""
+    return [
+        backend.execute(f"SELECT * FROM {name} ORDER BY id") for name in ("accounts", "api_keys", "journal")
+    ]
+
+
+class TestNaming:
+    """The rules of names hold for the second one too."""
+
+    async def test_the_account_is_found_by_its_new_name_alone(
+        self, store: Store, backend: SharedData
+    ) -> None:
+        """Its keys act for it under the new name."""
+        issued = await another_key(store)
+        renamed = await store.accounts.rename("shop", "zoo", WHO)
+        assert await store.accounts.find("zoo") == await store.accounts.find("1") == renamed
+        with pytest.raises(AccountNotFound):
+            await store.accounts.find("shop")
+        assert (await caller_of(store, issued)).actor == "api:zoo/key 3"
+        assert entries(backend) == [("account.renamed", 1, {"name": "shop"}, {"name": "zoo"})]
+
+    @pytest.mark.parametrize("name", ["", "12", "a b", "x" * 65, "ä"])
+    async def test_what_can_not_be_a_name(self, store: Store, name: str) -> None:
+        """Invalid, as when an account is added."""
+        with pytest.raises(Invalid, match="can't name an account"):
+            await store.accounts.rename("shop", name, WHO)
+
+    async def test_a_name_is_taken_once(self, backend: SharedData, store: Store) -> None:
+        """Of renamings and an addition that want one name at once, through several stores, one gets it."""
+        for number in range(6):
+            await store.accounts.add(f"a{number}", FREE, ACTOR)
+        stores = [store, backend.open(), backend.open()]
+        results = await asyncio.gather(
+            *(stores[n % 3].accounts.rename(f"a{n}", "wanted", WHO) for n in range(6)),
+            stores[1].accounts.add("wanted", FREE, WHO),
+            return_exceptions=True,
+        )
+        assert sum(isinstance(result, Account) for result in results) == 1
+        assert sum(isinstance(result, AccountExists) for result in results) == 6
+        assert len(entries_of_names(backend)) == 1
+
+
+def entries_of_names(backend: SharedData) -> list[tuple[object, ...]]:
+    return backend.execute(f"SELECT id FROM journal WHERE actor = '{WHO}'")
+
+
+class TestRepetition:
+    """The same again changes nothing."""
+
+    @pytest.mark.parametrize("name", CHANGES)
+    async def test_the_second_call_has_no_entry(self, store: Store, backend: SharedData, name: str) -> None:
+        """Nor does it move the time of the first."""
+        first = await CHANGES[name](store)
+        before = tables(backend)
+        again = store.accounts.rename("zoo", "zoo", WHO) if name == "rename" else CHANGES[name](store)
+        assert await again == first
+        assert tables(backend) == before
+
+    @pytest.mark.parametrize("name", CHANGES)
+    async def test_an_unknown_account(self, store: Store, backend: SharedData, name: str) -> None:
+        """NotFound."""
+        await store.accounts.rename("shop", "other", ACTOR)
+        with pytest.raises(AccountNotFound):
+            await CHANGES[name](store)
+
+
+class TestAtOnce:
+    """Whatever runs beside a closing, no key of the account works afterwards."""
+
+    async def test_no_key_outlives_the_closing(self, backend: SharedData, store: Store) -> None:
+        """Keys that are issued, rotated and revoked meanwhile through other stores are revoked or refused,
+        and each key has as many entries of its revocation as it was revoked: one."""
+        stores = [store, backend.open(), backend.open()]
+        rotated = [(await another_key(store)).record.id for _ in range(6)]
+        changes = [
+            *(stores[n % 3].keys.issue("shop", "test", WHO) for n in range(6)),
+            *(stores[n % 3].keys.rotate(key_id, "test", 9_000, WHO) for n, key_id in enumerate(rotated)),
+            stores[1].accounts.close("shop", WHO),
+            stores[2].accounts.close("shop", WHO),
+            *(stores[n % 3].keys.revoke(key_id, WHO) for n, key_id in enumerate(rotated)),
+        ]
+        results = await asyncio.gather(*changes, return_exceptions=True)
+        assert all(isinstance(result, Conflict | IssuedKey | Account | ApiKey) for result in results)
+        keys = await store.keys.keys("shop")
+        assert all(key.revoked_at_ms is not None for key in keys)
+        revoked = backend.execute(
+            "SELECT subject_id FROM journal WHERE subject = 'key' AND action = 'revoked'"
+        )
+        assert sorted(number for (number,) in revoked) == [key.id for key in keys]  # type: ignore[type-var]
+        assert len(backend.execute("SELECT 1 FROM journal WHERE action = 'closed'")) == 1
