@@ -48,20 +48,23 @@ async def test_plans_that_applied(store: Store, clock: ManualClock) -> None:
     ]
 
 
-async def test_counts_of_these_days_and_accounts(store: Store, clock: ManualClock) -> None:
+async def test_counts_of_these_days_and_accounts(
+    backend: SharedData, store: Store, clock: ManualClock
+) -> None:
     """None of the days around them, and none of an account that is not there."""
     first = clock.now_ms() // DAY_MS
-    for name in ("a", "b"):
+    for name in ("a", "b", "c"):
         await store.accounts.add(name, FREE, ACTOR)
+    backend.execute("DELETE FROM accounts WHERE id = 2")
     days = {
         (account, day): DailyUsage(day, 100 * account + day - first, 7, 9)
-        for account in (1, 2, 3)
+        for account in (1, 2, 3, 4)
         for day in range(first - 1, first + 4)
     }
     await store.counters.save(LimiterState(), UsageChanges(days))
     rows = await bill(store, first, first + 2)
     assert [(row.account_id, row.requests, row.refused, row.deprecated) for row in rows] == [
-        (account, 100 * account + day, 7, 9) for account in (1, 2) for day in range(3)
+        (account, 100 * account + day, 7, 9) for account in (1, 3) for day in range(3)
     ]
 
 

@@ -7,18 +7,20 @@ import msgspec
 from petstore.core.billing import BilledAccount, PlanChange
 from petstore.core.limits.plans import Plan
 from petstore.core.limits.usage import DailyUsage
-from petstore.storage.rows import DAILY_USAGE
-from petstore.storage.transactions.script import Database, Script, statement
+from petstore.storage.rows import DAILY_USAGE, select
+from petstore.storage.transactions.script import Database, Script, Statement, statement
 
 _ACCOUNTS = statement(
     "SELECT id, name, plan, per_minute, per_day, created_at_ms, closed_at_ms FROM accounts"
     " WHERE id > $1 ORDER BY id LIMIT $2"
 )
-# By account, so that the days of other months are not read.
-_COUNTED = statement(
-    f"SELECT u.account_id, {', '.join(f'u.{column}' for column in DAILY_USAGE)} FROM accounts a"
-    " JOIN usage_days u ON u.account_id = a.id"
-    " WHERE a.id BETWEEN $1 AND $2 AND u.day BETWEEN $3 AND $4 ORDER BY u.account_id, u.day"
+# SQLite would read all days of these accounts, PostgreSQL with a join those of all accounts.
+_COUNTS = f"SELECT account_id, {select(DAILY_USAGE)} FROM"
+_COUNTED = Statement(
+    f"{_COUNTS} accounts a CROSS JOIN usage_days u ON u.account_id = a.id"
+    " WHERE a.id BETWEEN ?1 AND ?2 AND day BETWEEN ?3 AND ?4 ORDER BY a.id, day",
+    f"{_COUNTS} usage_days WHERE account_id BETWEEN $1 AND $2 AND day BETWEEN $3 AND $4"
+    " ORDER BY account_id, day",
 )
 _CHANGES = statement(
     "SELECT subject_id, at_ms, before FROM journal WHERE subject = 'account' AND subject_id BETWEEN $1 AND $2"
@@ -36,7 +38,8 @@ def billed_accounts(first: int, last: int, after: int, limit: int) -> Script[lis
     if accounts:
         bounds = (min(accounts), max(accounts))
         for account_id, *counts in (yield _COUNTED, (*bounds, first, last)):
-            accounts[account_id].counted.append(DailyUsage(*counts))
+            if account_id in accounts:  # else deleted by hand
+                accounts[account_id].counted.append(DailyUsage(*counts))
         for account_id, at_ms, before in (yield _CHANGES, bounds):
             accounts[account_id].changes.append(PlanChange(at_ms, msgspec.json.decode(before)))
     return list(accounts.values())
