@@ -145,6 +145,27 @@ class CheckedShop(Shop):
             return connection.execute("SELECT id, name, category_id, status FROM pets ORDER BY id").fetchall()
 
 
+class Writing:
+    """An operation with the body of an animal, to which the same rules of bodies apply."""
+
+    def __init__(self, shop: CheckedShop, name: str) -> None:
+        self.shop = shop
+        self.name = name
+        self.method, self.path, self.status = {
+            "createPet": ("POST", "/v1/pets", 201),
+            "updatePet": ("PATCH", "/v1/pets/1", 200),
+        }[name]
+
+    async def send(self, headers: Pairs, body: bytes | Sequence[dict[str, Any]]) -> Answer:
+        """One request with the shop's key."""
+        key = ("authorization", f"Bearer {self.shop.key}")
+        return await self.shop.call(self.method, self.path, [key, *headers], body)
+
+    async def send_json(self, body: bytes | Sequence[dict[str, Any]], *headers: tuple[str, str]) -> Answer:
+        """One request with a body of the type `application/json`."""
+        return await self.send([("content-type", "application/json"), *headers], body)
+
+
 async def settle() -> None:
     """Let every task run until it waits for something outside the event loop."""
     for _ in range(10):

@@ -13,9 +13,9 @@ from tests.support.clock import ManualClock
 ORIGIN = "https://shop.example"
 PREFLIGHT = [("origin", ORIGIN), ("access-control-request-method", "POST")]
 EXPOSED = {
-    "Allow", "Deprecation", "Idempotency-Replayed", "Link", "Location", "RateLimit", "RateLimit-Policy",
-    "Retry-After", "Sunset", "WWW-Authenticate", "X-RateLimit-Limit", "X-RateLimit-Remaining",
-    "X-RateLimit-Reset", "X-Request-Id",
+    "Accept-Patch", "Allow", "Deprecation", "Idempotency-Replayed", "Link", "Location", "RateLimit",
+    "RateLimit-Policy", "Retry-After", "Sunset", "WWW-Authenticate", "X-RateLimit-Limit",
+    "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id",
 }  # fmt: skip
 
 

@@ -106,12 +106,14 @@ class TestDeprecationKit:
             check_kit(answer, "/v1/pets?id=7")
 
     async def test_not_on_other_operations(self, shop: CheckedShop) -> None:
-        """Neither the list nor a method that the path does not have is deprecated."""
+        """Neither the list nor another method of the path is deprecated."""
         answers = [
             await shop.ask("GET", "/v1/pets"),
             await shop.post({"name": "n", "categoryId": 1}),
             await shop.ask("GET", "/v1/nothing"),
+            await shop.ask("PUT", "/v1/pets/7"),
             await shop.ask("DELETE", "/v1/pets/7"),
+            await shop.patch(7, {"name": "n"}),
             await shop.ask("OPTIONS", "/v1/pets/7"),
         ]
         assert not any({"deprecation", "sunset"} & set(answer.headers) for answer in answers)

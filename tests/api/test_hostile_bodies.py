@@ -1,4 +1,4 @@
-"""Bodies of POST /pets that are refused: each row says with what, and nothing has changed (I12, I13)."""
+"""Bodies of createPet and updatePet that are refused: each row says with what; nothing changes (I12, I13)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.checks import CheckedShop
+from tests.api.checks import CheckedShop, Writing
 
 JSON, BODY = "invalid_json", "invalid_body"
 _INT = "categoryId: expected an integer"
@@ -90,9 +90,6 @@ _NOT_AN_ANIMAL: dict[str, list[bytes]] = {
     "Expected an object, got a number": [b"1.5e3"],
     "Expected an object, got a string": [b'"Rex"', b'""'],
     "Expected an object, got an array": [b"[]", b"[" + GOOD + b"]", b"[" * 100 + b"]" * 100],
-    "name: required; categoryId: required": [b"{}", b'{"status":"sold"}'],
-    "name: required": [b'{"categoryId":1}'],
-    "categoryId: required": [b'{"name":"Rex"}'],
     "id: assigned by the service": [
         b'{"id":1,"name":"Rex","categoryId":1}', b'{"id":null,"name":"Rex","categoryId":1}',
     ],
@@ -172,15 +169,29 @@ _NOT_AN_ANIMAL: dict[str, list[bytes]] = {
             b'"' + b"s" * 60_000 + b'"',
         ]),
     ],
-    "id: assigned by the service, do not send it; 'y': not a member of a new animal;"
-    " name: expected 1 to 255 characters, got 0; categoryId: expected an integer,"
-    " got a number with a fraction or an exponent; status: expected one of": [
-        b'{"id":1,"name":"","categoryId":1.0,"status":"x","y":1}',
-    ],
     "'x9': not a member": [
         b'{"name":"Rex","categoryId":1,' + b",".join(b'"x%d":1' % n for n in range(100)) + b"}",
     ],
 }  # fmt: skip
+
+_ALL = b'{"id":1,"name":"","categoryId":1.0,"status":"x","y":1}'
+_ALL_FAULTS = (
+    "id: assigned by the service, do not send it; 'y': not a member of {noun};"
+    " name: expected 1 to 255 characters, got 0; categoryId: expected an integer,"
+    " got a number with a fraction or an exponent; status: expected one of"
+)
+_NOT_A_NEW_ANIMAL: dict[str, list[bytes]] = {
+    "name: required; categoryId: required": [b"{}", b'{"status":"sold"}'],
+    "name: required": [b'{"categoryId":1}'],
+    "categoryId: required": [b'{"name":"Rex"}'],
+    _ALL_FAULTS.format(noun="a new animal"): [_ALL],
+}
+_NOT_A_CHANGE: dict[str, list[bytes]] = {
+    "Send at least one of name, categoryId, status.": [b"{}", b" {\n} "],
+    "'petId': not a member of a change of an animal.": [b'{"petId":2}'],
+    "name: expected a string, got null.": [b'{"name":null}'],
+    _ALL_FAULTS.format(noun="a change of an animal"): [_ALL],
+}
 
 
 def rows(table: dict[str, list[bytes]]) -> list[Any]:
@@ -192,16 +203,16 @@ def rows(table: dict[str, list[bytes]]) -> list[Any]:
     ]
 
 
-async def refused(shop: CheckedShop, body: bytes, code: str, fragment: str) -> str:
+async def refused(writing: Writing, body: bytes, code: str, fragment: str) -> str:
     """The message of a 400 that changed nothing."""
-    before = shop.fingerprint()
-    answer = await shop.post(None, body=body)
+    before = writing.shop.fingerprint()
+    answer = await writing.send_json(body)
     assert (answer.status, answer.code) == (400, code)
     message: str = answer.json()["message"]
     assert fragment in message
     assert len(message) < 1_000
     assert "location" not in answer.headers
-    assert shop.fingerprint() == before
+    assert writing.shop.fingerprint() == before
     return message
 
 
@@ -209,24 +220,34 @@ class TestNotJson400:
     """Bodies that are not one well-formed JSON document in UTF-8."""
 
     @pytest.mark.parametrize(("body", "fragment"), rows(_NOT_JSON))
-    async def test_refused(self, shop: CheckedShop, body: bytes, fragment: str) -> None:
+    async def test_refused(self, writing: Writing, body: bytes, fragment: str) -> None:
         """400 `invalid_json`, whatever else would be wrong with it."""
-        message = await refused(shop, body, JSON, fragment)
+        message = await refused(writing, body, JSON, fragment)
         assert message.startswith("The body is ")
 
-    async def test_a_thousand_ways_to_break_one(self, shop: CheckedShop) -> None:
+    async def test_a_thousand_ways_to_break_one(self, writing: Writing) -> None:
         """Every single byte replaced or left out: an answer of the contract, never a 500."""
         body = b'{"name":"R\\u0065x","categoryId":-12,"status":"sold"}'
         for place in range(len(body)):
             for byte in (b"", b"\x00", b'"', b"\\", b"{", b"}", b",", b"\xff", b"e", b"9"):
-                answer = await shop.post(None, body=body[:place] + byte + body[place + 1 :])
-                assert answer.status in (201, 400)
+                answer = await writing.send_json(body[:place] + byte + body[place + 1 :])
+                assert answer.status in (writing.status, 400)
 
 
 class TestNotAnAnimal400:
-    """JSON that is no animal to add."""
+    """JSON that is no animal to add and no change of one."""
 
     @pytest.mark.parametrize(("body", "fragment"), rows(_NOT_AN_ANIMAL))
-    async def test_refused(self, shop: CheckedShop, body: bytes, fragment: str) -> None:
+    async def test_refused(self, writing: Writing, body: bytes, fragment: str) -> None:
         """400 `invalid_body`, and the message names every member at fault."""
-        await refused(shop, body, BODY, fragment)
+        await refused(writing, body, BODY, fragment)
+
+    @pytest.mark.parametrize(("body", "fragment"), rows(_NOT_A_NEW_ANIMAL))
+    async def test_not_a_new_one(self, shop: CheckedShop, body: bytes, fragment: str) -> None:
+        """What POST needs, and its noun."""
+        await refused(Writing(shop, "createPet"), body, BODY, fragment)
+
+    @pytest.mark.parametrize(("body", "fragment"), rows(_NOT_A_CHANGE))
+    async def test_not_a_change(self, shop: CheckedShop, body: bytes, fragment: str) -> None:
+        """At least one member; an explicit null removes nothing. Whether there is the animal comes later."""
+        await refused(Writing(shop, "updatePet"), body, BODY, fragment)

@@ -1,4 +1,4 @@
-"""Media types, encodings and framing of POST /pets: each row says with what it is refused (I12, I13)."""
+"""Media types, encodings and framing of createPet and updatePet: what is refused with what (I12, I13)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from tests.api.checks import CheckedShop
+from tests.api.checks import CheckedShop, Writing
 from tests.support.service import Answer, Pairs
 
 GOOD = b'{"name":"Rex","categoryId":1}'
@@ -14,6 +14,7 @@ _MEDIA_TYPES = [
     None, "", " ", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain",
     "text/json", "application/xml", "application/octet-stream", "application/javascript",
     "application/jsonp", "application/json5", "application/ndjson", "application/json-seq",
+    "application/json-patch+json", "application/merge-patch",
     "application/vnd.api+json", "application/problem+json", "application/ld+json", "application/*", "*/*",
     "json", "application", "application/", "/json", "application/json; charset=latin1",
     "application/json; charset=utf-16", "application/json; charset=ascii", "application/json; charset=",
@@ -31,16 +32,13 @@ _ENCODINGS = [
 ]  # fmt: skip
 
 
-async def send(shop: CheckedShop, headers: Pairs, body: bytes = GOOD) -> Answer:
-    return await shop.call("POST", "/v1/pets", [("authorization", f"Bearer {shop.key}"), *headers], body)
-
-
-async def refused(shop: CheckedShop, headers: Pairs, body: bytes = GOOD) -> Answer:
+async def refused(writing: Writing, headers: Pairs, body: bytes = GOOD) -> Answer:
     """415 for a body that would be a good animal; nothing has changed."""
-    before = shop.fingerprint()
-    answer = await send(shop, headers, body)
+    before = writing.shop.fingerprint()
+    answer = await writing.send(headers, body)
     assert (answer.status, answer.code) == (415, "unsupported_media_type")
-    assert shop.fingerprint() == before
+    assert ("accept-patch" in answer.headers) == (writing.method == "PATCH")
+    assert writing.shop.fingerprint() == before
     return answer
 
 
@@ -48,35 +46,50 @@ class TestMediaType415:
     """Anything but `application/json`, with no charset other than UTF-8."""
 
     @pytest.mark.parametrize("media_type", _MEDIA_TYPES)
-    async def test_refused(self, shop: CheckedShop, media_type: str | None) -> None:
+    async def test_refused(self, writing: Writing, media_type: str | None) -> None:
         """The message says what to send, since curl's default is the classic first mistake."""
-        answer = await refused(shop, [("content-type", media_type)])
-        assert "application/json" in answer.json()["message"]
+        answer = await refused(writing, [("content-type", media_type)])
+        message = answer.json()["message"]
+        assert "'Content-Type: application/json'" in message
+        assert ("'application/merge-patch+json'" in message) == (writing.method == "PATCH")
 
-    async def test_doubled(self, shop: CheckedShop) -> None:
+    @pytest.mark.parametrize(
+        "media_type",
+        ["application/merge-patch+json", "Application/Merge-Patch+JSON; charset=utf-8"],
+    )
+    async def test_a_merge_patch(self, writing: Writing, media_type: str) -> None:
+        """RFC 7396: of a PATCH alone."""
+        if writing.method == "PATCH":
+            assert (await writing.send([("content-type", media_type)], GOOD)).status == 200
+        else:
+            await refused(writing, [("content-type", media_type)])
+
+    async def test_doubled(self, writing: Writing) -> None:
         """Two Content-Type headers, even of one value."""
-        await refused(shop, [("content-type", "application/json"), ("content-type", "application/json")])
+        await refused(writing, [("content-type", "application/json"), ("content-type", "application/json")])
 
 
 class TestContentEncoding415:
     """A body is read as it is, never decompressed."""
 
     @pytest.mark.parametrize("encoding", _ENCODINGS)
-    async def test_refused(self, shop: CheckedShop, encoding: str) -> None:
+    async def test_refused(self, writing: Writing, encoding: str) -> None:
         """Whatever encoding is named."""
-        answer = await refused(shop, [("content-type", "application/json"), ("content-encoding", encoding)])
+        answer = await refused(
+            writing, [("content-type", "application/json"), ("content-encoding", encoding)]
+        )
         assert "Content-Encoding" in answer.json()["message"]
 
     @pytest.mark.parametrize("second", ["gzip", "identity"])
-    async def test_doubled(self, shop: CheckedShop, second: str) -> None:
+    async def test_doubled(self, writing: Writing, second: str) -> None:
         """Two headers say two things, whatever the first one is."""
         encodings = [("content-encoding", "identity"), ("content-encoding", second)]
-        await refused(shop, [("content-type", "application/json"), *encodings])
+        await refused(writing, [("content-type", "application/json"), *encodings])
 
-    async def test_a_bomb_stays_packed(self, shop: CheckedShop) -> None:
+    async def test_a_bomb_stays_packed(self, writing: Writing) -> None:
         """A few kilobytes that would be many megabytes."""
         headers = [("content-type", "application/json"), ("content-encoding", "gzip")]
-        await refused(shop, headers, gzip.compress(b" " * 20_000_000))
+        await refused(writing, headers, gzip.compress(b" " * 20_000_000))
 
 
 class TestFraming:
@@ -92,9 +105,9 @@ class TestFraming:
         ],
         ids=lambda pair: pair[0],
     )  # fmt: skip
-    async def test_ignored(self, shop: CheckedShop, extra: tuple[str, str]) -> None:
-        """The animal is added."""
-        assert (await send(shop, [("content-type", "application/json"), extra])).status == 201
+    async def test_ignored(self, writing: Writing, extra: tuple[str, str]) -> None:
+        """The animal is added or changed."""
+        assert (await writing.send_json(GOOD, extra)).status == writing.status
 
     async def test_a_body_on_head_and_options(self, shop: CheckedShop) -> None:
         """Is not read."""

@@ -24,11 +24,11 @@ GOOD = b'{"name":"Rex","categoryId":1}'
 
 
 class Ask:
-    """A request in the making: POST /v1/pets with a valid key and animal, until steps spoil it."""
+    """A request in the making, with a valid key and a body that both take, until steps spoil it."""
 
-    def __init__(self) -> None:
-        self.method = "POST"
-        self.path = "/v1/pets"
+    def __init__(self, method: str) -> None:
+        self.method = method
+        self.path = {"POST": "/v1/pets", "PATCH": "/v1/pets/1"}[method]
         self.query = ""
         self.key = "valid"
         self.headers = {"content-type": "application/json", "host": "testserver", "x-request-id": "mine"}
@@ -79,11 +79,20 @@ _ONE_PLACE = [
     {"authentication", "suspension", "ban", "limit", "access"},
     {"body deadline", "body size", "json", "schema"},
     {"idempotency key", "history"},
+    {"path", "animal"},
+    {"store", "animal"},  # the animal is in the store
     {"history", "store"},  # the history is in the store; see test_idempotency for 409 while the store is held
 ]
+_OF_POST_ALONE = {"idempotency key", "history"}
+STEPS_OF = {
+    "POST": STEPS,
+    "PATCH": [step for step in STEPS if step[0] not in _OF_POST_ALONE]
+    + [("animal", _set(path="/v1/pets/9"), 404, "not_found")],
+}
 PAIRS = [
-    pytest.param(first, second, id=f"{first[0]} before {second[0]}")
-    for first, second in itertools.combinations(STEPS, 2)
+    pytest.param(method, first, second, id=f"{method}: {first[0]} before {second[0]}")
+    for method, steps in STEPS_OF.items()
+    for first, second in itertools.combinations(steps, 2)
     if not any({first[0], second[0]} <= place for place in _ONE_PLACE)
 ]
 
@@ -132,11 +141,11 @@ async def send(shop: CheckedShop, keys: dict[str, str], ask: Ask) -> Answer:
 class TestOrder:
     """Every pair of steps."""
 
-    @pytest.mark.parametrize(("first", "second"), PAIRS)
-    async def test_pair(self, prepared: Prepared, first: Any, second: Any) -> None:
+    @pytest.mark.parametrize(("method", "first", "second"), PAIRS)
+    async def test_pair(self, prepared: Prepared, method: str, first: Any, second: Any) -> None:
         """A request with both faults gets the earlier step's answer, and changes nothing."""
         shop, keys = prepared
-        ask = Ask()
+        ask = Ask(method)
         second[1](ask)
         first[1](ask)
         before = shop.fingerprint()
@@ -146,11 +155,18 @@ class TestOrder:
         assert (answer.status, answer.code) == (first[2], first[3])
         assert shop.fingerprint() == before
 
-    @pytest.mark.parametrize("step", STEPS, ids=lambda step: step[0])
-    async def test_alone(self, prepared: Prepared, step: Any) -> None:
+    @pytest.mark.parametrize(
+        ("method", "step"),
+        [
+            pytest.param(method, step, id=f"{method}: {step[0]}")
+            for method, steps in STEPS_OF.items()
+            for step in steps
+        ],
+    )
+    async def test_alone(self, prepared: Prepared, method: str, step: Any) -> None:
         """Each fault alone gets its own answer, with the client's own request id."""
         shop, keys = prepared
-        ask = Ask()
+        ask = Ask(method)
         step[1](ask)
         with outsider(shop.path) as other:
             if step[0] == "store":
@@ -161,7 +177,7 @@ class TestOrder:
     async def test_method_before_removal(self, shop: CheckedShop) -> None:
         """A method that the path never had is 405, also after the removal."""
         shop.clock.set_seconds(1_922_659_200)
-        assert (await shop.ask("DELETE", "/v1/pets/1")).status == 405
+        assert (await shop.ask("PUT", "/v1/pets/1")).status == 405
         assert (await shop.ask("GET", "/v1/pets/1/")).status == 404
 
     async def test_before_authentication_nothing_is_counted(self, shop: CheckedShop) -> None:

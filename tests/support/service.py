@@ -170,6 +170,12 @@ class Shop:
         ]
         return await self.call(method, target, sent, content)
 
+    async def patch(
+        self, pet_id: object, document: object, headers: Pairs = (), *, key: str | None = None
+    ) -> Answer:
+        """PATCH /v1/pets/{petId} with a JSON document."""
+        return await self.send("PATCH", f"/v1/pets/{pet_id}", document, headers, key=key)
+
     async def restart(self) -> None:
         """A clean stop and a start on the same file."""
         await self.application.stop()

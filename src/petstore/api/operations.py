@@ -19,6 +19,8 @@ def operations(pets: PetOperations, orders: OrderOperations, usage: UsageOperati
         # getPet refuses parameters itself: the removal comes before them.
         Operation("GET", "/v1/pets/{petId}", "getPet", pets.get_pet, READ, (), deprecated=True,
                   always_headers=pets.get_pet_headers),
+        Operation("PATCH", "/v1/pets/{petId}", "updatePet", pets.update_pet, MANAGE),
+        Operation("DELETE", "/v1/pets/{petId}", "deletePet", pets.delete_pet, MANAGE),
         Operation("GET", "/v1/store/orders", "listOrders", orders.list_orders, READ, ORDER_PARAMETERS),
         Operation("POST", "/v1/store/orders", "placeOrder", orders.place_order, WRITE),
         Operation("DELETE", "/v1/store/orders/{orderId}", "cancelOrder", orders.cancel_order, WRITE),

@@ -75,7 +75,7 @@ class OrderOperations:
 
     async def update_order(self, request: Request, caller: Caller) -> Response:
         """PATCH /store/orders/{orderId}: any account's order."""
-        check_body_headers(request)
+        check_body_headers(request, patch=True)
         change = ORDER_CHANGE.read(await read_body(request.receive, self._body_timeout_seconds))
         order = await self._orders.change(
             _order_id_of(request),

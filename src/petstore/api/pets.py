@@ -1,4 +1,4 @@
-"""The operations on animals: listPets, createPet, getPet."""
+"""The operations on animals: listPets, createPet, getPet, updatePet, deletePet."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from petstore.core.clock import Clock
 from petstore.core.errors import NotFound
 from petstore.core.idempotency import Idempotency
 from petstore.core.keys import Caller
-from petstore.core.pets import NEW_PET, STATUSES, PageQuery, PetRepository, PetStatus
+from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, PageQuery, PetRepository, PetStatus
 
 PAGE_PARAMETERS = ("limit", "cursor", "status", "id")
 _STATUS_EXPECTED = f"one of {', '.join(STATUSES)}"
@@ -77,6 +77,18 @@ class PetOperations:
             raise NotFound("There is no such animal.")
         return make_response(200, encode(pet))
 
+    async def update_pet(self, request: Request, caller: Caller) -> Response:
+        """PATCH /pets/{petId}: the animal as it is now, durable. Stays when getPet is removed."""
+        check_body_headers(request, patch=True)
+        change = PET_CHANGE.read(await read_body(request.receive, self._body_timeout_seconds))
+        pet = await self._pets.change(_required_pet_id(request), change, caller.actor)
+        return make_response(200, encode(pet))
+
+    async def delete_pet(self, request: Request, caller: Caller) -> Response:
+        """DELETE /pets/{petId}: 204 once the removal is durable. Stays when getPet is removed."""
+        await self._pets.remove(_required_pet_id(request), caller.actor)
+        return make_response(204, None)
+
     def get_pet_headers(self, request: Request) -> list[Header]:
         """The headers of deprecation, for every answer of getPet."""
         return self._deprecation.headers(_pet_id_of(request))
@@ -104,6 +116,14 @@ class PetOperations:
 def _pet_id_of(request: Request) -> int | None:
     """The identifier in the path; None unless it is canonical."""
     return read_id(request.path.rpartition(b"/")[2].decode("latin-1"))
+
+
+def _required_pet_id(request: Request) -> int:
+    """Raises NotFound for an identifier that no animal can have."""
+    pet_id = _pet_id_of(request)
+    if pet_id is None:
+        raise NotFound("There is no such animal.")
+    return pet_id
 
 
 def read_page_query(parameters: Parameters) -> PageQuery:

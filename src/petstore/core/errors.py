@@ -152,7 +152,11 @@ class UriTooLong(PetstoreError, code="uri_too_long", status=414):
 
 
 class UnsupportedMediaType(PetstoreError, code="unsupported_media_type", status=415):
-    """The body is not plain `application/json`."""
+    """The body is not of a media type that the operation takes. `accept_patch` has those of a PATCH."""
+
+    def __init__(self, message: str, accept_patch: str = "") -> None:
+        super().__init__(message)
+        self.accept_patch = accept_patch
 
 
 class IdempotencyKeyReused(PetstoreError, code="idempotency_key_reused", status=422):

@@ -54,6 +54,8 @@ def _errors_of(method: str, operation: Node, applies: dict[str, list[str]], erro
     names = applies["always"] + applies["reading" if method == "get" else "changing"]
     if "requestBody" in operation:
         names += applies["with-a-body"]
+    if method == "patch":
+        names += applies["patching"]
     if _reference("parameters", "Idempotency-Key") in operation["parameters"]:
         names += applies["with-an-idempotency-key"]
     own = operation.pop("errors", [])

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from petstore.api.pipeline.body import PATCH_TYPES
 from petstore.api.pipeline.cache import PageCache
 from petstore.api.pipeline.cors import Cors
 from petstore.api.pipeline.gate import Gate, Refused
@@ -122,6 +123,8 @@ class ApiApp:
     def _describe(self, request: Request, route: Route) -> Response:
         """OPTIONS: the methods of a path. Needs no key and takes nothing from the limits."""
         headers = [(b"allow", route.allow.encode("ascii"))]
+        if "PATCH" in route.operations:
+            headers.append((b"accept-patch", PATCH_TYPES.encode("ascii")))
         return make_response(204, None, *headers, *self._cors.preflight_headers(request, route.allow))
 
 

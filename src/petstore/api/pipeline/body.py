@@ -16,24 +16,36 @@ from petstore.core.errors import (
 
 BODY_MAX_BYTES = 64 * 1024
 
-_MEDIA_TYPE = re.compile(rb'application/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*)?;?', re.I)
+# RFC 5789, Accept-Patch. Both mean the same here, since no member of a resource can be null (RFC 7396).
+PATCH_TYPES = "application/json, application/merge-patch+json"
+
+_UTF_8 = rb'[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*)?;?'
+_JSON = re.compile(rb"application/json" + _UTF_8, re.I)
+_JSON_OR_PATCH = re.compile(rb"application/(?:json|merge-patch\+json)" + _UTF_8, re.I)
 _LENGTH_DIGITS_MAX = 20
 
 
-def check_body_headers(request: Request) -> None:
-    """Declared size, then media type. Raises PayloadTooLarge and UnsupportedMediaType."""
+def check_body_headers(request: Request, *, patch: bool = False) -> None:
+    """Declared size, then media type: JSON, in a PATCH also a merge patch.
+
+    Raises PayloadTooLarge and UnsupportedMediaType.
+    """
     length = request.headers.get(b"content-length")
     if length is not None and (not length.isdigit() or len(length) > _LENGTH_DIGITS_MAX):
         raise InvalidHeader("Content-Length: expected the number of bytes of the body.")
     if length is not None and int(length) > BODY_MAX_BYTES:
         raise _too_large()
+    accept_patch = PATCH_TYPES if patch else ""
     encoding = request.headers.get(b"content-encoding") or b"identity"
     if encoding.lower() != b"identity" or b"content-encoding" in request.repeated:
-        raise UnsupportedMediaType("Send the body as it is, without a Content-Encoding.")
+        raise UnsupportedMediaType("Send the body as it is, without a Content-Encoding.", accept_patch)
     media_type = request.headers.get(b"content-type") or b""
-    if b"content-type" in request.repeated or _MEDIA_TYPE.fullmatch(media_type) is None:
+    pattern = _JSON_OR_PATCH if patch else _JSON
+    if b"content-type" in request.repeated or pattern.fullmatch(media_type) is None:
+        other = " or 'application/merge-patch+json'" if patch else ""
         raise UnsupportedMediaType(
-            "Send the body as JSON in UTF-8, with the header 'Content-Type: application/json'."
+            f"Send the body as JSON in UTF-8, with the header 'Content-Type: application/json'{other}.",
+            accept_patch,
         )
 
 

@@ -6,8 +6,9 @@ from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Header
 
 _EXPOSED = (
-    b"Allow, Deprecation, Idempotency-Replayed, Link, Location, RateLimit, RateLimit-Policy, Retry-After,"
-    b" Sunset, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
+    b"Accept-Patch, Allow, Deprecation, Idempotency-Replayed, Link, Location, RateLimit, RateLimit-Policy,"
+    b" Retry-After, Sunset, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset,"
+    b" X-Request-Id"
 )
 _ACCEPTED = b"Authorization, Content-Type, Idempotency-Key, X-Request-Id"
 _PREFLIGHT_SECONDS = b"600"

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import msgspec
 
-from petstore.core.errors import MethodNotAllowed, PetstoreError, error_body
+from petstore.core.errors import MethodNotAllowed, PetstoreError, UnsupportedMediaType, error_body
 from petstore.core.limits.decision import AddressDecision, Decision, Window
 
 Header = tuple[bytes, bytes]
@@ -49,6 +49,8 @@ def error_response(error: PetstoreError, *, credential_sent: bool = False) -> Re
         headers.append(_CHALLENGE_INVALID if credential_sent else _CHALLENGE)
     if isinstance(error, MethodNotAllowed):
         headers.append((b"allow", error.allow.encode("ascii")))
+    if isinstance(error, UnsupportedMediaType) and error.accept_patch:
+        headers.append((b"accept-patch", error.accept_patch.encode("ascii")))
     if error.retry_after_seconds is not None:
         headers.append((b"retry-after", b"%d" % error.retry_after_seconds))
     return make_response(error.status, error_body(error), *headers)

@@ -1,0 +1,211 @@
+"""PATCH and DELETE /pets/{petId}: the answers of a change and a removal, and what they leave.
+
+Bodies that are no change: test_hostile_bodies.py. The rules: storage/contract/test_pet_changes.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from petstore.core.keys import Access
+from tests.api.checks import CheckedShop, outsider
+from tests.api.test_get_pet import REMOVAL
+
+MAX = 2**63 - 1
+NOT_THERE = ["2", str(MAX), str(MAX + 1), "0", "-1", "+1", "01", "1.0", "abc", "%31", "1%20", "\uff11"]
+
+
+def order(shop: CheckedShop, status: str) -> None:
+    """An order of animal 1, which is pending for it."""
+    with outsider(shop.path) as connection:
+        connection.execute(
+            f"INSERT INTO orders (account_id, pet_id, status, created_at_ms) VALUES (1, 1, '{status}', 0)"
+        )
+        connection.execute("UPDATE pets SET status = 'pending' WHERE id = 1")
+
+
+@pytest.fixture
+async def rex(shop: CheckedShop) -> CheckedShop:
+    """Animal 1, Rex, is available."""
+    await shop.post({"name": "Rex", "categoryId": 1})
+    return shop
+
+
+class TestUpdatePet200:
+    """The animal as it is then."""
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"name": " Réx "}, {"categoryId": -(2**63)}, {"status": "sold"},
+            {"status": "pending", "name": "x", "categoryId": 0},
+        ],
+    )  # fmt: skip
+    async def test_what_is_sent_changes(self, rex: CheckedShop, change: dict[str, object]) -> None:
+        """The rest stays; a list and getPet show it at once."""
+        answer = await rex.patch(1, change)
+        assert answer.status == 200
+        assert answer.json() == {"id": 1, "name": "Rex", "categoryId": 1, "status": "available"} | change
+        assert (await rex.ask("GET", "/v1/pets/1")).body == answer.body
+        assert (await rex.ask("GET", "/v1/pets")).json() == [answer.json()]
+
+    async def test_it_can_be_repeated(self, rex: CheckedShop) -> None:
+        """After a lost answer: the same answer, and nothing changes again."""
+        first = await rex.patch(1, {"status": "sold", "name": "x"})
+        before = rex.fingerprint()
+        again = await rex.patch(1, {"status": "sold", "name": "x"})
+        assert (again.status, again.body) == (200, first.body)
+        assert rex.fingerprint() == before
+
+    async def test_the_journal_names_account_and_key(self, rex: CheckedShop) -> None:
+        """Who changed and removed it."""
+        await rex.patch(1, {"name": "x"})
+        await rex.ask("DELETE", "/v1/pets/1")
+        with outsider(rex.path) as connection:
+            rows = connection.execute("SELECT action, actor FROM journal WHERE subject = 'pet' ORDER BY id")
+            told = rows.fetchall()
+        actor = f"api:tests/key {rex.key_id}"
+        assert told == [("added", actor), ("changed", actor), ("removed", actor)]
+
+
+class TestUpdatePet409:
+    """A state that the animal can't get now; nothing changes."""
+
+    async def test_a_transition(self, rex: CheckedShop) -> None:
+        """The message names the states that are allowed."""
+        await rex.patch(1, {"status": "sold"})
+        before = rex.fingerprint()
+        answer = await rex.patch(1, {"status": "pending", "name": "x"})
+        assert (answer.status, answer.code) == (409, "conflict")
+        assert answer.json()["message"] == "Animal 1 is sold: it can become available, not pending."
+        assert rex.fingerprint() == before
+
+    @pytest.mark.parametrize("status", ["placed", "approved"])
+    async def test_an_open_order(self, rex: CheckedShop, status: str) -> None:
+        """The message names the order; name and category can be corrected, what it has can be sent."""
+        order(rex, status)
+        before = rex.fingerprint()
+        for answer in (await rex.patch(1, {"status": "sold"}), await rex.ask("DELETE", "/v1/pets/1")):
+            assert (answer.status, answer.code) == (409, "conflict")
+            assert answer.json()["message"].startswith("Order 1 holds animal 1, so it")
+        assert rex.fingerprint() == before
+        assert (await rex.patch(1, {"status": "pending", "name": "x"})).json()["name"] == "x"
+
+
+class TestDeletePet204:
+    """The animal is gone."""
+
+    async def test_it_is_nowhere(self, rex: CheckedShop) -> None:
+        """No body; lists and getPet don't have it; its identifier is not used again; a second time is 404."""
+        await rex.post({"name": "Mia", "categoryId": 1})
+        answer = await rex.ask("DELETE", "/v1/pets/2")
+        assert (answer.status, answer.body) == (204, b"")
+        assert [pet["id"] for pet in (await rex.ask("GET", "/v1/pets")).json()] == [1]
+        assert (await rex.ask("GET", "/v1/pets?id=2")).json() == []
+        for method in ("GET", "DELETE"):
+            assert (await rex.ask(method, "/v1/pets/2")).code == "not_found"
+        assert (await rex.patch(2, {"name": "x"})).code == "not_found"
+        assert (await rex.post({"name": "Tom", "categoryId": 1})).json()["id"] == 3
+
+    async def test_a_body_is_not_read(self, rex: CheckedShop) -> None:
+        """As on GET: whatever it is, and however large it is said to be."""
+        sent = [
+            ("authorization", f"Bearer {rex.key}"),
+            ("content-length", "99999999"),
+            ("content-type", "x/y"),
+        ]
+        assert (await rex.call("DELETE", "/v1/pets/1", sent, b"{")).status == 204
+
+
+class TestNotThere404:
+    """An identifier of no animal, or one that can name none."""
+
+    @pytest.mark.parametrize("identifier", NOT_THERE)
+    async def test_as_for_get_pet(self, rex: CheckedShop, identifier: str) -> None:
+        """And nothing changes."""
+        before = rex.fingerprint()
+        for answer in (
+            await rex.patch(identifier, {"name": "x"}),
+            await rex.ask("DELETE", f"/v1/pets/{identifier}"),
+        ):
+            assert (answer.status, answer.code) == (404, "not_found")
+        assert rex.fingerprint() == before
+
+
+class TestAccess403:
+    """Both take a key of level manage."""
+
+    @pytest.mark.parametrize("access", [Access.READ, Access.WRITE])
+    async def test_too_low(self, rex: CheckedShop, access: Access) -> None:
+        """The message names the level; the answer is the same for an animal that is not there."""
+        key, _ = await rex.open_account("small", access=access)
+        before = rex.fingerprint()
+        for pet_id in (1, 2, "abc"):
+            for answer in (
+                await rex.patch(pet_id, {"name": 1}, key=key),
+                await rex.ask("DELETE", f"/v1/pets/{pet_id}", key=key),
+            ):
+                assert (answer.status, answer.code) == (403, "forbidden")
+                assert "needs a key of level manage" in answer.json()["message"]
+        assert rex.fingerprint() == before
+
+
+class TestRemovalOfGetPet:
+    """The removal of getPet leaves both in place."""
+
+    async def test_both_still_work(self, rex: CheckedShop) -> None:
+        """GET and HEAD are 410, PATCH and DELETE change; none of theirs speaks of deprecation."""
+        rex.clock.set_seconds(REMOVAL)
+        changed = await rex.patch(1, {"name": "x"})
+        assert changed.status == 200
+        assert [(await rex.ask(method, "/v1/pets/1")).status for method in ("GET", "HEAD")] == [410, 410]
+        removed = await rex.ask("DELETE", "/v1/pets/1")
+        missing = await rex.ask("DELETE", "/v1/pets/1")
+        assert (removed.status, missing.status) == (204, 404)
+        for answer in (changed, removed, missing):
+            assert not {"deprecation", "sunset", "link"} & set(answer.headers)
+
+    async def test_they_are_not_counted_as_deprecated(self, rex: CheckedShop) -> None:
+        """GET and HEAD of the path alone are."""
+        await rex.patch(1, {"name": "x"})
+        await rex.ask("PUT", "/v1/pets/1")
+        await rex.ask("DELETE", "/v1/pets/1")
+        await rex.restart()
+        with outsider(rex.path) as connection:
+            assert connection.execute("SELECT sum(deprecated) FROM usage_days").fetchall() == [(0,)]
+
+
+class TestMethods:
+    """What the path says of itself."""
+
+    async def test_allow_and_accept_patch(self, rex: CheckedShop) -> None:
+        """RFC 5789: OPTIONS and a 415 say what a PATCH may be."""
+        answer = await rex.call("OPTIONS", "/v1/pets/1")
+        assert answer.headers["allow"] == "DELETE, GET, HEAD, OPTIONS, PATCH"
+        assert answer.headers["accept-patch"] == "application/json, application/merge-patch+json"
+        assert "accept-patch" not in (await rex.call("OPTIONS", "/v1/pets")).headers
+        refused = await rex.patch(1, {"name": "x"}, [("content-type", "text/plain")])
+        assert refused.status == 415
+        assert refused.headers["accept-patch"] == answer.headers["accept-patch"]
+
+
+class TestManyAtOnce:
+    """Requests and commands at once."""
+
+    async def test_changes_and_a_removal(self, rex: CheckedShop) -> None:
+        """Each answer fits one order of them: a sale once at most, after the removal only 404."""
+        answers = await asyncio.gather(
+            *(rex.patch(1, {"name": f"n{n}", "status": ("sold", "pending")[n % 2]}) for n in range(10)),
+            rex.ask("DELETE", "/v1/pets/1"),
+            *(rex.patch(1, {"name": f"m{n}"}) for n in range(10)),
+        )
+        assert {answer.status for answer in answers} <= {200, 204, 404, 409}
+        with outsider(rex.path) as connection:
+            rows = connection.execute(
+                "SELECT action FROM journal WHERE subject = 'pet' ORDER BY id"
+            ).fetchall()
+        done = sum(answer.status in (200, 204) for answer in answers)
+        assert [row[0] for row in rows] == ["added", *["changed"] * (done - 1), "removed"]
+        assert rex.pets() == []
