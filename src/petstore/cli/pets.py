@@ -22,7 +22,7 @@ from petstore.cli.output import (
     write_records,
     yes_option,
 )
-from petstore.cli.stock import import_pets
+from petstore.cli.stock import export_pets, import_pets
 from petstore.cli.types import ID, INT64, WholeNumber, checked_pet_name
 from petstore.core.errors import PetNotFound
 from petstore.core.pets import PAGE_LIMIT_DEFAULT, NewPet, PageQuery, Pet, PetChange, PetStatus, StatusChange
@@ -214,3 +214,4 @@ def _line_of(pet: Pet) -> str:
 
 
 pets.add_command(import_pets)
+pets.add_command(export_pets)

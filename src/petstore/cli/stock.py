@@ -1,28 +1,32 @@
-"""`petstore pets import` and `export`: stock lists, under the rules of the interface."""
+"""`petstore pets import` and `petstore pets export`: stock lists, under the rules of the interface."""
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import examples
 from petstore.cli.output import echo_err, json_option, row_progress, write_json
-from petstore.cli.stock_files import FAULTS, FORMATS, Spool, StockList
-from petstore.cli.stock_rejects import BadRows
+from petstore.cli.stock_reading import FAULTS, FORMATS, SUFFIXES, Spool, StockList
+from petstore.cli.stock_writing import PAGE_WRITERS, BadRows, whole_file
 from petstore.core.errors import OperatorError, StoreUnavailable
-from petstore.core.stock import MEMBERS, StockImport, StockPlan, StockRow
+from petstore.core.pets import PageQuery, PetStatus
+from petstore.core.stock import MEMBERS, SOURCE_KEYS_MAX, StockImport, StockPlan, StockRow
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
 
 _ROWS_AT_A_TIME = 10_000
 _PLANS_MAX = 10
-_SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 format_option = click.option(
     "--format", "kind", type=click.Choice(list(FORMATS)), help="Of the list, unless its name says it."
@@ -54,7 +58,7 @@ class Summary(msgspec.Struct, rename="camel"):
         "zcat stock.jsonl.gz | petstore pets import - --format jsonl --source-key sku",
     ),
 )
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @format_option
 @click.option(
     "--source-key",
@@ -75,7 +79,7 @@ class Summary(msgspec.Struct, rename="camel"):
 @click.pass_obj
 def import_pets(
     session: Session,
-    file: BinaryIO,
+    file: Path,
     kind: str | None,
     key_name: str | None,
     dry_run: bool,
@@ -88,9 +92,16 @@ def import_pets(
     JSON object with these members in each line. A missing status is available. All rows are stored in one
     transaction, or none: every bad row is reported with its line, and the exit code is 1.
     """
-    listed = FORMATS[_format_of(file.name, kind)](file, key_name)
-    with BadRows(listed, None if dry_run else rejects) as bad:
-        read, good = _read(listed, bad)
+    chosen = FORMATS[_format_of(file.name, kind)]
+    _check_apart(file, rejects)
+    with (
+        _opened(file) as stream,
+        closing(Spool()) as good,
+        whole_file(None if dry_run else rejects) as kept,
+    ):
+        listed = chosen(stream, key_name)
+        bad = BadRows(listed, kept)
+        read = _read(listed, good, bad)
 
         def stores(rejected: int) -> bool:
             return not dry_run and (rejects is not None or not rejected)
@@ -105,14 +116,21 @@ def import_pets(
         bad.show()
         if summary.rejected and rejects is None:
             raise OperatorError(_refusal(summary))
-        if not dry_run:
-            bad.publish()
     _report(summary, as_json, dry_run, rejects)
+
+
+def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
+    return nullcontext(sys.stdin.buffer) if str(file) == "-" else file.open("rb")
+
+
+def _check_apart(file: Path, rejects: Path | None) -> None:
+    if rejects is not None and rejects.exists() and file.exists() and rejects.samefile(file):
+        raise click.UsageError("The rejected rows need a file of their own.", click.get_current_context())
 
 
 def _format_of(name: str, kind: str | None) -> str:
     """The format that the option or the end of the file's name says."""
-    found = kind or _SUFFIXES.get(Path(name).suffix.lower())
+    found = kind or SUFFIXES.get(Path(name).suffix.lower())
     if found is None:
         raise click.UsageError(
             "Say what the list is: --format csv or --format jsonl.", click.get_current_context()
@@ -120,9 +138,9 @@ def _format_of(name: str, kind: str | None) -> str:
     return found
 
 
-def _read(listed: StockList, bad: BadRows) -> tuple[int, Spool]:
-    """Check the whole list; how many rows it has, and the good ones."""
-    read, good, rows = 0, Spool(), list[StockRow]()
+def _read(listed: StockList, good: Spool, bad: BadRows) -> int:
+    """Check the whole list; the number of its rows."""
+    read, rows = 0, list[StockRow]()
     with row_progress("Checking rows") as (_, progress):
         for record in listed.records():
             read += 1
@@ -136,7 +154,7 @@ def _read(listed: StockList, bad: BadRows) -> tuple[int, Spool]:
                     rows = []
     good.add(rows)
     bad.end_of_file()
-    return read, good
+    return read
 
 
 async def _stage(load: StockImport, good: Spool, count: int) -> None:
@@ -181,3 +199,57 @@ def _report(summary: Summary, as_json: bool, dry_run: bool, rejects: Path | None
     click.echo(f"{'Would be: ' if dry_run else ''}{counts}, {summary.rejected:,} rejected.")
     if summary.rejected and not dry_run:
         echo_err(f"The rejected rows and their faults are in {rejects}.")
+
+
+@click.command(
+    "export",
+    epilog=examples(
+        "petstore pets export stock.csv --status available",
+        "petstore pets export --format jsonl --source-key sku | gzip > stock.jsonl.gz",
+    ),
+)
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), default="-")
+@format_option
+@click.option(
+    "--status",
+    type=click.Choice([status.value for status in PetStatus]),
+    help="Only animals in this state.",
+)
+@click.option(
+    "--source-key",
+    "key_name",
+    metavar="COLUMN",
+    callback=_checked_key,
+    help="Write the suppliers' keys too, under this name; empty for an animal without one.",
+)
+@click.pass_obj
+def export_pets(
+    session: Session, file: Path, kind: str | None, status: str | None, key_name: str | None
+) -> None:
+    """Write the animals as a stock list, which an import takes.
+
+    FILE appears whole or not at all; without one the list goes to standard output, as CSV unless --format
+    says otherwise. Every animal that is there before and is not removed meanwhile is in the list once, as it
+    was when its page was read. Names that a spreadsheet would run as formulas get an apostrophe in front,
+    which an import takes off again.
+    """
+    to_terminal = str(file) == "-"
+    chosen = kind or "csv" if to_terminal else _format_of(file.name, kind)
+    pages = PAGE_WRITERS[chosen](key_name)
+
+    async def write(store: Store, out: BinaryIO) -> None:
+        out.write(pages.heading())
+        query = PageQuery(SOURCE_KEYS_MAX, PetStatus(status) if status else None)
+        while True:
+            page = await store.pets.page(query)
+            keys = await store.stock.source_keys([pet.id for pet in page.pets]) if key_name else {}
+            out.write(pages.page(page.pets, keys))
+            if not page.has_more:
+                return
+            query = replace(query, after_id=page.pets[-1].id)
+            await asyncio.sleep(0)  # SQLite's next page is read from a newer state
+
+    with whole_file(None if to_terminal else file) as kept:
+        out = kept or sys.stdout.buffer
+        with_store(session, lambda store: write(store, out))
+        out.flush()

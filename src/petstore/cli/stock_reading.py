@@ -1,4 +1,4 @@
-"""Stock lists as files: CSV with a header, or a JSON object a line; each row with its line and its faults.
+"""Reads stock lists: CSV with a header, or a JSON object a line; each row with its line and its faults.
 
 The rows that can't be imported go to a file of the same format, to be corrected and imported.
 """
@@ -207,11 +207,15 @@ class JsonList:
         return self.reject(row.line, fault, msgspec.json.encode(_members(row, self._key_name)))
 
 
+SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 FORMATS: dict[str, type[CsvList] | type[JsonList]] = {"csv": CsvList, "jsonl": JsonList}
 
 
 class Spool:
-    """Rows in a temporary file, so that a list of any length is checked whole before a store sees it."""
+    """Rows in a temporary file, so that a list of any length is checked whole before a store sees it.
+
+    Close it.
+    """
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
@@ -221,6 +225,9 @@ class Spool:
     def add(self, rows: list[StockRow]) -> None:
         data = self._encode(rows)
         self._file.write(len(data).to_bytes(8) + data)
+
+    def close(self) -> None:
+        self._file.close()
 
     def chunks(self) -> Iterator[list[StockRow]]:
         """The lists as they were added."""

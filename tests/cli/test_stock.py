@@ -1,0 +1,429 @@
+"""`petstore pets import` and `petstore pets export`: every rule, refusal and way back."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import json
+import os
+import tempfile
+from contextlib import closing
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import apsw
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from petstore.cli.stock_reading import CsvList
+from petstore.core.pets import NAME
+from tests.cli.conftest import Cli
+from tests.support.clock import ManualClock
+
+HEADER = "name,categoryId,status\r\n"
+
+
+@pytest.fixture
+def store(cli: Cli) -> Cli:
+    """An empty store."""
+    cli.ok("db", "migrate")
+    return cli
+
+
+def put(cli: Cli, text: str | bytes, name: str = "stock.csv") -> str:
+    path = cli.folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return str(path)
+
+
+def listed(cli: Cli) -> list[tuple[str, int, str]]:
+    pets = cli.json("pets", "list", "--limit", "10000")
+    return [(pet["name"], pet["categoryId"], pet["status"]) for pet in pets]
+
+
+def bad_lines(cli: Cli, text: str | bytes, *options: str, name: str = "stock.csv") -> list[str]:
+    """What standard error says of a list that is refused, without its last line; nothing is stored."""
+    before = listed(cli)
+    result = cli.run("pets", "import", put(cli, text, name), *options)
+    assert result.exit_code == 1, result.output
+    assert result.stdout == ""
+    assert listed(cli) == before
+    *lines, last = result.stderr.splitlines()
+    assert last.startswith("petstore: ")
+    return lines
+
+
+class TestCsv:
+    def test_columns_stand_in_any_order(self, store: Cli) -> None:
+        """The header names them; a status may be missing as a cell or as a column."""
+        text = 'status,name,categoryId\r\nsold,"Lu""na, ""x""",-7\r\n,Rex,9223372036854775807\r\n'
+        assert (
+            store.ok("pets", "import", put(store, text)) == "2 added, 0 changed, 0 unchanged, 0 rejected.\n"
+        )
+        store.ok("pets", "import", put(store, "categoryId,name\n1,Mia\n"))
+        assert listed(store) == [
+            ('Lu"na, "x"', -7, "sold"),
+            ("Rex", 2**63 - 1, "available"),
+            ("Mia", 1, "available"),
+        ]
+
+    def test_a_byte_order_mark_is_no_name(self, store: Cli) -> None:
+        """As spreadsheets write UTF-8; empty lines are no rows."""
+        store.ok("pets", "import", put(store, b"\xef\xbb\xbfname,categoryId\r\n\r\n\xc3\x9cnal,1\r\n\r\n"))
+        assert listed(store) == [("Ünal", 1, "available")]
+
+    def test_every_fault_has_its_line(self, store: Cli) -> None:
+        """The interface's messages, and the line where the row begins, also after cells of several lines."""
+        text = (
+            "name,status,categoryId\n"
+            '"Multi\nline",,1\n'
+            ",available,x\n"
+            "Rex,AVAILABLE,1.5\n"
+            "Rex,sold,99999999999999999999\n"
+            "Rex,,\n"
+            "Rex,,01\n"
+            "Rex,,+1\n"
+            "Rex,,\uff11\n"
+            "Rex,sold\n"
+            "Rex,sold,1,2\n"
+            f"{'x' * 256},sold,1\n"
+        )
+        integer = "categoryId: expected an integer"
+        assert bad_lines(store, text) == [
+            "line 2: name: control characters (U+0000 to U+001F, U+007F to U+009F) are not allowed.",
+            f"line 4: name: expected 1 to 255 characters, got 0; {integer}, got a string.",
+            f"line 5: {integer}, got a number with a fraction or an exponent; status: expected one of"
+            " available, pending, sold.",
+            f"line 6: {integer} from -9223372036854775808 to 9223372036854775807.",
+            "line 7: categoryId: required.",
+            f"line 8: {integer}, got a string.",
+            f"line 9: {integer}, got a string.",
+            f"line 10: {integer}, got a string.",
+            "line 11: Expected 3 cells as in the first line, got 2.",
+            "line 12: Expected 3 cells as in the first line, got 4.",
+            "line 13: name: expected 1 to 255 characters, got 256.",
+        ]
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            (b"", "The list is empty"),
+            (b"name;categoryId\nRex;1\n", "Save the list with commas between its columns."),
+            (b"name,status\nRex,sold\n", "categoryId: missing"),
+            (b"name,categoryId,color\nRex,1,red\n", "color: a column without a meaning"),
+            (b"name,categoryId,name\nRex,1,Rex\n", "name: more than one column"),
+            (b"id,name,categoryId\n1,Rex,1\n", "id: a column without a meaning"),
+            ("name,categoryId\nÜnal,1\n".encode("latin-1"), "Line 2 is not UTF-8 (byte 1)"),
+            ("name,categoryId\nRex,1\n".encode("utf-16"), "The list is in UTF-16"),
+            (b'name,categoryId\nRex,1\n"Mia,1\n', "Line 3 is not CSV"),
+            (b'name,categoryId\n"Mia"x,1\n', "Line 2 is not CSV"),
+            (b"name,categoryId\n" + b"x" * 70_000 + b",1\n", "Line 2 is longer than 65,536 bytes"),
+        ],
+    )
+    def test_a_file_that_is_no_list_is_refused(self, store: Cli, text: bytes, said: str) -> None:
+        """One line says what to do; --skip-bad does not help, since nobody knows where a row begins."""
+        path = put(store, text)
+        for options in ([], ["--skip-bad", str(store.folder / "rejects.csv")]):
+            assert said in store.refused(1, "pets", "import", path, *options)
+        assert listed(store) == []
+        assert [file.name for file in store.folder.glob("rejects*")] == []
+
+    def test_a_header_alone_adds_nothing(self, store: Cli) -> None:
+        """A list without rows is a list."""
+        assert (
+            store.ok("pets", "import", put(store, HEADER)) == "0 added, 0 changed, 0 unchanged, 0 rejected.\n"
+        )
+
+    def test_the_output_is_bounded(self, store: Cli) -> None:
+        """Of 250 bad rows 100 are shown, and the number of the others."""
+        lines = bad_lines(store, HEADER + "Rex,x,sold\n" * 250)
+        assert len(lines) == 101
+        assert lines[-1] == "… and 150 more."
+
+
+class TestJsonLines:
+    def test_a_row_is_a_new_pet(self, store: Cli) -> None:
+        """One object a line; empty lines and remarks are no rows."""
+        text = (
+            '\ufeff{"name": "Rex", "categoryId": 1}\n\n# sold ones\n'
+            '{"categoryId": -7, "name": "\\u00dc", "status": "sold"}'
+        )
+        store.ok("pets", "import", put(store, text, "stock.jsonl"))
+        assert listed(store) == [("Rex", 1, "available"), ("Ü", -7, "sold")]
+
+    def test_every_fault_has_its_line(self, store: Cli) -> None:
+        """The interface's messages; a line that is no JSON does not stop the reading."""
+        text = (
+            b'{"name": "", "categoryId": "1", "status": null}\n'
+            b'{"name": "Rex", "name": "Max", "categoryId": 1, "color": 1, "id": 1}\n'
+            b"[]\n"
+            b"{oops\n"
+            b'{"name": "\xff", "categoryId": 1}\n' + b'{"name": "' + b"x" * 70_000 + b'"}\n'
+            b'{"name": "\\ud800", "categoryId": 1.0}'
+        )
+        lines = bad_lines(store, text, name="stock.jsonl")
+        assert lines[:3] == [
+            "line 1: name: expected 1 to 255 characters, got 0; categoryId: expected an integer, got a"
+            " string; status: expected a string, got null.",
+            "line 2: name: sent more than once; 'color': not a member of a row of a stock list; id:"
+            " assigned by the service, do not send it.",
+            "line 3: Expected an object, got an array.",
+        ]
+        assert lines[3].startswith("line 4: The line is not well-formed JSON: ")
+        assert lines[4:] == [
+            "line 5: The line is not UTF-8; send JSON in UTF-8.",
+            "line 6: The line is longer than 65,536 bytes.",
+            "line 7: name: lone surrogates are not allowed; categoryId: expected an integer, got a number"
+            " with a fraction or an exponent.",
+        ]
+
+    def test_an_empty_file_is_refused(self, store: Cli) -> None:
+        """A list that was cut off must not look like one without animals."""
+        assert "empty" in store.refused(1, "pets", "import", put(store, "", "stock.jsonl"))
+
+
+class TestRefusals:
+    def test_nothing_of_a_bad_list_is_stored(self, store: Cli) -> None:
+        """One bad row refuses the list, and the last line says what to do."""
+        result = store.run("pets", "import", put(store, HEADER + "Rex,1,sold\nMia,x,sold\n"))
+        assert result.exit_code == 1
+        assert result.stderr.splitlines()[-1] == (
+            "petstore: 1 of 2 rows can't be imported; nothing was stored. Correct them, or store the others"
+            " with --skip-bad FILE."
+        )
+        assert listed(store) == []
+
+    def test_wrong_usage(self, store: Cli) -> None:
+        """A missing file, a directory, an unknown format, a key that can't be one, the list as rejects."""
+        path = put(store, HEADER)
+        for arguments in (
+            ["nowhere.csv"],
+            [str(store.folder)],
+            [put(store, HEADER, "stock.txt")],
+            ["-"],
+            [path, "--source-key", "name"],
+            [path, "--source-key", "faults"],
+            [path, "--source-key", ""],
+            [path, "--skip-bad", path],
+        ):
+            store.refused(2, "pets", "import", *arguments)
+
+    def test_a_missing_database_is_not_made(self, cli: Cli) -> None:
+        """An import into a wrong directory would seem to have worked."""
+        assert "There is no database" in cli.refused(1, "pets", "import", put(cli, HEADER))
+        assert not cli.database.exists()
+
+    def test_a_full_disk(self, store: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Room is missing for the temporary file: one line, nothing is stored."""
+
+        def full() -> BinaryIO:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(tempfile, "TemporaryFile", full)
+        path = put(store, HEADER + "Rex,1,\n")
+        assert store.refused(1, "pets", "import", path) == "petstore: No space left on device.\n"
+        assert listed(store) == []
+
+    def test_an_interruption(self, store: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Ctrl+C while the list is read ends with 130; nothing is stored and no file is left."""
+
+        def interrupted(self: CsvList) -> Any:
+            yield from ()
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(CsvList, "records", interrupted)
+        path = put(store, HEADER)
+        result = store.run("pets", "import", path, "--skip-bad", str(store.folder / "rejects.csv"))
+        assert result.exit_code == 130
+        assert list(store.folder.glob("rejects*")) == []
+
+
+class TestDryRun:
+    def test_says_what_would_happen(self, store: Cli) -> None:
+        """Nothing is stored and no file of rejected rows is written; a bad row still gives 1."""
+        store.ok(
+            "pets", "import", put(store, "sku,name,categoryId\nA,Rex,1\nB,Mia,1\n"), "--source-key", "sku"
+        )
+        path = put(store, "sku,name,categoryId\nA,Max,1\nB,Mia,1\nC,Leo,1\n")
+        said = store.ok("pets", "import", path, "--source-key", "sku", "--dry-run")
+        assert said == "Would be: 1 added, 1 changed, 1 unchanged, 0 rejected.\n"
+        assert [name for name, *_ in listed(store)] == ["Rex", "Mia"]
+        path = put(store, HEADER + "Rex,1,\nMia,x,\n")
+        assert store.run("pets", "import", path, "--dry-run").exit_code == 1
+        rejects = store.folder / "rejects.csv"
+        result = store.run("pets", "import", path, "--dry-run", "--skip-bad", str(rejects))
+        assert (result.exit_code, rejects.exists()) == (0, False)
+        assert result.stdout == "Would be: 1 added, 0 changed, 0 unchanged, 1 rejected.\n"
+
+
+class TestSkipBad:
+    def test_rejects_are_corrected_and_imported(self, store: Cli) -> None:
+        """The file has the list's columns and cells, and the faults before them, which an import skips."""
+        rejects = store.folder / "rejects.csv"
+        path = put(store, 'status,name,categoryId\n,Rex,1\nsold,=1+1,x\n,"\'=2",y\nsold,Short\n')
+        result = store.run("pets", "import", path, "--skip-bad", str(rejects), "--json")
+        assert result.exit_code == 0
+        summary = json.loads(result.stdout)
+        assert summary.pop("lockedSeconds") >= 0
+        assert summary == {"read": 4, "added": 1, "changed": 0, "unchanged": 0, "rejected": 3}
+        fault = "categoryId: expected an integer, got a string."
+        assert rejects.read_bytes().decode().splitlines() == [
+            "faults,status,name,categoryId",
+            f'"line 3: {fault.replace(", got", ", got")}",sold,\'=1+1,x',
+            f'"line 4: {fault}",,\'=2,y',
+            '"line 5: Expected 3 cells as in the first line, got 2.",sold,Short',
+        ]
+        corrected = rejects.read_text().replace(",x", ",8").replace(",y", ",9").replace("Short", "Short,7")
+        store.ok("pets", "import", put(store, corrected))
+        assert listed(store) == [
+            ("Rex", 1, "available"),
+            ("=1+1", 8, "sold"),
+            ("=2", 9, "available"),
+            ("Short", 7, "sold"),
+        ]
+
+    def test_rejects_of_json_lines(self, store: Cli) -> None:
+        """Each bad line as it was, after a remark with its faults, which an import skips."""
+        rejects = store.folder / "rejects.jsonl"
+        path = put(store, '{"name": "Rex", "categoryId": 1}\n{"name": "Mia"}\n{oops\n', "stock.jsonl")
+        store.run("pets", "import", path, "--skip-bad", str(rejects))
+        lines = rejects.read_text().splitlines()
+        assert lines[:2] == ["# line 2: categoryId: required.", '{"name": "Mia"}']
+        assert lines[2].startswith("# line 3: The line is not well-formed JSON")
+        assert lines[3:] == ["{oops"]
+        rejects.write_text(
+            rejects.read_text().replace("{oops", "").replace('"Mia"', '"Mia", "categoryId": 2')
+        )
+        store.ok("pets", "import", str(rejects))
+        assert [name for name, *_ in listed(store)] == ["Rex", "Mia"]
+
+    def test_rows_that_the_store_refuses_are_kept_too(self, store: Cli) -> None:
+        """A doubled key or a forbidden transition, in either format, with all members of the row."""
+        first = "sku,name,categoryId,status\nA,Rex,1,sold\n"
+        store.ok("pets", "import", put(store, first), "--source-key", "sku")
+        rejects = store.folder / "rejects"
+        text = "status,sku,name,categoryId\npending,A,Rex,1\n,B,Mia,2\n,B,Max,3\n,C,New,4\n"
+        options = ["--source-key", "sku", "--skip-bad", str(rejects)]
+        store.run("pets", "import", put(store, text), *options)
+        assert rejects.read_text().splitlines() == [
+            "faults,status,sku,name,categoryId",
+            '"line 2: Animal 1 is sold: it can become available, not pending.",pending,A,Rex,1',
+            "line 3: sku: line 4 has the same,,B,Mia,2",
+            "line 4: sku: line 3 has the same,,B,Max,3",
+        ]
+        text = '{"name": "Rex", "categoryId": 1, "status": "pending", "sku": "A"}\n'
+        store.run("pets", "import", put(store, text, "s.jsonl"), *options)
+        assert rejects.read_text().splitlines()[1] == text.strip().replace(": ", ":").replace(", ", ",")
+        assert [name for name, *_ in listed(store)] == ["Rex", "New"]
+
+    def test_the_file_appears_with_the_rows(self, store: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The rejected rows are on the disk before the others are stored: a failure loses none of them."""
+
+        def full(file: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", full)
+        rejects = store.folder / "rejects.csv"
+        path = put(store, HEADER + "Rex,1,\nMia,x,\n")
+        assert "No space" in store.refused(1, "pets", "import", path, "--skip-bad", str(rejects))
+        assert listed(store) == []
+        assert list(store.folder.glob("rejects*")) == []
+
+
+class TestSourceKey:
+    def test_the_same_list_again_changes_nothing(self, store: Cli) -> None:
+        """In either format, from a file or from standard input."""
+        store.ok("pets", "import", put(store, "id,name,categoryId\nA,Rex,1\n"), "--source-key", "id")
+        text = '{"id": "A", "name": "Rex", "categoryId": 1}'
+        arguments = ("pets", "import", "-", "--format", "jsonl", "--source-key", "id")
+        assert store.ok(*arguments, stdin=text) == "0 added, 0 changed, 1 unchanged, 0 rejected.\n"
+        with closing(apsw.Connection(str(store.database))) as connection:
+            assert connection.execute("SELECT action FROM journal WHERE subject = 'pet'").fetchall() == [
+                ("added",)
+            ]
+
+    def test_keys_are_texts(self, store: Cli) -> None:
+        """Leading zeros count, a missing key is a fault, and JSON needs a string."""
+        text = "sku,name,categoryId\n007,Rex,1\n7,Mia,1\n"
+        store.ok("pets", "import", put(store, text), "--source-key", "sku")
+        assert len(listed(store)) == 2
+        assert bad_lines(store, "sku,name,categoryId\n,Rex,1\n", "--source-key", "sku") == [
+            "line 2: sku: required."
+        ]
+        text = '{"sku": 7, "name": "Rex", "categoryId": 1}'
+        assert bad_lines(store, text, "--source-key", "sku", name="s.jsonl") == [
+            "line 1: sku: expected a string, got an integer."
+        ]
+
+    def test_a_list_without_the_column_is_refused(self, store: Cli) -> None:
+        """Else each night would add all animals anew."""
+        assert "sku: missing" in store.refused(
+            1, "pets", "import", put(store, HEADER + "Rex,1,\n"), "--source-key", "sku"
+        )
+
+
+class TestExport:
+    def test_an_export_is_a_list(self, store: Cli) -> None:
+        """With its keys it changes nothing where it came from; filters choose animals."""
+        text = "sku,name,categoryId,status\nA,Rex,1,sold\n=B,-Mia,-2,\n"
+        store.ok("pets", "import", put(store, text), "--source-key", "sku")
+        assert store.ok("pets", "export", "--source-key", "sku") == (
+            "sku,name,categoryId,status\nA,Rex,1,sold\n'=B,'-Mia,-2,available\n"
+        )
+        assert store.ok("pets", "export", "--status", "sold", "--format", "jsonl") == (
+            '{"name":"Rex","categoryId":1,"status":"sold"}\n'
+        )
+        for name in ("out.csv", "out.jsonl"):
+            path = str(store.folder / name)
+            assert store.ok("pets", "export", path, "--source-key", "sku") == ""
+            assert store.ok("pets", "import", path, "--source-key", "sku").startswith("0 added, 0 changed, 2")
+
+    def test_it_crosses_pages(self, store: Cli) -> None:
+        """Every animal once, whatever the number of pages."""
+        store.ok("pets", "import", put(store, HEADER + "".join(f"Pet {n},{n},\n" for n in range(1_203))))
+        rows = list(csv.reader(io.StringIO(store.ok("pets", "export"))))
+        assert [row[0] for row in rows[1:]] == [f"Pet {n}" for n in range(1_203)]
+
+    def test_the_file_appears_whole(self, store: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A failure leaves the file of before; the end of a name or --format says what it is."""
+        path = store.folder / "out.csv"
+        path.write_text("before")
+
+        def full(file: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", full)
+        store.refused(1, "pets", "export", str(path))
+        assert [file.read_text() for file in store.folder.glob("out*")] == ["before"]
+        store.refused(2, "pets", "export", str(store.folder / "out.txt"))
+        store.refused(2, "pets", "export", str(store.folder))
+
+    def test_a_device_is_written_to(self, store: Cli) -> None:
+        """It is no file that could be replaced."""
+        store.ok("pets", "export", "/dev/null", "--format", "csv")
+        assert Path("/dev/null").is_char_device()
+
+
+NAMES = st.from_regex(NAME, fullmatch=True) | st.text("'=+-@\t\" ,;\uff1d", min_size=1).filter(NAME.fullmatch)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+@given(names=st.lists(NAMES, max_size=20), kind=st.sampled_from(["csv", "jsonl"]))
+@example(names=["'=x", "''=x", "=x", "'x", "\u2028x", "# x", "\ufeffx"], kind="csv")
+@example(names=["\u2028x", "# x", "\ufeffx"], kind="jsonl")
+def test_every_valid_name_comes_back(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str], kind: str
+) -> None:
+    """What an export writes, an import reads as the same animals, in both formats."""
+    first, second = (Cli(tmp_path_factory.mktemp("round"), ManualClock()) for _ in range(2))
+    for each in (first, second):
+        each.ok("db", "migrate")
+    rows = "".join(json.dumps({"name": name, "categoryId": at}) + "\n" for at, name in enumerate(names))
+    if rows:
+        first.ok("pets", "import", put(first, rows, "stock.jsonl"))
+    exported = first.run("pets", "export", "--format", kind).stdout_bytes
+    if exported:
+        second.ok("pets", "import", put(second, exported, f"stock.{kind}"))
+    assert listed(second) == listed(first) == [(name, at, "available") for at, name in enumerate(names)]
