@@ -77,6 +77,29 @@ class TestListPets200:
         assert await ids(shop, f"limit=100&{query}") == list(range(2, 102))
         assert await ids(shop, query) == list(range(2, 22))
 
+    async def test_by_category(self, shop: CheckedShop) -> None:
+        """Only animals of that category; any int64, once, alone and with the other filters."""
+        await stock(shop, 4)
+        for category in (2, 2, -(2**63), 2**63 - 1, 0):
+            await shop.post({"name": "x", "categoryId": category})
+        assert await ids(shop, "categoryId=2") == [3, 5, 6]
+        assert await ids(shop, f"categoryId={-(2**63)}") == [7]
+        assert await ids(shop, f"categoryId={2**63 - 1}") == [8]
+        assert await ids(shop, "categoryId=0") == [1, 9]
+        assert await ids(shop, "categoryId=-1") == []
+        assert await ids(shop, "categoryId=2&status=available") == [5, 6]
+        assert await ids(shop, "categoryId=2&id=6&id=7&status=available") == [6]
+
+    async def test_the_newest_first(self, shop: CheckedShop) -> None:
+        """`order=-id` turns a list around, with every filter; `order=id` is the default."""
+        await stock(shop, 9)
+        assert await ids(shop, "order=-id&limit=3") == [9, 8, 7]
+        assert await ids(shop, "order=-id&status=sold") == [9, 6, 3]
+        assert await ids(shop, "order=-id&id=2&id=7&id=4") == [7, 4, 2]
+        assert await ids(shop, "order=-id&categoryId=3") == [4]
+        answer = await shop.ask("GET", "/v1/pets?order=id")
+        assert answer.links == {"first": "/v1/pets?limit=20"}
+
     @pytest.mark.parametrize("query", ["limit=%32", "l%69mit=2", "limit=2&", "&&&limit=2", "&limit=%32&&"])
     async def test_percent_encoding_is_transparent(self, shop: CheckedShop, query: str) -> None:
         """An encoded character is the character, in names and values."""
@@ -97,7 +120,7 @@ class TestListPets200:
         assert "etag" not in answer.headers
 
 
-_TAKEN = ": not a parameter of this operation; it takes limit, cursor, status, id."
+_TAKEN = ": not a parameter of this operation; it takes limit, cursor, status, id, categoryId, order."
 _UNKNOWN = [
     ("page=2", "page"), ("page", "page"), ("Status=sold", "Status"), ("LIMIT=abc", "LIMIT"),
     ("limit%5B%5D=3", "limit[]"), ("limit=2&offset=7&page=2", "offset"), ("=", "A value without a name"),
@@ -121,7 +144,20 @@ _IDS = [
     "", "0", "-1", "%2B1", "01", "1.0", "abc", "9223372036854775808", "99999999999999999999", "1,2", "%201",
     "1_0", "%EF%BC%91", "1e0", "0x1", "null", "1%00", "%FF",
 ]  # fmt: skip
+_CATEGORIES = [
+    "", "+1", "%2B1", "01", "-0", "-01", "1.0", "1e0", "0x1", "1_0", "abc", "%201", "1%20", "1%00", "--1",
+    "9223372036854775808", "-9223372036854775809", "99999999999999999999", "%EF%BC%91", "%E2%88%921", "1,2",
+    "-", "null",
+]  # fmt: skip
+_ORDERS = ["", "ID", "-ID", "%2Bid", "name", "-id,name", "id%20", "desc", "--id", "%E2%88%92id"]
 _REFUSED = [
+    *(
+        (f"categoryId={value}", f"categoryId: expected an integer from {-MAX - 1} to {MAX}.")
+        for value in _CATEGORIES
+    ),
+    *((f"order={value}", "order: expected id or -id.") for value in _ORDERS),
+    ("categoryId=1&categoryId=1", "categoryId: sent more than once"),
+    ("order=id&order=-id", "order: sent more than once"),
     *((f"limit={value}", _INTEGER) for value in _LIMITS),
     ("limit", _INTEGER),
     *((f"status={value}", _STATUS) for value in _STATUSES),
@@ -133,7 +169,10 @@ _REFUSED = [
     ("cursor=AAAAAAAAAAKsMSDc&cursor=AAAAAAAAAAKsMSDc", "cursor: sent more than once"),
     *((query, name + _TAKEN) for query, name in _UNKNOWN),
     # Of several faults one is the answer, whatever the order in the query: an unknown parameter, a repeated
-    # one, then id, limit, status, cursor.
+    # one, then id, limit, status, categoryId, order, cursor.
+    ("cursor=x&order=x&categoryId=x&status=x", "status"),
+    ("cursor=x&order=x&categoryId=x", "categoryId"),
+    ("cursor=x&order=x", "order"),
     ("cursor=x&status=x&limit=0&limit=0&id=0&page=2", "page"),
     ("cursor=x&status=x&id=0&limit=0&limit=0", "limit: sent"),
     ("cursor=x&status=x&limit=0&id=0", "id"),

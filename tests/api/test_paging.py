@@ -60,13 +60,45 @@ class TestWalk200:
         assert last.links == {"first": "/v1/pets?limit=2"}
 
     async def test_next_keeps_every_filter(self, shop: CheckedShop) -> None:
-        """limit, status and id as they were, and an opaque cursor of 16 characters."""
+        """limit, status, id, categoryId and order as they were, and an opaque cursor of 16 characters."""
         fill(shop, 12)
-        answer = await shop.ask("GET", "/v1/pets?status=sold&limit=1&id=8&id=2")
+        with outsider(shop.path) as connection:
+            connection.execute("UPDATE pets SET category_id = -5")
+        filters = "status=sold&limit=1&id=8&id=2&categoryId=-5&order=-id"
+        answer = await shop.ask("GET", f"/v1/pets?{filters}")
+        assert [pet["id"] for pet in answer.json()] == [8]
         query = parse_qs(urlsplit(answer.links["next"]).query)
         cursor = query.pop("cursor")
-        assert query == {"limit": ["1"], "status": ["sold"], "id": ["2", "8"]}
+        kept = {"limit": ["1"], "status": ["sold"], "id": ["2", "8"], "categoryId": ["-5"], "order": ["-id"]}
+        assert query == kept
         assert len(cursor[0]) == 16
+
+    @pytest.mark.parametrize("limit", [1, 7, 25, 26, 100])
+    @pytest.mark.parametrize("filters", ["", "&status=sold", "&categoryId=1", "&categoryId=1&status=sold"])
+    async def test_the_newest_first(self, shop: CheckedShop, limit: int, filters: str) -> None:
+        """Each animal that was there before the first page once, descending; those added meanwhile never."""
+        fill(shop, 50)
+        with outsider(shop.path) as connection:
+            connection.execute("UPDATE pets SET category_id = id / 26")
+        expected = [
+            number
+            for number in range(50, 0, -1)
+            if ("status" not in filters or number % 3 == 2) and ("category" not in filters or number >= 26)
+        ]
+
+        async def add(page: int) -> None:
+            await shop.post({"name": "new", "categoryId": 1, "status": "sold"})
+
+        assert flat(await walk(shop, f"/v1/pets?order=-id&limit={limit}{filters}", add)) == expected
+
+    @pytest.mark.parametrize("other", ["", "&order=id", "&order=-id&categoryId=1", "&order=-id&status=sold"])
+    async def test_a_cursor_of_another_order_or_filter(self, shop: CheckedShop, other: str) -> None:
+        """400: it would skip animals, or show them twice."""
+        fill(shop, 9)
+        page = await shop.ask("GET", "/v1/pets?order=-id&limit=2")
+        cursor = parse_qs(urlsplit(page.links["next"]).query)["cursor"][0]
+        answer = await shop.ask("GET", f"/v1/pets?cursor={cursor}{other}")
+        assert (answer.status, answer.code) == (400, "invalid_parameter")
 
     async def test_while_animals_are_removed(self, shop: CheckedShop) -> None:
         """The animal at the cursor may be gone: the walk goes on behind its identifier."""

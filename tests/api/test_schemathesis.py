@@ -137,7 +137,7 @@ def _speak_as_a_client(case: schemathesis.Case) -> None:
                 bound = bind_orders(_ACCOUNT, orders.status, orders.ids)
             else:
                 page = read_page_query(parameters)
-                bound = bind_cursor(page.status, page.ids)
+                bound = bind_cursor(page.status, page.ids, page.category_id, page.newest_first)
         except InvalidParameter:
             return
         case.query["cursor"] = write_cursor(1, bound)

@@ -33,7 +33,22 @@ statuses = st.sampled_from([*PetStatus, "AVAILABLE", None])
 bodies = st.fixed_dictionaries({"name": names, "categoryId": categories}, optional={"status": statuses})
 keys = st.sampled_from(["", "one", "two", '"one"', "\x7f"])
 additions = st.tuples(st.just("add"), bodies, keys)
-filters = st.sampled_from(["", "&status=available", "&status=sold", "&status=lost", "&id=1&id=2&id=999"])
+filters = st.lists(
+    st.sampled_from(
+        [
+            "&status=available",
+            "&status=sold",
+            "&status=lost",
+            "&id=1&id=2&id=999",
+            "&categoryId=0",
+            "&categoryId=1",
+            "&order=-id",
+            "&order=id",
+            "&page=2",
+        ]
+    ),
+    max_size=3,
+).map("".join)
 walks = st.tuples(st.just("walk"), st.sampled_from(["1", "2", "3", "100", "0", "x"]), filters)
 # How far behind the newest animal; negative ones were never added.
 readings = st.tuples(st.just("read"), st.integers(-2, 12))

@@ -12,6 +12,7 @@ from petstore.api.pipeline.paging import (
     read_cursor,
     read_id,
     read_ids,
+    read_integer,
     read_limit,
     read_one_of,
     read_parameters,
@@ -25,7 +26,8 @@ from petstore.core.idempotency import Idempotency
 from petstore.core.keys import Caller
 from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, PageQuery, PetRepository, PetStatus
 
-PAGE_PARAMETERS = ("limit", "cursor", "status", "id")
+PAGE_PARAMETERS = ("limit", "cursor", "status", "id", "categoryId", "order")
+_ORDERS = {"id": False, "-id": True}
 _STATUS_EXPECTED = f"one of {', '.join(STATUSES)}"
 
 
@@ -48,7 +50,7 @@ class PetOperations:
         self._body_timeout_seconds = body_timeout_seconds
 
     async def list_pets(self, request: Request, caller: Caller) -> Response:
-        """GET /pets: a page in ascending order of id; `Link` refers to the first page and the next."""
+        """GET /pets: a page; `Link` refers to the first page and the next."""
         query = read_page_query(request.parameters())
         page = await self._pets.page(query)
         links = self._links(query, page.pets[-1].id if page.has_more else None)
@@ -107,10 +109,14 @@ class PetOperations:
             target += f"&status={query.status}"
         for pet_id in query.ids or ():
             target += f"&id={pet_id}"
-        return page_links(
-            target,
-            None if next_after is None else write_cursor(next_after, bind_cursor(query.status, query.ids)),
-        )
+        if query.category_id is not None:
+            target += f"&categoryId={query.category_id}"
+        if query.newest_first:
+            target += "&order=-id"
+        if next_after is None:
+            return page_links(target, None)
+        bound = bind_cursor(query.status, query.ids, query.category_id, query.newest_first)
+        return page_links(target, write_cursor(next_after, bound))
 
 
 def _pet_id_of(request: Request) -> int | None:
@@ -135,13 +141,23 @@ def read_page_query(parameters: Parameters) -> PageQuery:
     ids = read_ids(listed)
     limit = read_limit(given)
     status = read_one_of(STATUSES, given, "status", _STATUS_EXPECTED)
-    cursor = given.get("cursor")
-    after_id = 0 if cursor is None else read_cursor(cursor, bind_cursor(status, ids))
-    return PageQuery(limit, status, ids, after_id)
+    category_id = read_integer(given, "categoryId")
+    newest_first = read_one_of(_ORDERS, given, "order", "id or -id") or False
+    after_id = 0
+    if "cursor" in given:
+        after_id = read_cursor(given["cursor"], bind_cursor(status, ids, category_id, newest_first))
+    return PageQuery(limit, status, ids, after_id, category_id, newest_first)
 
 
 @lru_cache(maxsize=256)
-def bind_cursor(status: PetStatus | None, ids: tuple[int, ...] | None) -> int:
-    """What binds a cursor to a list of animals; programs of 1.0.0 make the same."""
-    listed = ",".join(map(str, ids)) if ids is not None else "*"
-    return bind(f"{status or '*'}|{listed}")
+def bind_cursor(
+    status: PetStatus | None,
+    ids: tuple[int, ...] | None,
+    category_id: int | None = None,
+    newest_first: bool = False,
+) -> int:
+    """What binds a cursor to a list of animals; without category and order as by programs of 1.0.0."""
+    filters = f"{status or '*'}|{','.join(map(str, ids)) if ids is not None else '*'}"
+    if category_id is not None:
+        filters += f"|category {category_id}"
+    return bind(f"{filters}|newest first" if newest_first else filters)

@@ -106,15 +106,18 @@ PET_CHANGE = Schema(PetChange, "a change of an animal", name=_NAME)
 
 
 class PageQuery(msgspec.Struct, frozen=True):
-    """Which animals to list: ascending by id, at most `limit`, those after `after_id`.
+    """Which animals to list: ascending by id, or the newest first, at most `limit`.
 
-    `ids` (None: no such filter) and `status` combine.
+    `ids`, `status` and `category_id` (None: no such filter) combine. `after_id`: the last animal of the page
+    before; 0 for the first page.
     """
 
     limit: int = PAGE_LIMIT_DEFAULT
     status: PetStatus | None = None
     ids: tuple[int, ...] | None = None
     after_id: int = 0
+    category_id: int | None = None
+    newest_first: bool = False
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -138,7 +141,7 @@ class PetRepository(Protocol):
     """
 
     async def page(self, query: PageQuery) -> Page:
-        """The animals that match, in ascending order of id."""
+        """The animals that match."""
         ...
 
     async def get(self, pet_id: int) -> Pet | None:

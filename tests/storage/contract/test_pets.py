@@ -40,16 +40,13 @@ async def fill(store: Store, count: int) -> list[Pet]:
 async def walk(store: Store, query: PageQuery) -> list[Pet]:
     """Every animal of a walk, page by page."""
     found: list[Pet] = []
-    after = 0
     while True:
-        page = await store.pets.page(
-            PageQuery(limit=query.limit, status=query.status, ids=query.ids, after_id=after)
-        )
+        page = await store.pets.page(query)
         found += page.pets
         if not page.has_more:
             return found
         assert len(page.pets) == query.limit
-        after = page.pets[-1].id
+        query = replace(query, after_id=page.pets[-1].id)
 
 
 class TestAdd:
@@ -111,6 +108,29 @@ class TestGetAndPage:
         expected = [pet for pet in pets if pet.id in wanted and status in (None, pet.status)]
         assert await walk(store, PageQuery(limit=limit, status=status, ids=wanted)) == expected
 
+    @pytest.mark.parametrize("newest_first", [False, True], ids=["oldest first", "newest first"])
+    @pytest.mark.parametrize("ids", [None, (1, 4, 5, 8, 9, 30, 31, 60, 77)], ids=["all", "by id"])
+    @pytest.mark.parametrize("status", [None, *PetStatus])
+    async def test_a_walk_by_category(
+        self, store: Store, status: PetStatus | None, ids: tuple[int, ...] | None, newest_first: bool
+    ) -> None:
+        """Every int64 is one; it combines with the other filters, in both orders, in pages of any size."""
+        pets = []
+        for number in range(60):
+            category = (INT64_MIN, -1, 0, 0, 0, INT64_MAX)[number % 6]
+            new = NewPet("x", category, list(PetStatus)[number // 6 % 3])
+            pets.append((await store.pets.add(new, ACTOR)).pet)
+        for asked in (None, INT64_MIN, -1, 0, 7, INT64_MAX):
+            expected = [
+                pet
+                for pet in (reversed(pets) if newest_first else pets)
+                if asked in (None, pet.category_id) and status in (None, pet.status)
+                if ids is None or pet.id in ids
+            ]
+            for limit in (1, 4, 100):
+                query = PageQuery(limit, status, ids, 0, asked, newest_first)
+                assert await walk(store, query) == expected
+
     async def test_no_identifiers_is_a_filter_that_nothing_matches(self, store: Store) -> None:
         """Not the absence of a filter."""
         await fill(store, 2)
@@ -157,10 +177,14 @@ _changes = st.builds(
 )
 _steps = st.lists(
     st.one_of(
-        st.tuples(st.just("add"), _statuses, st.just(0)),
+        st.tuples(st.just("add"), _statuses, st.integers(1, 2)),
         st.tuples(st.just("change"), _changes, st.integers(1, 8)),
         st.tuples(st.just("remove"), st.none(), st.integers(1, 8)),
-        st.tuples(st.just("page"), st.none() | _statuses, st.integers(0, 8)),
+        st.tuples(
+            st.just("page"),
+            st.tuples(st.none() | _statuses, st.sampled_from([None, 1, 2, 3]), st.booleans()),
+            st.integers(0, 8),
+        ),
     ),
     max_size=25,
 )
@@ -174,15 +198,16 @@ class TestModel:
     async def test_the_store_answers_as_a_dictionary_would(
         self, backend: SharedData, steps: list[tuple[str, Any, int]]
     ) -> None:
-        """Additions, changes, removals and pages in any order."""
+        """Additions, changes, removals and pages, by every filter and in both orders, in any order."""
         store = backend.open()
         first = next_id = await self._next_id(store)
+        backend.execute("DELETE FROM pets")  # those of other examples too
         model: dict[int, Pet] = {}
         for what, value, number in steps:
             pet_id = first + number - 1
             if what == "add":
-                created = await store.pets.add(NewPet("x", 1, value), ACTOR)
-                assert created.pet == Pet(next_id, "x", 1, value)
+                created = await store.pets.add(NewPet("x", number, value), ACTOR)
+                assert created.pet == Pet(next_id, "x", number, value)
                 model[next_id] = created.pet
                 next_id += 1
             elif what == "change":
@@ -193,8 +218,16 @@ class TestModel:
                 with pytest.raises(NotFound):
                     await store.pets.remove(pet_id, ACTOR)
             else:
-                page = await store.pets.page(PageQuery(limit=3, status=value, ids=None, after_id=pet_id))
-                pets = [pet for pet in model.values() if pet.id > pet_id and value in (None, pet.status)]
+                status, category, newest_first = value
+                query = PageQuery(3, status, None, pet_id, category, newest_first)
+                page = await store.pets.page(query)
+                pets = [
+                    pet
+                    for pet in sorted(model.values(), key=lambda pet: pet.id, reverse=newest_first)
+                    if (pet.id < pet_id if newest_first else pet.id > pet_id)
+                    and status in (None, pet.status)
+                    and category in (None, pet.category_id)
+                ]
                 assert page.pets == pets[:3]
                 assert page.has_more == (len(pets) > 3)
         await store.close()

@@ -17,6 +17,7 @@ from petstore.storage.backend import Store, backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import pets
 from petstore.storage.transactions import idempotency
+from petstore.storage.transactions.pages import page_of
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import by_way_of, place_of, run
@@ -147,37 +148,65 @@ class TestPlans:
 
     @pytest.fixture
     def filled(self, database: str, store: Store) -> str:
-        """Fifty thousand animals, of which few are pending; one in a thousand is sold."""
+        """Fifty thousand animals: the old ones are sold, the new ones available, few are pending. Most are of
+        category 1; a tenth, the newest, are of category 2; one in a thousand is of category 3."""
         run(
             database,
-            "INSERT INTO pets (name, category_id, status) SELECT 'pet', g, CASE WHEN g % 1000 = 0 THEN 'sold'"
-            " WHEN g % 50 = 0 THEN 'pending' ELSE 'available' END FROM generate_series(1, 50000) g;"
-            " ANALYZE pets",
+            "INSERT INTO pets (name, category_id, status) SELECT 'pet',"
+            " CASE WHEN g % 1000 = 7 THEN 3 WHEN g > 45000 THEN 2 ELSE 1 END,"
+            " CASE WHEN g % 50 = 0 THEN 'pending' WHEN g < 40000 THEN 'sold' ELSE 'available' END"
+            " FROM generate_series(1, 50000) g; ANALYZE pets",
         )
         return database
 
     @pytest.mark.parametrize("mode", ["force_generic_plan", "force_custom_plan"])
-    @pytest.mark.parametrize("status", list(PetStatus))
+    @pytest.mark.parametrize("newest_first", [False, True], ids=["oldest first", "newest first"])
     async def test_a_page_reads_little_more_than_it_shows(
-        self, filled: str, mode: str, status: PetStatus
+        self, filled: str, mode: str, newest_first: bool
     ) -> None:
-        """Of an animal that is not on the page, hardly any is looked at; nothing is sorted."""
+        """By every filter, first and deep: of an animal that is not on the page, hardly any is looked at, and
+        no more are sorted than a page of each status."""
         connection = await asyncpg.connect(filled, server_settings={"plan_cache_mode": mode})
-        ids = list(range(1, 30_000, 300))
-        for sql, arguments in (
-            (pets._PAGE, (20_000, 21)),
-            (pets._PAGE_BY_STATUS, (status.value, 20_000, 21)),
-            (pets._PAGE_BY_ID, (ids, 0, 101)),
-            (pets._PAGE_BY_ID_AND_STATUS, (ids, 0, 101, status.value)),
-            (pets._ONE, (7,)),
-        ):
-            statement = await connection.prepare(sql)
-            plan = (await statement.explain(*arguments, analyze=True))[0]["Plan"]
-            nodes = list(_nodes(plan))
-            assert "Seq Scan" not in {node["Node Type"] for node in nodes}, nodes
-            dropped = sum(node.get("Rows Removed by Filter", 0) for node in nodes)
-            assert dropped <= len(ids), nodes
+        ids = tuple(range(1, 30_000, 300))
+        for query in queries(newest_first, ids):
+            if query.ids is not None:
+                sql, arguments = pets.page_by_id(query, query.ids)
+            else:
+                statement, arguments = page_of(query)
+                sql = statement.postgres
+            await self._check(connection, sql, arguments, 3 * (query.limit + 1))
         connection.terminate()
+
+    @pytest.mark.parametrize("mode", ["force_generic_plan", "force_custom_plan"])
+    async def test_the_most_frequent_ones(self, filled: str, mode: str) -> None:
+        """A page of all animals, a page by status, one animal."""
+        connection = await asyncpg.connect(filled, server_settings={"plan_cache_mode": mode})
+        for after in (0, 20_000, 49_000):
+            await self._check(connection, pets._PAGE, (after, 21), 21)
+            for status in PetStatus:
+                await self._check(connection, pets._PAGE_BY_STATUS, (after, 21, status.value), 21)
+        await self._check(connection, pets._ONE, (7,), 1)
+        connection.terminate()
+
+    async def _check(
+        self, connection: asyncpg.Connection, sql: str, arguments: tuple[object, ...], most: int
+    ) -> None:
+        """`most`: rows that a step may handle."""
+        statement = await connection.prepare(sql)
+        plan = (await statement.explain(*arguments, analyze=True))[0]["Plan"]
+        nodes = list(_nodes(plan))
+        assert "Seq Scan" not in {node["Node Type"] for node in nodes}, nodes
+        assert max(node["Actual Rows"] for node in nodes) <= max(most, 100), nodes
+        assert sum(node.get("Rows Removed by Filter", 0) for node in nodes) <= 100, nodes
+
+
+def queries(newest_first: bool, ids: tuple[int, ...]) -> Iterator[PageQuery]:
+    """Every combination of filters, from the beginning and from the middle."""
+    for after in (0, 25_000):
+        for status in (None, *PetStatus):
+            for category in (None, 1, 2, 3, 999):
+                yield PageQuery(20, status, None, after, category, newest_first)
+                yield PageQuery(100, status, ids, after, category, newest_first)
 
 
 def _nodes(plan: dict) -> Iterator[dict]:

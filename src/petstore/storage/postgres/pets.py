@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from petstore.core.clock import Clock
 from petstore.core.errors import IdempotencyKeyInUse
@@ -15,16 +14,11 @@ from petstore.storage.postgres.pool import Connection
 from petstore.storage.rows import PET, read_pet, select
 from petstore.storage.transactions.idempotency import lock_number
 from petstore.storage.transactions.journal import encode
-from petstore.storage.transactions.pets import ONE, PAGE, PAGE_BY_STATUS, Pets
+from petstore.storage.transactions.pages import PAGE, PAGE_BY_STATUS, direction_of, page_of
+from petstore.storage.transactions.pets import ONE, Pets
 from petstore.storage.transactions.script import CATALOGUE, moment_ms
 
 _PAGE, _PAGE_BY_STATUS, _ONE = PAGE.postgres, PAGE_BY_STATUS.postgres, ONE.postgres
-_COLUMNS = select(PET)
-_PAGE_BY_ID = f"SELECT {_COLUMNS} FROM pets WHERE id = ANY($1::bigint[]) AND id > $2 ORDER BY id LIMIT $3"
-_PAGE_BY_ID_AND_STATUS = (
-    f"SELECT {_COLUMNS} FROM pets WHERE id = ANY($1::bigint[]) AND id > $2 AND status = $4"
-    " ORDER BY id LIMIT $3"
-)
 # The animal and its entry in the journal: one statement, so one round trip instead of four.
 _RECORD = "INSERT INTO journal (at_ms, actor, subject, subject_id, action, after)"
 _ADD = f"""
@@ -71,22 +65,20 @@ class PostgresPets(Pets):
     async def page(self, query: PageQuery) -> Page:
         fetch, status = self._postgres.fetch, query.status
         if query.ids is not None:
-            pets = [read_pet(row) for row in await self._rows_by_id(query, query.ids)]
+            sql, arguments = page_by_id(query, query.ids)
+            pets = [read_pet(row) for row in await fetch(sql, *arguments)]
+        elif query.category_id is not None or query.newest_first:
+            statement, arguments = page_of(query)
+            pets = [read_pet(row) for row in await fetch(statement.postgres, *arguments)]
         elif status is None:
             pets = [read_pet(row) for row in await fetch(_PAGE, query.after_id, query.limit + 1)]
         else:
-            rows = await fetch(_PAGE_BY_STATUS, status.value, query.after_id, query.limit + 1)
+            rows = await fetch(_PAGE_BY_STATUS, query.after_id, query.limit + 1, status.value)
             pets = [Pet(row[0], row[1], row[2], status) for row in rows]
         if len(pets) <= query.limit:
             return Page(pets, False)
         pets.pop()
         return Page(pets, True)
-
-    async def _rows_by_id(self, query: PageQuery, ids: tuple[int, ...]) -> list[Any]:
-        arguments = (ids, query.after_id, query.limit + 1)
-        if query.status is None:
-            return await self._postgres.fetch(_PAGE_BY_ID, *arguments)
-        return await self._postgres.fetch(_PAGE_BY_ID_AND_STATUS, *arguments, query.status.value)
 
     async def get(self, pet_id: int) -> Pet | None:
         row = await self._postgres.fetch_row(_ONE, pet_id)
@@ -119,3 +111,19 @@ class PostgresPets(Pets):
             return added_id, False
 
         return self._postgres.start_work(add, CATALOGUE, autocommit=True)
+
+
+def page_by_id(query: PageQuery, ids: tuple[int, ...]) -> tuple[str, tuple[object, ...]]:
+    """The statement of a page by identifiers, and its parameters."""
+    direction, after = direction_of(query)
+    conditions, arguments = "", [ids, after, query.limit + 1]
+    # No index serves IS NOT DISTINCT FROM: the identifiers are the narrower way in.
+    for column, value in (("status", query.status), ("category_id", query.category_id)):
+        if value is not None:
+            arguments.append(value)
+            conditions += f" AND {column} IS NOT DISTINCT FROM ${len(arguments)}"
+    sql = (
+        f"SELECT {select(PET)} FROM pets WHERE id = ANY($1::bigint[]) AND id {direction.beyond} $2"
+        f"{conditions} ORDER BY id{direction.order} LIMIT $3"
+    )
+    return sql, tuple(arguments)

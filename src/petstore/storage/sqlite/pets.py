@@ -16,7 +16,8 @@ from petstore.storage.sqlite.database import Database
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.writer import Writer
 from petstore.storage.transactions.journal import RECORD, encode
-from petstore.storage.transactions.pets import ONE, PAGE, PAGE_BY_STATUS, Pets
+from petstore.storage.transactions.pages import PAGE, PAGE_BY_STATUS, direction_of, page_of
+from petstore.storage.transactions.pets import ONE, Pets
 
 _PAGE, _PAGE_BY_STATUS, _ONE = PAGE.sqlite, PAGE_BY_STATUS.sqlite, ONE.sqlite
 # Without RETURNING, which costs a third of the statement.
@@ -41,11 +42,14 @@ class SqlitePets(Pets):
         fetch, status = query.limit + 1, query.status
         try:
             if query.ids is not None:
-                pets = _pets(self._rows_by_id(query, fetch))
+                pets = _pets(self._reader.execute(*page_by_id(query, query.ids)))
+            elif query.category_id is not None or query.newest_first:
+                statement, arguments = page_of(query)
+                pets = _pets(self._reader.execute(statement.sqlite, arguments))
             elif status is None:
                 pets = _pets(self._reader.execute(_PAGE, (query.after_id, fetch)))
             else:
-                bindings = (str(status), query.after_id, fetch)
+                bindings = (query.after_id, fetch, str(status))
                 rows: list[tuple[Any, ...]] = self._reader.execute(_PAGE_BY_STATUS, bindings).fetchall()
                 pets = [Pet(pet_id, name, category_id, status) for pet_id, name, category_id in rows]
         except apsw.Error as error:
@@ -54,19 +58,6 @@ class SqlitePets(Pets):
             return Page(pets, False)
         pets.pop()
         return Page(pets, True)
-
-    def _rows_by_id(self, query: PageQuery, fetch: int) -> list[tuple[Any, ...]]:
-        assert query.ids is not None
-        places = ", ".join("?" * len(query.ids))
-        condition, bindings = "", list[object](query.ids)
-        if query.status is not None:
-            # The plus keeps the index by status out of it: the identifiers are the narrower way in.
-            condition = "AND +status = ? "
-            bindings.append(query.status.value)
-        sql = (
-            f"SELECT {select(PET)} FROM pets WHERE id IN ({places}) {condition}AND id > ? ORDER BY id LIMIT ?"
-        )
-        return self._reader.execute(sql, (*bindings, query.after_id, fetch)).fetchall()
 
     async def get(self, pet_id: int) -> Pet | None:
         with translated():
@@ -88,3 +79,19 @@ def _insert(connection: apsw.Connection, new: NewPet, actor: str, now_ms: int) -
     pet_id = connection.last_insert_rowid()
     execute(_RECORD, (now_ms, actor, "pet", pet_id, "added", None, encode(new)))
     return Pet(pet_id, new.name, new.category_id, new.status)
+
+
+def page_by_id(query: PageQuery, ids: tuple[int, ...]) -> tuple[str, tuple[Any, ...]]:
+    """The statement of a page by identifiers, and its parameters."""
+    direction, after = direction_of(query)
+    conditions, arguments = "", list[object](ids)
+    # The plus keeps other indexes out of it: the identifiers are the narrower way in.
+    for column, value in (("status", query.status), ("category_id", query.category_id)):
+        if value is not None:
+            conditions += f" AND +{column} = ?"
+            arguments.append(str(value) if column == "status" else value)
+    sql = (
+        f"SELECT {select(PET)} FROM pets WHERE id IN ({', '.join('?' * len(ids))}){conditions}"
+        f" AND id {direction.beyond} ? ORDER BY id{direction.order} LIMIT ?"
+    )
+    return sql, (*arguments, after, query.limit + 1)

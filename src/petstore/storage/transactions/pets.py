@@ -26,11 +26,6 @@ from petstore.storage.transactions.script import CATALOGUE, Database, Script, st
 
 _PETS = f"SELECT {select(PET)} FROM pets WHERE"
 ONE = statement(f"{_PETS} id = $1", lock=" FOR UPDATE")
-PAGE = statement(f"{_PETS} id > $1 ORDER BY id LIMIT $2")
-# Without the status, which the caller has.
-PAGE_BY_STATUS = statement(
-    "SELECT id, name, category_id FROM pets WHERE status = $1 AND id > $2 ORDER BY id LIMIT $3"
-)
 ADD = statement("INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id")
 _CHANGE = statement("UPDATE pets SET name = $2, category_id = $3, status = $4 WHERE id = $1")
 _REMOVE = statement("DELETE FROM pets WHERE id = $1")

@@ -1,0 +1,65 @@
+"""What the statements of a page are like in SQLite: bounded by an index, nothing sorted."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import apsw
+import pytest
+
+from petstore.core.pets import PageQuery, PetStatus
+from petstore.storage.sqlite.connection import open_reader
+from petstore.storage.sqlite.pets import page_by_id
+from petstore.storage.sqlite.schema import prepare
+from petstore.storage.transactions.pages import PAGE_BY_STATUS, page_of
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> apsw.Connection:
+    """As the service opens it."""
+    path = str(tmp_path / "pets.db")
+    prepare(path, 1_000)
+    return open_reader(path, 1_000)
+
+
+def steps(connection: apsw.Connection, sql: str, arguments: tuple[object, ...]) -> list[str]:
+    """The plan, without the steps that only join others."""
+    rows = connection.execute(f"EXPLAIN QUERY PLAN {sql}", arguments)
+    joints = ("MERGE (UNION ALL)", "LEFT", "RIGHT")
+    return [row[3] for row in rows if row[3] not in joints]
+
+
+QUERIES = [
+    PageQuery(20, status, None, 7, category, newest)
+    for status, category, newest in itertools.product([None, *PetStatus], [None, 1], [False, True])
+]
+
+
+@pytest.mark.parametrize(
+    "query", QUERIES, ids=lambda query: f"{query.status} {query.category_id} {query.newest_first}"
+)
+def test_a_page_is_a_walk_along_an_index(connection: apsw.Connection, query: PageQuery) -> None:
+    """From the page's first animal on; a category without a status is three walks, merged as they go."""
+    statement, arguments = page_of(query)
+    order = "<" if query.newest_first else ">"
+    index, walks = f"INTEGER PRIMARY KEY (rowid{order}?)", 1
+    if query.category_id is not None:
+        index = f"INDEX pets_by_category (category_id=? AND status=? AND rowid{order}?)"
+        walks = 1 if query.status is not None else 3
+    elif query.status is not None:
+        index = f"INDEX pets_by_status (status=? AND rowid{order}?)"
+    assert steps(connection, statement.sqlite, arguments) == [f"SEARCH pets USING {index}"] * walks
+
+
+def test_the_most_frequent_page_by_status(connection: apsw.Connection) -> None:
+    """The same walk, without the column that the caller knows."""
+    found = steps(connection, PAGE_BY_STATUS.sqlite, (7, 21, "sold"))
+    assert found == ["SEARCH pets USING INDEX pets_by_status (status=? AND rowid>?)"]
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=str)
+def test_identifiers_are_the_way_in(connection: apsw.Connection, query: PageQuery) -> None:
+    """Whatever else is filtered by."""
+    found = steps(connection, *page_by_id(query, (1, 2, 3)))
+    assert found == ["SEARCH pets USING INTEGER PRIMARY KEY (rowid=?)"]
