@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
+from inspect import signature
 from typing import Any
+from unittest.mock import Mock
 
 import jsonschema_rs
 
 from petstore.api.openapi.document import OpenApiDocument
+from petstore.api.operations import operations
+from petstore.api.pipeline.routing import Operation
 
 # Said by the protocol or by the browser's rules, not by the operation.
 _UNDECLARED = {"content-type", "content-length", "vary"}
@@ -30,6 +34,11 @@ def resolve(node: dict[str, Any]) -> dict[str, Any]:
             found = found[step.replace("~1", "/").replace("~0", "~")]
         node = found
     return node
+
+
+def table() -> list[Operation]:
+    """The rows of every operation. Their handlers do nothing."""
+    return operations(*[Mock()] * len(signature(operations).parameters))
 
 
 @lru_cache(maxsize=1)

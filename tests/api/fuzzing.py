@@ -1,0 +1,234 @@
+"""Schemathesis before the real service: what it knows of the interface, and what no schema tells it."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+import schemathesis
+from schemathesis.config import SchemathesisConfig
+
+from petstore.api.orders import bind_orders, read_order_query
+from petstore.api.pets import bind_cursor, read_page_query
+from petstore.api.pipeline.paging import write_cursor
+from petstore.core.errors import InvalidParameter
+from petstore.core.keys import Access
+from petstore.wiring.asgi import Application
+from tests.api import contract
+from tests.api.checks import application_for
+from tests.support.clock import ManualClock
+from tests.support.postgres import fresh_database, run
+from tests.support.service import Shop
+from tests.support.valkey import emptied_url
+
+# Besides success, what a request that satisfies the document may meet: something that is not there, an animal
+# or an order in another state, and an Idempotency-Key that is in use or was used for something else.
+_MAY_MEET = ["2xx", "404", "409", "422"]
+# What a request that violates the document is answered; too much of anything is 413, 414 or 431.
+_MUST_MEET = ["400", "401", "404", "405", "413", "414", "415", "431"]
+_PLENTY = 1_000_000_000
+_ACCOUNT = 1  # the one whose key is used
+
+
+def config(max_examples: int, *, deterministic: bool) -> SchemathesisConfig:
+    """Every check; examples, edges and fuzzing with at most so many examples for each operation."""
+    return SchemathesisConfig.from_dict(
+        {
+            "checks": {
+                "positive_data_acceptance": {"expected-statuses": _MAY_MEET},
+                "negative_data_rejection": {"expected-statuses": _MUST_MEET},
+            },
+            "generation": {
+                "max-examples": max_examples,
+                "deterministic": deterministic,
+                "database": "none",
+                # We send a good key; the check of it sends none and a bad one.
+                "with-security-parameters": False,
+            },
+        }
+    )
+
+
+def schema_of(settings: SchemathesisConfig, door: Door) -> Any:
+    """The document as Schemathesis sees it, with the service behind `door`."""
+    # A copy, since it resolves references within the document that it is given.
+    schema = schemathesis.openapi.from_dict(copy.deepcopy(contract.document()), config=settings)
+    schema.app = door
+    return schema
+
+
+class Door:
+    """The application that a schema knows: the service lives in an event loop of its own behind it, since
+    Schemathesis makes a new loop for each request."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._behind: Application | None = None
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Wait for something in the service's loop."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=60)
+
+    @contextmanager
+    def opened(self, application: Application) -> Iterator[None]:
+        """Serve it."""
+        thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        thread.start()
+        try:
+            self.run(application.start())
+            self._behind = application
+            yield
+            self.run(application.stop())
+        finally:
+            self._behind = None
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            thread.join()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            for step in ("startup", "shutdown"):
+                await receive()
+                await send({"type": f"lifespan.{step}.complete"})
+            return
+        received = [await receive()]
+        while received[-1].get("more_body"):
+            received.append(await receive())
+        answered = asyncio.run_coroutine_threadsafe(self._answer(scope, received), self._loop)
+        for message in await asyncio.wrap_future(answered):
+            await send(message)
+
+    async def _answer(self, scope: Any, received: list[Any]) -> list[Any]:
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return received.pop(0) if received else {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        assert self._behind is not None
+        await self._behind(scope, receive, send)
+        return sent
+
+
+class Behind:
+    """The service behind a door, with animals and orders. `headers` have a key that may do everything."""
+
+    def __init__(self, door: Door, path: Path, database_url: str | None) -> None:
+        self._door = door
+        self._path = path
+        self._database_url = database_url
+        settings = {"address_per_minute": str(_PLENTY)}
+        if database_url is not None:
+            settings |= {"database_url": database_url, "valkey_url": emptied_url()}
+        clock = ManualClock()
+        self.application = application_for(path, clock, settings)
+        self._shop = Shop(self.application, clock, path)
+        self._prepared = b""
+        self.headers: dict[str, str] = {}
+
+    def fill(self) -> None:
+        """Make an account and its key, and the animals and orders."""
+        self._shop.key, _ = self._door.run(
+            self._shop.open_account("fuzz", "enterprise", _PLENTY, _PLENTY, Access.MANAGE)
+        )
+        self.headers = {"Authorization": f"Bearer {self._shop.key}"}
+        self._door.run(self._add_all())
+        if self._database_url is None:
+            self._door.run(self.application.stop())
+            self._prepared = self._path.read_bytes()
+            self._door.run(self.application.start())
+
+    def begin_anew(self) -> None:
+        """Animals and orders become what `fill` made, with the same identifiers."""
+        self._door.run(self.application.stop())
+        if self._database_url is None:
+            self._path.write_bytes(self._prepared)
+            self._door.run(self.application.start())
+        else:
+            run(self._database_url, "TRUNCATE pets, orders, creations RESTART IDENTITY CASCADE")
+            self._door.run(self.application.start())
+            self._door.run(self._add_all())
+
+    async def _add_all(self) -> None:
+        for number in range(30):
+            status = ("available", "pending", "sold")[number % 3]
+            await self._shop.post({"name": f"n{number}", "categoryId": number, "status": status})
+        for pet_id in range(1, 16, 3):
+            answer = await self._shop.send("POST", "/v1/store/orders", {"petId": pet_id})
+            assert answer.status == 201
+
+
+@contextmanager
+def service_behind(door: Door, backend: str, folder: Path) -> Iterator[Behind]:
+    """The service on a fresh database."""
+    with ExitStack() as made:
+        url = None if backend == "sqlite" else made.enter_context(fresh_database())
+        behind = Behind(door, folder / "petstore.db", url)
+        made.enter_context(door.opened(behind.application))
+        behind.fill()
+        yield behind
+
+
+def speak_as_a_client(case: schemathesis.Case) -> None:
+    """What no schema expresses.
+
+    A cursor comes from the service, for its filters. `1.0` is an integer to JSON Schema, and none to us. A
+    header is text.
+    """
+    if isinstance(case.body, dict):
+        for name, value in case.body.items():
+            if isinstance(value, float) and value.is_integer():
+                case.body[name] = int(value)
+    for name, value in case.headers.items():
+        case.headers[name] = str(value)
+    cursor, bind = case.query.get("cursor"), _BINDINGS.get(case.operation.definition.raw["operationId"])
+    if bind is not None and isinstance(cursor, str) and len(cursor) == 16 and cursor.isascii():
+        filters = {name: value for name, value in case.query.items() if name != "cursor"}
+        try:
+            pairs = parse_qsl(urlencode(filters, doseq=True), keep_blank_values=True)
+            case.query["cursor"] = write_cursor(1, bind([(name, "=", value) for name, value in pairs]))
+        except InvalidParameter:
+            return
+
+
+def _bind_pets(pairs: Any) -> int:
+    page = read_page_query(pairs)
+    return bind_cursor(page.status, page.ids, page.category_id, page.newest_first)
+
+
+def _bind_orders(pairs: Any) -> int:
+    query = read_order_query(pairs, _ACCOUNT)
+    return bind_orders(_ACCOUNT, query.status, query.ids)
+
+
+# What a cursor is bound to, by the operation that takes it.
+_BINDINGS: Mapping[str, Callable[[Any], int]] = {"listPets": _bind_pets, "listOrders": _bind_orders}
+
+
+def chain_of(schema: Any, behind: Behind) -> Any:
+    """A state machine that follows the document's links."""
+
+    class Chain(schema.as_state_machine()):  # type: ignore[misc]
+        def setup(self) -> None:  # each chain has the same answers, however often it is tried
+            behind.begin_anew()
+
+        def before_call(self, case: schemathesis.Case) -> None:
+            speak_as_a_client(case)
+
+        def get_call_kwargs(self, _case: schemathesis.Case) -> dict[str, Any]:
+            return {"headers": behind.headers}
+
+    return Chain
+
+
+def names_of(schema: Any) -> list[str]:
+    """The operations of a schema."""
+    results: Iterable[Any] = schema.get_all_operations()
+    return [result.ok().definition.raw["operationId"] for result in results]

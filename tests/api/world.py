@@ -1,0 +1,151 @@
+"""A store with something of everything, on either database, and what tells what a request changed.
+
+Two accounts, keys of every level, animals in every state, orders in every state of both accounts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from petstore.core.keys import Access
+from petstore.storage.rows import TABLES
+from tests.api.checks import COUNTERS, CheckedShop, application_for
+from tests.support.backends import execute_in_file
+from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
+from tests.support.postgres import fresh_database, run
+from tests.support.service import Answer
+from tests.support.valkey import emptied_url
+
+BACKENDS = ["sqlite", "postgres+valkey"]
+# Animals and orders of the world by their state, for the targets of calls.
+AVAILABLE, PENDING, SOLD, SPARE = 1, 2, 3, 4
+PLACED, APPROVED, DELIVERED, CANCELLED, FOREIGN = 1, 2, 3, 4, 5
+HELD = 5  # the animal of the order PLACED
+MISSING = 999
+# What was posted once to each of these, with its Idempotency-Key.
+POSTED: dict[str, object] = {
+    "/v1/pets": {"name": "again", "categoryId": 1},
+    "/v1/store/orders": {"petId": 10},
+}
+
+
+class Call(NamedTuple):
+    """One request. `level` chooses the account's key; "other" is the other account's, which may write."""
+
+    method: str
+    target: str
+    document: object = None
+    level: str = "manage"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None  # instead of the document
+
+    def __str__(self) -> str:
+        sent = "" if self.document is None else f" {json.dumps(self.document)}"
+        return f"{self.level} {self.method} {self.target}{sent}"
+
+
+def repeated(target: str, document: object = None) -> Call:
+    """The POST that was made once to the target; with another document if one is given."""
+    return Call("POST", target, document or POSTED[target], headers=(("idempotency-key", target),))
+
+
+class World:
+    """The store. `keys` has the secrets by level, and those that open nothing."""
+
+    def __init__(self, shop: CheckedShop, execute: Callable[[str], list[tuple[Any, ...]]]) -> None:
+        self.shop = shop
+        self.keys: dict[str, str] = {}
+        self.actors: dict[str, str] = {}
+        self._execute = execute
+
+    async def fill(self) -> None:
+        """Make what the constants name."""
+        for account in ("own", "other"):
+            self.shop.key, self.shop.key_id = await self.shop.open_account(
+                account, "enterprise", 10**6, 10**7
+            )
+        self._note("other", self.shop.key_id, "other", self.shop.key)
+        for level in Access:
+            issued = await self.shop.store.keys.issue("own", "test", ACTOR, access=level)
+            self._note(level.value, issued.record.id, "own", issued.secret)
+        revoked = await self.shop.store.keys.issue("own", "test", ACTOR)
+        await self.shop.store.keys.revoke(revoked.record.id, ACTOR)
+        self._note("revoked", revoked.record.id, "own", revoked.secret)
+        for number, status in enumerate(("available", "pending", "sold", *["available"] * 6), 1):
+            await self._must(
+                201, Call("POST", "/v1/pets", {"name": f"n{number}", "categoryId": 1, "status": status})
+            )
+        for pet_id, by in enumerate(["write"] * 4 + ["other"], HELD):
+            await self._must(201, Call("POST", "/v1/store/orders", {"petId": pet_id}, by))
+        for order_id, states in (
+            (APPROVED, ["approved"]),
+            (DELIVERED, ["approved", "delivered"]),
+            (CANCELLED, ["cancelled"]),
+        ):
+            for state in states:
+                await self._must(200, Call("PATCH", f"/v1/store/orders/{order_id}", {"status": state}))
+        for target in POSTED:
+            await self._must(201, repeated(target))
+
+    def _note(self, level: str, key_id: int, account: str, secret: str) -> None:
+        self.keys[level] = secret
+        self.actors[level] = f"api:{account}/key {key_id}"
+
+    async def _must(self, status: int, call: Call) -> None:
+        answer = await self.ask(call)
+        assert answer.status == status, (str(call), answer.body)
+
+    async def ask(self, call: Call) -> Answer:
+        """The answer to a call."""
+        body = call.body
+        if body is None:
+            body = b"" if call.document is None else json.dumps(call.document).encode()
+        headers: list[tuple[str, str]] = [*call.headers]
+        if call.level in self.keys:
+            headers.append(("authorization", f"Bearer {self.keys[call.level]}"))
+        if call.document is not None:
+            headers.append(("content-type", "application/json"))
+        return await self.shop.call(call.method, call.target, headers, body)
+
+    def entries(self) -> list[tuple[str, str]]:
+        """(type, actor) of each entry of the journal, in order."""
+        rows = self._execute("SELECT subject, action, actor FROM journal ORDER BY id")
+        return [(f"{subject}.{action}", actor) for subject, action, actor in rows]
+
+    def fingerprint(self) -> str:
+        """A hash of all rows of all tables but the counters."""
+        whole = hashlib.sha256()
+        for table in TABLES:
+            if table.name not in COUNTERS:
+                columns = ", ".join(table.columns)
+                rows = self._execute(f"SELECT {columns} FROM {table.name} ORDER BY {table.order}")
+                whole.update(repr((table.name, rows)).encode())
+        return whole.hexdigest()
+
+
+@asynccontextmanager
+async def open_world(backend: str, folder: Path) -> AsyncIterator[World]:
+    """The world on a fresh database of the backend."""
+    clock = ManualClock()
+    with ExitStack() as made:
+        path = folder / "petstore.db"
+        settings, execute = {}, partial(execute_in_file, path)
+        if backend != "sqlite":
+            url = made.enter_context(fresh_database())
+            settings, execute = {"database_url": url, "valkey_url": emptied_url()}, partial(run, url)
+        shop = CheckedShop(application_for(path, clock, settings), clock, path)
+        shop.steers_counters = backend == "sqlite"
+        await shop.application.start()
+        try:
+            world = World(shop, execute)
+            await world.fill()
+            yield world
+        finally:
+            await shop.application.stop()
