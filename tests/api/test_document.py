@@ -12,12 +12,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from petstore.api.deprecation import DEPRECATED_AT
 from petstore.api.openapi.document import INTERFACE_VERSION
-from petstore.api.operations import operations
-from petstore.api.orders import OrderOperations
-from petstore.api.pets import PetOperations
 from petstore.api.pipeline import body, request
 from petstore.api.pipeline.app import PREFIX
-from petstore.api.usage import UsageOperations
 from petstore.config import PUBLISHED_REMOVAL
 from petstore.core.errors import BY_CODE
 from petstore.core.keys import Access
@@ -30,7 +26,7 @@ PUBLISHED_SCHEMAS = {
     "PetStatus", "PetId", "PetName", "CategoryId", "NewPet", "Pet", "Pets", "ErrorCode", "Error",
 }  # fmt: skip
 # Its handlers are not called.
-TABLE = operations(PetOperations, OrderOperations, UsageOperations)  # type: ignore[arg-type]
+TABLE = contract.table()
 METHODS = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
 
