@@ -14,7 +14,7 @@ FORMER: dict[str, set[str]] = {
     "": {
         *("Grant", "KeyStanding", "Counting", "SharedCounters", "SharedCounts", "shared_counters"),
         *("KeptPages", "kept_under", "make_reply", "TurnReader", "SnapshotSource", "standing_headers"),
-        *("Journal", "Ledger", "SharedLedger", "Seedbed", "LocalShare", "carry", "put_back", "is_carried"),
+        *("Ledger", "SharedLedger", "Seedbed", "LocalShare", "carry", "put_back", "is_carried"),
         *("Link", "PatientPublisher", "WaitingPublisher", "take_now", "fresh", "Tuning", "StoreOptions"),
         *("crowd", "_turn", "_Unit", "Family", "Root", "_spoke", "_mend", "_rested", "UNKNOWN"),
     },

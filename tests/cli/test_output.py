@@ -42,7 +42,7 @@ def test_utc(capsys: pytest.CaptureFixture[str], ms: int | None, iso: str | None
     [
         ("keys list shop", "The account has no keys yet: petstore keys issue shop"),
         ("pets list --after 1", "No animals match."),
-        ("pets history 1", "Animal 1 has the state that it was added with."),
+        ("journal --about pet:9", "No entries match."),
     ],
 )
 def test_nothing_to_list(shop: Cli, line: str, remark: str) -> None:

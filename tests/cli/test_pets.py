@@ -40,13 +40,22 @@ def test_name_cannot_change_the_terminal(cli: Cli) -> None:
 
 class TestSet:
     def test_keeps_who_did_it(self, animals: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The operating system's user name goes into the history, whatever $USER says."""
+        """The operating system's user name goes into the journal, whatever $USER says."""
         monkeypatch.setenv("USER", "mallory")
         monkeypatch.delenv("SUDO_USER", raising=False)
         user = pwd.getpwuid(os.getuid()).pw_name
         assert animals.ok("pets", "set", "1", "--status", "pending") == "1  Rex  category 1  pending\n"
-        change = {"petId": 1, "at": "2027-01-15T08:00:30.000Z", "from": "available", "to": "pending"}
-        assert animals.json("pets", "history", "1") == [change | {"actor": f"cli:{user}"}]
+        assert animals.json("journal", "--about", "pet:1", "--limit", "1") == [
+            {
+                "id": 4,
+                "at": "2027-01-15T08:00:30.000Z",
+                "actor": f"cli:{user}",
+                "type": "pet.changed",
+                "about": "pet:1",
+                "before": {"status": "available"},
+                "after": {"status": "pending"},
+            }
+        ]
 
     def test_user_without_a_name_is_an_id(self, animals: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """In a container the user may have no entry."""
@@ -57,7 +66,7 @@ class TestSet:
         monkeypatch.setattr(pwd, "getpwuid", missing)
         monkeypatch.delenv("SUDO_USER", raising=False)
         animals.ok("pets", "set", "1", "--status", "sold")
-        assert animals.json("pets", "history", "1")[0]["actor"] == f"cli:uid-{os.getuid()}"
+        assert animals.json("journal", "--about", "pet:1")[0]["actor"] == f"cli:uid-{os.getuid()}"
 
     @pytest.mark.parametrize(
         ("user", "sudo", "actor"),
@@ -78,12 +87,12 @@ class TestSet:
         monkeypatch.setattr(os, "geteuid", lambda: user)
         animals.ok("pets", "set", "1", "--status", "sold")
         itself = f"cli:{pwd.getpwuid(user).pw_name}"
-        assert animals.json("pets", "history", "1")[0]["actor"] == (actor or itself)
+        assert animals.json("journal", "--about", "pet:1")[0]["actor"] == (actor or itself)
 
     def test_same_status_changes_nothing(self, animals: Cli) -> None:
-        """No entry in the history for what was so before."""
+        """No entry in the journal for what was so before."""
         assert animals.json("pets", "set", "3", "--status", "sold")["status"] == "sold"
-        assert animals.json("pets", "history", "3") == []
+        assert [entry["type"] for entry in animals.json("journal", "--about", "pet:3")] == ["pet.added"]
 
     def test_changes_what_is_given(self, animals: Cli) -> None:
         """The rest stays; a name is kept exactly."""

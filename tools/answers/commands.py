@@ -90,10 +90,10 @@ pets set 1 --status available --json
 pets set 2 --status sold --json
 pets set 99 --status sold
 pets set 1 --status lost
-pets history 1
-pets history 1 --json
-pets history 3
-pets history 99
+journal --about pet:1
+journal --about pet:1 --json
+journal --about pet:99
+journal --about pet
 pets list
 pets list --json
 pets list --status sold --limit 1

@@ -30,7 +30,7 @@ _SETTINGS = {
 _MINUTE = re.compile(r"^\| minute .*\n", re.MULTILINE)
 _AFTERWARDS = (
     *("usage large", "usage small", "usage days", "keys list small", "keys list large --json"),
-    *("pets list --limit 10000 --json", "pets history 1", "db check", "keys unban 3", "usage small"),
+    *("pets list --limit 10000 --json", "journal --about pet:1", "db check", "keys unban 3", "usage small"),
 )
 
 

@@ -19,6 +19,7 @@ COMMANDS = {
     "limits": "petstore.cli.limits:limits",
     "pets": "petstore.cli.pets:pets",
     "orders": "petstore.cli.orders:orders",
+    "journal": "petstore.cli.journal:journal",
     "db": "petstore.cli.db:db",
     "config": "petstore.cli.config:show_config",
     "openapi": "petstore.cli.openapi:openapi",

@@ -15,7 +15,6 @@ from petstore.cli.output import (
     confirm,
     echo_err,
     json_option,
-    moment,
     printable,
     write_json,
     write_line,
@@ -25,7 +24,7 @@ from petstore.cli.output import (
 from petstore.cli.stock import export_pets, import_pets
 from petstore.cli.types import ID, INT64, WholeNumber, checked_pet_name
 from petstore.core.errors import PetNotFound
-from petstore.core.pets import PAGE_LIMIT_DEFAULT, NewPet, PageQuery, Pet, PetChange, PetStatus, StatusChange
+from petstore.core.pets import PAGE_LIMIT_DEFAULT, NewPet, PageQuery, Pet, PetChange, PetStatus
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
@@ -161,37 +160,6 @@ def remove_pet(session: Session, pet_id: int, yes: bool, as_json: bool) -> None:
         pet = with_store(session, lambda store: _get(store, pet_id))
         confirm(f"Remove {_line_of(pet)}?")
     _write_pet(with_store(session, lambda store: store.pets.remove(pet_id, session.actor)), as_json)
-
-
-@pets.command("history", epilog=examples("petstore pets history 7"))
-@click.argument("pet_id", type=ID, metavar="ID")
-@json_option
-@click.pass_obj
-def show_history(session: Session, pet_id: int, as_json: bool) -> None:
-    """Show every change of an animal's state.
-
-    When, by whom, from and to; the oldest first."""
-
-    async def read(store: Store) -> list[StatusChange]:
-        await _get(store, pet_id)
-        return await store.pets.history(pet_id)
-
-    changes = with_store(session, read)
-    write_records(
-        [
-            {
-                "petId": change.pet_id,
-                "at": moment(change.at_ms),
-                "actor": change.actor,
-                "from": change.before,
-                "to": change.after,
-            }
-            for change in changes
-        ],
-        {"AT": "at", "BY": "actor", "FROM": "from", "TO": "to"},
-        as_json,
-        empty=f"Animal {pet_id} has the state that it was added with.",
-    )
 
 
 async def _get(store: Store, pet_id: int) -> Pet:

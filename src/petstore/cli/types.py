@@ -100,6 +100,26 @@ class Days(click.ParamType[tuple[int, int]]):
         return began, began + length - 1
 
 
+class Since(click.ParamType[int]):
+    """A Unix time in milliseconds: so long ago (2h), a UTC day's beginning, or a moment with an offset."""
+
+    name = "since"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value)
+        at_ms = read_moment(f"{text}T00:00:00Z" if _DAY.fullmatch(text) else text)
+        if at_ms is not None:
+            return at_ms
+        try:
+            ago_ms = parse_duration(text)
+        except ValueError:
+            forms = "2h, 2026-10-01 or 2026-10-01T08:00:00Z"
+            self.fail(f"{text[:_SHOWN_MAX]!r} is no time; write it as {forms}.", param, ctx)
+        assert ctx is not None
+        now_ms: int = ctx.obj.clock.now_ms()
+        return now_ms - ago_ms
+
+
 DAY = Days("day")
 MONTH = Days("month")
 ID = WholeNumber(1, INT64_MAX)

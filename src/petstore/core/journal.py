@@ -6,9 +6,20 @@ transaction that makes it. Actors are `api:ACCOUNT/key N` and `cli:USER`.
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Protocol
 
 import msgspec
+
+from petstore.core.errors import Invalid
+
+ENTRIES_MAX = 10_000
+# The store has no number; its entries have 0.
+STORE = "store"
+_FORMS = "store, pet:7, order:5, category:1, key:3, account:shop or account:2"
+_NUMBERED = re.compile(r"(pet|order|key):([1-9][0-9]{0,18})|(category):(0|-?[1-9][0-9]{0,18})", re.ASCII)
+_ACCOUNT = re.compile(r"account:([A-Za-z0-9._-]{1,64})", re.ASCII)
+_INT64 = range(-(2**63), 2**63)
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -31,3 +42,73 @@ class Entry(msgspec.Struct, frozen=True):
     def type(self) -> str:
         """Such as `pet.added`."""
         return f"{self.subject}.{self.action}"
+
+    @property
+    def about(self) -> str:
+        """Such as `pet:7`; `store` for the store."""
+        return self.subject if self.subject == STORE else f"{self.subject}:{self.subject_id}"
+
+
+class About(msgspec.Struct, frozen=True):
+    """What entries are about. `reference` is a number in digits, of an account also its name."""
+
+    subject: str
+    reference: str
+
+
+def read_about(text: str) -> About:
+    """Raises Invalid for what is not one of `_FORMS`. Whether the object exists is not asked: it may be
+    removed."""
+    if text == STORE:
+        return About(STORE, "0")
+    if account := _ACCOUNT.fullmatch(text):
+        return About("account", account[1])
+    if numbered := _NUMBERED.fullmatch(text):
+        subject, number = numbered[1] or numbered[3], numbered[2] or numbered[4]
+        if int(number) in _INT64:
+            return About(subject, number)
+    raise Invalid("about", f"{text!r} names nothing that the journal is about: write {_FORMS}.")
+
+
+class JournalQuery(msgspec.Struct, frozen=True):
+    """Which entries to list, newest first: at most `limit`, those before the entry `before_id`.
+
+    An account's entries are also those of its keys. `actor` is a whole actor or its beginning up to a colon
+    or a slash: `cli:anna`, `cli`, `api:shop`, `api:shop/key 3`. `since_ms` is a Unix time. All combine.
+    """
+
+    limit: int
+    about: About | None = None
+    actor: str | None = None
+    since_ms: int | None = None
+    before_id: int | None = None
+
+
+class JournalPage(msgspec.Struct, frozen=True):
+    """`has_more`: there are matching entries before the last one."""
+
+    entries: list[Entry]
+    has_more: bool
+
+
+class Position(msgspec.Struct, frozen=True):
+    """A place in the order in which no entry appears late; the default is its beginning."""
+
+    transaction: int = 0
+    id: int = 0
+
+
+class JournalRepository(Protocol):
+    """The journal of a store. Each method may raise StoreUnavailable."""
+
+    async def page(self, query: JournalQuery) -> JournalPage:
+        """The entries that match, newest first. Raises AccountNotFound."""
+        ...
+
+    async def following(self, position: Position, limit: int) -> tuple[list[Entry], Position]:
+        """The entries after a position, at most `limit`, and the position to go on from.
+
+        Whoever goes on from there gets every entry once: an entry is left out until all that come before it
+        are known. In PostgreSQL that is when each transaction that began before it has ended.
+        """
+        ...

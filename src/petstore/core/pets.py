@@ -167,17 +167,3 @@ class PetRepository(Protocol):
     async def remove(self, pet_id: int, actor: str) -> Pet:
         """Remove an animal; what it was. Raises PetNotFound, and Conflict while an open order holds it."""
         ...
-
-    async def history(self, pet_id: int) -> list[StatusChange]:
-        """Every change of an animal's status, oldest first."""
-        ...
-
-
-class StatusChange(msgspec.Struct, frozen=True):
-    """A recorded change of status. `at_ms` is a Unix time."""
-
-    pet_id: int
-    at_ms: int
-    actor: str
-    before: PetStatus
-    after: PetStatus

@@ -12,6 +12,7 @@ from petstore.core.accounts import AccountRepository
 from petstore.core.billing import BillingRepository
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError
+from petstore.core.journal import JournalRepository
 from petstore.core.keys import KeyRepository
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.limits.usage import UsageRepository
@@ -35,6 +36,7 @@ class Store(Protocol):
     orders: OrderRepository
     accounts: AccountRepository
     keys: KeyRepository
+    journal: JournalRepository
     usage: UsageRepository
     billing: BillingRepository
     versions: VersionSource

@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from petstore.core.accounts import Account
+from petstore.core.journal import Entry
 from petstore.core.keys import Access, ApiKey, Caller
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
@@ -21,7 +22,7 @@ from petstore.core.limits.plans import Plan
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.orders import ORDER_STATUSES, Order
-from petstore.core.pets import STATUSES, Pet, StatusChange
+from petstore.core.pets import STATUSES, Pet
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -47,7 +48,6 @@ ORDER = ("id", "account_id", "pet_id", "status", "ship_date_ms", "created_at_ms"
 CATEGORY = ("id", "name")
 ENTRY = ("id", "at_ms", "actor", "subject", "subject_id", "action", "before", "after")
 PET = ("id", "name", "category_id", "status")
-STATUS_CHANGE = ("pet_id", "at_ms", "actor", "from_status", "to_status")
 CREATION = ("account_id", "key", "fingerprint", "resource_id", "created_at_ms", "resource")
 WINDOWS = AccountWindows.__struct_fields__
 BAN_STATE = BanState.__struct_fields__
@@ -120,9 +120,13 @@ def read_order(row: Sequence[Any]) -> Order:
     return Order(row[0], row[1], row[2], ORDER_STATUSES[row[3]], row[4], row[5])
 
 
-def read_change(row: Sequence[Any]) -> StatusChange:
-    """Of the columns STATUS_CHANGE."""
-    return StatusChange(row[0], row[1], row[2], STATUSES[row[3]], STATUSES[row[4]])
+def read_entry(row: Sequence[Any]) -> Entry:
+    """Of the columns ENTRY."""
+    return Entry(*[*row[:6], _read_members(row[6]), _read_members(row[7])])
+
+
+def _read_members(text: str | None) -> dict[str, Any] | None:
+    return None if text is None else msgspec.json.decode(text)
 
 
 def read_key(row: Sequence[Any]) -> ApiKey:

@@ -6,6 +6,7 @@ from petstore.core.accounts import AccountRepository
 from petstore.core.billing import BillingRepository
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.core.journal import JournalRepository
 from petstore.core.keys import KeyRepository
 from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import OrderRepository
@@ -26,6 +27,7 @@ from petstore.storage.postgres.stock import PostgresStock
 from petstore.storage.transactions.accounts import Accounts, has_accounts
 from petstore.storage.transactions.billing import Billing
 from petstore.storage.transactions.idempotency import purge
+from petstore.storage.transactions.journal import Journal
 from petstore.storage.transactions.orders import Orders
 from petstore.storage.transactions.usage import Usage
 
@@ -52,6 +54,7 @@ class PostgresStore:
         self.orders: OrderRepository = Orders(database, clock)
         self.accounts: AccountRepository = Accounts(database, clock)
         self.keys: KeyRepository = PostgresKeys(database, clock)
+        self.journal: JournalRepository = Journal(database)
         self.usage: UsageRepository = Usage(database)
         self.billing: BillingRepository = Billing(database)
         self.counters = self.merging_counters = PostgresCounters(database, clock)

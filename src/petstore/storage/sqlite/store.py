@@ -10,6 +10,7 @@ import apsw
 from petstore.core.accounts import AccountRepository
 from petstore.core.billing import BillingRepository
 from petstore.core.clock import Clock
+from petstore.core.journal import JournalRepository
 from petstore.core.keys import KeyRepository
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.limits.usage import UsageRepository
@@ -32,6 +33,7 @@ from petstore.storage.sqlite.writer import Writer
 from petstore.storage.transactions.accounts import Accounts, has_accounts
 from petstore.storage.transactions.billing import Billing
 from petstore.storage.transactions.idempotency import purge
+from petstore.storage.transactions.journal import Journal
 from petstore.storage.transactions.orders import Orders
 from petstore.storage.transactions.usage import Usage
 
@@ -63,6 +65,7 @@ class SqliteStore:
         self.orders: OrderRepository = Orders(database, clock)
         self.accounts: AccountRepository = Accounts(database, clock)
         self.keys: KeyRepository = SqliteKeys(self._reader, database, clock)
+        self.journal: JournalRepository = Journal(database)
         self.usage: UsageRepository = Usage(database)
         self.billing: BillingRepository = Billing(database)
         self.counters: CounterStore = SqliteCounters(database, self.writer)

@@ -6,9 +6,35 @@ from collections.abc import Mapping
 
 import msgspec
 
-from petstore.storage.rows import ENTRY, select
-from petstore.storage.transactions.script import Script, statement
+from petstore.core.accounts import read_account_id
+from petstore.core.errors import AccountNotFound
+from petstore.core.journal import About, Entry, JournalPage, JournalQuery, Position
+from petstore.storage.rows import ENTRY, read_entry, select
+from petstore.storage.transactions.script import Database, Script, Statement, statement
 
+_ENTRIES = f"SELECT {select(ENTRY)} FROM journal"
+_ABOUT_ACCOUNT = (
+    "(subject = 'account' AND subject_id = {0}"
+    " OR subject = 'key' AND subject_id IN (SELECT id FROM api_keys WHERE account_id = {0}))"
+)
+_ACCOUNT = statement("SELECT id FROM accounts WHERE name = $1 OR id = $2")
+# SQLite has one writer, so its identifiers are in the order of the commits. PostgreSQL hands them out before:
+# below the oldest transaction that runs, nothing is added any more.
+_FOLLOWING = Statement(
+    sqlite=f"SELECT {select(ENTRY)}, 0 FROM journal WHERE ?1 >= '0' AND id > ?2 ORDER BY id LIMIT ?3",
+    postgres=f"SELECT {select(ENTRY)}, transaction::text FROM journal"
+    " WHERE (transaction, id) > ($1::text::xid8, $2)"
+    " AND transaction < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY journal.transaction, id LIMIT $3",
+)
+_FOREIGN = Statement(
+    sqlite="SELECT 1 WHERE false",
+    postgres="SELECT 1 FROM journal WHERE transaction >= pg_snapshot_xmax(pg_current_snapshot()) LIMIT 1",
+)
+_ADOPT = Statement(
+    sqlite="SELECT 1 WHERE false",
+    postgres="UPDATE journal SET transaction = '0'"
+    " WHERE transaction >= pg_snapshot_xmax(pg_current_snapshot())",
+)
 RECORD = statement(f"INSERT INTO journal ({select(ENTRY[1:])}) VALUES ($1, $2, $3, $4, $5, $6, $7)")
 
 # A struct stands for its members under their names in JSON.
@@ -44,3 +70,70 @@ def _unlike(members: Mapping[str, object], others: Mapping[str, object]) -> Memb
 def encode(members: Members) -> str | None:
     """Members as the JSON of both databases; its bytes are the same in each."""
     return None if members is None else msgspec.json.encode(members).decode()
+
+
+def page(query: JournalQuery) -> Script[JournalPage]:
+    """Newest first, along the index by subject or by identifier. Raises AccountNotFound."""
+    conditions = ["true"]
+    arguments: list[object] = [query.limit + 1]
+
+    def where(condition: str, *values: object) -> None:
+        places = [f"${len(arguments) + at}" for at, _ in enumerate(values, start=1)]
+        conditions.append(condition.format(*places))
+        arguments.extend(values)
+
+    if query.about is not None and query.about.subject == "account":
+        where(_ABOUT_ACCOUNT, (yield from _find_account(query.about)))
+    elif query.about is not None:
+        where("subject = {} AND subject_id = {}", query.about.subject, int(query.about.reference))
+    if query.actor is not None:
+        beginning = len(query.actor) + 1, f"{query.actor}:", f"{query.actor}/"
+        where("(actor = {} OR substr(actor, 1, {}) IN ({}, {}))", query.actor, *beginning)
+    if query.since_ms is not None:
+        where("at_ms >= {}", query.since_ms)
+    if query.before_id is not None:
+        where("id < {}", query.before_id)
+    sql = f"{_ENTRIES} WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT $1"
+    entries = [read_entry(row) for row in (yield statement(sql), tuple(arguments))]
+    return JournalPage(entries[: query.limit], len(entries) > query.limit)
+
+
+def _find_account(about: About) -> Script[int]:
+    number = read_account_id(about.reference)
+    rows = yield _ACCOUNT, (about.reference, 0 if number is None else number)
+    if not rows:
+        raise AccountNotFound(about.reference)
+    return int(rows[0][0])
+
+
+def following(position: Position, limit: int) -> Script[tuple[list[Entry], Position]]:
+    """See core.journal."""
+    rows = yield _FOLLOWING, (str(position.transaction), position.id, limit)
+    if rows:
+        position = Position(int(rows[-1][-1]), rows[-1][0])
+    return [read_entry(row[:-1]) for row in rows], position
+
+
+def has_foreign() -> Script[bool]:
+    """Whether there are entries from a dump of another cluster, which seem to be still to come."""
+    return bool((yield _FOREIGN, ()))
+
+
+def adopt() -> Script[None]:
+    """Put foreign entries at the beginning of the order, before those of this cluster."""
+    yield _ADOPT, ()
+
+
+class Journal:
+    """Implements journal.JournalRepository."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def page(self, query: JournalQuery) -> JournalPage:
+        return await self._database.read(page(query))
+
+    async def following(self, position: Position, limit: int) -> tuple[list[Entry], Position]:
+        if await self._database.read(has_foreign()):
+            await self._database.write(adopt)
+        return await self._database.read(following(position, limit))

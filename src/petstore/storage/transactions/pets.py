@@ -15,11 +15,10 @@ from petstore.core.pets import (
     NewPet,
     Pet,
     PetChange,
-    StatusChange,
     check_transition,
     held_by_order,
 )
-from petstore.storage.rows import PET, STATUS_CHANGE, read_change, read_pet, select
+from petstore.storage.rows import PET, read_pet, select
 from petstore.storage.transactions.idempotency import create_once
 from petstore.storage.transactions.journal import record, record_changes
 from petstore.storage.transactions.script import CATALOGUE, Database, Script, statement
@@ -30,7 +29,6 @@ ADD = statement("INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3
 _CHANGE = statement("UPDATE pets SET name = $2, category_id = $3, status = $4 WHERE id = $1")
 _REMOVE = statement("DELETE FROM pets WHERE id = $1")
 _OPEN_ORDER = statement("SELECT id FROM orders WHERE pet_id = $1 AND status IN ('placed', 'approved')")
-_HISTORY = statement(f"SELECT {select(STATUS_CHANGE)} FROM pet_status_changes WHERE pet_id = $1 ORDER BY id")
 
 
 def change_pet(pet_id: int, change: PetChange, actor: str, now_ms: int) -> Script[Pet]:
@@ -87,11 +85,6 @@ def members_of(pet: Pet) -> dict[str, object]:
     return {"name": pet.name, "categoryId": pet.category_id, "status": pet.status.value}
 
 
-def history(pet_id: int) -> Script[list[StatusChange]]:
-    """Every change of an animal's status, oldest first."""
-    return [read_change(row) for row in (yield _HISTORY, (pet_id,))]
-
-
 def add_pet(new: NewPet, actor: str, now_ms: int) -> Script[int]:
     """Add an animal; its identifier."""
     ((pet_id,),) = yield ADD, (new.name, new.category_id, new.status.value)
@@ -128,6 +121,3 @@ class Pets:
     async def remove(self, pet_id: int, actor: str) -> Pet:
         now_ms = self._clock.now_ms()
         return await self._database.write(lambda: remove_pet(pet_id, actor, now_ms), CATALOGUE)
-
-    async def history(self, pet_id: int) -> list[StatusChange]:
-        return await self._database.read(history(pet_id))

@@ -16,6 +16,7 @@ CREATE TABLE journal (
     PRIMARY KEY (id)
 );
 CREATE INDEX journal_by_subject ON journal (subject, subject_id, id);
+CREATE INDEX journal_in_order ON journal (transaction, id);
 
 INSERT INTO journal (at_ms, actor, subject, subject_id, action, before, after)
 SELECT at_ms, actor, 'pet', pet_id, 'changed',

@@ -1,0 +1,116 @@
+"""`petstore journal`: who changed what, when, from what to what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import click
+
+from petstore.cli.context import Session, with_store
+from petstore.cli.groups import examples
+from petstore.cli.output import echo_err, json_option, moment, write_records
+from petstore.cli.types import ID, Since, WholeNumber
+from petstore.core.errors import Invalid
+from petstore.core.journal import ENTRIES_MAX, About, Entry, JournalQuery, read_about
+
+_LIMIT_DEFAULT = 20
+
+
+def _read_about(ctx: click.Context, param: click.Parameter, value: str | None) -> About | None:
+    try:
+        return None if value is None else read_about(value)
+    except Invalid as error:
+        raise click.BadParameter(error.message, ctx, param) from None
+
+
+@click.command(
+    epilog=examples(
+        "petstore journal",
+        "petstore journal --about pet:7",
+        "petstore journal --about account:shop --since 7d",
+        "petstore journal --actor cli:anna --since 2026-10-01",
+        "petstore journal --actor api:shop --limit 100 --json",
+    )
+)
+@click.option(
+    "--about",
+    callback=_read_about,
+    metavar="WHAT",
+    help="Only one object: pet:7, order:5, category:1, key:3, account:shop, store.",
+)
+@click.option("--since", type=Since(), metavar="TIME", help="Only later ones: 2h, 2026-10-01, or a moment.")
+@click.option(
+    "--actor", metavar="WHO", help="Only by cli:anna, by all of cli, by api:shop or one key: api:shop/key 3."
+)
+@click.option(
+    "--limit",
+    type=WholeNumber(1, ENTRIES_MAX),
+    default=_LIMIT_DEFAULT,
+    show_default=True,
+    metavar="N",
+    help=f"At most so many, up to {ENTRIES_MAX:,}.",
+)
+@click.option("--before", type=ID, metavar="ID", help="Only entries before this one.")
+@json_option
+@click.pass_obj
+def journal(
+    session: Session,
+    about: About | None,
+    since: int | None,
+    actor: str | None,
+    limit: int,
+    before: int | None,
+    as_json: bool,
+) -> None:
+    """Show who changed what, the newest change first.
+
+    Each change of an animal, order, category, account, plan or key and each restore is one entry. An
+    account's entries are also those of its keys; what the account did itself is by api:ACCOUNT. Removed
+    objects keep their entries. When there are more, standard error says how to go on.
+    """
+    query = JournalQuery(limit, about, actor, since, before)
+    page = with_store(session, lambda store: store.journal.page(query))
+    write_records(
+        [_record(entry) for entry in page.entries],
+        {
+            "ID": "id",
+            "AT": "at",
+            "BY": "actor",
+            "WHAT": "type",
+            "ABOUT": "about",
+            "CHANGE": lambda record: _change(record["before"], record["after"]),
+        },
+        as_json,
+        empty="No entries match.",
+    )
+    if page.has_more:
+        echo_err(f"There are more: add --before {page.entries[-1].id}")
+
+
+def _record(entry: Entry) -> dict[str, object]:
+    return {
+        "id": entry.id,
+        "at": moment(entry.at_ms),
+        "actor": entry.actor,
+        "type": entry.type,
+        "about": entry.about,
+        "before": entry.before,
+        "after": entry.after,
+    }
+
+
+def _change(before: object, after: object) -> str:
+    """Such as `status: available -> sold`; of an addition or a removal, the members that there are."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        names = [*before, *(name for name in after if name not in before)]
+        return ", ".join(f"{name}: {_text(before.get(name))} -> {_text(after.get(name))}" for name in names)
+    members = before if isinstance(before, Mapping) else after
+    assert isinstance(members, Mapping)
+    return ", ".join(f"{name}: {_text(value)}" for name, value in members.items())
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else json.dumps(value)
