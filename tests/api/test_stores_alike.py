@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from petstore.core.errors import PetstoreError
+from petstore.core.orders import OrderStatus
 from petstore.core.pets import PetChange, PetStatus
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
@@ -53,10 +54,28 @@ walks = st.tuples(st.just("walk"), st.sampled_from(["1", "2", "3", "100", "0", "
 # How far behind the newest animal; negative ones were never added.
 readings = st.tuples(st.just("read"), st.integers(-2, 12))
 changes = st.tuples(st.just("change"), st.integers(-1, 12), st.sampled_from(list(PetStatus)))
+removals = st.tuples(st.just("remove"), st.integers(-1, 12))
+# By the history's account or by that of the service; of an animal or an order so far behind the newest one.
+orders = st.tuples(st.just("order"), st.booleans(), st.integers(-1, 6), keys)
+changes_of_orders = st.fixed_dictionaries(
+    {},
+    optional={
+        "status": st.sampled_from([*OrderStatus, "sold"]),
+        "shipDate": st.sampled_from(["2026-11-21T08:30:00Z", "2026-11-21T08:30:00.5+14:00", "soon", None]),
+    },
+)
+moves = st.tuples(st.just("move"), st.integers(-1, 4), changes_of_orders)
+cancellations = st.tuples(st.just("cancel"), st.booleans(), st.integers(-1, 4))
+order_filters = st.sampled_from(["", "&status=placed", "&status=cancelled", "&status=sold", "&id=1&id=2"])
+order_walks = st.tuples(st.just("orders"), st.booleans(), st.sampled_from(["1", "2", "100"]), order_filters)
 revocations = st.tuples(st.just("revoke"))
 days = st.tuples(st.just("wait"), st.sampled_from([1, 3_600, 86_399, 86_401]))
 histories = st.lists(
-    st.one_of(additions, additions, walks, walks, readings, changes, revocations, days), max_size=12
+    st.one_of(
+        *(additions, additions, walks, walks, readings, changes, removals, revocations, days),
+        *(orders, orders, moves, moves, cancellations, order_walks),
+    ),
+    max_size=12,
 )
 
 
@@ -66,7 +85,7 @@ class Backends:
     def __init__(self, clock: ManualClock, shops: dict[str, Shop]) -> None:
         self.clock = clock
         self.shops = shops
-        self.newest = 0
+        self.newest = self.newest_order = 0
         self.accounts = 0
 
     async def play(self, history: list[tuple[Any, ...]]) -> None:
@@ -96,14 +115,36 @@ class Backends:
             case ("read", behind):
                 return comparable(await shop.ask("GET", f"/v1/pets/{self.newest - behind}", key=secret))
             case ("change", behind, status):
-                try:
-                    change = PetChange(status=status)
-                    return await shop.store.pets.change(self.newest - behind, change, "test")
-                except PetstoreError as error:
-                    return type(error), error.message
+                change = PetChange(status=status)
+                return await told(shop.store.pets.change(self.newest - behind, change, "test"))
+            case ("remove", behind):
+                return await told(shop.store.pets.remove(self.newest - behind, "test"))
+            case ("order" | "move" | "cancel" | "orders", *_):
+                return await self._do_with_orders(shop, secret, step)
             case ("revoke",):
                 return (await shop.store.keys.revoke(key_id, ACTOR)).state(self.clock.now_ms())
         return None
+
+    async def _do_with_orders(self, shop: Shop, secret: str, step: tuple[Any, ...]) -> Any:
+        target = "/v1/store/orders"
+        match step:
+            case ("order", own, behind, idempotency):
+                headers = [("idempotency-key", idempotency)] if idempotency else []
+                document = {"petId": self.newest - behind}
+                key = secret if own else shop.key
+                answer = await shop.send("POST", target, document, headers, key=key)
+                if answer.status == 201:
+                    self.newest_order = max(self.newest_order, answer.json()["id"])
+                return comparable(answer)
+            case ("move", behind, document):
+                answer = await shop.send("PATCH", f"{target}/{self.newest_order - behind}", document)
+                return comparable(answer)
+            case ("cancel", own, behind):
+                target = f"{target}/{self.newest_order - behind}"
+                return comparable(await shop.ask("DELETE", target, key=secret if own else shop.key))
+            case ("orders", own, limit, filters):
+                key = secret if own else shop.key
+                return await self._walk(shop, key, f"{target}?limit={limit}{filters}")
 
     async def _walk(self, shop: Shop, secret: str, target: str) -> list[Any]:
         """Some pages, by their links."""
@@ -115,10 +156,18 @@ class Backends:
         return pages
 
 
+async def told(work: Awaitable[Any]) -> Any:
+    """The result, or the refusal."""
+    try:
+        return await work
+    except PetstoreError as error:
+        return type(error), error.message
+
+
 def comparable(answer: Answer) -> tuple[int, list[tuple[str, str]], Any]:
     """What has to be the same."""
     headers = sorted(pair for pair in answer.raw_headers if pair[0] not in _OWN)
-    return answer.status, headers, json.loads(answer.body)
+    return answer.status, headers, json.loads(answer.body or b"null")
 
 
 @pytest.fixture
@@ -149,8 +198,8 @@ def backends(tmp_path: Path) -> Iterator[tuple[asyncio.Runner, Backends]]:
 
 
 def test_the_same_requests_get_the_same_answers(backends: tuple[asyncio.Runner, Backends]) -> None:
-    """Status, body and headers of any history of additions, walks, changes, revocations and days: on a SQLite
-    file, on PostgreSQL, and on PostgreSQL with counters in Valkey."""
+    """Status, body and headers of any history of additions, orders, walks, changes, revocations and days: on
+    a SQLite file, on PostgreSQL, and on PostgreSQL with counters in Valkey."""
     runner, services = backends
 
     @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])

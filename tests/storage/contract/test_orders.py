@@ -102,7 +102,7 @@ class TestPlace:
     async def test_many_order_the_same_animals_through_two_stores(
         self, backend: SharedData, store: Store
     ) -> None:
-        """Of 16 callers one gets each animal, the others a conflict; no animal is in two open orders."""
+        """Of 16 callers one gets each animal, the others a conflict: it is in one open order (I21)."""
         await open_accounts(store)
         await add_pets(store, 5)
         stores = [store, backend.open()]
