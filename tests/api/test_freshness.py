@@ -121,6 +121,23 @@ class TestKeys:
             assert (await shop.ask("GET", "/v1/pets", key=unused)).status == 200
         assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 401
 
+    async def test_a_suspension_and_a_level_by_sql(self, shop: CheckedShop) -> None:
+        """Each acts on the next request, and ends with it."""
+        key, key_id = await shop.open_account("a", "free")
+        with outsider(shop.path) as other:
+            for sql, statuses in (
+                ("UPDATE accounts SET suspended_at_ms = 5 WHERE name = 'a'", [403, 403]),
+                ("UPDATE accounts SET suspended_at_ms = NULL WHERE name = 'a'", [200, 415]),
+                (f"UPDATE api_keys SET access = 'read' WHERE id = {key_id}", [200, 403]),
+                (f"UPDATE api_keys SET access = 'manage' WHERE id = {key_id}", [200, 415]),
+            ):
+                other.execute(sql)
+                for _ in range(2):
+                    answers = [
+                        (await shop.ask(method, "/v1/pets", key=key)).status for method in ("GET", "POST")
+                    ]
+                    assert answers == statuses
+
     async def test_limits_by_sql(self, shop: CheckedShop) -> None:
         """An account's numbers act on the next request."""
         key, _ = await shop.open_account("a", "free")

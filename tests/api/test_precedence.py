@@ -124,8 +124,7 @@ async def prepared(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Prepared
                 answer = await shop.ask("GET", "/v1/pets", key=keys[name])
                 clock.advance(1)
         assert answer.code == "key_banned"
-        with outsider(shop.path) as other:
-            other.execute("UPDATE accounts SET suspended_at_ms = 1 WHERE name = 'suspended'")
+        await shop.store.accounts.suspend("suspended", ACTOR)
         yield shop, keys
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -211,6 +211,57 @@ class TestKeys:
             for shop in pair.shops:
                 assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 401
 
+    async def test_suspended_resumed_and_closed(self, pair: Pair) -> None:
+        """Both have kept the key; each change is acknowledged by one of them or by a command."""
+        said: list[str] = []
+        async with command(pair.settings, said) as commands:
+            for turn, store in enumerate((pair.one.store, pair.other.store, commands)):
+                name = f"account-{turn}"
+                secret, _ = await pair.one.open_account(name)
+                accounts = store.accounts
+                for change, status in (
+                    (accounts.suspend, 403),
+                    (accounts.resume, 200),
+                    (accounts.suspend, 403),
+                    (accounts.resume, 200),
+                    (accounts.close, 401),
+                ):
+                    await change(name, ACTOR)
+                    for shop in (*pair.shops, *pair.shops):
+                        assert (await shop.ask("GET", "/v1/pets", key=secret)).status == status
+
+    async def test_no_request_passes_after_a_suspension(self, pair: Pair) -> None:
+        """Callers through both replicas, all the while: those that begin after the acknowledgement are
+        refused, and the account has paid for exactly those that passed."""
+        secret, _ = await pair.one.open_account("busy", "enterprise", 10**6, 10**7)
+        suspensions, in_force, ended, passed = 0, False, False, 0
+
+        async def call(shop: Shop) -> None:
+            nonlocal passed
+            while not ended:
+                began = (suspensions, in_force)
+                answer = await shop.ask("GET", "/v1/pets", key=secret)
+                always = in_force and began == (suspensions, in_force)
+                assert answer.status in ({403} if always else {200, 403})
+                passed += answer.status == 200
+
+        def more_than(number: int) -> Callable[[], bool]:
+            return lambda: passed > number
+
+        callers = [asyncio.create_task(call(shop)) for shop in pair.shops for _ in range(4)]
+        while suspensions < 5:
+            await until(more_than(passed + 100))
+            await pair.other.store.accounts.suspend("busy", ACTOR)
+            suspensions, in_force = suspensions + 1, True
+            for shop in (*pair.shops, *pair.shops):
+                assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 403
+            in_force = False
+            await pair.one.store.accounts.resume("busy", ACTOR)
+        ended = True
+        await asyncio.gather(*callers)
+        answer = await pair.one.ask("GET", "/v1/pets", key=secret)
+        assert int(answer.headers["ratelimit"].split("r=")[2].split(";")[0]) == 10**7 - passed - 1
+
     async def test_failed_authentications_of_an_address_are_shared_out(self, pair: Pair) -> None:
         """Each of the two counts by itself, so each grants half of the 600 a minute."""
         for shop in pair.shops:
@@ -269,6 +320,22 @@ class TestAnOutage:
         for _ in range(50):
             for shop in pair.shops:
                 assert len(names(await shop.ask("GET", "/v1/pets"))) == 4
+
+    async def test_a_suspension_through_an_outage_of_all(self, pair: Pair) -> None:
+        """Hanging: it acts on the next request all the same, and on those after the outage."""
+        secret, _ = await pair.one.open_account("shop")
+        for shop in (*pair.shops, *pair.shops):
+            assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 200
+        pair.valkey.signal(signal.SIGSTOP)
+        try:
+            await pair.one.store.accounts.suspend("shop", ACTOR)
+            for shop in (*pair.shops, *pair.shops):
+                assert (await shop.ask("GET", "/v1/pets", key=secret)).code == "account_suspended"
+        finally:
+            pair.valkey.signal(signal.SIGCONT)
+        for _ in range(20):
+            for shop in pair.shops:
+                assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 403
 
     async def test_an_emptied_valkey(self, pair: Pair) -> None:
         """FLUSHALL between two requests: no page from before is used, no quota is handed out afresh."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import structlog
 
-from petstore.core.keys import mint
+from petstore.core.keys import Access, mint
 from petstore.ops import logs
 from tests.support.journal import ACTOR
 from tests.support.service import Shop, open_shop
@@ -60,7 +60,7 @@ class TestWhat:
             ]
         assert [(line["method"], line["path"], line["status"]) for line in log.lines()] == [
             ("POST", "/v1/pets", 201),
-            ("GET", "/v1/pets/{petId}", 404),
+            ("GET", "/v1/pets/{petId}", 400),
             ("HEAD", "/v1/pets", 200),
             ("DELETE", "/v1/pets/{petId}", 405),
             ("GET", None, 404),
@@ -148,7 +148,8 @@ class TestWho:
         assert [line["address"] for line in log.lines()] == shown * 2
 
     async def test_why_a_key_was_refused(self, log: Log) -> None:
-        """Each cause of a 401, with account and key where the key was one; and the same as a metric."""
+        """Each cause of a 401, with account and key where the key was one; and the same as a metric. A
+        suspension is told from a level that is too low by its cause."""
         async with log.shop() as shop:
             revoked, revoked_id = await shop.open_account("revoked")
             expired, expired_id = await shop.open_account("expired")
@@ -159,11 +160,18 @@ class TestWho:
             for key in ("nonsense", mint("live"), expired, revoked):
                 await shop.ask("GET", "/v1/pets", key=key)
             await shop.ask("GET", "/v1/pets")
+            reader, reader_id = await shop.open_account("reader", access=Access.READ)
+            await shop.post({}, key=reader)
+            await shop.store.accounts.suspend("reader", ACTOR)
+            await shop.post({}, key=reader)
             metrics = (await shop.call("GET", "/metrics")).body.decode()
         causes = ["missing", "malformed", "unknown", "expired", "revoked"]
         lines = log.lines()
-        assert [line.get("cause") for line in lines] == [*causes, None]
-        assert [line["key"] for line in lines[:5]] == [None, None, None, expired_id, revoked_id]
-        assert [line["account"] is None for line in lines] == [True, True, True, False, False, False]
+        assert [line.get("cause") for line in lines] == [*causes, None, None, "suspended"]
+        assert [line["status"] for line in lines] == [401] * 5 + [200, 403, 403]
+        refused = [*lines[:5], *lines[6:]]
+        known = [expired_id, revoked_id, reader_id, reader_id]
+        assert [line["key"] for line in refused] == [None, None, None, *known]
+        assert [line["account"] is None for line in refused] == [True, True, True, *[False] * 4]
         for cause in causes:
             assert f'petstore_unauthorized_total{{cause="{cause}"}} 1.0\n' in metrics

@@ -33,7 +33,8 @@ _RECURRING_KEPT = 4_096
 class AccessEntry(msgspec.Struct, gc=False):
     """One response; never holds the key.
 
-    `client`: address and port of the peer. `caller`: also that of a refused key. `cause`: of a 401.
+    `client`: address and port of the peer. `caller`: also that of a refused key. `cause`: of a 401, or
+    `suspended`.
     """
 
     at_ms: int

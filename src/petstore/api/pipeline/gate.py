@@ -52,7 +52,8 @@ class Refused(Exception):
     error: PetstoreError
     decision: Decision | AddressDecision
     caller: Caller | None = None  # of the key, if that exists
-    cause: str | None = None  # missing, malformed, unknown, expired or revoked; None where a limit refused
+    # missing, malformed, unknown, expired, revoked or suspended; None where a limit or the level refused
+    cause: str | None = None
 
 
 class Gate:
@@ -135,7 +136,7 @@ class Gate:
         if caller.expires_at_ms is not None and caller.expires_at_ms <= self._clock.now_ms():
             raise self._unauthorized(request, "expired", caller)
         if caller.suspended_at_ms is not None:
-            raise Refused(_suspended(), self.describe(request), caller)
+            raise Refused(_suspended(), self.describe(request), caller, "suspended")
         decision = await self._limiter.take(caller)
         assert decision is not None  # None only answers an outdated version
         if version is not None and version == decision.versions.keyring:
