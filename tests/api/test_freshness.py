@@ -27,10 +27,18 @@ class TestPages:
 
     @pytest.mark.parametrize("target", TARGETS)
     async def test_our_own_writes(self, shop: CheckedShop, target: str) -> None:
-        """An animal whose 201 has come is in the next answer."""
+        """An animal whose 201 has come is in the next answer, as are its changes and its removal."""
         assert await names(shop, target) == []
         await shop.post({"name": "Rex", "categoryId": 1})
         assert await names(shop, target) == ["Rex"]
+        await shop.patch(1, {"name": "Rexi"})
+        assert await names(shop, target) == ["Rexi"]
+        await shop.patch(1, {"status": "sold"})
+        assert await names(shop, target) == ([] if "status" in target else ["Rexi"])
+        await shop.patch(1, {"status": "available"})
+        assert await names(shop, target) == ["Rexi"]
+        await shop.ask("DELETE", "/v1/pets/1")
+        assert await names(shop, target) == []
 
     @pytest.mark.parametrize("target", TARGETS)
     async def test_insert_update_and_delete_by_somebody_else(self, shop: CheckedShop, target: str) -> None:

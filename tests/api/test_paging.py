@@ -1,7 +1,8 @@
-"""Walks over GET /pets by `Link`, while animals are added, and cursors that are not one's own (I4)."""
+"""Walks over GET /pets by `Link` while animals come, change and go; cursors of others (I4)."""
 
 from __future__ import annotations
 
+import random
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -105,10 +106,46 @@ class TestWalk200:
         fill(shop, 10)
 
         async def remove(page: int) -> None:
-            with outsider(shop.path) as connection:
-                connection.execute("DELETE FROM pets WHERE id = ?", (2 * page,))
+            await shop.ask("DELETE", f"/v1/pets/{2 * page}")
 
         assert flat(await walk(shop, "/v1/pets?limit=2", remove)) == list(range(1, 11))
+
+    @pytest.mark.parametrize("seed", range(8))
+    @pytest.mark.parametrize("status", ["", "&status=available"])
+    async def test_while_anything_happens(self, shop: CheckedShop, status: str, seed: int) -> None:
+        """Additions, removals and changes of status between pages: what is in the filter from the first page
+        to the end of the walk is in it once; nothing is in it twice; each page is as its moment is."""
+        rng = random.Random(seed)
+        fill(shop, 30)
+
+        def matching() -> set[int]:
+            return {row[0] for row in shop.pets() if row[3] in status or not status}
+
+        steady = matching()
+        seen: list[int] = []
+
+        async def change(_page: int) -> None:
+            nonlocal steady
+            for _ in range(rng.randint(0, 6)):
+                pet_id = rng.randint(1, 34)
+                if rng.random() < 0.2:
+                    await shop.post({"name": "new", "categoryId": 1})
+                elif rng.random() < 0.3:
+                    await shop.ask("DELETE", f"/v1/pets/{pet_id}")
+                else:
+                    await shop.patch(pet_id, {"status": rng.choice(["available", "pending", "sold"])})
+                steady &= matching()
+
+        following: str | None = f"/v1/pets?limit=3{status}"
+        while following:
+            answer = await shop.ask("GET", following)
+            page = [pet["id"] for pet in answer.json()]
+            assert set(page) <= matching()
+            seen += page
+            following = answer.links.get("next")
+            await change(len(seen))
+        assert seen == sorted(set(seen))
+        assert steady <= set(seen)
 
     async def test_a_walk_ends_on_an_empty_page_when_the_rest_was_removed(self, shop: CheckedShop) -> None:
         """next was promised when the page was read; an empty page without next ends the walk."""

@@ -6,6 +6,7 @@ Both run in this process, which has the real servers beside it; tests/e2e does t
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -17,6 +18,8 @@ import pytest
 
 from petstore import config
 from petstore.core.clock import SystemClock
+from petstore.core.errors import PetNotFound
+from petstore.core.keys import Access
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.limiter.valkey import opening
@@ -26,7 +29,7 @@ from petstore.storage.backend import Store
 from petstore.wiring.administration import backend_of, store_for_command
 from petstore.wiring.asgi import Application
 from tests.support.journal import ACTOR
-from tests.support.postgres import fresh_database
+from tests.support.postgres import fresh_database, run
 from tests.support.service import Answer, Shop
 from tests.support.valkey import Client, ValkeyServer
 from tests.support.waiting import until
@@ -61,7 +64,9 @@ class Pair:
             await application.start()
             self.shops.append(Shop(application, None, None))  # type: ignore[arg-type]
             self._count_reads(application.service.store)
-        self.one.key, self.one.key_id = await self.one.open_account("tests", "enterprise", 10**6, 10**7)
+        self.one.key, self.one.key_id = await self.one.open_account(
+            "tests", "enterprise", 10**6, 10**7, Access.MANAGE
+        )
         self.other.key = self.one.key
 
     def _count_reads(self, store: Any) -> None:
@@ -184,6 +189,55 @@ class TestReadYourWrite:
         assert again.json() == first.json()
         for shop in pair.shops:
             assert names(await shop.ask("GET", "/v1/pets")) == ["Rex"]
+
+    async def test_a_change_and_a_removal_through_one(self, pair: Pair) -> None:
+        """Both keep the page: from the 200 and the 204 on neither answers from it."""
+        for number in range(4):
+            writer = pair.shops[number % 2]
+            pet_id = (await writer.post({"name": "Rex", "categoryId": 1})).json()["id"]
+            await pair.settled()
+            assert (await writer.patch(pet_id, {"name": f"n{number}"})).status == 200
+            for shop in pair.shops:
+                assert names(await shop.ask("GET", "/v1/pets")) == [f"n{number}"]
+            await pair.settled()
+            assert (await writer.ask("DELETE", f"/v1/pets/{pet_id}")).status == 204
+            for shop in pair.shops:
+                assert names(await shop.ask("GET", "/v1/pets")) == []
+
+    async def test_changes_and_a_removal_at_once(self, pair: Pair) -> None:
+        """Through both replicas and a command: the journal has an order that explains every answer."""
+        pet_id = (await pair.one.post({"name": "Rex", "categoryId": 1})).json()["id"]
+        async with command(pair.settings, []) as store:
+
+            async def by_command(number: int) -> int:
+                try:
+                    await store.pets.change(pet_id, PetChange(name=f"c{number}"), f"cli:{number}")
+                except PetNotFound:
+                    return 404
+                return 200
+
+            async def by_request(number: int) -> int:
+                change = {"name": f"r{number}", "status": ("sold", "available")[number % 2]}
+                return (await pair.shops[number // 2 % 2].patch(pet_id, change)).status
+
+            async def remove() -> int:
+                return (await pair.other.ask("DELETE", f"/v1/pets/{pet_id}")).status
+
+            requests = [work(number) for number in range(12) for work in (by_request, by_command)]
+            answers = await asyncio.gather(*requests[:14], remove(), *requests[14:])
+            entries = "SELECT before, after FROM journal WHERE subject = 'pet' ORDER BY id"
+            told = [
+                [json.loads(text) if text else {} for text in row]
+                for row in run(pair.settings.database_url, entries)
+            ]
+        assert set(answers) <= {200, 204, 404}
+        assert len(told) == 1 + answers.count(200) + answers.count(204)
+        pet: dict[str, object] = {}
+        for before, after in told:
+            assert {name: pet.get(name) for name in before} == before
+            pet.update(after)
+        assert told[-1][1] == {}
+        assert names(await pair.one.ask("GET", "/v1/pets")) == []
 
     async def test_a_change_by_the_command_line(self, pair: Pair) -> None:
         """It tells Valkey as a replica does, and has nothing to wait for."""
