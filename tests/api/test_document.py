@@ -104,6 +104,14 @@ class TestRouter:
                 expected = f"{name}: not a parameter of this operation; it {taken}."
                 assert answer.json()["message"] == expected
 
+    def test_levels_of_keys(self) -> None:
+        """The same level, and the description says it."""
+        for row in TABLE:
+            assert row.path is not None
+            operation = documented()[row.path.removeprefix(PREFIX), row.method]
+            assert operation["x-petstore-access"] == row.access
+            assert re.search(rf"Needs a key of level [^.]*`{row.access}`[^.]*\.\n$", operation["description"])
+
     def test_access_and_caching(self) -> None:
         """Only a GET may be cached, and it needs no more than to read; every other method writes."""
         for row in TABLE:

@@ -1,7 +1,8 @@
 """Joins the parts of the contract to one OpenAPI document, and writes out what they keep short.
 
 An operation names its success in full, and under `errors` the errors that are its own. Added here: the
-headers that every response carries, and the errors of every operation (`applies` in errors.yaml).
+headers that every response carries, the errors of every operation (`applies` in errors.yaml), and a sentence
+about the level of key that it needs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ _EVERY_RESPONSE = (
 )  # fmt: skip
 _DEPRECATED = {"Deprecation": "Deprecation", "Sunset": "Sunset", "Link": "DeprecationLink"}
 _DEPRECATED_TEXT = " Also carries the headers of the deprecation."
+_LEVELS = {"read": "`read`, `write` or `manage`", "write": "`write` or `manage`", "manage": "`manage`"}
 # The answer to methods that the document does not describe, so that no operation can name it.
 _UNDESCRIBED = "MethodNotAllowed"
 
@@ -34,6 +36,7 @@ def join(service: Node, parts: list[Node]) -> Node:
     for item in service["paths"].values():
         for method, operation in item.items():
             deprecated = operation.get("deprecated", False)
+            operation["description"] += f"\nNeeds a key of level {_LEVELS[operation['x-petstore-access']]}.\n"
             for response in operation["responses"].values():
                 response["headers"] = _headers(response.get("headers", {}), deprecated)
             for name, error in _errors_of(method, operation, applies, errors).items():
