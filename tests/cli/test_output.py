@@ -42,6 +42,7 @@ def test_utc(capsys: pytest.CaptureFixture[str], ms: int | None, iso: str | None
     [
         ("keys list shop", "The account has no keys yet: petstore keys issue shop"),
         ("pets list --after 1", "No animals match."),
+        ("categories list", "No category has a name."),
         ("journal --about pet:9", "No entries match."),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from petstore.api.categories import CategoryOperations
 from petstore.api.orders import ORDER_PARAMETERS, OrderOperations
 from petstore.api.pets import PAGE_PARAMETERS, PetOperations
 from petstore.api.pipeline.routing import Operation
@@ -11,7 +12,9 @@ from petstore.core.keys import Access
 READ, WRITE, MANAGE = Access
 
 
-def operations(pets: PetOperations, orders: OrderOperations, usage: UsageOperations) -> list[Operation]:
+def operations(
+    pets: PetOperations, categories: CategoryOperations, orders: OrderOperations, usage: UsageOperations
+) -> list[Operation]:
     """Every operation of the service, by the specification's names."""
     return [
         Operation("GET", "/v1/pets", "listPets", pets.list_pets, READ, PAGE_PARAMETERS, cacheable=True),
@@ -21,6 +24,8 @@ def operations(pets: PetOperations, orders: OrderOperations, usage: UsageOperati
                   always_headers=pets.get_pet_headers),
         Operation("PATCH", "/v1/pets/{petId}", "updatePet", pets.update_pet, MANAGE),
         Operation("DELETE", "/v1/pets/{petId}", "deletePet", pets.delete_pet, MANAGE),
+        Operation("GET", "/v1/categories", "listCategories", categories.list_categories, READ,
+                  cacheable=True),
         Operation("GET", "/v1/store/orders", "listOrders", orders.list_orders, READ, ORDER_PARAMETERS),
         Operation("POST", "/v1/store/orders", "placeOrder", orders.place_order, WRITE),
         Operation("DELETE", "/v1/store/orders/{orderId}", "cancelOrder", orders.cancel_order, WRITE),

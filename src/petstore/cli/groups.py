@@ -122,11 +122,18 @@ def explain(error: Exception) -> int:
 
 def _with_listing(error: PetstoreError) -> str:
     """The error's message; for something not found, with the command that lists the existing ones."""
-    from petstore.core.errors import AccountNotFound, KeyNotFound, OrderNotFound, PetNotFound
+    from petstore.core.errors import (
+        AccountNotFound,
+        CategoryNotFound,
+        KeyNotFound,
+        OrderNotFound,
+        PetNotFound,
+    )
 
     listings = {
         PetNotFound: "pets list",
         OrderNotFound: "orders list",
+        CategoryNotFound: "categories list",
         AccountNotFound: "accounts list",
         KeyNotFound: "keys list ACCOUNT",
     }

@@ -18,6 +18,7 @@ COMMANDS = {
     "bans": "petstore.cli.bans:bans",
     "limits": "petstore.cli.limits:limits",
     "pets": "petstore.cli.pets:pets",
+    "categories": "petstore.cli.categories:categories",
     "orders": "petstore.cli.orders:orders",
     "journal": "petstore.cli.journal:journal",
     "db": "petstore.cli.db:db",

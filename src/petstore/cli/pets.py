@@ -24,7 +24,7 @@ from petstore.cli.output import (
 from petstore.cli.stock import export_pets, import_pets
 from petstore.cli.types import ID, INT64, WholeNumber, checked_pet_name
 from petstore.core.errors import PetNotFound
-from petstore.core.pets import PAGE_LIMIT_DEFAULT, NewPet, PageQuery, Pet, PetChange, PetStatus
+from petstore.core.pets import PAGE_LIMIT_DEFAULT, NewPet, Page, PageQuery, Pet, PetChange, PetStatus
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
@@ -43,9 +43,12 @@ def pets() -> None:
     epilog=examples(
         "petstore pets list --status available",
         "petstore pets list --limit 100 --after 100      # the next hundred",
+        "petstore pets list --category 1 --newest",
     ),
 )
 @click.option("--status", type=_STATUS, help="Only animals in this state.")
+@click.option("--category", type=INT64, metavar="N", help="Only animals of this category.")
+@click.option("--newest", is_flag=True, help="The newest first.")
 @click.option(
     "--limit",
     type=WholeNumber(1, _LIST_MAX),
@@ -54,19 +57,40 @@ def pets() -> None:
     metavar="N",
     help=f"At most so many, up to {_LIST_MAX:,}.",
 )
-@click.option("--after", type=ID, metavar="ID", help="Only animals with a greater id.")
+@click.option(
+    "--after", type=ID, metavar="ID", help="Only animals with a greater id; with --newest, a smaller one."
+)
 @json_option
 @click.pass_obj
-def list_pets(session: Session, status: str | None, limit: int, after: int | None, as_json: bool) -> None:
+def list_pets(
+    session: Session,
+    status: str | None,
+    category: int | None,
+    newest: bool,
+    limit: int,
+    after: int | None,
+    as_json: bool,
+) -> None:
     """List animals in the order of their ids.
 
     When there are more, standard error says how to go on.
     """
-    query = PageQuery(limit, PetStatus(status) if status else None, after_id=after or 0)
-    page = with_store(session, lambda store: store.pets.page(query))
+    wanted = PetStatus(status) if status else None
+    query = PageQuery(limit, wanted, after_id=after or 0, category_id=category, newest_first=newest)
+
+    async def read(store: Store) -> tuple[Page, dict[object, str]]:
+        page = await store.pets.page(query)
+        return page, {each.id: f"{each.id} {each.name}" for each in await store.categories.all()}
+
+    page, labels = with_store(session, read)
     write_records(
         [msgspec.to_builtins(pet) for pet in page.pets],
-        {"ID": "id", "NAME": "name", "CATEGORY": "categoryId", "STATUS": "status"},
+        {
+            "ID": "id",
+            "NAME": "name",
+            "CATEGORY": lambda pet: labels.get(pet["categoryId"], pet["categoryId"]),
+            "STATUS": "status",
+        },
         as_json,
         empty="No animals match.",
     )

@@ -128,11 +128,12 @@ ACCOUNT = AccountReference()
 
 
 def checked(check: Callable[[str], None]) -> Callback:
-    """A callback that turns the Invalid of a check into a usage error."""
+    """A callback that turns the Invalid of a check into a usage error. What is not given passes."""
 
     def callback(ctx: click.Context, param: click.Parameter, value: str) -> str:
         try:
-            check(value)
+            if value is not None:
+                check(value)
         except Invalid as error:
             raise click.BadParameter(error.message, ctx, param) from None
         return value

@@ -84,6 +84,13 @@ class PetNotFound(NotFound):
         super().__init__(f"There is no animal {pet_id}.")
 
 
+class CategoryNotFound(NotFound):
+    """The category has no name."""
+
+    def __init__(self, category_id: int) -> None:
+        super().__init__(f"Category {category_id} has no name.")
+
+
 class AccountNotFound(NotFound):
     """No account has this name or, in digits, this id."""
 

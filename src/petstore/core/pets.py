@@ -87,10 +87,10 @@ def held_by_order(order_id: int, pet_id: int, so: str) -> str:
 STATUS_IS_HELD = "its status can't change"
 
 
-def name_fault(name: str) -> str | None:
-    """The fault of an animal's name, as a phrase for a message; None for a valid name."""
-    if not 1 <= len(name) <= NAME_MAX_CHARACTERS:
-        return f"expected 1 to {NAME_MAX_CHARACTERS} characters, got {len(name)}"
+def name_fault(name: str, most: int = NAME_MAX_CHARACTERS) -> str | None:
+    """The fault of a name of at most so many characters, as a phrase for a message; None for a valid name."""
+    if not 1 <= len(name) <= most:
+        return f"expected 1 to {most} characters, got {len(name)}"
     if name.isspace():
         return "expected at least one character that is not white space"
     if _CONTROL.search(name):

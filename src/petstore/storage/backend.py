@@ -10,6 +10,7 @@ from typing import Protocol
 
 from petstore.core.accounts import AccountRepository
 from petstore.core.billing import BillingRepository
+from petstore.core.categories import CategoryRepository
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError
 from petstore.core.journal import JournalRepository
@@ -34,6 +35,7 @@ class Store(Protocol):
     pets: PetRepository
     stock: StockRepository
     orders: OrderRepository
+    categories: CategoryRepository
     accounts: AccountRepository
     keys: KeyRepository
     journal: JournalRepository

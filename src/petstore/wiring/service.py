@@ -11,6 +11,7 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
+from petstore.api.categories import CategoryOperations
 from petstore.api.deprecation import Deprecation
 from petstore.api.openapi.document import INTERFACE_VERSION, OpenApiDocument
 from petstore.api.operations import operations
@@ -130,7 +131,7 @@ def _build_api(
         trusted_proxies=settings.trusted_proxies,
     )
     cors = Cors(settings.cors_origins)
-    table = operations(pets, orders, usage)
+    table = operations(pets, CategoryOperations(categories=store.categories), orders, usage)
     api = ApiApp(operations=table, gate=gate, cors=cors, clock=clock, observer=observer)
 
     def read(counts: Counts, levels: Levels) -> None:

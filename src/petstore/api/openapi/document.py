@@ -14,7 +14,7 @@ from petstore.core import packaged
 INTERFACE_VERSION = "1.0.0"
 
 # Paths are served in this order.
-_PARTS = ("pets", "pet", "orders", "order", "usage", "shared", "errors")
+_PARTS = ("pets", "pet", "categories", "orders", "order", "usage", "shared", "errors")
 
 
 class OpenApiDocument:

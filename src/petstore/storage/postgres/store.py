@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from petstore.core.accounts import AccountRepository
 from petstore.core.billing import BillingRepository
+from petstore.core.categories import CategoryRepository
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.journal import JournalRepository
@@ -26,6 +27,7 @@ from petstore.storage.postgres.snapshots import SnapshotVersions
 from petstore.storage.postgres.stock import PostgresStock
 from petstore.storage.transactions.accounts import Accounts, has_accounts
 from petstore.storage.transactions.billing import Billing
+from petstore.storage.transactions.categories import Categories
 from petstore.storage.transactions.idempotency import purge
 from petstore.storage.transactions.journal import Journal
 from petstore.storage.transactions.orders import Orders
@@ -52,6 +54,7 @@ class PostgresStore:
         self.pets: PetRepository = PostgresPets(database, clock)
         self.stock: StockRepository = PostgresStock(url, options, publisher, database, clock)
         self.orders: OrderRepository = Orders(database, clock)
+        self.categories: CategoryRepository = Categories(database, clock)
         self.accounts: AccountRepository = Accounts(database, clock)
         self.keys: KeyRepository = PostgresKeys(database, clock)
         self.journal: JournalRepository = Journal(database)

@@ -9,6 +9,7 @@ import apsw
 
 from petstore.core.accounts import AccountRepository
 from petstore.core.billing import BillingRepository
+from petstore.core.categories import CategoryRepository
 from petstore.core.clock import Clock
 from petstore.core.journal import JournalRepository
 from petstore.core.keys import KeyRepository
@@ -32,6 +33,7 @@ from petstore.storage.sqlite.stock import SqliteStock
 from petstore.storage.sqlite.writer import Writer
 from petstore.storage.transactions.accounts import Accounts, has_accounts
 from petstore.storage.transactions.billing import Billing
+from petstore.storage.transactions.categories import Categories
 from petstore.storage.transactions.idempotency import purge
 from petstore.storage.transactions.journal import Journal
 from petstore.storage.transactions.orders import Orders
@@ -63,6 +65,7 @@ class SqliteStore:
         self.pets: PetRepository = SqlitePets(turn, self.writer, database, clock)
         self.stock: StockRepository = SqliteStock(path, busy_timeout_ms, database, clock)
         self.orders: OrderRepository = Orders(database, clock)
+        self.categories: CategoryRepository = Categories(database, clock)
         self.accounts: AccountRepository = Accounts(database, clock)
         self.keys: KeyRepository = SqliteKeys(self._reader, database, clock)
         self.journal: JournalRepository = Journal(database)

@@ -1,0 +1,19 @@
+"""The operation on names of categories: listCategories."""
+
+from __future__ import annotations
+
+from petstore.api.pipeline.request import Request
+from petstore.api.pipeline.response import Response, encode, make_response
+from petstore.core.categories import CategoryRepository
+from petstore.core.keys import Caller
+
+
+class CategoryOperations:
+    """Handlers by the contract's operation names."""
+
+    def __init__(self, *, categories: CategoryRepository) -> None:
+        self._categories = categories
+
+    async def list_categories(self, request: Request, caller: Caller) -> Response:
+        """GET /categories: those that have a name, in one answer."""
+        return make_response(200, encode(await self._categories.all()))

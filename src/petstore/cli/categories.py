@@ -1,0 +1,67 @@
+"""`petstore categories`: names of categories, for staff."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from petstore.cli.context import Session, with_store
+from petstore.cli.groups import LazyGroup, examples
+from petstore.cli.output import json_option, printable, write_json, write_line, write_records
+from petstore.cli.types import INT64, checked
+from petstore.core.categories import Category, check_category_name
+
+if TYPE_CHECKING:
+    from petstore.wiring.administration import Store
+
+
+@click.group(cls=LazyGroup)
+def categories() -> None:
+    """Names of categories: labels, an animal may be of any."""
+
+
+@categories.command("list", epilog=examples("petstore categories list"))
+@json_option
+@click.pass_obj
+def list_categories(session: Session, as_json: bool) -> None:
+    """List the categories that have a name, by id."""
+    found = with_store(session, lambda store: store.categories.all())
+    write_records(
+        [msgspec.to_builtins(category) for category in found],
+        {"ID": "id", "NAME": "name"},
+        as_json,
+        empty="No category has a name.",
+    )
+
+
+@categories.command(
+    "name",
+    epilog=examples("petstore categories name 1 Dogs", "petstore categories name 1 --remove"),
+)
+@click.argument("category_id", type=INT64, metavar="ID")
+@click.argument("name", required=False, callback=checked(check_category_name))
+@click.option("--remove", is_flag=True, help="Take its name away; its animals stay in it.")
+@json_option
+@click.pass_obj
+def name_category(session: Session, category_id: int, name: str | None, remove: bool, as_json: bool) -> None:
+    """Give a category a name, or another one.
+
+    ID is any int64; put `--` before a negative one. NAME is 1 to 100 characters, kept exactly as given.
+    Prints the category, with --remove as it was.
+    """
+    if (name is None) is not remove:
+        raise click.UsageError("Give either NAME or --remove.")
+
+    def change(store: Store) -> Awaitable[Category]:
+        if name is None:
+            return store.categories.unname(category_id, session.actor)
+        return store.categories.name(category_id, name, session.actor)
+
+    category = with_store(session, change, create=name is not None)
+    if as_json:
+        write_json(category)
+    else:
+        write_line(f"{category.id}  {printable(category.name)}")

@@ -1,0 +1,75 @@
+"""Names of categories, for both databases."""
+
+from __future__ import annotations
+
+from petstore.core.categories import Category, check_category_name, check_room
+from petstore.core.clock import Clock
+from petstore.core.errors import CategoryNotFound
+from petstore.storage.rows import CATEGORY, select
+from petstore.storage.transactions.journal import record
+from petstore.storage.transactions.script import CATALOGUE, Database, Script, Statement, statement
+
+_ALL = statement(f"SELECT {select(CATEGORY)} FROM categories ORDER BY id")
+_ONE = statement("SELECT name FROM categories WHERE id = $1")
+_COUNT = statement("SELECT count(*) FROM categories")
+_NAME = statement(
+    "INSERT INTO categories (id, name) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET name = excluded.name"
+)
+_UNNAME = statement("DELETE FROM categories WHERE id = $1")
+# One change at a time, so that names are counted and the journal knows the one before. SQLite has one writer.
+_ALONE = Statement("SELECT 1", "LOCK TABLE categories IN SHARE ROW EXCLUSIVE MODE")
+
+
+def all_categories() -> Script[list[Category]]:
+    """Those that have a name, by id."""
+    return [Category(*row) for row in (yield _ALL, ())]
+
+
+def name_category(category_id: int, name: str, actor: str, now_ms: int) -> Script[Category]:
+    """Raises Conflict for too many names."""
+    before = yield from _name_of(category_id)
+    if before is None:
+        ((named,),) = yield _COUNT, ()
+        check_room(named)
+    if before != name:
+        yield _NAME, (category_id, name)
+        old = None if before is None else {"name": before}
+        yield from record(now_ms, actor, "category", category_id, "named", old, {"name": name})
+    return Category(category_id, name)
+
+
+def unname_category(category_id: int, actor: str, now_ms: int) -> Script[Category]:
+    """Raises CategoryNotFound."""
+    before = yield from _name_of(category_id)
+    if before is None:
+        raise CategoryNotFound(category_id)
+    yield _UNNAME, (category_id,)
+    yield from record(now_ms, actor, "category", category_id, "named", {"name": before}, None)
+    return Category(category_id, before)
+
+
+def _name_of(category_id: int) -> Script[str | None]:
+    """The name of a category, which nobody else changes until the transaction ends."""
+    yield _ALONE, ()
+    rows = yield _ONE, (category_id,)
+    return rows[0][0] if rows else None
+
+
+class Categories:
+    """Implements categories.CategoryRepository."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def all(self) -> list[Category]:
+        return await self._database.read(all_categories())
+
+    async def name(self, category_id: int, name: str, actor: str) -> Category:
+        check_category_name(name)
+        now_ms = self._clock.now_ms()
+        return await self._database.write(lambda: name_category(category_id, name, actor, now_ms), CATALOGUE)
+
+    async def unname(self, category_id: int, actor: str) -> Category:
+        now_ms = self._clock.now_ms()
+        return await self._database.write(lambda: unname_category(category_id, actor, now_ms), CATALOGUE)

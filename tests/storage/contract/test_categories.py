@@ -1,0 +1,95 @@
+"""What every store of categories' names does."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from petstore.core.categories import CATEGORIES_MAX, Category
+from petstore.core.errors import CategoryNotFound, Conflict, Invalid
+from petstore.core.pets import INT64_MAX, INT64_MIN
+from petstore.storage.backend import Store
+from tests.support.backends import SharedData
+from tests.support.journal import ACTOR
+
+ENTRIES = (
+    "SELECT actor, subject, subject_id, action, before, after FROM journal WHERE subject = 'category'"
+    " ORDER BY id"
+)
+
+
+class TestName:
+    """A category gets a name, another one, and loses it."""
+
+    async def test_any_int64_can_have_one(self, store: Store) -> None:
+        """They are listed by id, and no other is."""
+        for category in (INT64_MAX, 0, INT64_MIN, 7):
+            assert await store.categories.name(category, f"c {category}", ACTOR) == Category(
+                category, f"c {category}"
+            )
+        found = await store.categories.all()
+        assert [category.id for category in found] == [INT64_MIN, 0, 7, INT64_MAX]
+        assert found[2] == Category(7, "c 7")
+
+    @pytest.mark.parametrize("name", ["x", "🐕" * 100, " Big Dogs ", "'; DROP TABLE categories; --"])
+    async def test_a_name_is_kept_exactly(self, store: Store, name: str) -> None:
+        """As it was given."""
+        await store.categories.name(1, name, ACTOR)
+        assert await store.categories.all() == [Category(1, name)]
+
+    @pytest.mark.parametrize("name", ["", " ", "x" * 101, "a\x00", "a\nb", "\ud800", "a\x9b"])
+    async def test_what_is_no_name_is_refused(self, store: Store, name: str) -> None:
+        """The rule of animals' names, but for 100 characters; nothing is kept."""
+        with pytest.raises(Invalid):
+            await store.categories.name(1, name, ACTOR)
+        assert await store.categories.all() == []
+
+    async def test_each_change_has_its_entry(self, backend: SharedData, store: Store) -> None:
+        """Who, from what, to what; the same name again is no change."""
+        await store.categories.name(7, "Dogs", "ann")
+        await store.categories.name(7, "Dogs", "nobody")
+        await store.categories.name(7, "Big dogs", "ben")
+        assert await store.categories.unname(7, "cem") == Category(7, "Big dogs")
+        assert await store.categories.all() == []
+        assert backend.execute(ENTRIES) == [
+            ("ann", "category", 7, "named", None, '{"name":"Dogs"}'),
+            ("ben", "category", 7, "named", '{"name":"Dogs"}', '{"name":"Big dogs"}'),
+            ("cem", "category", 7, "named", '{"name":"Big dogs"}', None),
+        ]
+
+    async def test_a_name_that_is_not_there(self, backend: SharedData, store: Store) -> None:
+        """Can't be taken away, and leaves no entry."""
+        with pytest.raises(CategoryNotFound, match="Category 5 has no name"):
+            await store.categories.unname(5, ACTOR)
+        assert backend.execute(ENTRIES) == []
+
+    async def test_every_change_moves_the_catalogue(self, store: Store) -> None:
+        """Kept answers with the old names end."""
+        versions = [(await store.versions.current()).catalogue]
+        for change in (
+            store.categories.name(1, "Dogs", ACTOR),
+            store.categories.name(1, "Cats", ACTOR),
+            store.categories.unname(1, ACTOR),
+        ):
+            await change
+            await asyncio.sleep(0)  # the turn of the event loop in which it was read is over
+            versions.append((await store.versions.current()).catalogue)
+        assert len(set(versions)) == 4
+
+    async def test_at_most_a_thousand(self, backend: SharedData, store: Store) -> None:
+        """The list is one answer. Then there are new names for named ones only, until one is taken away;
+        also when two come at once."""
+        backend.execute(
+            "INSERT INTO categories WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+            f" WHERE i < {CATEGORIES_MAX - 1}) SELECT i, 'c' FROM n"
+        )
+        both = [backend.open().categories.name(number, "x", ACTOR) for number in (-1, -2)]
+        outcomes = await asyncio.gather(*both, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes].count(Conflict) == 1
+        with pytest.raises(Conflict, match="1,000"):
+            await store.categories.name(-3, "x", ACTOR)
+        await store.categories.name(5, "other", ACTOR)
+        await store.categories.unname(5, ACTOR)
+        await store.categories.name(-3, "x", ACTOR)
+        assert len(await store.categories.all()) == CATEGORIES_MAX
