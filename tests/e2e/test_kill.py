@@ -1,4 +1,5 @@
-"""SIGKILL at any moment: nothing acknowledged is lost, no identifier is used again (I1, I3, I6)."""
+"""SIGKILL at any moment: nothing acknowledged is lost, no identifier is used again (I1, I3, I6),
+and the journal has each animal once (I22)."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import apsw
 import pytest
 
 from tests.support.cluster import Client, walk
+from tests.support.journal import history_faults
 from tests.support.server import Server, issue_key, running_server, start_server
 from tests.support.waiting import wait_for
 
@@ -113,6 +115,7 @@ def test_every_acknowledged_animal_is_there_after_twenty_kills(tmp_path: Path) -
     assert len(set(log.acknowledged.values())) == len(log.acknowledged) >= KILLS * 5
     database = apsw.Connection(str(tmp_path / "petstore.db"))
     assert database.execute("PRAGMA integrity_check").get == "ok"
+    assert history_faults(lambda sql: list(database.execute(sql))) == []
     database.close()
 
 

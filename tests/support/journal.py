@@ -1,12 +1,33 @@
-"""The journal in tests: who makes the changes of a test, and what was written."""
+"""The journal in tests: who makes the changes of a test, what was written, and whether it is true."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from petstore.core.journal import ENTRIES_MAX, Entry, JournalQuery, read_about
+from petstore.core.moments import iso_moment
 from petstore.storage.backend import Store
 
 # Of changes whose actor a test says nothing about.
 ACTOR = "cli:tests"
+
+Execute = Callable[[str], Sequence[tuple[Any, ...]]]
+
+# Everything about an object that only a recorded change may change.
+_OBJECTS = {
+    "pet": "SELECT id, name, category_id, status FROM pets",
+    "order": "SELECT id, account_id, pet_id, status, ship_date_ms FROM orders",
+    "category": "SELECT id, name FROM categories",
+    "account": "SELECT id, name, plan, per_minute, per_day, suspended_at_ms, closed_at_ms FROM accounts",
+    "key": "SELECT id, account_id, label, access, expires_at_ms, revoked_at_ms, pardoned_at_ms FROM api_keys",
+}
+_NEW = "SELECT id, subject, action, subject_id, actor FROM journal WHERE id > {} ORDER BY id"
+_HISTORY = (
+    "SELECT subject, subject_id, before, after FROM journal WHERE subject IN ('pet', 'order') ORDER BY id"
+)
 
 
 async def entries(store: Store, about: str | None = None) -> list[Entry]:
@@ -18,3 +39,84 @@ async def entries(store: Store, about: str | None = None) -> list[Entry]:
 async def written(store: Store, about: str | None = None) -> list[str]:
     """The same as lines, such as `pet.changed pet:7`."""
     return [f"{entry.type} {entry.about}" for entry in await entries(store, about)]
+
+
+class Audit:
+    """Compares what changes in the tables with what the journal says."""
+
+    def __init__(self, execute: Execute) -> None:
+        self._execute = execute
+        self._seen = 0
+        self._objects: dict[tuple[str, int], tuple[Any, ...]] = {}
+        self.entries()
+        self._objects = self._read()
+
+    def check(self) -> list[str]:
+        """The types of the entries since the last check, after a proof: each object that was added, changed
+        or removed since then has exactly one of them, and no other object has any."""
+        before, self._objects = self._objects, self._read()
+        new = self.entries()
+        changed = [key for key in before | self._objects if before.get(key) != self._objects.get(key)]
+        recorded = Counter((subject, subject_id) for subject, _, subject_id in new)
+        assert recorded == Counter(changed)
+        assert history_faults(self._execute) == []
+        return [f"{subject}.{action}" for subject, action, _ in new]
+
+    def entries(self) -> list[tuple[str, str, int]]:
+        """Subject, action and identifier of the entries since the last call."""
+        rows = self._execute(_NEW.format(self._seen))
+        self._seen = rows[-1][0] if rows else self._seen
+        assert all(row[4] for row in rows), "an entry without an actor"
+        return [(row[1], row[2], row[3]) for row in rows]
+
+    def _read(self) -> dict[tuple[str, int], tuple[Any, ...]]:
+        return {
+            (subject, row[0]): tuple(row) for subject, sql in _OBJECTS.items() for row in self._execute(sql)
+        }
+
+
+def history_faults(execute: Execute) -> list[str]:
+    """Where the entries of animals and orders, one after the other, do not lead to the tables of now.
+
+    Each object begins with its addition, and each entry's `before` is what was there.
+    """
+    faults = []
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for subject, subject_id, before, after in execute(_HISTORY):
+        key, was = (subject, subject_id), {} if before is None else json.loads(before)
+        if (before is None) is (key in found):
+            faults.append(f"{subject} {subject_id} was added twice, or changed before it was added")
+        known = found.setdefault(key, {})
+        if {name: known.get(name) for name in was} != was:
+            faults.append(f"{subject} {subject_id} was {known}, and not {was}")
+        if after is None:
+            del found[key]
+        else:
+            known.update(json.loads(after))
+    there = _tables(execute)
+    faults += [
+        f"{key}: the journal leads to {found.get(key)}, the table has {there.get(key)}"
+        for key in found | there
+        if found.get(key) != there.get(key)
+    ]
+    return faults
+
+
+def _tables(execute: Execute) -> dict[tuple[str, int], dict[str, Any]]:
+    """Animals and orders with the members that the journal keeps."""
+    pets = {
+        ("pet", row[0]): {"name": row[1], "categoryId": row[2], "status": row[3]}
+        for row in execute(_OBJECTS["pet"])
+    }
+    orders = {}
+    for order_id, account_id, pet_id, status, ship_date_ms in execute(_OBJECTS["order"]):
+        shipped = {} if ship_date_ms is None else {"shipDate": iso_moment(ship_date_ms)}
+        orders["order", order_id] = {
+            "accountId": account_id,
+            "petId": pet_id,
+            "quantity": 1,
+            "status": status,
+            "complete": status == "delivered",
+            **shipped,
+        }
+    return {**pets, **orders}

@@ -22,7 +22,7 @@ from petstore.core.pets import NewPet
 from petstore.storage.backend import Store, backend_for, sqlite_path
 from tests.support.backends import execute_in_file
 from tests.support.cluster import Client
-from tests.support.journal import ACTOR
+from tests.support.journal import ACTOR, history_faults
 from tests.support.postgres import fresh_database
 from tests.support.postgres import run as run_sql
 from tests.support.report import Report
@@ -197,6 +197,7 @@ class Race:
                 expected += [("order", order_id, "placed", actor), ("pet", pet_id, "changed", actor)]
         if written != sorted(expected):
             yield f"the journal has {len(written)} entries, and not the {len(expected)} due by their actors"
+        yield from history_faults(lambda sql: self._rows(sql.removeprefix("SELECT ")))
 
     def _rows(self, what: str) -> list[tuple[Any, ...]]:
         if self.url.startswith("sqlite"):

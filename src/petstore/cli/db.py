@@ -142,7 +142,7 @@ def restore(session: Session, file: Path, as_json: bool) -> None:
     database that was there is kept beside it, with .before-restore and the time at the end of its name.
     """
     database = session.backend.require_file()
-    restored = database.restore(file, session.clock)
+    restored = database.restore(file, session.actor, session.clock)
     _write_report(restored.report, as_json, kept=restored.kept)
     if not as_json:
         kept = f" What was there is kept as {restored.kept}." if restored.kept else ""

@@ -17,6 +17,7 @@ from petstore.storage.sqlite.connection import open_writer
 from petstore.storage.sqlite.schema import migrate
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
+from tests.support.journal import ACTOR
 
 INSERT = "INSERT INTO pets (name, category_id, status) VALUES (?, 1, 'sold')"
 BACKED_UP = ["a", "b"]
@@ -42,7 +43,7 @@ class Place:
         connection.close()
 
     def restore(self, source: Path | str | None = None) -> upkeep.Restored:
-        return upkeep.restore(str(self.path), str(source or self.backup), ManualClock(), 100)
+        return upkeep.restore(str(self.path), str(source or self.backup), ACTOR, ManualClock(), 100)
 
     def names(self, path: Path | str | None = None) -> list[str]:
         connection = apsw.Connection(str(path or self.path))
@@ -70,6 +71,26 @@ def in_the_middle(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> N
         original(path, staged, busy_timeout_ms)
 
     monkeypatch.setattr(upkeep, "_move_versions_past", hooked)
+
+
+class TestJournal:
+    """The restored journal tells of the restore."""
+
+    @pytest.mark.parametrize("there", ["as it was", "damaged", "missing"])
+    def test_one_entry_with_the_backups_name(self, place: Place, there: str) -> None:
+        """I22: whatever stood in the database's place; what was kept and the backup are as they were."""
+        if there == "damaged":
+            place.path.write_bytes(b"no database at all, " * 500)
+        elif there == "missing":
+            for file in place.path.parent.glob("shop.db*"):
+                file.unlink()
+        backup = place.backup.read_bytes()
+        place.restore()
+        connection = apsw.Connection(str(place.path))
+        rows = connection.execute("SELECT actor, subject, action, before, after FROM journal").fetchall()
+        connection.close()
+        assert rows == [(ACTOR, "store", "restored", None, '{"backup":"backup.db"}')]
+        assert place.backup.read_bytes() == backup
 
 
 class TestKept:

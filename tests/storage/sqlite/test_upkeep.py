@@ -179,7 +179,7 @@ class TestRestore:
         upkeep.backup(str(path), str(backup), 1_000)
         await store.pets.add(NewPet("after the backup", 1), ACTOR)
         await store.close()
-        restored_as = upkeep.restore(str(path), str(backup), clock, 1_000)
+        restored_as = upkeep.restore(str(path), str(backup), ACTOR, clock, 1_000)
         assert restored_as.report.pets == 3
         assert pets_in(path) == {1: "a", 2: "b", 3: "c"}
         assert restored_as.kept == f"{path}.before-restore-20270115T080030Z"
@@ -193,7 +193,7 @@ class TestRestore:
         bad = path.with_name("bad.db")
         bad.write_bytes(b"SQLite format 3\x00" + b"\xff" * 8_192)
         with pytest.raises(OperatorError, match="damaged and was not restored"):
-            upkeep.restore(str(path), str(bad), ManualClock(), 1_000)
+            upkeep.restore(str(path), str(bad), ACTOR, ManualClock(), 1_000)
         assert len(pets_in(path)) == 1
 
     async def test_a_newer_backup_is_refused(self, store: SqliteStore, path: Path) -> None:
@@ -204,7 +204,7 @@ class TestRestore:
         newer.execute("PRAGMA user_version = 99")
         newer.close()
         with pytest.raises(ConfigurationError, match="schema version 99"):
-            upkeep.restore(str(path), str(backup), ManualClock(), 1_000)
+            upkeep.restore(str(path), str(backup), ACTOR, ManualClock(), 1_000)
 
     async def test_an_old_log_does_not_come_back(self, path: Path, clock: ManualClock) -> None:
         """A server was killed and left its log beside the file: the restored one must not take it up."""
@@ -217,7 +217,7 @@ class TestRestore:
         await store.close()
         for suffix, content in killed.items():
             beside_it(path, suffix).write_bytes(content)
-        kept = upkeep.restore(str(path), str(backup), clock, 1_000).kept
+        kept = upkeep.restore(str(path), str(backup), ACTOR, clock, 1_000).kept
         assert pets_in(path) == {1: "a"}
         assert kept is not None
         assert pets_in(Path(kept)) == {1: "a", 2: "b"}

@@ -56,12 +56,12 @@ class DatabaseFile:
         files.make(str(mark), like=str(self.checked_path()))
         mark.touch()
 
-    def restore(self, source: Path, clock: Clock) -> Restored:
+    def restore(self, source: Path, actor: str, clock: Clock) -> Restored:
         """Put a backup in the database's place.
 
         Raises OperatorError while a server uses the database, and when the backup is damaged.
         """
-        return upkeep.restore(str(self.checked_path()), str(source), clock, self._busy_timeout_ms)
+        return upkeep.restore(str(self.checked_path()), str(source), actor, clock, self._busy_timeout_ms)
 
     def keep_reserve(self) -> None:
         """Reserve disk space for `keys revoke` on a full disk, while there is plenty."""

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import itertools
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,12 +15,15 @@ import msgspec
 
 from petstore.core.clock import Clock
 from petstore.core.errors import OperatorError, StoreDamaged, StoreUnavailable
+from petstore.core.journal import STORE
 from petstore.storage import reports
 from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite import schema as schemas
 from petstore.storage.sqlite.connection import open_reader, open_writer, translated
+from petstore.storage.sqlite.database import run
 from petstore.storage.sqlite.lock import lock_for_serving
 from petstore.storage.sqlite.staging import SIDE_FILES, staged
+from petstore.storage.transactions.journal import record
 
 _NEWEST = (
     "SELECT max(at) FROM (SELECT max(created_at_ms) AS at FROM accounts"
@@ -27,6 +31,9 @@ _NEWEST = (
     " UNION ALL SELECT max(last_used_at_ms) FROM key_activity"
     " UNION ALL SELECT max(minute_opened_ms) FROM account_windows)"
 )
+
+
+_Note = Callable[[apsw.Connection], None]
 
 
 class Restored(msgspec.Struct, frozen=True):
@@ -101,11 +108,12 @@ def _refuse_to_overwrite(target: str) -> None:
         raise OperatorError(f"{target} exists already; a backup never overwrites a file.")
 
 
-def restore(path: str, source: str, clock: Clock, busy_timeout_ms: int) -> Restored:
+def restore(path: str, source: str, actor: str, clock: Clock, busy_timeout_ms: int) -> Restored:
     """Put a backup in the database's place. Refused while a server uses it, and for a damaged backup.
 
     The database from before is kept beside it under a free name. Other processes may have the database open:
-    they see the restore as one transaction.
+    they see the restore as one transaction. The restored journal tells of it, with the backup's name, unless
+    the backup is of a program without a journal.
     """
     if Path(path).is_symlink():  # replace the file that the link names, keep the link
         path = str(Path(path).resolve())
@@ -115,17 +123,23 @@ def restore(path: str, source: str, clock: Clock, busy_timeout_ms: int) -> Resto
     schemas.read_file(source, busy_timeout_ms).check_usable()
     if Path(path).exists() and Path(path).samefile(source):
         raise OperatorError(f"{source} is the database itself; nothing was restored.")
+
+    def note(content: apsw.Connection) -> None:
+        if content.execute("SELECT 1 FROM sqlite_schema WHERE name = 'journal'").get:
+            entry = record(clock.now_ms(), actor, STORE, 0, "restored", None, {"backup": Path(source).name})
+            run(content, entry)
+
     with lock_for_serving(path):
         if not Path(path).exists():
-            _copy(source, path, busy_timeout_ms)
+            _copy(source, path, busy_timeout_ms, note=note)
             return Restored(check(path, busy_timeout_ms), None)
         kept = free_name(f"{path}.before-restore", clock)
         if _is_readable(path, busy_timeout_ms):
-            return Restored(_replace_content(path, source, kept, busy_timeout_ms), kept)
+            return Restored(_replace_content(path, source, kept, busy_timeout_ms, note), kept)
         for suffix in ("-wal", "-shm", ""):  # an unreadable database is renamed
             if Path(f"{path}{suffix}").exists():
                 Path(f"{path}{suffix}").rename(f"{kept}{suffix}")
-        _copy(source, path, busy_timeout_ms, like=kept)
+        _copy(source, path, busy_timeout_ms, like=kept, note=note)
         return Restored(check(path, busy_timeout_ms), kept)
 
 
@@ -147,7 +161,7 @@ def _is_readable(path: str, busy_timeout_ms: int) -> bool:
     return True
 
 
-def _replace_content(path: str, source: str, kept: str, busy_timeout_ms: int) -> CheckReport:
+def _replace_content(path: str, source: str, kept: str, busy_timeout_ms: int, note: _Note) -> CheckReport:
     """Copy every page of `source` into the file at `path`, in one transaction, and the old ones to `kept`."""
     with contextlib.ExitStack() as opened:
         content = apsw.Connection(opened.enter_context(staged(source, path, busy_timeout_ms, like=path)))
@@ -160,6 +174,7 @@ def _replace_content(path: str, source: str, kept: str, busy_timeout_ms: int) ->
             if content.execute("PRAGMA page_size").get != page_size:  # pages are copied as they are
                 content.execute(f"PRAGMA page_size = {page_size}")
                 content.execute("VACUUM")
+            note(content)
             with into.backup("main", content, "main") as progress:
                 progress.step(0)  # takes the write lock until the end
                 _copy(path, kept, busy_timeout_ms, like=path)
@@ -182,9 +197,14 @@ def _move_versions_past(path: str, content: apsw.Connection, busy_timeout_ms: in
     )
 
 
-def _copy(source: str, target: str, busy_timeout_ms: int, like: str | None = None) -> None:
-    """Put a whole, synced copy in place in one step."""
+def _copy(
+    source: str, target: str, busy_timeout_ms: int, like: str | None = None, note: _Note | None = None
+) -> None:
+    """Put a whole, synced copy in place in one step; `note` adds to it before."""
     with staged(source, target, busy_timeout_ms, like) as copy:
+        if note is not None:
+            with contextlib.closing(apsw.Connection(copy)) as content, translated():
+                note(content)
         _put_in_place(copy, target)
 
 

@@ -1,0 +1,261 @@
+"""What the journal of every store says: one entry for each change, none without one, and how it is read."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from petstore.core.errors import NotFound, PetstoreError
+from petstore.core.idempotency import Idempotency
+from petstore.core.journal import JournalQuery, Position, read_about
+from petstore.core.limits.plans import FREE, PRO
+from petstore.core.orders import NewOrder, OrderStatus
+from petstore.core.pets import NewPet, PetChange, PetStatus
+from petstore.core.stock import StockRow
+from petstore.storage import backend as backends
+from petstore.storage.backend import Store
+from tests.support.backends import SharedData
+from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR, Audit, entries, history_faults, written
+
+Work = Callable[[Store], Awaitable[object]]
+REX = NewPet("Rex", 1)
+SOLD = PetChange(status=PetStatus.SOLD)
+KEY = Idempotency(1, "key")
+
+
+async def imports(store: Store, *rows: StockRow) -> None:
+    async with store.stock.importing(ACTOR, "sku") as load:
+        await load.stage(rows)
+        await load.plan()
+        await load.store()
+
+
+def row(key: str, name: str) -> StockRow:
+    return StockRow(1, key, name, 1, PetStatus.AVAILABLE)
+
+
+# Each line after the ones before: a method that changes something, what it does, the types of its entries.
+# The second of two equal calls changes nothing.
+WALK: list[tuple[str, Work, list[str]]] = [
+    ("accounts.add", lambda s: s.accounts.add("shop", FREE, ACTOR), ["account.added"]),
+    ("accounts.add", lambda s: s.accounts.add("other", FREE, ACTOR), ["account.added"]),
+    ("accounts.add", lambda s: s.accounts.add("shop", FREE, ACTOR), []),
+    ("accounts.set_plan", lambda s: s.accounts.set_plan("shop", PRO, ACTOR), ["account.plan_changed"]),
+    ("accounts.set_plan", lambda s: s.accounts.set_plan("shop", PRO, ACTOR), []),
+    ("accounts.suspend", lambda s: s.accounts.suspend("shop", ACTOR), ["account.suspended"]),
+    ("accounts.suspend", lambda s: s.accounts.suspend("shop", ACTOR), []),
+    ("accounts.resume", lambda s: s.accounts.resume("shop", ACTOR), ["account.resumed"]),
+    ("accounts.resume", lambda s: s.accounts.resume("shop", ACTOR), []),
+    ("accounts.rename", lambda s: s.accounts.rename("shop", "store", ACTOR), ["account.renamed"]),
+    ("accounts.rename", lambda s: s.accounts.rename("1", "store", ACTOR), []),
+    ("accounts.rename", lambda s: s.accounts.rename("1", "other", ACTOR), []),
+    ("keys.issue", lambda s: s.keys.issue("1", "test", ACTOR, label="till"), ["key.issued"]),
+    ("keys.issue", lambda s: s.keys.issue("nobody", "test", ACTOR), []),
+    ("keys.rotate", lambda s: s.keys.rotate(1, "test", 1_000, ACTOR), ["key.issued", "key.rotated"]),
+    ("keys.pardon", lambda s: s.keys.pardon(1, ACTOR), ["key.unbanned"]),
+    ("keys.revoke", lambda s: s.keys.revoke(1, ACTOR), ["key.revoked"]),
+    ("keys.revoke", lambda s: s.keys.revoke(1, ACTOR), []),
+    ("keys.rotate", lambda s: s.keys.rotate(1, "test", 1_000, ACTOR), []),
+    ("pets.add", lambda s: s.pets.add(REX, ACTOR), ["pet.added"]),
+    ("pets.add", lambda s: s.pets.add(NewPet('"\\ é', -1), ACTOR, KEY), ["pet.added"]),
+    ("pets.add", lambda s: s.pets.add(NewPet('"\\ é', -1), ACTOR, KEY), []),
+    ("pets.add", lambda s: s.pets.add(REX, ACTOR, KEY), []),
+    ("pets.change", lambda s: s.pets.change(1, PetChange("Max", 2), ACTOR), ["pet.changed"]),
+    ("pets.change", lambda s: s.pets.change(1, PetChange("Max", 2), ACTOR), []),
+    ("orders.place", lambda s: s.orders.place(1, NewOrder(1), ACTOR, KEY), []),  # the animal's key
+    ("orders.place", lambda s: s.orders.place(1, NewOrder(1), ACTOR), ["order.placed", "pet.changed"]),
+    ("orders.place", lambda s: s.orders.place(1, NewOrder(1), ACTOR), []),
+    ("pets.change", lambda s: s.pets.change(1, SOLD, ACTOR), []),
+    ("pets.remove", lambda s: s.pets.remove(1, ACTOR), []),
+    ("orders.change", lambda s: s.orders.change(1, ACTOR, ship_date_ms=5), ["order.changed"]),
+    ("orders.change", lambda s: s.orders.change(1, ACTOR, ship_date_ms=5), []),
+    ("orders.change", lambda s: s.orders.change(1, ACTOR, status=OrderStatus.APPROVED), ["order.approved"]),
+    (
+        "orders.change",
+        lambda s: s.orders.change(1, ACTOR, status=OrderStatus.DELIVERED),
+        ["order.delivered", "pet.changed"],
+    ),
+    ("orders.change", lambda s: s.orders.change(1, ACTOR, status=OrderStatus.CANCELLED), []),
+    ("orders.place", lambda s: s.orders.place(1, NewOrder(2), ACTOR), ["order.placed", "pet.changed"]),
+    (
+        "orders.change",
+        lambda s: s.orders.change(2, ACTOR, status=OrderStatus.CANCELLED),
+        ["order.cancelled", "pet.changed"],
+    ),
+    ("pets.change", lambda s: s.pets.change(9, SOLD, ACTOR), []),
+    ("pets.remove", lambda s: s.pets.remove(2, ACTOR), ["pet.removed"]),
+    ("pets.remove", lambda s: s.pets.remove(2, ACTOR), []),
+    ("stock.importing", lambda s: imports(s, row("A", "Tom"), row("B", '"')), ["pet.added", "pet.added"]),
+    ("stock.importing", lambda s: imports(s, row("A", "Tom"), row("B", '"')), []),
+    ("stock.importing", lambda s: imports(s, row("A", "Tim"), row("B", '"')), ["pet.changed"]),
+    ("accounts.close", lambda s: s.accounts.close("1", ACTOR), ["account.closed", "key.revoked"]),
+    ("accounts.close", lambda s: s.accounts.close("1", ACTOR), []),
+]
+READS = {
+    *("pets.page", "pets.get", "stock.source_keys", "orders.page", "orders.get", "accounts.find"),
+    *("accounts.all", "keys.find_caller", "keys.keys", "keys.key", "keys.find_key", "journal.page"),
+    *("journal.following", "usage.report", "usage.days", "usage.bans", "billing.accounts"),
+}
+
+
+async def test_each_change_has_one_entry_and_nothing_else_has_any(backend: SharedData) -> None:
+    """I22: all methods one after the other: entries are written for exactly the objects that changed, one
+    each; repetitions, refusals and what changes nothing write none."""
+    store = backend.open()
+    audit = Audit(backend.execute)
+    for name, work, expected in WALK:
+        try:
+            await work(store)
+        except PetstoreError:
+            assert expected == [], name
+        assert (name, audit.check()) == (name, expected)
+
+
+def test_the_walk_knows_every_method() -> None:
+    """A new method of a repository is put into the walk, or among those that only read."""
+    methods = {
+        f"{name}.{method}"
+        for name, hint in inspect.get_annotations(backends.Store, eval_str=True).items()
+        if hint.__name__.endswith("Repository")
+        for method, _ in inspect.getmembers(hint, inspect.isfunction)
+        if not method.startswith("_")
+    }
+    assert methods == {name for name, _, _ in WALK} | READS
+
+
+async def test_many_at_once_are_recorded_each(backend: SharedData) -> None:
+    """I22: the same animals ordered, cancelled, sold and renamed by many at once, through two stores."""
+    one, other = backend.open(), backend.open()
+    await one.accounts.add("shop", FREE, ACTOR)
+    for _ in range(4):
+        await one.pets.add(REX, ACTOR)
+
+    async def work(number: int) -> None:
+        store, pet_id = (one, other)[number % 2], number % 4 + 1
+        steps: list[Callable[[], Awaitable[object]]] = [
+            lambda: store.orders.place(1, NewOrder(pet_id), f"cli:{number}"),
+            lambda: store.pets.change(pet_id, PetChange(name=f"n{number}"), f"cli:{number}"),
+            lambda: store.pets.change(pet_id, SOLD, f"cli:{number}"),
+            lambda: store.orders.change(pet_id, f"cli:{number}", status=OrderStatus.CANCELLED),
+        ]
+        for step in steps:
+            try:
+                await step()
+            except PetstoreError:
+                continue
+
+    await asyncio.gather(*map(work, range(16)))
+    assert history_faults(backend.execute) == []
+
+
+class TestMembers:
+    """Before and after."""
+
+    async def test_of_keys(self, store: Store, clock: ManualClock) -> None:
+        """Account, label, level and times; no key's text and no part of it."""
+        await store.accounts.add("shop", FREE, ACTOR)
+        ends_ms = clock.now_ms() + 1_000
+        issued = await store.keys.issue("shop", "test", ACTOR, label="till", expires_at_ms=ends_ms)
+        await store.keys.revoke(1, "cli:anna")
+        found = await entries(store, "key:1")
+        assert [(entry.actor, entry.type, entry.before, entry.after) for entry in found] == [
+            (
+                ACTOR,
+                "key.issued",
+                None,
+                {"accountId": 1, "label": "till", "access": "write", "expiresAt": "2027-01-15T08:00:31.000Z"},
+            ),
+            ("cli:anna", "key.revoked", {"revokedAt": None}, {"revokedAt": "2027-01-15T08:00:30.000Z"}),
+        ]
+        text = str(await entries(store))
+        assert not any(issued.secret[at : at + 4] in text for at in range(10, len(issued.secret) - 3))
+
+    async def test_of_accounts(self, store: Store) -> None:
+        """The plan with its numbers; a change has only the members that changed."""
+        await store.accounts.add("shop", FREE, ACTOR)
+        await store.accounts.set_plan("shop", PRO, ACTOR)
+        assert [(entry.before, entry.after) for entry in await entries(store, "account:shop")] == [
+            (None, {"name": "shop", "plan": "free", "perMinute": 60, "perDay": 1_000}),
+            (
+                {"plan": "free", "perMinute": 60, "perDay": 1_000},
+                {"plan": "pro", "perMinute": 300, "perDay": 10_000},
+            ),
+        ]
+
+
+class TestPage:
+    """What an operator reads."""
+
+    async def test_newest_first_and_on_from_the_last(self, store: Store) -> None:
+        """Each page says whether there is more; none is repeated."""
+        for _ in range(5):
+            await store.pets.add(REX, ACTOR)
+        first = await store.journal.page(JournalQuery(3))
+        assert ([entry.subject_id for entry in first.entries], first.has_more) == ([5, 4, 3], True)
+        rest = await store.journal.page(JournalQuery(3, before_id=first.entries[-1].id))
+        assert ([entry.subject_id for entry in rest.entries], rest.has_more) == ([2, 1], False)
+
+    async def test_an_account_has_the_entries_of_its_keys(self, store: Store) -> None:
+        """By name and by id; not those of another account."""
+        for name in ("shop", "other"):
+            await store.accounts.add(name, FREE, ACTOR)
+            await store.keys.issue(name, "test", ACTOR)
+        expected = ["account.added account:1", "key.issued key:1"]
+        assert await written(store, "account:shop") == await written(store, "account:1") == expected
+        with pytest.raises(NotFound):
+            await written(store, "account:nobody")
+
+    async def test_an_actor_or_its_beginning(self, store: Store) -> None:
+        """Up to a colon or a slash: `cli:ann` is not `cli:anna`."""
+        for actor in ("cli:ann", "cli:anna", "api:shop/key 1", "api:shop/key 12", "api:shop2/key 1"):
+            await store.pets.add(REX, actor)
+
+        async def by(actor: str) -> list[int]:
+            page = await store.journal.page(JournalQuery(9, actor=actor))
+            return [entry.subject_id for entry in page.entries]
+
+        assert await by("cli") == [2, 1]
+        assert await by("cli:ann") == [1]
+        assert await by("api:shop") == [4, 3]
+        assert await by("api:shop/key 1") == [3]
+        assert await by("api") == [5, 4, 3]
+        assert await by("%") == await by("") == await by("é" * 99) == []
+
+    async def test_since_a_moment_and_all_filters_at_once(self, store: Store, clock: ManualClock) -> None:
+        """From that millisecond on."""
+        await store.pets.add(REX, ACTOR)
+        clock.advance(1)
+        await store.pets.change(1, SOLD, "cli:anna")
+        since = clock.now_ms()
+        for moment, expected in ((since, [2]), (since + 1, [])):
+            query = JournalQuery(9, read_about("pet:1"), "cli:anna", moment, before_id=9)
+            assert [entry.id for entry in (await store.journal.page(query)).entries] == expected
+
+    async def test_a_removed_animal_keeps_its_journal(self, store: Store) -> None:
+        """With what it was at the end."""
+        await store.pets.add(REX, ACTOR)
+        await store.pets.remove(1, ACTOR)
+        *_, last = await entries(store, "pet:1")
+        assert (last.before, last.after) == (
+            {"name": "Rex", "categoryId": 1, "status": "available"},
+            None,
+        )
+
+
+async def test_forward_every_entry_comes_once(store: Store) -> None:
+    """In pages of any length, and after more has been written."""
+    found, position = [], Position()
+    for turn in range(6):
+        await store.pets.add(REX, ACTOR)
+        await store.pets.change(turn + 1, SOLD, ACTOR)
+        page, position = await store.journal.following(position, 3)
+        found += page
+    while page:
+        page, position = await store.journal.following(position, 2)
+        found += page
+    assert found == await entries(store)
+    assert await store.journal.following(position, 2) == ([], position)
