@@ -31,7 +31,7 @@ from petstore.core.orders import (
     OrderQuery,
     OrderRepository,
     OrderStatus,
-    members,
+    members_of,
 )
 
 ORDER_PARAMETERS = ("limit", "cursor", "status", "id")
@@ -51,7 +51,7 @@ class OrderOperations:
         query = read_order_query(request.parameters(), caller.account_id)
         page = await self._orders.page(query)
         links = self._links(query, page.orders[-1].id if page.has_more else None)
-        return make_response(200, encode([members(order) for order in page.orders]), (b"link", links))
+        return make_response(200, encode([members_of(order) for order in page.orders]), (b"link", links))
 
     async def place_order(self, request: Request, caller: Caller) -> Response:
         """POST /store/orders: 201 once the order is durable and its animal reserved."""
@@ -64,7 +64,7 @@ class OrderOperations:
         headers: list[Header] = [(b"location", location.encode("ascii"))]
         if placed.replayed:
             headers.append((b"idempotency-replayed", b"true"))
-        return make_response(201, encode(members(placed.order)), *headers)
+        return make_response(201, encode(members_of(placed.order)), *headers)
 
     async def cancel_order(self, request: Request, caller: Caller) -> Response:
         """DELETE /store/orders/{orderId}: 204, also for an order that is cancelled already."""
@@ -83,7 +83,7 @@ class OrderOperations:
             status=None if change.status is UNSET else change.status,
             ship_date_ms=None if change.ship_date is UNSET else read_moment(change.ship_date),
         )
-        return make_response(200, encode(members(order)))
+        return make_response(200, encode(members_of(order)))
 
     def _links(self, query: OrderQuery, next_after: int | None) -> bytes:
         target = f"{self._base}?limit={query.limit}"

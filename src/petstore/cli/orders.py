@@ -10,6 +10,7 @@ from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import Record, echo_err, json_option, moment, write_record, write_records
 from petstore.cli.types import ACCOUNT, ID, WholeNumber, read_ship_date
+from petstore.core.errors import Conflict
 from petstore.core.orders import QUANTITY, NewOrder, Order, OrderPage, OrderQuery, OrderStatus
 from petstore.core.pets import PAGE_LIMIT_DEFAULT
 
@@ -103,6 +104,8 @@ def place_order(session: Session, pet_id: int, account: str, as_json: bool) -> N
 
     async def place(store: Store) -> Record:
         owner = await store.accounts.find(account)
+        if owner.closed_at_ms is not None:
+            raise Conflict(f"Account {owner.name!r} is closed; place the order for another one.")
         placed = await store.orders.place(owner.id, NewOrder(pet_id), session.actor)
         return _record(placed.order, owner.name)
 

@@ -76,7 +76,7 @@ class Order(msgspec.Struct, frozen=True):
         return self.status is OrderStatus.DELIVERED
 
 
-def members(order: Order) -> dict[str, Any]:
+def members_of(order: Order) -> dict[str, Any]:
     """An order as clients see it: the interface's Order. Without a ship date it has no such member."""
     ship_date = {} if order.ship_date_ms is None else {"shipDate": iso_moment(order.ship_date_ms)}
     return {
