@@ -17,6 +17,7 @@ from petstore.api.pipeline.app import PREFIX
 from petstore.config import PUBLISHED_REMOVAL
 from petstore.core.errors import BY_CODE
 from petstore.core.keys import Access
+from petstore.core.orders import QUANTITY, OrderStatus
 from petstore.core.pets import IDS_MAX, INT64_MAX, INT64_MIN, NAME_MAX_CHARACTERS, PetStatus
 from tests.api import contract
 from tests.api.checks import CheckedShop
@@ -230,6 +231,9 @@ class TestNumbers:
         assert (schemas["PetId"]["minimum"], schemas["PetId"]["maximum"]) == (1, INT64_MAX)
         assert schemas["PetStatus"]["enum"] == list(PetStatus)
         assert parameters["Id"]["schema"]["maxItems"] == IDS_MAX
+        assert schemas["OrderStatus"]["enum"] == list(OrderStatus)
+        assert schemas["NewOrder"]["properties"]["quantity"]["const"] == QUANTITY
+        assert parameters["OrderIdFilter"]["schema"]["maxItems"] == IDS_MAX
         limit = parameters["Limit"]["schema"]
         assert (limit["minimum"], limit["maximum"], limit["default"]) == (1, 100, 20)
 

@@ -27,6 +27,8 @@ STATUSES = {
     "listPets": (200, *_ANY),
     "createPet": (201, 409, 422, *_WITH_A_BODY),
     "getPet": (200, 404, 410, *_ANY),
+    "updatePet": (200, 404, 409, *_WITH_A_BODY),
+    "deletePet": (204, 404, 409, *_ANY),
     "listOrders": (200, *_ANY),
     "placeOrder": (201, 409, 422, *_WITH_A_BODY),
     "updateOrder": (200, 404, 409, *_WITH_A_BODY),
