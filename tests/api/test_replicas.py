@@ -22,6 +22,7 @@ from petstore.core.errors import PetNotFound
 from petstore.core.keys import Access
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.pets import NewPet, PetChange, PetStatus
+from petstore.core.stock import StockRow
 from petstore.limiter.valkey import opening
 from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.scripts import Script
@@ -146,6 +147,17 @@ class TestReadYourWrite:
             expected.append(f"n{number}")
             for shop in pair.shops:
                 assert names(await shop.ask("GET", "/v1/pets")) == expected
+
+    async def test_a_stock_list_is_in_the_next_list_of_both(self, pair: Pair) -> None:
+        """While it is prepared both go on with what they keep, however long that takes."""
+        await pair.one.post({"name": "Rex", "categoryId": 1})
+        async with command(pair.settings, []) as store, store.stock.importing(ACTOR, None) as load:
+            await load.stage([StockRow(1, None, "Mia", 1, None)])
+            await load.plan()
+            await pair.settled()
+            assert await load.store() is not None
+            for shop in pair.shops:
+                assert names(await shop.ask("GET", "/v1/pets")) == ["Rex", "Mia"]
 
     async def test_what_is_kept_is_used(self, pair: Pair) -> None:
         """Without a change a page is read once in a lease, and a key too, on each replica."""

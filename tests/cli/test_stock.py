@@ -375,6 +375,9 @@ class TestExport:
         assert store.ok("pets", "export", "--status", "sold", "--format", "jsonl") == (
             '{"name":"Rex","categoryId":1,"status":"sold"}\n'
         )
+        assert (
+            store.ok("pets", "export", "--category", "-2") == "name,categoryId,status\n'-Mia,-2,available\n"
+        )
         for name in ("out.csv", "out.jsonl"):
             path = str(store.folder / name)
             assert store.ok("pets", "export", path, "--source-key", "sku") == ""

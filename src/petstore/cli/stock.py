@@ -18,6 +18,7 @@ from petstore.cli.groups import examples
 from petstore.cli.output import echo_err, json_option, row_progress, write_json
 from petstore.cli.stock_reading import FAULTS, FORMATS, SUFFIXES, Spool, StockList
 from petstore.cli.stock_writing import PAGE_WRITERS, BadRows, whole_file
+from petstore.cli.types import INT64
 from petstore.core.errors import OperatorError, StoreUnavailable
 from petstore.core.pets import PageQuery, PetStatus
 from petstore.core.stock import MEMBERS, SOURCE_KEYS_MAX, StockImport, StockPlan, StockRow
@@ -215,6 +216,7 @@ def _report(summary: Summary, as_json: bool, dry_run: bool, rejects: Path | None
     type=click.Choice([status.value for status in PetStatus]),
     help="Only animals in this state.",
 )
+@click.option("--category", type=INT64, metavar="N", help="Only animals of this category.")
 @click.option(
     "--source-key",
     "key_name",
@@ -224,7 +226,12 @@ def _report(summary: Summary, as_json: bool, dry_run: bool, rejects: Path | None
 )
 @click.pass_obj
 def export_pets(
-    session: Session, file: Path, kind: str | None, status: str | None, key_name: str | None
+    session: Session,
+    file: Path,
+    kind: str | None,
+    status: str | None,
+    category: int | None,
+    key_name: str | None,
 ) -> None:
     """Write the animals as a stock list, which an import takes.
 
@@ -239,7 +246,8 @@ def export_pets(
 
     async def write(store: Store, out: BinaryIO) -> None:
         out.write(pages.heading())
-        query = PageQuery(SOURCE_KEYS_MAX, PetStatus(status) if status else None)
+        chosen_status = PetStatus(status) if status else None
+        query = PageQuery(SOURCE_KEYS_MAX, chosen_status, category_id=category)
         while True:
             page = await store.pets.page(query)
             keys = await store.stock.source_keys([pet.id for pet in page.pets]) if key_name else {}

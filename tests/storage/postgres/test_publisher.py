@@ -15,9 +15,11 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import NewPet, PetChange, PetStatus
+from petstore.core.stock import StockRow
 from petstore.core.versions import WRITER_SECONDS
 from petstore.storage.backend import Store, backend_for
 from petstore.storage.postgres import database as statements
+from petstore.storage.postgres import stock
 from petstore.storage.postgres.connection import _GRACE_SECONDS
 from petstore.storage.transactions.script import CATALOGUE, Script, statement
 from tests.support.clock import ManualClock
@@ -185,6 +187,30 @@ async def test_an_unknown_outcome_stays_announced_until_it_cannot_come_any_more(
     await until(lambda: len(publisher.told) == 3)
     assert [step for step, _, _ in publisher.told] == ["begin", "begin", "settle"]
     await store.close()
+    assert [step for step, _, _ in publisher.take()] == ["begin", "begin", "settle", "settle"]
+
+
+async def test_an_import_is_announced_around_its_commit_alone(store: Store, publisher: Publisher) -> None:
+    """It may take longer than a writer stays announced: before its commit nobody sees any of it."""
+    async with store.stock.importing(ACTOR, None) as load:
+        await load.stage([StockRow(1, None, "Rex", 1, None), StockRow(2, None, "Mia", 1, None)])
+        await load.plan()
+        assert publisher.take() == []
+        await load.store()
+    assert publisher.take() == [("begin", "catalogue", 0), ("settle", "catalogue", 2)]
+
+
+async def test_an_import_of_unknown_outcome_stays_announced(
+    store: Store, publisher: Publisher, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its commit may come late, so a second announcement begins before the first one ends."""
+    monkeypatch.setattr(stock, "_COMMIT_SECONDS", 0.2)
+    async with store.stock.importing(ACTOR, None) as load:
+        await load.stage([StockRow(1, None, "Rex", 1, None)])
+        await load.plan()
+        proxy.cut_before_the_answer(b"COMMIT")
+        with pytest.raises(StoreUnavailable, match="unknown"):
+            await load.store()
     assert [step for step, _, _ in publisher.take()] == ["begin", "begin", "settle", "settle"]
 
 
