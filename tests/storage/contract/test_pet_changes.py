@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from petstore.core.errors import Conflict, PetNotFound
+from petstore.core.errors import Conflict, PetNotFound, PetstoreError
+from petstore.core.limits.plans import FREE
+from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import PageQuery, Pet, PetChange, PetStatus
 from petstore.storage.backend import Store
 from tests.storage.contract.test_pets import fill
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 
 AVAILABLE, PENDING, SOLD = PetStatus.AVAILABLE, PetStatus.PENDING, PetStatus.SOLD
 
@@ -196,3 +200,46 @@ class TestManyAtOnce:
             assert {name: pet[name] for name in before} == before
             pet.update(after if isinstance(after, dict) else {})
         assert await store.pets.get(3) is None
+
+    @pytest.mark.parametrize("round_number", range(3))
+    async def test_changes_a_removal_and_orders_of_one_animal(
+        self, backend: SharedData, store: Store, round_number: int
+    ) -> None:
+        """Through two stores: an open order has a pending animal, whose removal and status it refuses; the
+        entries of animal and orders follow from each other."""
+        await fill(store, 3)
+        others = [store, backend.open()]
+        await store.accounts.add("shop", FREE, ACTOR)
+
+        async def order_and_cancel(number: int) -> None:
+            placed = await others[number % 2].orders.place(1, NewOrder(3), f"o{number}")
+            await others[number % 2].orders.change(
+                placed.order.id, f"o{number}", status=OrderStatus.CANCELLED
+            )
+
+        works: list[Awaitable[object]] = []
+        for n in range(12):
+            status = (PENDING, AVAILABLE, SOLD)[n % 3]
+            works += [
+                order_and_cancel(n),
+                others[n % 2].pets.change(3, PetChange(status=status), f"s{n}"),
+            ]
+        works.insert(8 * (round_number + 1), others[1].pets.remove(3, "end"))
+        answers = await asyncio.gather(*works, return_exceptions=True)
+        assert all(not isinstance(each, BaseException) or isinstance(each, PetstoreError) for each in answers)
+        rows: list[Any] = backend.execute(
+            "SELECT subject, actor, before, after FROM journal"
+            " WHERE action <> 'added' AND subject IN ('pet', 'order') ORDER BY id"
+        )
+        now, open_orders = "available", 0
+        for subject, actor, before, after in rows:
+            if subject == "order":
+                open_orders += 1 if before is None else -1
+                assert open_orders in (0, 1)
+            else:
+                assert json.loads(before)["status"] == now
+                assert actor.startswith("o") or open_orders == 0
+                now = json.loads(after)["status"] if after else "removed"
+        found = await store.pets.get(3)
+        assert (found.status if found else "removed") == now
+        assert open_orders == 0
