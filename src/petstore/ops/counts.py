@@ -33,6 +33,7 @@ STATUSES = {
     "placeOrder": (201, 409, 422, *_WITH_A_BODY),
     "updateOrder": (200, 404, 409, *_WITH_A_BODY),
     "cancelOrder": (204, 404, 409, *_ANY),
+    "listCategories": (200, *_ANY),
     "getUsage": (200, *_ANY),
     "none": (204, 404, 405, *_ANY),
     "site": (200, 404, 405, 500),
