@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
 from petstore.core.keys import Access
-from tests.api.checks import CheckedShop
+from tests.api.checks import CheckedShop, settle
+from tests.api.test_idempotency import held
 from tests.support.clock import ManualClock
 from tests.support.service import Answer, Pairs
 
@@ -143,7 +145,7 @@ class TestPlaceOrder201:
         assert (await shop.ask("GET", ORDERS)).json() == [shown(1, 1, "approved")]
 
 
-class TestPlaceOrder409And422:
+class TestPlaceOrderRefused:
     """What can't be ordered; a key of something else."""
 
     @pytest.mark.parametrize("status", ["pending", "sold", None])
@@ -168,6 +170,30 @@ class TestPlaceOrder409And422:
         before = shop.fingerprint()
         assert (await place(shop, 2, key)).status == 422
         assert (await shop.post({"name": "Rex", "categoryId": 1}, key)).status == 422
+        assert shop.fingerprint() == before
+
+    async def test_a_key_in_flight(self, shop: CheckedShop) -> None:
+        """409 with `Retry-After`, whatever the animal; the first request is not disturbed."""
+        await add_pets(shop, 2)
+        key = [("idempotency-key", "k")]
+        async with held(shop):
+            first = asyncio.create_task(place(shop, 1, key))
+            await settle()
+            second, third = await place(shop, 1, key), await place(shop, 2, key)
+            assert not first.done()
+        assert [(a.status, a.code, a.headers["retry-after"]) for a in (second, third)] == [
+            (409, "idempotency_key_in_use", "1")
+        ] * 2
+        assert (await first).status == 201
+        assert (await place(shop, 1, key)).headers["idempotency-replayed"] == "true"
+
+    @pytest.mark.parametrize("keys", [[""], ["a b"], ["k" * 256], ["k", "k"]])
+    async def test_a_malformed_key(self, shop: CheckedShop, keys: list[str]) -> None:
+        """400, and nothing changes (I12)."""
+        await add_pets(shop, 1)
+        before = shop.fingerprint()
+        answer = await place(shop, 1, [("idempotency-key", key) for key in keys])
+        assert (answer.status, answer.code) == (400, "invalid_header")
         assert shop.fingerprint() == before
 
 

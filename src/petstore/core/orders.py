@@ -18,7 +18,7 @@ QUANTITY = 1
 
 
 class OrderStatus(StrEnum):
-    """Where an order is on its way."""
+    """The state of an order."""
 
     PLACED = "placed"
     APPROVED = "approved"
