@@ -54,6 +54,14 @@ class TestOnceOrTwice:
         assert {headers["idempotency-key"] for _, _, headers, _ in front.seen} == {value}
         assert len(front.replicas[0].seen) == 1
 
+    def test_a_patch_goes_to_the_other_replica(self, front: Front) -> None:
+        """The second one finds what the first one changed, and changes nothing."""
+        front.replicas[0].ends_early = True
+        answers = [front.ask("PATCH", "/v1/pets/1", b"{12}", POST_HEADERS) for _ in range(2)]
+        assert [answer.status for answer in answers] == [200, 200]
+        assert {(method, size) for method, _, _, size in front.seen} == {("PATCH", 4)}
+        assert len(front.replicas[0].seen) == 1
+
     def test_a_get_goes_to_the_other_replica(self, front: Front) -> None:
         """Whatever happened to it, it changed nothing."""
         front.replicas[0].ends_early = True
