@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks.capacity import decisions, rows, statements, tables
+from benchmarks.capacity import decisions, rows, statements, stock, tables
 
 
 def main() -> None:
     """Print a table for each group."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.capacity", description=__doc__)
-    parser.add_argument("groups", nargs="+", choices=("model", "decisions", "statements", "rows"))
+    parser.add_argument("groups", nargs="+", choices=("model", "decisions", "statements", "rows", "stock"))
     parser.add_argument(
         "--animals", type=int, nargs="+", default=[1_000_000], help="for rows (default 1000000)"
+    )
+    parser.add_argument("--rows", type=int, default=1_000_000, help="for stock (default 1000000)")
+    parser.add_argument(
+        "--stores", nargs="+", default=["sqlite", "postgres"], help="for stock (default: both)"
     )
     arguments = parser.parse_args()
     for group in arguments.groups:
@@ -22,6 +26,8 @@ def main() -> None:
             print(tables.of_measured(group, decisions.measure(60_000, 100_000)))
         elif group == "statements":
             print(tables.of_measured(group, statements.measure()))
+        elif group == "stock":
+            print(tables.of_measured(group, stock.measure(arguments.rows, arguments.stores)))
         else:
             print(tables.of_measured(group, rows.measure(arguments.animals, 1_000_000)))
 
