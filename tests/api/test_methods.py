@@ -110,7 +110,7 @@ _UNKNOWN = [
     "/v1/pets/..", "/v1/pets/../pets", "/v1/pets/.", "/v1/%2e%2e/v1/pets", "/v1/pets;a=b", "/v1/pets\\1",
     "/v1/pets.json", "/v1/v1/pets", "/v1/store/orders/", "/v1/store/orders/1/", "/v1/store", "/v1/metrics",
     "/v1/healthz", "/v1/openapi.json", "/v1/*", "/v1/{petId}", "/v1/pets/{petId}/x", "/v1/%00",
-    "/v1/%ff%fe", "/v1/é", "/v1/" + "a/" * 2_000, "/v1/categories", "/v1/keys", "/v1/events",
+    "/v1/%ff%fe", "/v1/é", "/v1/" + "a/" * 2_000, "/v1/categories/", "/v1/keys", "/v1/events",
 ]  # fmt: skip
 
 
