@@ -70,7 +70,7 @@ def _bill_options(command: _Command) -> _Command:
 @json_option
 @click.pass_obj
 def usage(session: Session, /, account: str | None, days: int | None, as_json: bool, **asked: Any) -> None:
-    """Show an account's limits, bans and last 30 days, or print bills.
+    """Show an account's limits, bans and days, or print bills.
 
     Days are UTC days. DEPRECATED counts calls of GET /pets/{petId}, which ends in December 2030. A running
     server writes its counters about once a second, so the report is at most that old.
