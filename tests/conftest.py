@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.clock import ManualClock
+from tests.support.machine import memory
 from tests.support.service import Shop, open_shop
+
+
+def pytest_configure() -> None:
+    """Keep the files of tests in memory where there is room: thousands of databases are synced otherwise."""
+    if (place := memory()) is not None:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(place))
 
 
 @pytest.fixture

@@ -22,6 +22,10 @@ from tests.api.fuzzing import (
     speak_as_a_client,
 )
 
+# Only here, since it takes half a second to import: `make test-fast` leaves this file out.
+pytest_plugins = ["schemathesis.pytest.plugin"]
+pytestmark = pytest.mark.slow
+
 DOOR = Door()
 schema = schema_of(config(40, deterministic=True), DOOR)
 

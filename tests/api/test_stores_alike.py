@@ -194,6 +194,7 @@ def backends(tmp_path: Path) -> Iterator[tuple[asyncio.Runner, Backends]]:
             runner.run(stack.aclose())
 
 
+@pytest.mark.slow
 def test_the_same_requests_get_the_same_answers(backends: tuple[asyncio.Runner, Backends]) -> None:
     """Status, body and headers of any history of additions, changes, removals, orders, walks, revocations and
     days: on a SQLite file, on PostgreSQL, and on PostgreSQL with counters in Valkey."""

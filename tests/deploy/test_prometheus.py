@@ -104,6 +104,7 @@ async def test_a_healthy_service_is_silent(shop: Shop, tmp_path: Path) -> None:
     fires(tmp_path, await healthy(shop), None)
 
 
+@pytest.mark.slow  # five seconds together
 @pytest.mark.parametrize("alert", ALERTS)
 async def test_an_alert_fires(shop: Shop, tmp_path: Path, alert: str) -> None:
     """On its trouble, from the first event on, and no other alert does."""

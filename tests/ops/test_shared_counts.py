@@ -113,6 +113,7 @@ def test_a_number_that_a_process_gets_again_takes_nothing_away(tmp_path: Path) -
     assert sample(metrics, "petstore_limiter_outage") == 1
 
 
+@pytest.mark.slow
 def test_sums_never_fall(tmp_path: Path) -> None:
     """1,000 scrapes of two workers in turn, while both count and others die: not even by a rounding."""
     chance = random.Random(1)

@@ -58,6 +58,7 @@ def _shortened(omitted: Omitted) -> Setup:
     return msgspec.structs.replace(omitted.setup, seconds=min(omitted.setup.seconds, 20.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "omitted",
     [omitted for omitted in OMITTED if omitted.step in ("mark", "bump", "shared counters", "epoch")],

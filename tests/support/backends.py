@@ -89,7 +89,7 @@ async def backend(
             execute = partial(execute_in_file, path)
             opened = SharedData(backend_for(f"sqlite:///{path}"), clock, execute, exact_versions=True)
         else:  # through PgBouncer in transaction mode nothing may depend on a session
-            url = made.enter_context(fresh_database())
+            url = made.enter_context(fresh_database(migrated=True))
             is_pooled = request.param == "pgbouncer"
             options = PostgresOptions(prepared=not is_pooled)
             chosen = backend_for(pgbouncer.pooled(url) if is_pooled else url, postgres=options)

@@ -27,14 +27,19 @@ def absent(what: str) -> NoReturn:
     pytest.skip(f"There is no {what} here.")
 
 
+def memory() -> Path | None:
+    """A folder in memory, where there is a gigabyte of it: nothing there waits for the disk."""
+    roomy = _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free > _ROOM_BYTES
+    return _SHARED_MEMORY if roomy else None
+
+
 def short_folder(prefix: str, *, on_disk: bool = False) -> Path:
     """A new directory that everybody may read, removed when this process ends at the latest.
 
-    Its name is short, since the path of a socket may have at most 107 bytes. It is in memory where there is a
-    gigabyte of it, unless `on_disk`: then nothing waits for the disk.
+    Its name is short, since the path of a socket may have at most 107 bytes. It is in memory where there
+    is room, unless `on_disk`.
     """
-    roomy = not on_disk and _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free > _ROOM_BYTES
-    path = Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=_SHARED_MEMORY if roomy else None))
+    path = Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=None if on_disk else memory()))
     path.chmod(0o755)
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path

@@ -22,6 +22,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
+from petstore.core.clock import SystemClock
+from petstore.storage.backend import backend_for
 from tests.support.machine import absent, short_folder
 from tools.servers import Unusable, find
 from tools.servers.ports import free_port
@@ -131,19 +133,40 @@ def shared_url() -> str:
     return server.url()
 
 
+@cache
+def _migrated(server_url: str) -> str:
+    """The name of a database with the schema of today and nothing in it, made at the first call."""
+    name = f"petstore_template_{os.getpid()}"
+    run(server_url, f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
+
+    async def open_once() -> None:
+        store = backend_for(_on(server_url, name)).open(SystemClock())
+        await store.is_empty()
+        await store.close()
+
+    apart(lambda: asyncio.run(open_once()))
+    return name
+
+
 @contextlib.contextmanager
-def fresh_database(server_url: str | None = None) -> Iterator[str]:
-    """The URL of a new, empty database; it is dropped afterwards, with the connections that are left.
+def fresh_database(server_url: str | None = None, *, migrated: bool = False) -> Iterator[str]:
+    """The URL of a new database, empty or `migrated`; it is dropped afterwards, with the connections that are
+    left.
 
     A thread drops it, since the server checks for those connections only every 100 ms.
     """
     maintenance = server_url or shared_url()
     name = f"petstore_test_{os.getpid()}_{next(_numbers)}"
-    run(maintenance, f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
+    template = _migrated(maintenance) if migrated else "template0"
+    run(maintenance, f"CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8'")
     try:
-        yield urlunsplit(urlsplit(maintenance)._replace(path=f"/{name}"))
+        yield _on(maintenance, name)
     finally:
         threading.Thread(target=_drop_database, args=(maintenance, name)).start()
+
+
+def _on(server_url: str, database: str) -> str:
+    return urlunsplit(urlsplit(server_url)._replace(path=f"/{database}"))
 
 
 def _drop_database(maintenance: str, name: str) -> None:

@@ -40,6 +40,7 @@ async def limiter(limiter_kind: str, store: Store, clock: ManualClock) -> AsyncI
     await opened.close()
 
 
+@pytest.mark.slow
 @telling
 @given(events=histories())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -15,6 +15,7 @@ from tests.support.disk import Operation, mounted_disk
 from tests.support.service import open_shop
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_nothing_acknowledged_is_lost(tmp_path: Path, seed: int) -> None:
     """150 cuts over a whole script of additions, with every strategy of forgetting and tearing."""
