@@ -19,9 +19,7 @@ from tests.support.journal import ACTOR
 from tests.support.service import Answer, open_shop
 
 METHODS = [
-    (row, method)
-    for row in TABLE
-    for method in (("GET", "HEAD") if row.method == "GET" else (row.method,))
+    (row, method) for row in TABLE for method in (("GET", "HEAD") if row.method == "GET" else (row.method,))
 ]
 SOME = ("GET", "/v1/pets"), ("POST", "/v1/pets"), ("GET", "/v1/nothing"), ("PUT", "/v1/pets")
 
