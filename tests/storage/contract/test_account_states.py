@@ -249,3 +249,14 @@ class TestAtOnce:
         )
         assert sorted(number for (number,) in revoked) == [key.id for key in keys]  # type: ignore[type-var]
         assert len(backend.execute("SELECT 1 FROM journal WHERE action = 'closed'")) == 1
+
+    async def test_no_successor_outlives_the_closing(self, backend: SharedData, store: Store) -> None:
+        """A closing among rotations, eight times: their new keys are revoked, or there are none."""
+        stores = [store, backend.open(), backend.open()]
+        for turn in range(8):
+            await store.accounts.add(f"a{turn}", FREE, ACTOR)
+            keys = [(await store.keys.issue(f"a{turn}", "test", ACTOR)).record.id for _ in range(8)]
+            rotations = [stores[n % 3].keys.rotate(key, "test", 9_000, WHO) for n, key in enumerate(keys)]
+            closing = stores[turn % 3].accounts.close(f"a{turn}", WHO)
+            await asyncio.gather(*rotations[:4], closing, *rotations[4:], return_exceptions=True)
+            assert all(key.revoked_at_ms is not None for key in await store.keys.keys(f"a{turn}"))
