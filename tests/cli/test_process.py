@@ -171,6 +171,19 @@ class TestConfirmation:
         assert process.wait(_SECONDS) == 0
         assert "[y/N]" not in read_all(ours)
 
+    def test_a_closing_tells_how_many_keys_it_ends(self, program: Program) -> None:
+        """Anything but yes leaves the account open."""
+        program.ok("accounts", "add", "shop", "--plan", "free")
+        for _ in range(2):
+            program.ok("keys", "issue", "shop")
+        prompt = b"plan free, active) has 2 active keys. Close it for good? [y/N]:"
+        for answer, code, state in ((b"\n", 1, "active"), (b"y\n", 0, "closed")):
+            process, ours = at_a_terminal(program, prompt, "accounts", "close", "shop")
+            os.write(ours, answer)
+            assert process.wait(_SECONDS) == code
+            os.close(ours)
+            assert json.loads(program.ok("accounts", "show", "shop", "--json"))["state"] == state
+
 
 def test_version_loads_next_to_nothing() -> None:
     """What makes a start slow is not imported for it; a count of modules, since a time would flicker."""

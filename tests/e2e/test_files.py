@@ -242,7 +242,11 @@ class TestRoom:
             wait_for(lambda: status(server, "/readyz") == 200, "the server to be ready again")
             assert server.post({"name": "Rex", "categoryId": 1}, key=key).status == 201
 
-    def test_a_leaked_key_is_revoked_all_the_same(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("command", "answer"),
+        [("keys revoke 1", 401), ("accounts suspend local", 403), ("accounts close local", 401)],
+    )
+    def test_access_is_ended_all_the_same(self, tmp_path: Path, command: str, answer: int) -> None:
         """With the room that the server has kept back; it keeps some back again when there is plenty."""
         with on_small_disk(tmp_path, "48m") as (server, place):
             reserve = place / "petstore.db.reserve"
@@ -256,10 +260,10 @@ class TestRoom:
 
             refused = petstore("accounts", "add", "shop", "--plan", "free")
             assert (refused.returncode, reserve.exists()) == (75, True)
-            revoked = petstore("keys", "revoke", "1")
+            revoked = petstore(*command.split())
             assert (revoked.returncode, reserve.exists()) == (0, False)
             assert "the room that was kept back for this is used up" in revoked.stderr
-            assert status(server, "/v1/pets", server.key) == 401
+            assert status(server, "/v1/pets", server.key) == answer
             (place / "filler").unlink()
             wait_for(reserve.exists, "the reserve to be kept again")
 

@@ -75,6 +75,21 @@ keys unban 99
 keys check
 keys list shop --json
 keys list 1
+keys issue shop --access read --json
+keys issue shop --access admin
+keys show 1
+keys show 99
+bans
+bans --json
+accounts suspend small
+accounts suspend small --json
+accounts resume small
+accounts rename small little
+accounts rename little shop
+accounts close little
+accounts resume little
+keys issue little
+accounts list
 pets list
 pets add Rex --category 1
 pets add "Mia é" --category 2 --status pending --json

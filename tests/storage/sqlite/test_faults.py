@@ -164,6 +164,15 @@ class TestReserve:
         assert revoked.revoked_at_ms is not None
         assert not reserve.is_kept(str(tmp_path / "full.db"))
 
+    @pytest.mark.parametrize("change", ["suspend", "close"])
+    async def test_an_account_that_loses_access_uses_it(
+        self, full: Store, tmp_path: Path, change: str
+    ) -> None:
+        """As a revocation."""
+        await getattr(full.accounts, change)("shop", ACTOR)
+        assert (await full.accounts.find("shop")).state != "active"
+        assert not reserve.is_kept(str(tmp_path / "full.db"))
+
     async def test_nothing_else_does(self, full: Store, tmp_path: Path) -> None:
         """A new key can wait."""
         with pytest.raises(StoreUnavailable, match="is full; nothing was stored"):
