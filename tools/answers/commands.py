@@ -105,6 +105,11 @@ pets set 1 --status available --json
 pets set 2 --status sold --json
 pets set 99 --status sold
 pets set 1 --status lost
+pets set 1 --name "Rex II" --category 3
+pets set 1
+pets show 1
+pets remove 99
+pets remove 1 --json
 journal --about pet:1
 journal --about pet:1 --json
 journal --about pet:99
