@@ -9,7 +9,6 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -67,17 +66,23 @@ class Race:
             replica.start()
         for thread in threads:
             thread.start()
-        chance = random.Random(self._seed)
-        while kills and self._left:
-            pause(chance.uniform(0.02, 0.6))
-            replica = chance.choice(self.replicas)
-            replica.kill()
-            self.kills += 1
-            pause(chance.uniform(0, 0.1))
-            replica.start()
-        for thread in threads:
-            thread.join()
+        try:
+            while kills and self._left:
+                self._kill_one(random.Random(f"{self._seed} {self.kills}"))
+        finally:
+            if self._left and kills:
+                self._line.abort()  # a replica did not start again
+            for thread in threads:
+                thread.join()
         self.faults += self._disagreements()
+
+    def _kill_one(self, chance: random.Random) -> None:
+        pause(chance.uniform(0.02, 0.6))
+        replica = chance.choice(self.replicas)
+        replica.kill()
+        self.kills += 1
+        pause(chance.uniform(0, 0.1))
+        replica.start()
 
     async def _prepare(self) -> list[str]:
         """A key of each account, and the animals."""
@@ -149,7 +154,7 @@ class Race:
 
     async def _order_beside(self, store: Store, number: int, pet_id: int) -> None:
         account = number % _ACCOUNTS + 1
-        for _ in count():
+        for _ in range(_PATIENCE):
             self._count()
             try:
                 placed = await store.orders.place(account, NewOrder(pet_id), f"cli:{number}")
@@ -159,6 +164,7 @@ class Race:
                 return
             self._win(pet_id, placed.order.id, number, placed.order.pet_id)
             return
+        self._fault(f"animal {pet_id}: the store was never free for caller {number}")
 
     def _count(self, lost: int = 0) -> None:
         with self._lock:
