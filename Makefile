@@ -17,7 +17,7 @@ COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-scale serve cluster test test-fast torture planted upgrade check format bench micro lock clean
+.PHONY: help setup setup-scale serve demo cluster test test-fast torture planted upgrade check format bench micro lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } \
@@ -32,6 +32,9 @@ setup-scale: ## That, with the drivers for PostgreSQL and Valkey
 
 serve: setup ## Serve on 127.0.0.1:8080, with a database and a key made at the first start
 	@exec $(BIN)/petstore serve
+
+demo: setup ## Make a store with ten weeks behind it in demo/, and serve it (ARGS='--seed 7 --no-serve')
+	@exec $(BIN)/python -m tools.demo $(ARGS)
 
 cluster: ## Run PostgreSQL, Valkey, two replicas and nginx here (ARGS='--for 60s', ARGS=restart)
 	$(DEVELOP)

@@ -35,7 +35,6 @@ from tests.api.world import (
 )
 
 TABLE = table()
-NAMES = {row.name for row in TABLE}
 PET = f"/v1/pets/{AVAILABLE}"
 ORDERS = "/v1/store/orders"
 
@@ -172,7 +171,6 @@ def of(table: dict[str, list[Any]]) -> Any:
     return [
         pytest.param(item, id=f"{name}-{number}")
         for name, items in table.items()
-        if name in NAMES
         for number, item in enumerate(items)
     ]
 
@@ -180,7 +178,7 @@ def of(table: dict[str, list[Any]]) -> Any:
 @pytest.mark.parametrize("table", [CHANGES, UNCHANGED, REFUSED], ids=["changes", "unchanged", "refused"])
 def test_every_operation_is_named(table: dict[str, Any]) -> None:
     """An operation that is added must say in these tables what it changes, keeps and refuses."""
-    assert set(table) >= {row.name for row in TABLE}
+    assert set(table) == {row.name for row in TABLE}
 
 
 @pytest.mark.parametrize("change", of(CHANGES))
