@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks.capacity import decisions, rows, statements, stock, tables
+from benchmarks.capacity import decisions, pages, rows, statements, stock, tables
 
 
 def main() -> None:
     """Print a table for each group."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.capacity", description=__doc__)
-    parser.add_argument("groups", nargs="+", choices=("model", "decisions", "statements", "rows", "stock"))
+    groups = ("model", "decisions", "statements", "rows", "pages", "stock")
+    parser.add_argument("groups", nargs="+", choices=groups)
     parser.add_argument(
-        "--animals", type=int, nargs="+", default=[1_000_000], help="for rows (default 1000000)"
+        "--animals", type=int, nargs="+", default=[1_000_000], help="for rows and pages (default 1000000)"
     )
     parser.add_argument("--rows", type=int, default=1_000_000, help="for stock (default 1000000)")
     parser.add_argument(
@@ -28,6 +29,8 @@ def main() -> None:
             print(tables.of_measured(group, statements.measure()))
         elif group == "stock":
             print(tables.of_measured(group, stock.measure(arguments.rows, arguments.stores)))
+        elif group == "pages":
+            print(tables.of_measured(group, pages.measure(arguments.animals)))
         else:
             print(tables.of_measured(group, rows.measure(arguments.animals, 1_000_000)))
 

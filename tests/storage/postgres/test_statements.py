@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
 
 import asyncpg
@@ -16,6 +17,7 @@ from petstore.core.pets import Created, NewPet, PageQuery, Pet, PetStatus
 from petstore.storage.backend import Store, backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import pets
+from petstore.storage.postgres.connection import connect
 from petstore.storage.transactions import idempotency
 from petstore.storage.transactions.pages import page_of
 from tests.support.clock import ManualClock
@@ -188,12 +190,22 @@ class TestPlans:
         await self._check(connection, pets._ONE, (7,), 1)
         connection.terminate()
 
+    async def test_the_service_plans_once(self, database: str) -> None:
+        """Not for each page: planning would cost more than reading it."""
+        connection = await connect(database, PostgresOptions())
+        assert await connection.fetchval("SHOW plan_cache_mode") == "force_generic_plan"
+        await connection.close()
+
     async def _check(
         self, connection: asyncpg.Connection, sql: str, arguments: tuple[object, ...], most: int
     ) -> None:
-        """`most`: rows that a step may handle."""
-        statement = await connection.prepare(sql)
-        plan = (await statement.explain(*arguments, analyze=True))[0]["Plan"]
+        """`most`: rows that a step may handle. EXECUTE, because EXPLAIN of the statement itself plans for its
+        arguments in every mode."""
+        await connection.execute(f"PREPARE page AS {sql}")
+        written = ", ".join(map(_literal, arguments))
+        text = await connection.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE page ({written})")
+        await connection.execute("DEALLOCATE page")
+        plan = json.loads(text)[0]["Plan"]
         nodes = list(_nodes(plan))
         assert "Seq Scan" not in {node["Node Type"] for node in nodes}, nodes
         assert max(node["Actual Rows"] for node in nodes) <= max(most, 100), nodes
@@ -207,6 +219,12 @@ def queries(newest_first: bool, ids: tuple[int, ...]) -> Iterator[PageQuery]:
             for category in (None, 1, 2, 3, 999):
                 yield PageQuery(20, status, None, after, category, newest_first)
                 yield PageQuery(100, status, ids, after, category, newest_first)
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"'{{{', '.join(map(str, value))}}}'"
+    return str(value) if isinstance(value, int) else f"'{value}'"
 
 
 def _nodes(plan: dict) -> Iterator[dict]:

@@ -18,6 +18,9 @@ _GRACE_SECONDS = 0.5
 _NO_SUCH_OPTION = ("42704", "55P02", "22023")
 _QUOTED = re.compile('"([^"]+)"')
 _UNPREPARED = "Set PETSTORE_DATABASE_PREPARED=off."
+# The server does not know how short a LIMIT is, and would plan a page anew each time. No option of the
+# connection, which PgBouncer would have to be told of.
+_PLAN_ONCE = "SET plan_cache_mode = force_generic_plan"
 _SESSION = "SELECT pg_backend_pid()"
 _LOST_STATEMENT = (asyncpg.DuplicatePreparedStatementError, asyncpg.InvalidSQLStatementNameError)
 
@@ -34,7 +37,7 @@ async def connect(url: str, options: PostgresOptions, *, bounded: bool = True) -
             options.timeout_ms
         )
     try:
-        return await asyncpg.connect(
+        connection = await asyncpg.connect(
             url,
             timeout=seconds,
             command_timeout=(seconds + _GRACE_SECONDS if options.prepared else seconds) if bounded else None,
@@ -42,11 +45,22 @@ async def connect(url: str, options: PostgresOptions, *, bounded: bool = True) -
             max_cached_statement_lifetime=0,
             server_settings=settings,
         )
+        if options.prepared and bounded:
+            await _plan_once(connection)
+        return connection
     except (asyncpg.PostgresError, OSError, ValueError, OverflowError) as error:
         reason = _wrong_address(error)
         if reason is None:
             raise
         raise ConfigurationError(f"PETSTORE_DATABASE_URL{reason}") from error
+
+
+async def _plan_once(connection: Connection) -> None:
+    try:
+        await connection.execute(_PLAN_ONCE)
+    except BaseException:
+        connection.terminate()
+        raise
 
 
 async def connect_first(url: str, options: PostgresOptions, *, bounded: bool = True) -> Connection:
