@@ -207,6 +207,7 @@ def test_beside_a_running_server(tmp_path: Path) -> None:
         program = Program(tmp_path)
         assert "petstore.db" in program.run("serve").stderr  # a second one is refused
         check_keys(program, server)
+        check_states(program, server)
         check_plan(program, server)
         check_pets(program, server)
         assert program.run("db", "check").returncode == 0
@@ -227,6 +228,17 @@ def check_keys(program: Program, server: Server) -> None:
     assert server.request("GET", "/v1/pets", key=second).status == 200
     program.ok("keys", "revoke", "3")
     assert server.request("GET", "/v1/pets", key=second).status == 401
+
+
+def check_states(program: Program, server: Server) -> None:
+    """A level, a suspension and a closing act at once."""
+    program.ok("accounts", "add", "reader", "--plan", "pro")
+    key = program.ok("keys", "issue", "reader", "--access", "read").strip()
+    assert server.post({"name": "Rex", "categoryId": 1}, key=key).status == 403
+    for command, status in (("suspend", 403), ("resume", 200), ("suspend", 403), ("close", 401)):
+        program.ok("accounts", command, "reader")
+        for _ in range(2):
+            assert server.request("GET", "/v1/pets", key=key).status == status
 
 
 def check_plan(program: Program, server: Server) -> None:

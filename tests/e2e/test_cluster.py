@@ -65,12 +65,15 @@ def stored(cluster: Cluster, key: str, names: list[str]) -> Counter[str]:
 class TestEveryReplica:
     """What one replica was told, every other knows with its next request."""
 
-    def test_a_revoked_key_is_refused_by_the_next_request(self, cluster: Cluster) -> None:
+    def test_a_key_that_lost_access_is_refused_by_the_next_request(self, cluster: Cluster) -> None:
         """By every worker of both replicas, which all have kept the key, and through nginx."""
         secret = issue_key(cluster, "leaked")
         for made in connected(cluster, secret):
             made.append(Client(cluster.ports.front, secret))
             assert {client("GET", "/v1/pets?limit=1").status for client in made} == {200}
+            for change, status in (("suspend", 403), ("resume", 200)):
+                cluster.petstore("accounts", change, "leaked")
+                assert [client("GET", "/v1/pets?limit=1").status for client in made] == [status] * len(made)
             number = cluster.petstore("keys", "list", "leaked").splitlines()[-1].split()[0]
             cluster.petstore("keys", "revoke", number)
             assert [client("GET", "/v1/pets?limit=1").status for client in made] == [401] * len(made)
