@@ -71,7 +71,9 @@ class TestCsv:
 
     def test_a_byte_order_mark_is_no_name(self, store: Cli) -> None:
         """As spreadsheets write UTF-8; empty lines are no rows."""
-        store.ok("pets", "import", put(store, b"\xef\xbb\xbfname,categoryId\r\n\r\n\xc3\x9cnal,1\r\n\r\n"))
+        store.ok(
+            "pets", "import", put(store, b"\xef\xbb\xbf\r\nname,categoryId\r\n\r\n\xc3\x9cnal,1\r\n\r\n")
+        )
         assert listed(store) == [("Ünal", 1, "available")]
 
     def test_every_fault_has_its_line(self, store: Cli) -> None:

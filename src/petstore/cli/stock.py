@@ -153,7 +153,8 @@ def _read(listed: StockList, good: Spool, bad: BadRows) -> int:
                     good.add(rows)
                     progress(len(rows))
                     rows = []
-    good.add(rows)
+        good.add(rows)
+        progress(len(rows))
     bad.end_of_file()
     return read
 

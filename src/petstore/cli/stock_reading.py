@@ -97,6 +97,8 @@ class CsvList:
         self._schema = row_schema(key_name)
         self._key_name = key_name
         header = self._next_cells()
+        while header == []:
+            header = self._next_cells()
         if header is None:
             raise OperatorError(f"The list is empty; its first line has to name {_columns(key_name)}.")
         self._skipped = int(header[0] == FAULTS)

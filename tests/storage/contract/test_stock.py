@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
+
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.orders import NewOrder
 from petstore.core.pets import NewPet, PageQuery, PetChange
@@ -72,12 +76,13 @@ class TestAdditions:
         assert added.id == 1 + max(pet[0] for pet in (await animals(store))[:2])
 
     async def test_without_store_nothing_is_left(self, store: Store, backend: SharedData) -> None:
-        """A plan alone changes nothing that others see."""
+        """A plan alone changes nothing that others see, and uses up no identifier."""
         async with store.stock.importing(ACTOR, None) as load:
             await load.stage(rows((None, "Rex", 1, None)))
             assert await load.plan() == StockPlan(1, 0, 0, 0)
         assert await animals(store) == []
         assert backend.execute(JOURNAL) == []
+        assert (await store.pets.add(NewPet("Mia", 1), ACTOR)).pet.id == 1
 
     async def test_caches_learn_of_it(self, store: Store, backend: SharedData) -> None:
         """An import moves the version of the animals, so that no cached page is served after it."""
@@ -175,6 +180,36 @@ class TestSourceKeys:
         assert again > pet_id
         assert await store.stock.source_keys([pet_id, again]) == {again: "A1"}
         assert await store.stock.source_keys([]) == {}
+
+
+class TestInterruption:
+    async def test_before_the_commit_nothing_is_stored(self, store: Store) -> None:
+        """Whatever step is cancelled ends as cancelled, also when it was just done."""
+        listed = rows(*((f"A{number}", "Rex", 1, None) for number in range(5_000)))
+        for step in ("stage", "plan"):
+            async with store.stock.importing(ACTOR, "sku") as load:
+                if step == "plan":
+                    await load.stage(listed)
+                work = asyncio.ensure_future(load.stage(listed) if step == "stage" else load.plan())
+                await asyncio.sleep(0)
+                work.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await work
+            assert await animals(store) == []
+
+    async def test_a_commit_is_not_taken_for_cancelled(self, store: Store) -> None:
+        """The answer is what became of it: all rows with a result, or none without."""
+        async with store.stock.importing(ACTOR, None) as load:
+            await load.stage(rows((None, "Rex", 1, None)))
+            await load.plan()
+            work = asyncio.ensure_future(load.store())
+            await asyncio.sleep(0)
+            work.cancel()
+            try:
+                stored = await work is not None
+            except asyncio.CancelledError:
+                stored = False
+        assert len(await animals(store)) == int(stored)
 
 
 class TestOthersMeanwhile:

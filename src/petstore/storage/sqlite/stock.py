@@ -113,7 +113,7 @@ class SqliteStockImport:
 
     async def store(self) -> Stored | None:
         now_ms = self._clock.now_ms()
-        return await self._in_thread(lambda: self._store(now_ms))
+        return await self._in_thread(lambda: self._store(now_ms), keeps_result=True)
 
     def _store(self, now_ms: int) -> Stored | None:
         connection = self._connection
@@ -149,8 +149,11 @@ class SqliteStockImport:
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
-    async def _in_thread(self, work: Callable[[], _T]) -> _T:
-        """Run `work` beside the event loop. A cancellation interrupts it, unless it is done by then."""
+    async def _in_thread(self, work: Callable[[], _T], *, keeps_result: bool = False) -> _T:
+        """Run `work` beside the event loop; a cancellation interrupts it.
+
+        With `keeps_result`, work that was done before that is not taken for cancelled: it has committed.
+        """
         running = asyncio.get_running_loop().run_in_executor(None, work)
         try:
             return await asyncio.shield(running)
@@ -158,8 +161,8 @@ class SqliteStockImport:
             while not running.done():
                 self._connection.interrupt()
                 await asyncio.wait([running], timeout=_INTERRUPT_SECONDS)
-            if running.exception() is not None:
-                raise
-            return running.result()
+            if running.exception() is None and keeps_result:
+                return running.result()
+            raise
         except apsw.Error as error:
             raise translate(error, NOTHING_STORED) from error

@@ -53,7 +53,7 @@ _TABLES = [
     for columns in (
         "stock_rows (position {number} PRIMARY KEY, line {number}, source_key {text}, name {text},"
         " category_id {number}, status {text})",
-        "stock_new (ordinal {number} PRIMARY KEY, position {number})",
+        "stock_new (position {number} PRIMARY KEY, ordinal {number})",
         "stock_changes (position {number} PRIMARY KEY, pet_id {number}, name {text}, category_id {number},"
         " status {text})",
         "stock_conflicts (position {number} PRIMARY KEY, same_line {number}, pet_id {number}, status {text},"
@@ -79,13 +79,14 @@ _FIND_CHANGES = statement(
     lock=" FOR UPDATE OF p",
 )
 _FIND_NEW = Statement(
-    "INSERT INTO stock_new (ordinal, position)"
-    " SELECT row_number() OVER (ORDER BY r.position), r.position FROM stock_rows r"
-    f" WHERE NOT EXISTS (SELECT 1 FROM pet_sources s WHERE s.source_key = r.source_key) AND {_ALONE}",
-    # With identifiers at once, since other processes add animals meanwhile.
-    "INSERT INTO stock_new (ordinal, position) SELECT nextval('pets_id_seq'), position FROM ("
-    "SELECT r.position FROM stock_rows r LEFT JOIN pet_sources s ON s.source_key = r.source_key"
-    f" WHERE s.source_key IS NULL AND {_ALONE} ORDER BY r.position) AS added",
+    *(
+        "INSERT INTO stock_new (position, ordinal)"
+        f" SELECT r.position, row_number() OVER (ORDER BY r.position) FROM stock_rows r {join} AND {_ALONE}"
+        for join in (
+            "WHERE NOT EXISTS (SELECT 1 FROM pet_sources s WHERE s.source_key = r.source_key)",
+            "LEFT JOIN pet_sources s ON s.source_key = r.source_key WHERE s.source_key IS NULL",
+        )
+    )
 )
 _REFUSED = ", ".join(
     f"('{before}', '{after}')"
@@ -118,14 +119,20 @@ _MOVED = statement(
     "SELECT 1 FROM stock_changes c LEFT JOIN pets p ON p.id = c.pet_id WHERE p.id IS NULL OR p.name <> c.name"
     " OR p.category_id <> c.category_id OR p.status <> c.status LIMIT 1"
 )
-# PostgreSQL's ordinals are identifiers. SQLite's follow the last one, which nobody else moves meanwhile.
+# SQLite's identifiers follow the last one, which nobody else moves meanwhile. In PostgreSQL other processes
+# add animals, so each ordinal becomes an identifier.
 _BASE = Statement("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'pets'", "SELECT 0")
+_NUMBER = Statement(
+    "SELECT 1",
+    "UPDATE stock_new n SET ordinal = a.id FROM (SELECT position, nextval('pets_id_seq') AS id"
+    " FROM (SELECT position FROM stock_new ORDER BY position) AS o) AS a WHERE a.position = n.position",
+)
 _NEW = "FROM stock_new n CROSS JOIN stock_rows r WHERE r.position = n.position"
 _CHANGED = "FROM stock_changes c CROSS JOIN stock_rows r WHERE r.position = c.position"
 _STATUS = "coalesce(r.status, 'available')"
 _ADD_PETS = _both(
     f"INSERT INTO pets ({select(PET)}){{as_given}}"
-    f" SELECT n.ordinal + {{alone}}, r.name, r.category_id, {_STATUS} {_NEW} ORDER BY n.ordinal"
+    f" SELECT n.ordinal + {{alone}}, r.name, r.category_id, {_STATUS} {_NEW} ORDER BY n.position"
 )
 _ADD_SOURCES = _both(
     f"INSERT INTO pet_sources (source_key, pet_id) SELECT r.source_key, n.ordinal + {{alone}} {_NEW}"
@@ -166,7 +173,7 @@ _JOURNAL = f"INSERT INTO journal ({select(ENTRY[1:])}) SELECT {{now}}, {{actor}}
 _ADDED = _object(
     [_member("name", "r.name"), _member("categoryId", "r.category_id"), _member("status", _STATUS)]
 )
-_RECORD_ADDED = _both(f"{_JOURNAL}, n.ordinal + {{base}}, 'added', NULL, {_ADDED} {_NEW} ORDER BY n.ordinal")
+_RECORD_ADDED = _both(f"{_JOURNAL}, n.ordinal + {{base}}, 'added', NULL, {_ADDED} {_NEW} ORDER BY n.position")
 _RECORD_CHANGED = _both(
     f"{_JOURNAL}, c.pet_id, 'changed', {_changed(0)}, {_changed(1)} {_CHANGED} ORDER BY c.position"
 )
@@ -218,6 +225,7 @@ def store(actor: str, now_ms: int) -> Script[bool]:
     """Carry out the plan. False, and nothing was changed, when an animal is not as it was planned."""
     if (yield _MOVED, ()):
         return False
+    yield _NUMBER, ()
     ((base,),) = yield _BASE, ()
     yield _ADD_PETS, (base,)
     yield _ADD_SOURCES, (base,)
