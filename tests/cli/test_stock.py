@@ -414,6 +414,7 @@ class TestExport:
 NAMES = st.from_regex(NAME, fullmatch=True) | st.text("'=+-@\t\" ,;\uff1d", min_size=1).filter(NAME.fullmatch)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
 @given(names=st.lists(NAMES, max_size=20), kind=st.sampled_from(["csv", "jsonl"]))
 @example(names=["'=x", "''=x", "=x", "'x", "\u2028x", "# x", "\ufeffx"], kind="csv")

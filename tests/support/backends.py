@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import apsw
 import pytest
@@ -31,9 +31,10 @@ from tests.support.shared import Replica, Replicas
 from tests.support.valkey import emptied_url
 from tools.servers.find import system_program
 
-STORES = ["sqlite", "postgres"]
+STORES: list[Any] = ["sqlite", "postgres"]
 if system_program("pgbouncer") or os.environ.get("CI"):  # else test_pgbouncer.py skips all
-    STORES.append("pgbouncer")
+    # The same database by another road: `make test-fast` takes the straight one.
+    STORES.append(pytest.param("pgbouncer", marks=pytest.mark.slow))
 Execute = Callable[[str], list[tuple[object, ...]]]
 
 

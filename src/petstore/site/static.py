@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import PurePosixPath
 
 from starlette.requests import Request
@@ -38,7 +39,11 @@ class _File:
     def __init__(self, content: bytes, media_type: str) -> None:
         self._content = content
         self._media_type = media_type
-        self._tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+
+    @cached_property
+    def _tag(self) -> str:
+        """Not made at the start, which would hash two megabytes."""
+        return f'"{hashlib.sha256(self._content).hexdigest()[:32]}"'
 
     async def answer(self, request: Request) -> Response:
         """The file, or 304 for a client that has it (RFC 9110, section 13.1.2)."""

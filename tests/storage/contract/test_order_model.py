@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -90,6 +91,7 @@ class Model:
 class TestModel:
     """Any history against the model (I9, I21)."""
 
+    @pytest.mark.slow
     @given(history=st.lists(_moves, max_size=25))
     @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     async def test_orders_and_animals_are_what_the_model_says(
