@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from petstore.core.errors import PetstoreError
 from petstore.core.keys import Access
 from petstore.core.orders import OrderStatus
 from petstore.core.pets import PetStatus
@@ -72,11 +73,26 @@ moves = st.tuples(st.just("move"), st.integers(-1, 4), changes_of_orders)
 cancellations = st.tuples(st.just("cancel"), st.booleans(), st.integers(-1, 4))
 order_filters = st.sampled_from(["", "&status=placed", "&status=cancelled", "&status=sold", "&id=1&id=2"])
 order_walks = st.tuples(st.just("orders"), st.booleans(), st.sampled_from(["1", "2", "100"]), order_filters)
+namings = st.tuples(
+    st.just("name"), st.integers(0, 2), st.sampled_from(["Dogs", " Ω\u2028", "", "x" * 101, None])
+)
 revocations = st.tuples(st.just("revoke"))
 days = st.tuples(st.just("wait"), st.sampled_from([1, 3_600, 86_399, 86_401]))
 histories = st.lists(
     st.one_of(
-        *(additions, additions, walks, walks, readings, changes, changes, removals, revocations, days),
+        *(
+            additions,
+            additions,
+            walks,
+            walks,
+            readings,
+            changes,
+            changes,
+            removals,
+            namings,
+            revocations,
+            days,
+        ),
         *(orders, orders, moves, moves, cancellations, order_walks),
     ),
     max_size=12,
@@ -118,14 +134,15 @@ class Backends:
                 return comparable(answer)
             case ("walk", limit, filters):
                 return await self._walk(shop, secret, f"/v1/pets?limit={limit}{filters}")
-            case ("read", behind):
-                return comparable(await shop.ask("GET", f"/v1/pets/{self.newest - behind}", key=secret))
+            case ("read" | "remove" as what, behind):
+                method = "GET" if what == "read" else "DELETE"
+                return comparable(await shop.ask(method, f"/v1/pets/{self.newest - behind}", key=secret))
             case ("change", behind, change):
                 return comparable(await shop.patch(self.newest - behind, change, key=secret))
-            case ("remove", behind):
-                return comparable(await shop.ask("DELETE", f"/v1/pets/{self.newest - behind}", key=secret))
             case ("order" | "move" | "cancel" | "orders", *_):
                 return await self._do_with_orders(shop, secret, step)
+            case ("name", category, text):
+                return await self._name(shop, secret, category, text)
             case ("revoke",):
                 return (await shop.store.keys.revoke(key_id, ACTOR)).state(self.clock.now_ms())
         return None
@@ -150,6 +167,17 @@ class Backends:
             case ("orders", own, limit, filters):
                 key = secret if own else shop.key
                 return await self._walk(shop, key, f"{target}?limit={limit}{filters}")
+
+    async def _name(self, shop: Shop, secret: str, category: int, text: str | None) -> Any:
+        """A category's name, or None to take it away; then the list."""
+        categories = shop.store.categories
+        try:
+            await (
+                categories.unname(category, ACTOR) if text is None else categories.name(category, text, ACTOR)
+            )
+        except PetstoreError as error:
+            return type(error), error.message
+        return comparable(await shop.ask("GET", "/v1/categories", key=secret))
 
     async def _walk(self, shop: Shop, secret: str, target: str) -> list[Any]:
         """Some pages, by their links."""

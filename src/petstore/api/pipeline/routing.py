@@ -26,7 +26,7 @@ class Operation(msgspec.Struct, frozen=True):
     # Query parameters. None: the pipeline refuses every one; else the handler refuses all but these.
     parameters: tuple[str, ...] | None = None
     deprecated: bool = False  # counted apart in the account's usage
-    cacheable: bool = False  # the answer depends on path, query and animals only, not on the caller
+    cacheable: bool = False  # the answer depends on path, query and catalogue only, not on the caller
     always_headers: HeaderMaker | None = None  # on answers of every status
 
 
