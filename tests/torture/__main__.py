@@ -9,11 +9,22 @@ import argparse
 import sys
 
 from tests.support.report import Report
-from tests.torture import backend, contract, flood, limits, oldset, orders, powercut, restarts, stalled
+from tests.torture import (
+    backend,
+    contract,
+    flood,
+    limits,
+    migration,
+    oldset,
+    orders,
+    powercut,
+    restarts,
+    stalled,
+)
 
 _CAMPAIGNS = {
     module.__name__.rpartition(".")[2]: module
-    for module in (powercut, limits, oldset, restarts, backend, flood, stalled, orders, contract)
+    for module in (powercut, limits, oldset, restarts, backend, flood, stalled, orders, contract, migration)
 }
 
 

@@ -92,13 +92,18 @@ WALK: list[tuple[str, Work, list[str]]] = [
     ("stock.importing", lambda s: imports(s, row("A", "Tom"), row("B", '"')), ["pet.added", "pet.added"]),
     ("stock.importing", lambda s: imports(s, row("A", "Tom"), row("B", '"')), []),
     ("stock.importing", lambda s: imports(s, row("A", "Tim"), row("B", '"')), ["pet.changed"]),
+    ("categories.name", lambda s: s.categories.name(-7, "Dogs", ACTOR), ["category.named"]),
+    ("categories.name", lambda s: s.categories.name(-7, "Dogs", ACTOR), []),
+    ("categories.name", lambda s: s.categories.name(-7, "Cats", ACTOR), ["category.named"]),
+    ("categories.unname", lambda s: s.categories.unname(-7, ACTOR), ["category.named"]),
+    ("categories.unname", lambda s: s.categories.unname(-7, ACTOR), []),
     ("accounts.close", lambda s: s.accounts.close("1", ACTOR), ["account.closed", "key.revoked"]),
     ("accounts.close", lambda s: s.accounts.close("1", ACTOR), []),
 ]
 READS = {
     *("pets.page", "pets.get", "stock.source_keys", "orders.page", "orders.get", "accounts.find"),
     *("accounts.all", "keys.find_caller", "keys.keys", "keys.key", "keys.find_key", "journal.page"),
-    *("journal.following", "usage.report", "usage.days", "usage.bans", "billing.accounts"),
+    *("journal.following", "categories.all", "usage.report", "usage.days", "usage.bans", "billing.accounts"),
 }
 
 

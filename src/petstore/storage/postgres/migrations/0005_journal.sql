@@ -18,6 +18,8 @@ CREATE TABLE journal (
 CREATE INDEX journal_by_subject ON journal (subject, subject_id, id);
 CREATE INDEX journal_in_order ON journal (transaction, id);
 
+-- A program of 1.0.0 that adds to the history meanwhile is waited for, and then waits.
+LOCK TABLE pet_status_changes;
 INSERT INTO journal (at_ms, actor, subject, subject_id, action, before, after)
 SELECT at_ms, actor, 'pet', pet_id, 'changed',
     '{"status":"' || from_status || '"}', '{"status":"' || to_status || '"}'

@@ -4,9 +4,6 @@ ALTER TABLE api_keys ADD COLUMN access text COLLATE "C" NOT NULL DEFAULT 'write'
 ALTER TABLE accounts ADD COLUMN suspended_at_ms bigint;
 ALTER TABLE accounts ADD COLUMN closed_at_ms bigint;
 
--- Serves a page of a category with its status, and without one by merging three walks.
-CREATE INDEX pets_by_category ON pets (category_id, status, id);
-
 -- No foreign key to the animal: a delivered or cancelled order outlives it.
 CREATE TABLE orders (
     id            bigint GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,

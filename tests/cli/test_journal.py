@@ -1,0 +1,119 @@
+"""`petstore journal`, and what every command writes into it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.cli.test_root import LEAVES
+from tests.support.backends import execute_in_file
+from tests.support.journal import Audit
+
+# Each line after the ones before: a command that changes something, and the types of its entries. What is
+# repeated or refused writes none.
+WALK: list[tuple[str, list[str]]] = [
+    ("accounts add shop --plan free", ["account.added"]),
+    ("accounts add shop --plan free", []),
+    ("accounts set-plan shop --plan pro", ["account.plan_changed"]),
+    ("accounts set-plan shop --plan pro", []),
+    ("accounts suspend shop", ["account.suspended"]),
+    ("accounts suspend shop", []),
+    ("accounts resume shop", ["account.resumed"]),
+    ("accounts resume shop", []),
+    ("accounts rename shop store", ["account.renamed"]),
+    ("accounts rename store store", []),
+    ("keys issue store --label till", ["key.issued"]),
+    ("keys issue nobody", []),
+    ("keys rotate 1", ["key.issued", "key.rotated"]),
+    ("keys unban 1", ["key.unbanned"]),
+    ("keys revoke 1 --yes", ["key.revoked"]),
+    ("keys revoke 1 --yes", []),
+    ("keys rotate 1", []),
+    ("pets add Rex --category 1", ["pet.added"]),
+    ("pets add Luna --category 1 --status sold", ["pet.added"]),
+    ("pets set 1 --name Max --status pending", ["pet.changed"]),
+    ("pets set 1 --name Max", []),
+    ("pets set 2 --status pending", []),
+    ("pets set 1 --status available", ["pet.changed"]),
+    ("categories name 1 Dogs", ["category.named"]),
+    ("categories name 1 Dogs", []),
+    ("orders place 1 --account store", ["order.placed", "pet.changed"]),
+    ("orders place 1 --account store", []),
+    ("pets remove 1 --yes", []),
+    ("orders approve 1", ["order.approved"]),
+    ("orders approve 1", []),
+    ("orders cancel 1", ["order.cancelled", "pet.changed"]),
+    ("orders place 1 --account store", ["order.placed", "pet.changed"]),
+    ("orders approve 2", ["order.approved"]),
+    ("orders deliver 2", ["order.delivered", "pet.changed"]),
+    ("orders cancel 2", []),
+    ("pets remove 2 --yes", ["pet.removed"]),
+    ("pets remove 2 --yes", []),
+    ("pets import {folder}/stock.csv --source-key sku --dry-run", []),
+    ("pets import {folder}/stock.csv --source-key sku", ["pet.added", "pet.added"]),
+    ("pets import {folder}/stock.csv --source-key sku", []),
+    ("accounts close store --yes", ["account.closed", "key.revoked"]),
+    ("accounts close store --yes", []),
+    ("db migrate", []),
+    ("db check", []),
+    ("db backup {folder}/backup.db", []),
+]
+READS = {
+    *("accounts list", "accounts show", "keys list", "keys show", "keys check", "usage", "bans"),
+    *("limits check", "pets list", "pets show", "pets export", "categories list", "orders list"),
+    *("orders show", "journal", "config", "openapi", "completion"),
+}
+# Tested in tests/cli/test_serve.py, tests/storage/sqlite/test_restore.py and tests/cli/test_db_copy.py.
+ELSEWHERE = {"serve", "db restore", "db copy"}
+
+
+def test_each_change_by_a_command_has_one_entry(cli: Cli, tmp_path: Path) -> None:
+    """I22: all commands one after the other: entries for exactly what changed, each by the user."""
+    (tmp_path / "stock.csv").write_text("name,categoryId,sku\nTom,1,A\nTim,2,B\n", encoding="utf-8")
+    cli.ok("db", "migrate")
+    audit = Audit(lambda sql: execute_in_file(Path(cli.database), sql))
+    for line, expected in WALK:
+        cli.run(*shlex.split(line.format(folder=tmp_path)))
+        assert (line, audit.check()) == (line, expected)
+    actors = {entry["actor"] for entry in cli.json("journal", "--limit", "1000")}
+    assert actors == {cli.session().actor}
+
+
+def test_the_walk_knows_every_command() -> None:
+    """A new command is put into the walk, or among those that only read."""
+    walked = {path for path in LEAVES if any(f"{line} ".startswith(f"{path} ") for line, _ in WALK)}
+    assert set(LEAVES) == walked | READS | ELSEWHERE
+    assert walked & (READS | ELSEWHERE) == set()
+
+
+class TestShown:
+    def test_a_line_says_who_what_and_from_what_to_what(self, shop: Cli) -> None:
+        """What can't be printed is escaped, and the next page is named."""
+        shop.ok("accounts", "set-plan", "shop", "--plan", "business")
+        result = shop.run("journal", "--limit", "1")
+        heading, line = result.stdout.splitlines()
+        assert heading.split() == ["ID", "AT", "BY", "WHAT", "ABOUT", "CHANGE"]
+        assert line.endswith(
+            f"{shop.session().actor}  account.plan_changed  account:1"
+            "  plan: pro -> business, perMinute: 300 -> 1000, perDay: 10000 -> 100000"
+        )
+        assert result.stderr == "There are more: add --before 2\n"
+        (only,) = shop.json("journal", "--before", "2")
+        assert (only["type"], only["before"]) == ("account.added", None)
+
+    @pytest.mark.parametrize(
+        ("since", "found"),
+        [
+            ("1s", 1),
+            ("2027-01-15", 1),
+            ("2027-01-15T08:00:30Z", 1),
+            ("2027-01-15T08:00:30.001Z", 0),
+            ("2027-01-16", 0),
+        ],
+    )
+    def test_since(self, shop: Cli, since: str, found: int) -> None:
+        """So long ago, a UTC day, or a moment; the moment itself included."""
+        assert len(shop.json("journal", "--since", since)) == found

@@ -1,0 +1,62 @@
+"""The migration of a database of 1.0.0; the long form is `python -m tests.torture migration`."""
+
+from __future__ import annotations
+
+import asyncio
+
+import asyncpg
+
+from petstore.core.pets import PetChange, PetStatus
+from petstore.storage.backend import backend_for
+from tests.support.carryover import ask, faults, fill_first_release
+from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR, entries
+from tests.support.postgres import fresh_database
+from tests.support.schemas import migrate
+from tests.support.waiting import until
+
+_ANIMALS, _CHANGES = 3_000, 500
+_LATE = (
+    "INSERT INTO pet_status_changes (pet_id, at_ms, actor, from_status, to_status)"
+    " VALUES (9, 5, 'cli:late', 'pending', 'sold')"
+)
+
+
+async def test_the_history_becomes_the_journal(url: str) -> None:
+    """I22: every change of before, in its order, for this program and for the views of 1.0.0."""
+    await asyncio.to_thread(fill_first_release, url, _ANIMALS, _CHANGES)
+    migrate(url)
+    assert list(faults(url, _ANIMALS, _CHANGES)) == []
+    store = backend_for(url).open(ManualClock())
+    try:
+        await store.pets.change(1, PetChange(status=PetStatus.SOLD), ACTOR)
+        found = [(entry.type, entry.actor, entry.after) for entry in await entries(store, "pet:1")]
+    finally:
+        await store.close()
+    assert found == [
+        ("pet.changed", "cli:anna", {"status": "pending"}),
+        ("pet.changed", ACTOR, {"status": "sold"}),
+    ]
+
+
+async def test_a_change_that_commits_while_the_history_is_carried_over_is_kept() -> None:
+    """I22: a program of 1.0.0 on PostgreSQL is in the middle of a transaction when the migration begins."""
+    with fresh_database() as url:
+        await asyncio.to_thread(fill_first_release, url, 10, 10)
+        slow = await asyncpg.connect(url)
+        try:
+            await slow.execute("BEGIN")
+            await slow.execute(_LATE)
+            migrating = asyncio.create_task(asyncio.to_thread(migrate, url))
+            waiting = (
+                "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database"
+                " WHERE d.datname = current_database() AND NOT granted"
+            )
+            await until(lambda: ask(url, waiting) != [(0,)] or migrating.done())
+            await slow.execute("COMMIT")
+        finally:
+            await slow.close()
+        await migrating
+        assert ask(url, "SELECT subject_id, after FROM journal WHERE actor = 'cli:late'") == [
+            (9, '{"status":"sold"}')
+        ]

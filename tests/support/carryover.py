@@ -1,0 +1,66 @@
+"""A database of the first release with animals and their history, and what a migration must keep of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from petstore.storage.backend import sqlite_path
+from tests.support.backends import execute_in_file
+from tests.support.postgres import run
+from tests.support.schemas import make_first_release
+
+_SQLITE_NUMBERS = "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {})"
+_POSTGRES_NUMBERS = "WITH numbers AS (SELECT generate_series(1, {}) AS n)"
+_FILL = (
+    "{animals} INSERT INTO pets (name, category_id, status)"
+    " SELECT 'animal ' || n, n % 1000, 'pending' FROM numbers ORDER BY n;"
+    "INSERT INTO accounts (name, plan, per_minute, per_day, created_at_ms)"
+    " VALUES ('shop', 'free', 60, 1000, 1);"
+    "{changes} INSERT INTO pet_status_changes (pet_id, at_ms, actor, from_status, to_status)"
+    " SELECT n, 1700000000000 + n, 'cli:anna', 'available', 'pending' FROM numbers ORDER BY n"
+)
+_CARRIED = (
+    "SELECT count(*), min(at_ms), max(at_ms), sum(subject_id), min(actor), max(actor),"
+    " min(before), max(after), count(DISTINCT subject_id) FROM journal"
+    " WHERE subject = 'pet' AND action = 'changed'"
+)
+
+
+def fill_first_release(url: str, animals: int, changes: int) -> None:
+    """A database of 1.0.0 with so many animals, of which the first `changes` became pending."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        make_first_release(url, monkeypatch)
+    numbers = _SQLITE_NUMBERS if url.startswith("sqlite") else _POSTGRES_NUMBERS
+    sql = _FILL.format(animals=numbers.format(animals), changes=numbers.format(changes))
+    if url.startswith("sqlite"):
+        with closing(apsw.Connection(sqlite_path(url))) as file, file:
+            file.execute(sql)
+    else:
+        for each in sql.split(";"):
+            run(url, each)
+
+
+def ask(url: str, sql: str) -> list[tuple[Any, ...]]:
+    """The rows of either database."""
+    return execute_in_file(Path(sqlite_path(url)), sql) if url.startswith("sqlite") else run(url, sql)
+
+
+def faults(url: str, animals: int, changes: int) -> Iterator[str]:
+    """What of `fill_first_release` is not there any more, or not in the journal."""
+    ((count, *rest),) = ask(url, _CARRIED)
+    expected = (
+        *(1_700_000_000_001, 1_700_000_000_000 + changes, changes * (changes + 1) // 2),
+        *("cli:anna", "cli:anna", '{"status":"available"}', '{"status":"pending"}', changes),
+    )
+    if (count, *rest) != (changes, *expected):
+        yield f"of {changes} changes the journal has {count}: {rest}"
+    if ask(url, "SELECT count(*), count(DISTINCT name) FROM pets") != [(animals, animals)]:
+        yield "animals are missing"
+    if ask(url, "SELECT count(*) FROM pet_status_changes") != [(changes,)]:
+        yield "programs of 1.0.0 do not find the history"
