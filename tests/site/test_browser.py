@@ -84,7 +84,7 @@ class TestReference:
         page = watched.open("/docs")
         expect(page.locator(".opblock")).to_have_count(len(operations(server)))
         for operation in operations(server):
-            block = page.locator(f"#operations-pets-{operation['operationId']}")
+            block = page.locator(f"#operations-{operation['tags'][0]}-{operation['operationId']}")
             assert ("opblock-deprecated" in (block.get_attribute("class") or "")) == operation.get(
                 "deprecated", False
             )
