@@ -1,4 +1,4 @@
-"""Caches whole responses until an animal changes: never stale, without a timer, bounded."""
+"""Caches whole responses until the catalogue (animals, names of categories) changes: never stale, bounded."""
 
 from __future__ import annotations
 
