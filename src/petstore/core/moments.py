@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _LATEST_MS = 253_402_300_799_999  # the last millisecond of the year 9999, where the calendar of Python ends
-# RFC 3339, 5.6, with as many digits of a fraction as are kept.
+# RFC 3339, 5.6, with as many digits of a fraction as are kept. Python reads +01:60 too, and later ones 24:00.
+_HOUR_AND_MINUTE = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 _MOMENT = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,3})?(?:Z|[+-][0-9]{2}:[0-9]{2})"
+    rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{_HOUR_AND_MINUTE}:[0-9]{{2}}(?:\.[0-9]{{1,3}})?(?:Z|[+-]{_HOUR_AND_MINUTE})"
 )
 
 
