@@ -131,6 +131,25 @@ class TestStreams:
         assert done.returncode == 0, done.stderr
         assert b"\\u540d\\u524d" in done.stdout
 
+    def test_a_list_from_standard_input_is_not_overwritten_by_its_rejects(self, program: Program) -> None:
+        """`pets import - --skip-bad stock.csv < stock.csv`: refused as the named file is, and it stays."""
+        program.ok("db", "migrate")
+        path, text = program.folder / "stock.csv", "name,categoryId\nRex,1\nMia,x\n"
+        path.write_text(text)
+        command: list[str | Path] = [PROGRAM, "pets", "import", "-", "--format", "csv", "--skip-bad", path]
+        with path.open() as stdin:
+            done = subprocess.run(
+                command,
+                env=program.environment,
+                stdin=stdin,
+                capture_output=True,
+                text=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+        assert (done.returncode, path.read_text()) == (2, text)
+        assert "need a file of their own" in done.stderr
+
 
 class TestPrompt:
     def test_interrupt_at_the_prompt(self, program: Program) -> None:

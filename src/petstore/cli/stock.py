@@ -35,8 +35,14 @@ format_option = click.option(
 
 
 def _checked_key(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
-    if name is not None and (name in (*MEMBERS, FAULTS) or not name):
+    if name is None:
+        return None
+    if name in (*MEMBERS, FAULTS) or not name:
         raise click.BadParameter(f"{name!r} can't be the column of the source keys.")
+    if not name.isprintable() or '"' in name or "\\" in name:
+        raise click.BadParameter(
+            f"{name!r} can't be the column of the source keys: use printable characters but \" and \\."
+        )
     return name
 
 
@@ -125,7 +131,8 @@ def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
 
 
 def _check_apart(file: Path, rejects: Path | None) -> None:
-    if rejects is not None and rejects.exists() and file.exists() and rejects.samefile(file):
+    source = Path("/dev/stdin") if str(file) == "-" else file
+    if rejects is not None and rejects.exists() and source.exists() and rejects.samefile(source):
         raise click.UsageError("The rejected rows need a file of their own.", click.get_current_context())
 
 

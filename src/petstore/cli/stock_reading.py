@@ -26,6 +26,7 @@ _SURELY_INT64 = re.compile("0|-?[1-9][0-9]{0,17}", re.ASCII)
 _INTEGER = re.compile("-?(0|[1-9][0-9]*)", re.ASCII)
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 _INT64_DIGITS = 20  # of the longest int64, with its sign
+_SHOWN_MAX = 40
 
 
 class Record(NamedTuple):
@@ -122,8 +123,9 @@ class CsvList:
         try:
             cells = next(self._reader, None)
         except csv.Error as error:
+            reason, _, _ = str(error).partition(" - ")  # advice for programmers follows
             raise OperatorError(
-                f"Line {self._reader.line_num} is not CSV: {error}. Nothing was stored."
+                f"Line {self._reader.line_num} is not CSV: {reason}. Nothing was stored."
             ) from None
         if cells is not None and any(cell[:1] == "'" for cell in cells):
             return [read_cell(cell) for cell in cells]
@@ -263,17 +265,23 @@ def _number(cell: str) -> object:
 def _check_header(columns: list[str], key_name: str | None) -> None:
     """Raise OperatorError unless the columns are known, each there once, and all that are needed."""
     known = {*MEMBERS} | ({key_name} if key_name is not None else set())
-    faults = [f"{column}: a column without a meaning" for column in columns if column not in known]
+    faults = [f"{_quoted(column)}: a column without a meaning" for column in columns if column not in known]
     faults += [f"{column}: more than one column" for column in known if columns.count(column) > 1]
     needed = [column for column in (key_name, "name", "categoryId") if column is not None]
     faults += [f"{column}: missing" for column in needed if column not in columns]
     if not faults:
         return
-    advice = " Save the list with commas between its columns." if ";" in columns[0] else ""
+    one_column = ";" in columns[0] or "\t" in columns[0]
+    advice = " Save the list with commas between its columns." if one_column else ""
     shown = "; ".join(map(printable, sorted(set(faults))[:10]))
     raise OperatorError(
         f"The first line has to name {_columns(key_name)}: {shown}. Nothing was stored.{advice}"
     )
+
+
+def _quoted(column: str) -> str:
+    """An unknown name with its spaces seen, bounded: it may be a whole line."""
+    return repr(column) if len(column) <= _SHOWN_MAX else f"{column[:_SHOWN_MAX]!r}…"
 
 
 def _columns(key_name: str | None) -> str:
