@@ -68,6 +68,7 @@ WRONG_USAGE = [
     *((f"journal --about {what}", "names nothing") for what in ("pet:0", "pet:07", "key:shop", "store:1")),
     ("journal --about category:9223372036854775808", "names nothing"),
     ("journal --about account:", "names nothing"),
+    *((f"journal --actor {who}", "names nobody") for who in ("''", "\udcff")),
     ("journal --since yesterday", "'yesterday' is no time; write it as 2h, 2026-10-01 or 2026-10-01T"),
     ("journal --since 2026-02-30", "is no time"),
     ("journal --limit 10001", "'--limit'"),

@@ -24,6 +24,14 @@ def _read_about(ctx: click.Context, param: click.Parameter, value: str | None) -
         raise click.BadParameter(error.message, ctx, param) from None
 
 
+def _checked_actor(_context: click.Context, _option: click.Parameter, actor: str | None) -> str | None:
+    if actor is not None and not (actor and actor.isprintable()):
+        raise click.BadParameter(
+            f"{actor!r} names nobody; write cli:anna, cli, api:shop or 'api:shop/key 3'."
+        )
+    return actor
+
+
 @click.command(
     epilog=examples(
         "petstore journal",
@@ -41,7 +49,10 @@ def _read_about(ctx: click.Context, param: click.Parameter, value: str | None) -
 )
 @click.option("--since", type=Since(), metavar="TIME", help="Only later ones: 2h, 2026-10-01, or a moment.")
 @click.option(
-    "--actor", metavar="WHO", help="Only by cli:anna, by all of cli, by api:shop or one key: api:shop/key 3."
+    "--actor",
+    callback=_checked_actor,
+    metavar="WHO",
+    help="Only by cli:anna, by all of cli, by api:shop or one key: api:shop/key 3.",
 )
 @click.option(
     "--limit",
