@@ -158,6 +158,21 @@ class TestPlace:
         assert "has files that `make demo` did not make" in result.output
         assert (tmp_path / "petstore.db").read_bytes() == b"mine"
 
+    def test_a_place_that_can_not_be_used(self, tmp_path: Path) -> None:
+        """A file in the directory's place, or below it: one line says which, and the file stays."""
+        (tmp_path / "file").write_bytes(b"mine")
+        for folder in (tmp_path / "file", tmp_path / "file" / "demo"):
+            result = self.run(folder)
+            assert result.exit_code == 1
+            assert f"Error: {folder}: Not a directory. Name another directory" in result.output
+        assert (tmp_path / "file").read_bytes() == b"mine"
+
+    def test_a_url_that_is_not_understood(self) -> None:
+        """The setting's own message, not a traceback."""
+        result = CliRunner().invoke(main, ["--database-url", "nonsense", "--no-serve"])
+        assert result.exit_code == 1
+        assert "Error: PETSTORE_DATABASE_URL is not understood" in result.output
+
 
 def test_it_ends_in_the_present(made: Made) -> None:
     """No entry of the journal is later than the beginning of the making, none before the first day."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from petstore.core.clock import SystemClock
+from petstore.core.errors import OperatorError
 from tools.demo.making import make
 from tools.demo.place import Refused, cleared
 from tools.demo.shop import Failed
@@ -39,7 +40,7 @@ def main(seed: int, folder: Path, days: int, database_url: str | None, serve: bo
                 making = make(environment, seed, days, SystemClock().now_ms(), lambda: bar.update(1))
                 _, text = asyncio.run(making)
             click.echo(text)
-    except (Refused, Failed) as error:
+    except (Refused, Failed, OperatorError) as error:
         raise click.ClickException(str(error)) from None
     if serve:
         sys.stdout.flush()

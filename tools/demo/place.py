@@ -11,6 +11,7 @@ from petstore.storage.sqlite.lock import lock_for_serving
 
 _MARK = "made-by-make-demo"
 _DATABASE = "petstore.db"
+_ANOTHER = "Name another directory: ARGS='--folder PATH'."
 
 
 class Refused(Exception):
@@ -24,12 +25,13 @@ def cleared(folder: Path) -> Iterator[Path]:
     Raises Refused when the directory has a database that this did not make, or a server uses it.
     """
     database, mark = folder / _DATABASE, folder / _MARK
-    if folder.exists() and any(folder.iterdir()) and not mark.exists():
-        raise Refused(
-            f"{folder} has files that `make demo` did not make. Name another directory: ARGS='--folder PATH'."
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    mark.write_text("The files beside this one are made anew by `make demo`.\n", encoding="utf-8")
+    try:
+        if folder.exists() and any(folder.iterdir()) and not mark.exists():
+            raise Refused(f"{folder} has files that `make demo` did not make. {_ANOTHER}")
+        folder.mkdir(parents=True, exist_ok=True)
+        mark.write_text("The files beside this one are made anew by `make demo`.\n", encoding="utf-8")
+    except OSError as error:
+        raise Refused(f"{folder}: {error.strerror}. {_ANOTHER}") from None
     try:
         held = lock_for_serving(str(database))
     except OperatorError as error:
