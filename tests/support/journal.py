@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from petstore.core.journal import ENTRIES_MAX, Entry, JournalQuery, read_about
+from petstore.core.journal import Entry, JournalQuery, read_about
 from petstore.core.moments import iso_moment
 from petstore.storage.backend import Store
 
@@ -32,7 +32,7 @@ _HISTORY = (
 
 async def entries(store: Store, about: str | None = None) -> list[Entry]:
     """The whole journal, or of one object; oldest first."""
-    query = JournalQuery(ENTRIES_MAX, about=None if about is None else read_about(about))
+    query = JournalQuery(10_000, about=None if about is None else read_about(about))
     return (await store.journal.page(query)).entries[::-1]
 
 

@@ -10,11 +10,9 @@ import click
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import examples
 from petstore.cli.output import echo_err, json_option, moment, write_records
-from petstore.cli.types import ID, Since, WholeNumber
+from petstore.cli.types import ID, Since, limit_option
 from petstore.core.errors import Invalid
-from petstore.core.journal import ENTRIES_MAX, About, Entry, JournalQuery, read_about
-
-_LIMIT_DEFAULT = 20
+from petstore.core.journal import About, Entry, JournalQuery, read_about
 
 
 def _read_about(ctx: click.Context, param: click.Parameter, value: str | None) -> About | None:
@@ -54,14 +52,7 @@ def _checked_actor(_context: click.Context, _option: click.Parameter, actor: str
     metavar="WHO",
     help="Only by cli:anna, by all of cli, by api:shop or one key: api:shop/key 3.",
 )
-@click.option(
-    "--limit",
-    type=WholeNumber(1, ENTRIES_MAX),
-    default=_LIMIT_DEFAULT,
-    show_default=True,
-    metavar="N",
-    help=f"At most so many, up to {ENTRIES_MAX:,}.",
-)
+@limit_option
 @click.option("--before", type=ID, metavar="ID", help="Only entries before this one.")
 @json_option
 @click.pass_obj

@@ -9,15 +9,13 @@ import click
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import Record, echo_err, json_option, moment, write_record, write_records
-from petstore.cli.types import ACCOUNT, ID, WholeNumber, read_ship_date
+from petstore.cli.types import ACCOUNT, ID, limit_option, read_ship_date
 from petstore.core.errors import Conflict
 from petstore.core.orders import QUANTITY, NewOrder, Order, OrderPage, OrderQuery, OrderStatus
-from petstore.core.pets import PAGE_LIMIT_DEFAULT
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
 
-_LIST_MAX = 10_000
 _ORDER_ID = click.argument("order_id", type=ID, metavar="ID")
 
 
@@ -35,14 +33,7 @@ def orders() -> None:
 )
 @click.option("--status", type=click.Choice([status.value for status in OrderStatus]), help="In this state.")
 @click.option("--account", type=ACCOUNT, help="Only of this account.")
-@click.option(
-    "--limit",
-    type=WholeNumber(1, _LIST_MAX),
-    default=PAGE_LIMIT_DEFAULT,
-    show_default=True,
-    metavar="N",
-    help=f"At most so many, up to {_LIST_MAX:,}.",
-)
+@limit_option
 @click.option("--after", type=ID, metavar="ID", help="Only orders with a greater id.")
 @json_option
 @click.pass_obj

@@ -22,15 +22,12 @@ from petstore.cli.output import (
     yes_option,
 )
 from petstore.cli.stock import export_pets, import_pets
-from petstore.cli.types import ID, INT64, WholeNumber, checked_pet_name
+from petstore.cli.types import ID, INT64, PET_STATUS, checked_pet_name, limit_option
 from petstore.core.errors import PetNotFound
-from petstore.core.pets import PAGE_LIMIT_DEFAULT, NewPet, Page, PageQuery, Pet, PetChange, PetStatus
+from petstore.core.pets import NewPet, Page, PageQuery, Pet, PetChange, PetStatus
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
-
-_LIST_MAX = 10_000
-_STATUS = click.Choice([status.value for status in PetStatus])
 
 
 @click.group(cls=LazyGroup)
@@ -46,17 +43,10 @@ def pets() -> None:
         "petstore pets list --category 1 --newest",
     ),
 )
-@click.option("--status", type=_STATUS, help="Only animals in this state.")
+@click.option("--status", type=PET_STATUS, help="Only animals in this state.")
 @click.option("--category", type=INT64, metavar="N", help="Only animals of this category.")
 @click.option("--newest", is_flag=True, help="The newest first.")
-@click.option(
-    "--limit",
-    type=WholeNumber(1, _LIST_MAX),
-    default=PAGE_LIMIT_DEFAULT,
-    show_default=True,
-    metavar="N",
-    help=f"At most so many, up to {_LIST_MAX:,}.",
-)
+@limit_option
 @click.option(
     "--after", type=ID, metavar="ID", help="Only animals with a greater id; with --newest, a smaller one."
 )
@@ -109,7 +99,7 @@ def list_pets(
 @click.option("--category", required=True, type=INT64, metavar="N", help="Its category: any int64.")
 @click.option(
     "--status",
-    type=_STATUS,
+    type=PET_STATUS,
     default=PetStatus.AVAILABLE.value,
     show_default=True,
     help="Its state from the start.",
@@ -145,7 +135,7 @@ def show_pet(session: Session, pet_id: int, as_json: bool) -> None:
 @click.argument("pet_id", type=ID, metavar="ID")
 @click.option("--name", callback=checked_pet_name, help="1 to 255 characters, kept exactly as given.")
 @click.option("--category", type=INT64, metavar="N", help="Any int64.")
-@click.option("--status", type=_STATUS, help="See above.")
+@click.option("--status", type=PET_STATUS, help="See above.")
 @json_option
 @click.pass_obj
 def set_pet(

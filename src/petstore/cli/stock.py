@@ -18,7 +18,7 @@ from petstore.cli.groups import examples
 from petstore.cli.output import echo_err, json_option, row_progress, write_json
 from petstore.cli.stock_reading import FAULTS, FORMATS, SUFFIXES, Spool, StockList
 from petstore.cli.stock_writing import PAGE_WRITERS, BadRows, whole_file
-from petstore.cli.types import INT64
+from petstore.cli.types import INT64, PET_STATUS
 from petstore.core.errors import OperatorError, StoreUnavailable
 from petstore.core.pets import PageQuery, PetStatus
 from petstore.core.stock import MEMBERS, SOURCE_KEYS_MAX, StockImport, StockPlan, StockRow
@@ -219,11 +219,7 @@ def _report(summary: Summary, as_json: bool, dry_run: bool, rejects: Path | None
 )
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), default="-")
 @format_option
-@click.option(
-    "--status",
-    type=click.Choice([status.value for status in PetStatus]),
-    help="Only animals in this state.",
-)
+@click.option("--status", type=PET_STATUS, help="Only animals in this state.")
 @click.option("--category", type=INT64, metavar="N", help="Only animals of this category.")
 @click.option(
     "--source-key",

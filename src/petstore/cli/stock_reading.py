@@ -16,6 +16,7 @@ import msgspec
 from petstore.cli.output import printable
 from petstore.cli.spreadsheets import csv_bytes, read_cell
 from petstore.core.errors import InvalidBody, InvalidJson, OperatorError
+from petstore.core.members import read_integer
 from petstore.core.pets import NAME, STATUSES
 from petstore.core.stock import MEMBERS, StockRow, row_schema
 
@@ -25,7 +26,6 @@ _BOM = b"\xef\xbb\xbf"
 _SURELY_INT64 = re.compile("0|-?[1-9][0-9]{0,17}", re.ASCII)
 _INTEGER = re.compile("-?(0|[1-9][0-9]*)", re.ASCII)
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
-_INT64_DIGITS = 20  # of the longest int64, with its sign
 _SHOWN_MAX = 40
 
 
@@ -258,7 +258,7 @@ def _members(row: StockRow, key_name: str | None) -> dict[str, object]:
 def _number(cell: str) -> object:
     """The value of a cell as JSON would have it: an integer, another number, or else a text."""
     if _INTEGER.fullmatch(cell):
-        return int(cell[: _INT64_DIGITS + 1])
+        return read_integer(cell)
     return 0.5 if _NUMBER.fullmatch(cell) else cell
 
 

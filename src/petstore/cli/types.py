@@ -9,21 +9,24 @@ import re
 from calendar import monthrange
 from collections.abc import Callable
 from datetime import date
+from typing import Any, TypeVar
 
 import click
 
 from petstore.core.durations import DAY_MS, format_duration, parse_duration
 from petstore.core.errors import Invalid
 from petstore.core.moments import moment_fault, read_moment
-from petstore.core.pets import INT64_MAX, INT64_MIN, name_fault
+from petstore.core.pets import INT64_MAX, INT64_MIN, PAGE_LIMIT_DEFAULT, PetStatus, name_fault
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _FIRST_YEAR = 2000  # earlier ones are typing errors
 _SHOWN_MAX = 24  # longer than any number, shorter than a key that was given by mistake
 _LONGEST_MS = 36_500 * DAY_MS
+_LIST_MAX = 10_000
 
 Callback = Callable[[click.Context, click.Parameter, str], str]
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class WholeNumber(click.ParamType[int]):
@@ -125,6 +128,19 @@ MONTH = Days("month")
 ID = WholeNumber(1, INT64_MAX)
 INT64 = WholeNumber(INT64_MIN, INT64_MAX)
 ACCOUNT = AccountReference()
+PET_STATUS = click.Choice([status.value for status in PetStatus])
+
+
+def limit_option(command: _Command) -> _Command:
+    """Adds `--limit`, as the argument `limit`."""
+    return click.option(
+        "--limit",
+        type=WholeNumber(1, _LIST_MAX),
+        default=PAGE_LIMIT_DEFAULT,
+        show_default=True,
+        metavar="N",
+        help=f"At most so many, up to {_LIST_MAX:,}.",
+    )(command)
 
 
 def checked(check: Callable[[str], None]) -> Callback:

@@ -12,14 +12,13 @@ from typing import Any, Protocol
 import msgspec
 
 from petstore.core.errors import Invalid
+from petstore.core.pets import INT64_MAX, INT64_MIN
 
-ENTRIES_MAX = 10_000
 # The store has no number; its entries have 0.
 STORE = "store"
 _FORMS = "store, pet:7, order:5, category:1, key:3, account:shop or account:2"
 _NUMBERED = re.compile(r"(pet|order|key):([1-9][0-9]{0,18})|(category):(0|-?[1-9][0-9]{0,18})", re.ASCII)
 _ACCOUNT = re.compile(r"account:([A-Za-z0-9._-]{1,64})", re.ASCII)
-_INT64 = range(-(2**63), 2**63)
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -65,7 +64,7 @@ def read_about(text: str) -> About:
         return About("account", account[1])
     if numbered := _NUMBERED.fullmatch(text):
         subject, number = numbered[1] or numbered[3], numbered[2] or numbered[4]
-        if int(number) in _INT64:
+        if INT64_MIN <= int(number) <= INT64_MAX:
             return About(subject, number)
     raise Invalid("about", f"{text!r} names nothing that the journal is about: write {_FORMS}.")
 

@@ -93,7 +93,7 @@ class Schema(Generic[_T]):
             document = json.loads(
                 body.decode(),
                 object_pairs_hook=_Members,
-                parse_int=_integer,
+                parse_int=read_integer,
                 parse_constant=_no_constant,
             )
         except (ValueError, RecursionError) as error:
@@ -183,8 +183,8 @@ class _Members(list[tuple[str, Any]]):
     """An object's members in the order of the text, repeated ones included."""
 
 
-def _integer(literal: str) -> int:
-    """Of a literal that is longer than any int64, a part that is beyond int64 too."""
+def read_integer(literal: str) -> int:
+    """An integer in JSON; of one that is longer than any int64, a part that is beyond int64 too."""
     return int(literal[: _INT64_DIGITS + 1])
 
 
