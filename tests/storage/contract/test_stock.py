@@ -230,10 +230,26 @@ class TestOthersMeanwhile:
             assert isinstance(await load.store(), Stored)
         assert [pet[1] for pet in await animals(store)] == ["Max", "Mia", "New"]
 
-    async def test_two_imports_of_one_list_add_it_once(self, backend: SharedData) -> None:
-        """The second one finds the animals of the first, however late."""
+    async def test_imports_at_once_add_each_animal_once(self, backend: SharedData) -> None:
+        """Of one list through several stores; the others find it unchanged."""
+        stores = [backend.open() for _ in range(3)]
+
+        async def load_until_stored(store: Store) -> StockPlan:
+            async with store.stock.importing(ACTOR, "sku") as load:
+                await load.stage(rows(*((f"A{number}", "Rex", 1, None) for number in range(50))))
+                plan = await load.plan()
+                while await load.store() is None:
+                    plan = await load.plan()
+                return plan
+
+        plans = await asyncio.gather(*map(load_until_stored, stores))
+        assert sorted((plan.added, plan.unchanged) for plan in plans) == [(0, 50), (0, 50), (50, 0)]
+        assert len(await animals(stores[0])) == 50
+
+    async def test_a_list_that_another_import_has_added_is_planned_again(self, backend: SharedData) -> None:
+        """However late; PostgreSQL's imports plan one after the other."""
         if not backend.exact_versions:
-            return  # PostgreSQL's imports plan one after the other
+            return
         store, other = backend.open(), backend.open()
         async with store.stock.importing(ACTOR, "sku") as load:
             await load.stage(rows(("A1", "Rex", 1, None)))
