@@ -1,4 +1,4 @@
-"""Accounts: their names and plans, and the protocol of their store."""
+"""Accounts: their names, plans and states, and the protocol of their store."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Stored(msgspec.Struct, frozen=True):
 
 
 class StockImport(Protocol):
-    """One import: `stage` all rows, `plan`, then `store`, all in one transaction."""
+    """One import: `stage` all rows, `plan`, then `store`, which changes all or nothing."""
 
     async def stage(self, rows: Sequence[StockRow]) -> None:
         """Put rows into a temporary table, in the order of the list."""

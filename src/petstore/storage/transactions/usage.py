@@ -1,4 +1,4 @@
-"""Reports of an account's use, and the counters that a limiter starts with."""
+"""Reports of an account's use, bans in force, and the counters that a limiter starts with."""
 
 from __future__ import annotations
 
