@@ -150,6 +150,17 @@ class TestStreams:
         assert (done.returncode, path.read_text()) == (2, text)
         assert "need a file of their own" in done.stderr
 
+    def test_rejects_may_go_to_a_device(self, program: Program) -> None:
+        """/dev/null drops them, and a pipe gets them: neither can be sought or synced as a file is."""
+        program.ok("db", "migrate")
+        path = program.folder / "stock.csv"
+        path.write_text("sku,name,categoryId\na,Rex,1\nb,Mia,x\nc,Max,1\nc,Max,1\n")
+        arguments = ("pets", "import", str(path), "--source-key", "sku", "--skip-bad")
+        assert program.ok(*arguments, "/dev/null").startswith("1 added, 0 changed, 0 unchanged, 3 rejected.")
+        lines = program.ok(*arguments, "/dev/stdout").splitlines()
+        assert lines[0] == "faults,sku,name,categoryId"
+        assert [line.rsplit('",')[-1][-7:] for line in lines[1:4]] == ["b,Mia,x", "c,Max,1", "c,Max,1"]
+
 
 class TestPrompt:
     def test_interrupt_at_the_prompt(self, program: Program) -> None:

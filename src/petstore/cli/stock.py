@@ -17,7 +17,7 @@ from petstore.cli.context import Session, with_store
 from petstore.cli.groups import examples
 from petstore.cli.output import echo_err, json_option, row_progress, write_json
 from petstore.cli.stock_reading import FAULTS, FORMATS, SUFFIXES, Spool, StockList
-from petstore.cli.stock_writing import PAGE_WRITERS, BadRows, whole_file
+from petstore.cli.stock_writing import PAGE_WRITERS, BadRows, rejects_file, whole_file
 from petstore.cli.types import INT64, PET_STATUS
 from petstore.core.errors import OperatorError, StoreUnavailable
 from petstore.core.pets import PageQuery, PetStatus
@@ -104,7 +104,7 @@ def import_pets(
     with (
         _opened(file) as stream,
         closing(Spool()) as good,
-        whole_file(None if dry_run else rejects) as kept,
+        rejects_file(None if dry_run else rejects) as kept,
     ):
         listed = chosen(stream, key_name)
         bad = BadRows(listed, kept)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -64,11 +66,11 @@ def whole_file(path: Path | None) -> Iterator[BinaryIO | None]:
     if path is None:
         yield None
         return
-    path = path.resolve()
-    if path.exists() and not path.is_file():  # such as /dev/stderr
+    if _is_device(path):
         with path.open("wb") as file:
             yield file
         return
+    path = path.resolve()
     partial = path.with_name(f"{path.name}.partial")
     try:
         with partial.open("wb") as file:
@@ -78,6 +80,23 @@ def whole_file(path: Path | None) -> Iterator[BinaryIO | None]:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def rejects_file(path: Path | None) -> Iterator[BinaryIO | None]:
+    """`whole_file` that BadRows can shorten and sync: a device such as /dev/null gets the rows at the end."""
+    if path is None or not _is_device(path):
+        with whole_file(path) as kept:
+            yield kept
+        return
+    with path.open("wb") as device, tempfile.TemporaryFile() as file:
+        yield file
+        file.seek(0)
+        shutil.copyfileobj(file, device)
+
+
+def _is_device(path: Path) -> bool:
+    return path.exists() and not path.is_file()
 
 
 class BadRows:
