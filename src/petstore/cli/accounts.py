@@ -188,7 +188,8 @@ def close_account(session: Session, account: str, yes: bool, as_json: bool) -> N
     """Close a customer's account for good and revoke its keys.
 
     On a terminal it shows the account and asks first. Nothing is deleted, and the name stays taken. A closed
-    account gets no keys, no other plan, and is never resumed. Works on a full disk too.
+    account gets no keys, no other plan, and is never resumed. Its open orders hold their animals until you
+    deliver or cancel them: `petstore orders list --account NAME`. Works on a full disk too.
     """
     now_ms = session.clock.now_ms()
 
