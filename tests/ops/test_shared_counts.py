@@ -6,7 +6,6 @@ import os
 import random
 import subprocess
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 
@@ -206,14 +205,12 @@ def test_a_directory_that_is_gone_costs_no_request(tmp_path: Path) -> None:
     assert sample(metrics, "petstore_limiter_outage") == 1
 
 
-def test_a_scrape_is_quick(tmp_path: Path) -> None:
-    """Less than 10 ms with four workers: it holds up every request meanwhile. The best of twenty."""
+def test_a_scrape_is_short(tmp_path: Path) -> None:
+    """At most 1,000 samples at the start, whatever the number of workers: a scrape holds up every request.
+    `make micro ARGS='-k scrape'` has its time.
+    """
     workers = [Metrics(WorkerMetricsDirectory(tmp_path, os.getpid())) for _ in range(4)]
     for worker in workers:
         worker.share()
-    spent = []
-    for _ in range(20):
-        began = perf_counter()
-        workers[0].render()
-        spent.append(perf_counter() - began)
-    assert min(spent) < 0.01
+    lines = workers[0].render().splitlines()
+    assert len([line for line in lines if not line.startswith(b"#")]) <= 1_000
