@@ -28,7 +28,7 @@ from petstore.storage.postgres.faults import (
 )
 from petstore.storage.postgres.pool import Connection, Pool, close_connection
 from petstore.storage.postgres.sharing import retrieve_error
-from petstore.storage.postgres.transaction import Transaction, Work, run_script
+from petstore.storage.postgres.transaction import Transaction, Work, run_locking, run_script
 from petstore.storage.transactions import script as scripts
 from petstore.storage.transactions.script import NO_EFFECT, Effect, Script
 
@@ -84,9 +84,7 @@ class Database(scripts.Database):
 
     def start(self, script: Callable[[], Script[_T]], effect: Effect = NO_EFFECT) -> asyncio.Task[_T]:
         def run(connection: Connection) -> Awaitable[_T]:
-            return run_script(
-                script(), lambda each, arguments: connection.fetch(each.postgres + each.lock, *arguments)
-            )
+            return run_locking(connection, script())
 
         return self.start_work(run, effect)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from typing import TypeVar
 
 from petstore.core.clock import Clock
 from petstore.core.stock import StockPlan, StockRow, Stored
@@ -20,7 +20,7 @@ from petstore.storage.postgres.connection import connect
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import is_answer, is_the_drivers, translate
 from petstore.storage.postgres.pool import Connection, close_connection
-from petstore.storage.postgres.transaction import run_script
+from petstore.storage.postgres.transaction import run_locking
 from petstore.storage.transactions import stock
 from petstore.storage.transactions.script import Script
 from petstore.storage.transactions.stock import STAGED, Stock
@@ -87,12 +87,10 @@ class PostgresStockImport:
     async def stage(self, rows: Sequence[StockRow]) -> None:
         first = self._staged + 1
         self._staged += len(rows)
-        records = [
-            (at, row.line, row.source_key, row.name, row.category_id, row.status)
-            for at, row in enumerate(rows, first)
-        ]
         await self._known(
-            self._connection.copy_records_to_table("stock_rows", records=records, columns=STAGED)
+            self._connection.copy_records_to_table(
+                "stock_rows", records=stock.staged(rows, first), columns=STAGED
+            )
         )
 
     async def plan(self) -> StockPlan:
@@ -139,14 +137,9 @@ class PostgresStockImport:
                 raise translate(error, OUTCOME_UNKNOWN) from error
 
     async def _run(self, script: Script[_T]) -> _T:
-        return await self._known(
-            run_script(
-                script,
-                lambda each, arguments: self._connection.fetch(each.postgres + each.lock, *arguments),
-            )
-        )
+        return await self._known(run_locking(self._connection, script))
 
-    async def _known(self, work: Coroutine[Any, Any, _T]) -> _T:
+    async def _known(self, work: Awaitable[_T]) -> _T:
         """Await what comes before the commit: after a failure nothing is stored."""
         try:
             return await work

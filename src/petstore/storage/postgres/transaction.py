@@ -28,6 +28,13 @@ async def run_script(
         return result
 
 
+def run_locking(connection: Connection, script: Script[_T]) -> Awaitable[_T]:
+    """Step a script within a transaction: the rows that it asks to lock are held until the end."""
+    return run_script(
+        script, lambda statement, arguments: connection.fetch(statement.postgres + statement.lock, *arguments)
+    )
+
+
 class Transaction:
     """One attempt at a write, and whether its outcome is known."""
 

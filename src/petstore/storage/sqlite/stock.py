@@ -76,13 +76,7 @@ class SqliteStockImport:
 
         def insert() -> None:
             with self._connection:
-                self._connection.executemany(
-                    _STAGE,
-                    (
-                        (at, row.line, row.source_key, row.name, row.category_id, row.status)
-                        for at, row in enumerate(rows, first)
-                    ),
-                )
+                self._connection.executemany(_STAGE, stock.staged(rows, first))
 
         await self._in_thread(insert)
 

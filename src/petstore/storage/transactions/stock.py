@@ -6,7 +6,7 @@ animals as they were) and stock_conflicts. Whatever is done to a million rows is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from petstore.core.pets import STATUSES, TRANSITIONS, PetStatus
@@ -41,6 +41,12 @@ _POSTGRES = {
     "base": "$3::bigint",
     "alone": "$1::bigint",
 }
+
+
+def staged(rows: Sequence[StockRow], first: int) -> Iterator[tuple[object, ...]]:
+    """The rows as the columns STAGED, with their positions from `first` on."""
+    for position, row in enumerate(rows, first):
+        yield position, row.line, row.source_key, row.name, row.category_id, row.status
 
 
 def _both(sql: str) -> Statement:
