@@ -47,8 +47,10 @@ class Project:
         self.path = path
         (path / "tools").mkdir()
         shutil.copy(ROOT / "tools" / "environment", path / "tools")
-        (path / "pyproject.toml").write_text(_PROJECT)
-        (path / "backend.py").write_text(_BACKEND)
+        (path / "clients" / "python").mkdir(parents=True)
+        for folder, name in ((path, "small"), (path / "clients" / "python", "client")):
+            (folder / "pyproject.toml").write_text(_PROJECT.replace("small", name))
+            (folder / "backend.py").write_text(_BACKEND.replace("small", name))
         for name in LOCKS:
             (path / name).write_text("# nothing\n")
 
