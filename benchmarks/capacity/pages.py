@@ -1,8 +1,8 @@
 """Measured, not simulated: a page of animals by every filter and order, in stores of different sizes.
 
 The animals are as a store's are: the old ones sold, the newest available, and a category of the newest alone.
-PostgreSQL's data lies in memory, SQLite's file in a temporary folder. Both ends of a connection share one core:
-between two cores, waking the other end costs as much as the page, and the system moves processes at will.
+PostgreSQL's data lies in memory, SQLite's file in a temporary folder. Both ends of a connection share one
+core: waking the other core costs as much as the page, and the system moves processes at will.
 """
 
 from __future__ import annotations
