@@ -37,7 +37,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "api": ({"api.pipeline"}, set()),
     "api.pipeline": (set(), set()),
     "api.openapi": (set(), {"yaml"}),
-    "site": ({""}, {"starlette", "structlog"}),
+    "site": ({""}, {"starlette", "structlog", "jinja2", "markdown_it", "markupsafe", "pygments"}),
     "ops": ({""}, {"starlette", "structlog", "prometheus_client"}),
     "wiring": (set(), set()),
     "wiring.administration": ({"config", "storage", "limiter"}, set()),

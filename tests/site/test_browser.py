@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.site.conftest import WatchedPage
 from tests.support.server import Server
@@ -14,7 +13,10 @@ from tests.support.server import Server
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 OpenPage = Callable[..., WatchedPage]
-PAGES = ("/", "/docs", "/docs/deprecation")
+PAGES = (
+    "/", "/docs", "/docs/quickstart", "/docs/guide", "/docs/reference", "/docs/errors", "/docs/changelog",
+    "/docs/deprecation",
+)  # fmt: skip
 
 # How many texts there are, and those whose contrast with what is behind them is below 4.5 (WCAG 2, 1.4.3).
 _PALE_TEXTS = """
@@ -40,97 +42,6 @@ _PALE_TEXTS = """
 """
 
 
-def operations(server: Server) -> list[dict[str, Any]]:
-    """Every operation of the document that the server shows."""
-    document = server.request("GET", "/openapi.json", key="").json()
-    return [
-        operation
-        for item in document["paths"].values()
-        for method, operation in item.items()
-        if method in ("get", "post", "put", "patch", "delete")
-    ]
-
-
-def authorise(page: Page, key: str) -> None:
-    """Hand a key to Swagger UI as a reader does."""
-    page.locator(".btn.authorize").first.click()
-    dialog = page.locator(".dialog-ux")
-    dialog.locator("input").fill(key)
-    dialog.get_by_role("button", name="Apply credentials").click()
-    dialog.get_by_role("button", name="Close", exact=True).click()
-
-
-def try_out(page: Page, operation_id: str, body: str | None = None) -> str:
-    """Open an operation, execute it, and give the live status that the page then shows."""
-    block = page.locator(f"#operations-pets-{operation_id}")
-    block.locator(".opblock-summary-control").click()
-    block.get_by_role("button", name="Try it out").click()
-    if body is not None:
-        block.locator("textarea.body-param__text").fill(body)
-    block.get_by_role("button", name="Execute").click()
-    status = block.locator(".live-responses-table .response-col_status").last
-    status.wait_for()
-    return status.inner_text().split()[0]
-
-
-class TestReference:
-    """`/docs`, the interactive reference."""
-
-    def test_every_operation_is_shown_and_opens_without_a_fault(
-        self, open_page: OpenPage, server: Server
-    ) -> None:
-        """Each operation of the document unfolds; nothing complains, is refused or asks another host."""
-        watched = open_page()
-        page = watched.open("/docs")
-        expect(page.locator(".opblock")).to_have_count(len(operations(server)))
-        for operation in operations(server):
-            block = page.locator(f"#operations-{operation['tags'][0]}-{operation['operationId']}")
-            assert ("opblock-deprecated" in (block.get_attribute("class") or "")) == operation.get(
-                "deprecated", False
-            )
-            block.locator(".opblock-summary-control").click()
-            for status in operation["responses"]:
-                expect(block.locator(f".responses-inner tr.response[data-code='{status}']")).to_be_visible()
-        page.locator(".models-control").click()
-        expect(page.locator("section.models")).to_contain_text("NewPet")
-        assert watched.faults() == []
-
-    def test_dark_readers_get_a_dark_page(self, open_page: OpenPage) -> None:
-        """The vendored page follows the reader's scheme, also when it changes while the page is open."""
-        page = open_page("dark").open("/docs")
-        expect(page.locator("html.dark-mode")).to_have_count(1)
-        page.emulate_media(color_scheme="light")
-        expect(page.locator("html.dark-mode")).to_have_count(0)
-
-    def test_a_key_and_try_it_out_list_the_animals(self, open_page: OpenPage, server: Server) -> None:
-        """With a key, listPets answers 200 in the page, with the animal and the limit headers."""
-        watched = open_page()
-        page = watched.open("/docs")
-        authorise(page, server.key)
-        assert try_out(page, "listPets") == "200"
-        answer = page.locator("#operations-pets-listPets .live-responses-table")
-        expect(answer).to_contain_text('"name": "Rex"')
-        expect(answer).to_contain_text("x-ratelimit-remaining")
-        assert watched.faults() == []
-
-    def test_an_animal_can_be_added_from_the_page(self, open_page: OpenPage, server: Server) -> None:
-        """createPet answers 201 in the page, and the animal is there."""
-        watched = open_page()
-        page = watched.open("/docs")
-        authorise(page, server.key)
-        assert try_out(page, "createPet", '{"name": "Mia", "categoryId": 2}') == "201"
-        assert "Mia" in [pet["name"] for pet in server.request("GET", "/v1/pets?limit=100").json()]
-        assert watched.faults() == []
-
-    def test_without_a_key_the_answer_is_shown_too(self, open_page: OpenPage) -> None:
-        """A reader who forgot the key sees the 401 and its message."""
-        page = open_page().open("/docs")
-        assert try_out(page, "listPets") == "401"
-        expect(page.locator("#operations-pets-listPets .live-responses-table")).to_contain_text(
-            "Authorization: Bearer"
-        )
-
-
 class TestEveryPage:
     """What holds for all of them."""
 
@@ -142,7 +53,7 @@ class TestEveryPage:
         """
         watched = open_page()
         page = watched.open(path)
-        expect(page.locator("h1, h2.title").first).to_be_visible()
+        expect(page.locator("h1")).to_be_visible()
         page.set_viewport_size({"width": 390, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert watched.faults() == []
@@ -168,14 +79,14 @@ class TestEveryPage:
         assert any(fault.startswith("img-src") for fault in watched.faults())
 
     @pytest.mark.parametrize("scheme", ["light", "dark"])
-    @pytest.mark.parametrize("path", ["/", "/docs/deprecation"])
+    @pytest.mark.parametrize("path", PAGES)
     def test_text_can_be_read_in_both_schemes(self, open_page: OpenPage, path: str, scheme: str) -> None:
         """Text has a contrast of 4.5 at least, on a paper that is dark for those who prefer it."""
         page = open_page(scheme).open(path)
         paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 25, 31)"}[scheme]
         count, pale = page.evaluate(_PALE_TEXTS)
-        assert count > 10
+        assert count > 5
         assert pale == []
 
     def test_every_link_leads_somewhere(self, open_page: OpenPage, server: Server) -> None:

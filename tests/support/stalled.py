@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-SCRIPT = "/static/swagger-ui/swagger-ui-bundle.js"
+DOCUMENT = "/openapi.json"
 _LISTENING, _NO_INODE = "0A", "0"
 _RECEIVE_BUFFER = 4_096
 _SEGMENT = 536  # with large ones the server's system takes a whole answer into its send buffer
@@ -32,7 +32,7 @@ def _port(address: str) -> int:
 class StalledClient:
     """A connection with a small receive buffer and many requests ahead, of whose answers nothing is read."""
 
-    def __init__(self, port: int, target: str = SCRIPT, *, requests: int = 20) -> None:
+    def __init__(self, port: int, target: str = DOCUMENT, *, requests: int = 20) -> None:
         self.socket = socket.socket()
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, _SEGMENT)
@@ -65,7 +65,7 @@ class StalledClient:
 
 
 @contextlib.contextmanager
-def stalled_clients(port: int, count: int = 1, target: str = SCRIPT) -> Iterator[list[StalledClient]]:
+def stalled_clients(port: int, count: int = 1, target: str = DOCUMENT) -> Iterator[list[StalledClient]]:
     """Some of them for the length of a block."""
     clients = [StalledClient(port, target) for _ in range(count)]
     try:

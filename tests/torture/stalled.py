@@ -18,7 +18,7 @@ import apsw
 
 from tests.support.report import Report
 from tests.support.server import Server, issue_key, start_server
-from tests.support.stalled import SCRIPT, StalledClient, held_connections
+from tests.support.stalled import DOCUMENT, StalledClient, held_connections
 from tests.support.waiting import pause, wait_for
 
 _CLIENTS_MAX = 40
@@ -78,7 +78,7 @@ def hold(port: int, key: str, chance: random.Random) -> tuple[list[StalledClient
     clients, deaf = [], []
     for _ in range(chance.randrange(3, _CLIENTS_MAX)):
         kind = chance.randrange(5)
-        client = StalledClient(port, (SCRIPT, "/openapi.json")[kind % 2], requests=20 if kind < 2 else 0)
+        client = StalledClient(port, ("/docs/guide", DOCUMENT)[kind % 2], requests=20 if kind < 2 else 0)
         if kind == 2:
             client.socket.sendall(_HALF_HEAD)
         elif kind == 3:

@@ -146,10 +146,11 @@ def _build_api(
 def _build_site(settings: Settings, endpoints: Endpoints) -> Starlette:
     document = openapi_document(settings)
     pages = Pages(
+        document.read,
         document.as_json,
         document.as_yaml,
         version=INTERFACE_VERSION,
-        base=settings.base_url or f"http://{settings.host}:{settings.port}{PREFIX}",
+        base=settings.base_url or "",
         removal_date=f"{settings.removal_date:%-d %B %Y}",
     )
     return build_site([*pages.routes(), *endpoints.routes()])

@@ -1,0 +1,89 @@
+"""Content from memory: compressed once, with an ETag, in pieces.
+
+A response to a slow client holds one piece and no descriptor.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+from collections.abc import Mapping
+from functools import cached_property
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+_PIECE_BYTES = 64 * 1024
+_COMPRESSED_FROM_BYTES = 1_024
+
+# A browser asks again each time, and gets 304 when it has the page.
+REVALIDATED = "no-cache"
+# The address has the content's digest in it, so what is there never changes.
+IMMUTABLE = "public, max-age=31536000, immutable"
+
+
+class Content:
+    """The bytes of a page, a document or a file. Safe to share between requests."""
+
+    def __init__(
+        self, body: bytes, media_type: str, cache_control: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        self._body = body
+        self._media_type = media_type
+        self._headers = {
+            "cache-control": cache_control,
+            "vary": "accept-encoding",
+            "x-content-type-options": "nosniff",
+            **(headers or {}),
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        """A name for these bytes: 32 hexadecimal digits."""
+        return hashlib.sha256(self._body).hexdigest()[:32]
+
+    @cached_property
+    def _compressed(self) -> bytes | None:
+        """None where it would not be smaller."""
+        compressed = gzip.compress(self._body, mtime=0) if len(self._body) >= _COMPRESSED_FROM_BYTES else None
+        return compressed if compressed is not None and len(compressed) < len(self._body) else None
+
+    def answer(self, request: Request) -> Response:
+        """The content, or 304 for a client that has it (RFC 9110, section 13.1.2)."""
+        body, headers, tag = self._body, dict(self._headers), self.digest
+        if _takes_gzip(request.headers.getlist("accept-encoding")) and self._compressed is not None:
+            body, tag = self._compressed, f"{tag}-gzip"
+            headers["content-encoding"] = "gzip"
+        headers["etag"] = f'"{tag}"'
+        if _is_known(headers["etag"], request.headers.getlist("if-none-match")):
+            headers.pop("content-encoding", None)
+            return Response(status_code=304, headers=headers)
+        return _InPieces(body, headers=headers, media_type=self._media_type)
+
+
+def _takes_gzip(accepted: list[str]) -> bool:
+    """Whether gzip is named and not refused by a weight of 0 (RFC 9110, section 12.5.3)."""
+    for coding in ",".join(accepted).lower().split(","):
+        name, _, weight = coding.partition(";")
+        if name.strip() == "gzip":
+            return not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", weight)
+    return False
+
+
+def _is_known(tag: str, conditions: list[str]) -> bool:
+    listed = ",".join(conditions)
+    return listed.strip() == "*" or tag in re.findall(r'"[^"]*"', listed)
+
+
+class _InPieces(Response):
+    """Sends pieces; the server accepts the next one when most of the last has been sent."""
+
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        body = bytes(self.body) if scope["method"] != "HEAD" else b""
+        for start in range(0, len(body), _PIECE_BYTES):
+            piece = body[start : start + _PIECE_BYTES]
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})

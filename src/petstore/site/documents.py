@@ -1,0 +1,119 @@
+"""The Markdown documents of the repository as HTML.
+
+Headings have the anchors that GitHub gives them, code is coloured. Links to documents that are served lead to
+their pages; links to other files of the repository become plain text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import msgspec
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markupsafe import Markup
+from pygments import highlight as colour
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+
+# A document's file name and the address of its page, without a slash in front.
+PAGES = {
+    "quickstart.md": "docs/quickstart",
+    "guide.md": "docs/guide",
+    "errors.md": "docs/errors",
+    "CHANGELOG.md": "docs/changelog",
+}
+
+
+class Heading(msgspec.Struct, frozen=True):
+    """A heading of level 2 or 3, for the list of contents."""
+
+    level: int
+    text: str
+    anchor: str
+
+
+class Document(msgspec.Struct, frozen=True):
+    """`body` is everything below the title."""
+
+    title: str
+    body: Markup
+    headings: list[Heading]
+
+
+def render(text: str, root: str) -> Document:
+    """A document as HTML. `root` is the relative address of the site's root, with a slash at the end."""
+    parser = MarkdownIt("commonmark", {"highlight": highlight}).enable("table")
+    parser.add_render_rule("table_open", _open_table)
+    parser.add_render_rule("table_close", _close_table)
+    tokens = parser.parse(text)
+    headings = list(_number(tokens))
+    for token in tokens:
+        if token.children:
+            token.children = list(_linked(token.children, root))
+    title = headings.pop(0)
+    body = tokens[3:]  # the title's three tokens
+    return Document(title.text, Markup(parser.renderer.render(body, parser.options, {})), headings)
+
+
+def highlight(code: str, language: str, _attributes: object = None) -> str:
+    """A block of code with classes of Pygments; as it is where the language is unknown."""
+    try:
+        lexer = get_lexer_by_name(language or "text")
+    except ClassNotFound:
+        lexer = get_lexer_by_name("text")
+    return str(colour(code, lexer, HtmlFormatter(nowrap=True)))
+
+
+def anchor(text: str) -> str:
+    """The anchor of a heading, as GitHub makes it: what links in the repository name."""
+    return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+
+
+def _number(tokens: list[Token]) -> list[Heading]:
+    """Gives each heading its anchor."""
+    found = []
+    for opened, content in pairwise(tokens):
+        if opened.type == "heading_open":
+            text = "".join(child.content for child in content.children or [])
+            heading = Heading(int(opened.tag[1:]), text, anchor(text))
+            opened.attrs["id"] = heading.anchor
+            found.append(heading)
+    return found
+
+
+def _linked(tokens: list[Token], root: str) -> Iterator[Token]:
+    """The parts of a paragraph with links that lead somewhere."""
+    keeps = True
+    for token in tokens:
+        if token.type == "link_open":
+            reference = _within_the_site(str(token.attrs["href"]), root)
+            keeps = reference is not None
+            token.attrs["href"] = reference or ""
+        if keeps or not token.type.startswith("link_"):
+            yield token
+
+
+def _within_the_site(reference: str, root: str) -> str | None:
+    """The reference as it is in the page; None for a file that is not served."""
+    path, hash_sign, fragment = reference.partition("#")
+    if not path or "://" in path:
+        return reference
+    page = PAGES.get(path.rpartition("/")[2])
+    return f"{root}{page}{hash_sign}{fragment}" if page else None
+
+
+_Rule = Callable[..., str]
+
+
+def _open_table(renderer: RendererHTML, *_arguments: object) -> str:
+    # What scrolls must be reachable by the keyboard.
+    return '<div class="table" tabindex="0"><table>\n'
+
+
+def _close_table(renderer: RendererHTML, *_arguments: object) -> str:
+    return "</table></div>\n"

@@ -1,0 +1,71 @@
+"""Pages as text: templates over the documents and the contract. Imported when the first page is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jinja2
+
+from petstore.core.packaged import Resource
+from petstore.site import documents, reference
+
+_NAVIGATION = (
+    ("docs/quickstart", "Quickstart"),
+    ("docs/guide", "Guide"),
+    ("docs/reference", "Reference"),
+    ("docs/errors", "Errors"),
+    ("docs/changelog", "Changelog"),
+)
+# The pages that are not made of a document: template and title.
+_PAGES = {
+    "": ("start.html", "Pet Store Service"),
+    "docs": ("docs.html", "Documentation"),
+    "docs/reference": ("reference.html", "Reference"),
+    "docs/deprecation": ("deprecation.html", "Deprecated: GET /pets/{petId}"),
+}
+_DOCUMENTS = {address: name for name, address in documents.PAGES.items()}
+PATHS = (*_PAGES, *_DOCUMENTS)
+
+
+class Renderer:
+    """Renders pages with the example's base address, `http://127.0.0.1:8080/v1`, in them.
+
+    `folder` has the templates and the documents, `contract` is the OpenAPI document, `address` names the
+    static files.
+    """
+
+    def __init__(
+        self, folder: Resource, contract: dict[str, Any], address: Callable[[str], str], removal_date: str
+    ) -> None:
+        templates = {each.name: each.read_text() for each in folder.joinpath("templates").iterdir()}
+        self._environment = jinja2.Environment(
+            loader=jinja2.DictLoader(templates),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._documents = folder.joinpath("documents")
+        self._contract = contract
+        self._values = {
+            "static": address,
+            "navigation": _NAVIGATION,
+            "version": contract["info"]["version"],
+            "removal_date": removal_date,
+        }
+
+    def page(self, path: str) -> str:
+        """The page at a path of PATHS, without a slash in front."""
+        root = "../" * path.count("/") or "./"
+        values = {**self._values, "path": path, "root": root}
+        if path in _DOCUMENTS:
+            text = self._documents.joinpath(_DOCUMENTS[path]).read_text()
+            document = documents.render(text, root)
+            return self._render("document.html", document.title, values, document=document)
+        template, title = _PAGES[path]
+        own = {"operations": reference.operations(self._contract)} if path == "docs/reference" else {}
+        return self._render(template, title, values, **own)
+
+    def _render(self, template: str, title: str, values: dict[str, Any], **own: Any) -> str:
+        return self._environment.get_template(template).render(values, title=title, **own)
