@@ -81,12 +81,25 @@ def check_answer(method: str, target: bytes, answer: Answer, now_ms: int | None)
     assert ("allow" in headers) == (answer.status == 405 or (method, answer.status) == ("OPTIONS", 204))
     if answer.status == 429:
         assert headers["x-ratelimit-remaining"] == "0"
+    _check_links(target.partition(b"?")[0], method, answer)
     _check_content(method, answer)
     response = contract.response_of(target.partition(b"?")[0], method, answer.status)
     if response is not None:
         contract.check_headers(response, headers)
         if answer.body:
             contract.check_body(response, answer.json(), f"{method} {answer.status}")
+
+
+def _check_links(path: bytes, method: str, answer: Answer) -> None:
+    """Every error leads to its explanation, every answer of a deprecated operation to its replacement."""
+    links = re.findall(r'<([^<>]+)>; rel="([a-z-]+)"', answer.headers.get("link", ""))
+    relations = {relation: target for target, relation in links}
+    assert ("help" in relations) == (answer.status >= 400)
+    if answer.status >= 400 and answer.body:
+        assert relations["help"].endswith(f"/docs/errors#{answer.code}")
+    if contract.operation_of(path, method).get("deprecated"):
+        assert {"deprecation", "successor-version"} <= set(relations)
+        assert {"deprecation", "sunset"} <= set(answer.headers)
 
 
 def _check_content(method: str, answer: Answer) -> None:

@@ -18,6 +18,8 @@ from petstore.api.pipeline.routing import Operation
 # Said by the protocol or by the browser's rules, not by the operation.
 _UNDECLARED = {"content-type", "content-length", "vary"}
 _METHODS = {"GET": "get", "HEAD": "get", "POST": "post", "PATCH": "patch", "DELETE": "delete"}
+_ERROR = {"$ref": "#/components/schemas/Error"}
+_METHODS_OF_A_PATH = {"required": True, "schema": {"type": "string", "pattern": "^[A-Z]+(, [A-Z]+)*$"}}
 
 
 @lru_cache(maxsize=1)
@@ -62,12 +64,28 @@ def response_of(path: bytes, method: str, status: int) -> dict[str, Any] | None:
         return None
     operation = document()["paths"][template].get(_METHODS.get(method, ""))
     if operation is None:
-        return resolve({"$ref": "#/components/responses/MethodNotAllowed"}) if status == 405 else None
+        return _method_not_allowed() if status == 405 else None
     responses = operation["responses"]
     assert str(status) in responses, (
         f"{method} {template} answered {status}, which the document does not know"
     )
     return resolve(responses[str(status)])
+
+
+def operation_of(path: bytes, method: str) -> dict[str, Any]:
+    """What the document says about the operation that a request belongs to; empty where there is none."""
+    item = document()["paths"].get(template_of(path), {})
+    return dict(item.get(_METHODS.get(method, ""), {}))
+
+
+def _method_not_allowed() -> dict[str, Any]:
+    """The answer to what the document does not describe: as another error's, with `Allow`."""
+    another = resolve({"$ref": "#/components/responses/UriTooLong"})
+    example = {"value": {"code": "method_not_allowed", "message": "m", "status": 405}}
+    return {
+        "headers": another["headers"] | {"Allow": _METHODS_OF_A_PATH},
+        "content": {"application/json": {"schema": _ERROR, "examples": {"405": example}}},
+    }
 
 
 @lru_cache(maxsize=1_000)
@@ -101,9 +119,10 @@ def check_headers(response: dict[str, Any], headers: dict[str, str]) -> None:
 
 def codes_of(response: dict[str, Any]) -> set[str]:
     """The error codes that a response lists, as examples since the list is open; empty for no error."""
-    content = response.get("content")
-    parts = content["application/json"]["schema"].get("allOf", []) if content else []
-    return {code for part in parts for code in part.get("properties", {}).get("code", {}).get("examples", [])}
+    content = response.get("content", {}).get("application/json", {})
+    if content.get("schema") != _ERROR:
+        return set()
+    return {example["value"]["code"] for example in content["examples"].values()}
 
 
 def check_schema(response: dict[str, Any], body: Any, where: str) -> None:

@@ -18,9 +18,9 @@ def check_kit(answer: Answer, successor: str, sunset: str = "Thu, 05 Dec 2030 00
     """The whole deprecation kit, exactly."""
     assert answer.headers["deprecation"] == "@1795219200"
     assert answer.headers["sunset"] == sunset
-    assert answer.headers["link"] == (
-        f'</docs/deprecation>; rel="deprecation"; type="text/html", <{successor}>; rel="successor-version"'
-    )
+    kit = f'</docs/deprecation>; rel="deprecation"; type="text/html", <{successor}>; rel="successor-version"'
+    help_link = f', </docs/errors#{answer.code}>; rel="help"' if answer.status >= 400 else ""
+    assert answer.headers["link"] == kit + help_link
 
 
 class TestGetPet200:

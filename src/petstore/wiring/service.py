@@ -98,7 +98,7 @@ def _build_endpoints(
 def _references(settings: Settings) -> tuple[str, str]:
     """Where references below /v1 and to the documentation begin."""
     base = settings.base_url or PREFIX
-    return base, f"{base.removesuffix(PREFIX)}/docs/deprecation"
+    return base, f"{base.removesuffix(PREFIX)}/docs"
 
 
 def _build_api(
@@ -114,7 +114,7 @@ def _build_api(
     pets = PetOperations(
         pets=store.pets,
         clock=clock,
-        deprecation=Deprecation(int(settings.removal_date.timestamp()), base, documentation),
+        deprecation=Deprecation(int(settings.removal_date.timestamp()), base, f"{documentation}/deprecation"),
         reference_base=base,
         body_timeout_seconds=settings.body_timeout_ms / 1_000,
     )
@@ -132,7 +132,14 @@ def _build_api(
     )
     cors = Cors(settings.cors_origins)
     table = operations(pets, CategoryOperations(categories=store.categories), orders, usage)
-    api = ApiApp(operations=table, gate=gate, cors=cors, clock=clock, observer=observer)
+    api = ApiApp(
+        operations=table,
+        gate=gate,
+        cors=cors,
+        clock=clock,
+        observer=observer,
+        page_of_errors=f"{documentation}/errors",
+    )
 
     def read(counts: Counts, levels: Levels) -> None:
         counts.page_reads, levels.cached_pages = api.cache.reads, len(api.cache)

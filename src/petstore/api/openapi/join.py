@@ -2,7 +2,7 @@
 
 An operation names its success in full, and under `errors` the errors that are its own. Added here: the
 headers that every response carries, the errors of every operation (`applies` in errors.yaml), and a sentence
-about the level of key that it needs.
+about the level of key that it needs. Schemas of plain numbers and texts are written out where they are used.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ _EVERY_RESPONSE = (
     "X-Request-Id", "Cache-Control", "X-Content-Type-Options",
 )  # fmt: skip
 _DEPRECATED = {"Deprecation": "Deprecation", "Sunset": "Sunset", "Link": "DeprecationLink"}
-_DEPRECATED_TEXT = " Also carries the headers of the deprecation."
+# An error that other operations have too: only getPet's has these.
+_DEPRECATED_ERROR = {"Deprecation": "ErrorDeprecation", "Sunset": "ErrorSunset"}
 _LEVELS = {"read": "`read`, `write` or `manage`", "write": "`write` or `manage`", "manage": "`manage`"}
-# The answer to methods that the document does not describe, so that no operation can name it.
-_UNDESCRIBED = "MethodNotAllowed"
 
 
 def join(service: Node, parts: list[Node]) -> Node:
@@ -38,14 +37,19 @@ def join(service: Node, parts: list[Node]) -> Node:
             deprecated = operation.get("deprecated", False)
             operation["description"] += f"\nNeeds a key of level {_LEVELS[operation['x-petstore-access']]}.\n"
             for response in operation["responses"].values():
-                response["headers"] = _headers(response.get("headers", {}), deprecated)
+                own = _references(_DEPRECATED) if deprecated else {}
+                response["headers"] = _headers(own | response.get("headers", {}))
             for name, error in _errors_of(method, operation, applies, errors).items():
-                full = f"Deprecated{name}" if deprecated else name
-                components["responses"][full] = _response(error, deprecated)
-                operation["responses"][str(error["status"])] = _reference("responses", full)
+                response = components["responses"].setdefault(name, _response(error))
+                if deprecated:
+                    response["headers"] |= _references(_DEPRECATED_ERROR)
+                operation["responses"][str(error["status"])] = _reference("responses", name)
             operation["responses"] = dict(sorted(operation["responses"].items()))
-    components["responses"][_UNDESCRIBED] = _response(errors[_UNDESCRIBED], deprecated=False)
-    return {**service, "components": components}
+    scalars = {name: schema for name, schema in components["schemas"].items() if _is_scalar(schema)}
+    for name in scalars:
+        del components["schemas"][name]
+    document: Node = _written_out({**service, "components": components}, scalars)
+    return document
 
 
 def _all(parts: list[Node], kind: str) -> Node:
@@ -66,27 +70,50 @@ def _errors_of(method: str, operation: Node, applies: dict[str, list[str]], erro
     return {name: errors[name] for _status, name in sorted(by_status.items())}
 
 
-def _headers(own: Node, deprecated: bool) -> Node:
-    names = {name: name for name in _EVERY_RESPONSE} | (_DEPRECATED if deprecated else {})
-    return {name: _reference("headers", component) for name, component in names.items()} | own
+def _headers(own: Node) -> Node:
+    return _references({name: name for name in _EVERY_RESPONSE}) | own
 
 
-def _response(error: Node, deprecated: bool) -> Node:
+def _response(error: Node) -> Node:
     """The response of an error, with an example for each of its messages."""
     status: int = error["status"]
-    own = {name: _reference("headers", component) for name, component in error.get("headers", {}).items()}
     examples = {
         name: {"value": {"code": code, "message": message, "status": status}}
         for code, messages in error["errors"].items()
         for name, message in (messages if isinstance(messages, dict) else {code: messages}).items()
     }
-    codes = {"code": {"examples": list(error["errors"])}, "status": {"const": status}}
-    schema = {"allOf": [_reference("schemas", "Error"), {"properties": codes}]}
+    codes = " or ".join(f"`{code}`" for code in error["errors"])
     return {
-        "description": error["description"] + (_DEPRECATED_TEXT if deprecated else ""),
-        "headers": _headers(own, deprecated),
-        "content": {"application/json": {"schema": schema, "examples": examples}},
+        "description": f"{error['description']} Code: {codes}.",
+        "headers": _headers(_references(error.get("headers", {}) | {"Link": "HelpLink"})),
+        "content": {"application/json": {"schema": _reference("schemas", "Error"), "examples": examples}},
     }
+
+
+def _is_scalar(schema: Node) -> bool:
+    """A number or a text. Generators make a class of one with a name, which is of use for an enum only."""
+    return schema["type"] not in ("object", "array") and "enum" not in schema
+
+
+def _written_out(node: Any, scalars: Node) -> Any:
+    """A copy in which each reference to a scalar is the scalar itself; what stands beside it counts more."""
+    if isinstance(node, list):
+        return [_written_out(each, scalars) for each in node]
+    if not isinstance(node, dict):
+        return node
+    copy = {name: _written_out(each, scalars) for name, each in node.items()}
+    kind, _, name = str(copy.get("$ref", "")).rpartition("/")
+    if kind != "#/components/schemas" or name not in scalars:
+        return copy
+    del copy["$ref"]
+    mark = "x-petstore-addition"  # belongs to what has a name
+    scalar: Node = _written_out(scalars[name], {})
+    return {member: value for member, value in scalar.items() if member != mark} | copy
+
+
+def _references(components: dict[str, str]) -> Node:
+    """A reference to a header's component by the header's name."""
+    return {name: _reference("headers", component) for name, component in components.items()}
 
 
 def _reference(kind: str, name: str) -> Node:

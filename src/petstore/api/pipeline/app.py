@@ -17,7 +17,14 @@ from petstore.api.pipeline.cache import PageCache
 from petstore.api.pipeline.cors import Cors
 from petstore.api.pipeline.gate import Gate, Refused
 from petstore.api.pipeline.request import Receive, Request, Scope, Send, read_request
-from petstore.api.pipeline.response import Response, error_response, make_response, response_headers
+from petstore.api.pipeline.response import (
+    Response,
+    error_response,
+    help_links,
+    join_headers,
+    make_response,
+    response_headers,
+)
 from petstore.api.pipeline.routing import NO_ROUTE, Operation, Route, Router
 from petstore.core.clock import Clock
 from petstore.core.errors import InternalError, PetstoreError, Unavailable
@@ -57,6 +64,7 @@ class ApiApp:
         cors: Cors,
         clock: Clock,
         observer: Observer,
+        page_of_errors: str,
     ) -> None:
         self._router = Router(map(_refusing_parameters, operations))
         self.cache = PageCache()
@@ -64,6 +72,7 @@ class ApiApp:
         self._cors = cors
         self._monotonic = clock.monotonic
         self._observer = observer
+        self._help_links = help_links(page_of_errors)
         self._id_prefix = secrets.token_hex(6).encode("ascii")
         self._ids = itertools.count(1)
         self.in_flight = 0
@@ -98,7 +107,7 @@ class ApiApp:
             decision = decision or self._gate.describe(request)
             headers = response_headers(response, decision, request.request_id)
             if operation.always_headers is not None:
-                headers += operation.always_headers(request)
+                headers = join_headers(headers, operation.always_headers(request))
             if self._cors.is_configured:
                 headers += self._cors.headers(request)
             await send({"type": "http.response.start", "status": response.status, "headers": headers})
@@ -111,14 +120,15 @@ class ApiApp:
 
     def _failure(self, request: Request, operation: str, error: Exception) -> Response:
         """An error as a response. The observer logs the service's own: 500 and 503."""
-        if isinstance(error, PetstoreError):
-            if isinstance(error, Unavailable):
-                self._observer.failed(request, operation, error, expected=True)
-            return error_response(error, credential_sent=request.headers.get(b"authorization") is not None)
-        self._observer.failed(request, operation, error, expected=False)
-        return error_response(
-            InternalError("Something went wrong on our side; tell us the X-Request-Id of this answer.")
-        )
+        if not isinstance(error, PetstoreError):
+            self._observer.failed(request, operation, error, expected=False)
+            error = InternalError(
+                "Something went wrong on our side; tell us the X-Request-Id of this answer."
+            )
+        elif isinstance(error, Unavailable):
+            self._observer.failed(request, operation, error, expected=True)
+        credential_sent = request.headers.get(b"authorization") is not None
+        return error_response(error, self._help_links[error.code], credential_sent=credential_sent)
 
     def _describe(self, request: Request, route: Route) -> Response:
         """OPTIONS: the methods of a path. Needs no key and takes nothing from the limits."""

@@ -6,7 +6,13 @@ from functools import lru_cache
 
 import msgspec
 
-from petstore.core.errors import MethodNotAllowed, PetstoreError, UnsupportedMediaType, error_body
+from petstore.core.errors import (
+    BY_CODE,
+    MethodNotAllowed,
+    PetstoreError,
+    UnsupportedMediaType,
+    error_body,
+)
 from petstore.core.limits.decision import AddressDecision, Decision, Window
 
 Header = tuple[bytes, bytes]
@@ -42,9 +48,14 @@ def make_response(status: int, body: bytes | None, *headers: Header) -> Response
     return Response(status, body, (*headers, *_WITH_BODY, (b"content-length", b"%d" % len(body))))
 
 
-def error_response(error: PetstoreError, *, credential_sent: bool = False) -> Response:
+def help_links(page: str) -> dict[str, Header]:
+    """The Link of each code to its entry on the page of errors (RFC 8288, relation `help` of HTML)."""
+    return {code: (b"link", f'<{page}#{code}>; rel="help"'.encode("ascii")) for code in BY_CODE}
+
+
+def error_response(error: PetstoreError, help_link: Header, *, credential_sent: bool = False) -> Response:
     """An error with the headers that its kind needs."""
-    headers: list[Header] = []
+    headers = [help_link]
     if error.status == 401:
         headers.append(_CHALLENGE_INVALID if credential_sent else _CHALLENGE)
     if isinstance(error, MethodNotAllowed):
@@ -88,6 +99,13 @@ def response_headers(
         (b"x-request-id", request_id),
         *response.headers,
     ]
+
+
+def join_headers(headers: list[Header], further: list[Header]) -> list[Header]:
+    """All of both. A name that both have is one line, with the further value first (RFC 9110, 5.3)."""
+    left = dict(further)
+    own = [(name, b"%b, %b" % (left.pop(name), value) if name in left else value) for name, value in headers]
+    return [*own, *left.items()]
 
 
 @lru_cache(maxsize=1_024)
