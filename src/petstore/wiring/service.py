@@ -20,6 +20,7 @@ from petstore.api.pets import PetOperations
 from petstore.api.pipeline.app import PREFIX, ApiApp
 from petstore.api.pipeline.cors import Cors
 from petstore.api.pipeline.gate import Gate
+from petstore.api.pipeline.routing import Operation
 from petstore.api.usage import UsageOperations
 from petstore.config import Settings
 from petstore.core.clock import Clock, SystemClock
@@ -101,6 +102,24 @@ def _references(settings: Settings) -> tuple[str, str]:
     return base, f"{base.removesuffix(PREFIX)}/docs"
 
 
+def _build_operations(settings: Settings, clock: Clock, store: Store) -> list[Operation]:
+    base, documentation = _references(settings)
+    body_timeout_seconds = settings.body_timeout_ms / 1_000
+    removal_at = int(settings.removal_date.timestamp())
+    pets = PetOperations(
+        pets=store.pets,
+        clock=clock,
+        deprecation=Deprecation(removal_at, base, f"{documentation}/deprecation"),
+        reference_base=base,
+        body_timeout_seconds=body_timeout_seconds,
+    )
+    orders = OrderOperations(
+        orders=store.orders, reference_base=base, body_timeout_seconds=body_timeout_seconds
+    )
+    categories = CategoryOperations(categories=store.categories)
+    return operations(pets, categories, orders, UsageOperations(usage=store.usage))
+
+
 def _build_api(
     settings: Settings,
     clock: Clock,
@@ -110,18 +129,6 @@ def _build_api(
     observer: ApiObserver,
     metrics: Metrics,
 ) -> ApiApp:
-    base, documentation = _references(settings)
-    pets = PetOperations(
-        pets=store.pets,
-        clock=clock,
-        deprecation=Deprecation(int(settings.removal_date.timestamp()), base, f"{documentation}/deprecation"),
-        reference_base=base,
-        body_timeout_seconds=settings.body_timeout_ms / 1_000,
-    )
-    orders = OrderOperations(
-        orders=store.orders, reference_base=base, body_timeout_seconds=settings.body_timeout_ms / 1_000
-    )
-    usage = UsageOperations(usage=store.usage)
     gate = Gate(
         keys=store.keys,
         limiter=limiter,
@@ -131,9 +138,9 @@ def _build_api(
         trusted_proxies=settings.trusted_proxies,
     )
     cors = Cors(settings.cors_origins)
-    table = operations(pets, CategoryOperations(categories=store.categories), orders, usage)
+    _, documentation = _references(settings)
     api = ApiApp(
-        operations=table,
+        operations=_build_operations(settings, clock, store),
         gate=gate,
         cors=cors,
         clock=clock,
