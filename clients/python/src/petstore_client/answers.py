@@ -1,0 +1,96 @@
+"""What came back from the network, and what it means: the error of an answer, its links, its document."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from petstore_client.errors import ApiError, UnexpectedAnswer, api_error
+
+_LONGEST_PAUSE_SECONDS = 86_400.0  # a window of the day; a Retry-After beyond it is somebody's mistake
+_LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[^,;"]+(?:"[^"]*")?)*)')
+_NEXT = re.compile(r';\s*rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|next\s*(?:;|$))', re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A whole response. `headers` finds names in any case; `url` is the address that was asked."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+    url: str
+
+    @property
+    def request_id(self) -> str | None:
+        return self.headers.get("x-request-id")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """No whole response came. `sent` is False when surely nothing had been sent."""
+
+    message: str
+    sent: bool
+
+
+def retry_after_seconds(answer: Answer, wall: float) -> float | None:
+    """`Retry-After` in seconds, from either of its forms (RFC 9110, 10.2.3); `wall` is the time by Unix."""
+    text = answer.headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text[:9]), _LONGEST_PAUSE_SECONDS)
+    try:
+        seconds = parsedate_to_datetime(text).timestamp() - wall
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return min(max(seconds, 0.0), _LONGEST_PAUSE_SECONDS)
+
+
+def error_of(answer: Answer, wall: float) -> ApiError:
+    """The error that an answer of 400 and above stands for."""
+    after = retry_after_seconds(answer, wall)
+    try:
+        document = json.loads(answer.content)
+        code, message = document["code"], document["message"]
+    except (ValueError, KeyError, TypeError):
+        code = message = None
+    if not (isinstance(code, str) and isinstance(message, str)):
+        code = f"http_{answer.status}"
+        message = f"{_host(answer.url)} answered {answer.status} without an error of the service."
+    return api_error(code, message, answer.status, answer.request_id, after)
+
+
+def document_of(answer: Answer) -> Any:
+    """The JSON document of an answer of success; raises UnexpectedAnswer."""
+    try:
+        return json.loads(answer.content)
+    except ValueError:
+        raise UnexpectedAnswer(
+            f"{_host(answer.url)} answered {answer.status} without JSON. Is the base address the service's?"
+        ) from None
+
+
+def next_page(answer: Answer) -> str | None:
+    """The address of the next page (RFC 8288), resolved against the answer's; None on the last page."""
+    links: list[tuple[str, str]] = _LINK.findall(answer.headers.get("link", ""))
+    reference = next((reference for reference, parameters in links if _NEXT.search(parameters)), None)
+    if reference is None:
+        return None
+    address = urljoin(answer.url, reference)
+    if urlsplit(address)[:2] != urlsplit(answer.url)[:2]:
+        raise UnexpectedAnswer(
+            f"The next page is at another address, {_host(address)}. It is not followed, since the key is"
+            " meant for the base address only. Ask the operator to set the service's base address."
+        )
+    if address == answer.url:
+        raise UnexpectedAnswer("The next page is this one again. The walk would not end.")
+    return address
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc

@@ -1,0 +1,268 @@
+"""The client for threads. aio.py is the same for asyncio; what both do is in policy.py and calls.py."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from types import TracebackType
+from typing import Self, TypeVar
+
+import httpx2
+
+from petstore_client import calls
+from petstore_client.answers import Answer, Fault
+from petstore_client.calls import Call, Page
+from petstore_client.connection import Connection, answer_of, fault_of
+from petstore_client.limits import Limits
+from petstore_client.models import Category, Order, OrderStatus, Pet, PetOrder, PetStatus, Usage
+from petstore_client.policy import Exchange, Options, Outcome, Send, Steps
+from petstore_client.runtime import PROCESS, Runtime
+
+T = TypeVar("T")
+
+
+class Petstore:
+    """A client of the pet store service. All threads of a program may share one.
+
+    `base_address` is the service's, with or without `/v1`; plain http is for this machine unless
+    `allow_http`. A call is sent at most `tries` times and ends after `seconds` in all, waiting for the
+    limits included; `timeout` seconds of silence end one try. `transport` and `runtime` are for tests.
+    Raises ConfigurationError.
+    """
+
+    def __init__(  # noqa: PLR0913  (each is a choice of the caller's)
+        self,
+        base_address: str,
+        key: str,
+        *,
+        tries: int = Options.tries,
+        seconds: float = Options.seconds,
+        timeout: float = Options.timeout,
+        allow_http: bool = False,
+        transport: httpx2.BaseTransport | None = None,
+        runtime: Runtime = PROCESS,
+    ) -> None:
+        options = Options(tries, seconds, timeout)
+        connection = Connection(base_address, key, options, runtime, allow_http=allow_http)
+        self._bind(connection, _Pool(transport))
+
+    def _bind(self, connection: Connection, pool: _Pool) -> None:
+        self._connection = connection
+        self._pool = pool
+        self.pets = Pets(self)
+        self.orders = Orders(self)
+        self.categories = Categories(self)
+
+    @property
+    def limits(self) -> Limits | None:
+        """What the last answer to this key said is left; None before the first answer."""
+        return self._connection.limiter.limits
+
+    def usage(self) -> Usage:
+        """The account's plan, what it has used, and its last 90 days. Costs one call."""
+        return self._run(calls.get_usage())
+
+    def with_options(
+        self, *, tries: int | None = None, seconds: float | None = None, timeout: float | None = None
+    ) -> Petstore:
+        """The same client with other options, for some calls: both share connections and limits."""
+        other = Petstore.__new__(Petstore)
+        other._bind(self._connection.with_options(tries, seconds, timeout), self._pool)
+        return other
+
+    def close(self) -> None:
+        """Close the connections. A later call opens new ones."""
+        self._pool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Petstore {self._connection.address}>"
+
+    def _run(self, call: Call[T]) -> T:
+        connection = self._connection
+        waiter = _Waiter()
+        exchange = Exchange(call, connection.options, connection.limiter, connection.runtime, waiter)
+        try:
+            answer = self._carry_out(exchange.steps(), call, waiter)
+        finally:
+            exchange.warn(stacklevel=3)  # the line of the program that called a method of the client
+        return exchange.result(answer)
+
+    def _carry_out(self, steps: Steps, call: Call[T], waiter: _Waiter) -> Answer:
+        connection = self._connection
+        outcome: Outcome = None
+        try:
+            while True:
+                with connection.limiter.lock:
+                    step = steps.send(outcome)
+                if isinstance(step, Send):
+                    outcome = self._send(call)
+                else:
+                    connection.runtime.wait(waiter.event, step.seconds)
+                    waiter.event.clear()
+                    outcome = None
+        except StopIteration as done:
+            answer: Answer = done.value
+            return answer
+        finally:
+            with connection.limiter.lock:
+                steps.close()
+
+    def _send(self, call: Call[T]) -> Answer | Fault:
+        http = self._pool.http()
+        try:
+            return answer_of(http.send(http.build_request(**self._connection.request(call))))
+        except httpx2.RequestError as error:
+            return fault_of(error, call)
+
+    def _walk(self, call: Call[Page[T]] | None) -> Iterator[T]:
+        while call is not None:
+            page = self._run(call)
+            yield from page.items
+            call = call.after(page)
+
+
+class Pets:
+    """Animals. Each method says which level of key it takes: read, write or manage."""
+
+    def __init__(self, client: Petstore) -> None:
+        self._client = client
+
+    def list(
+        self,
+        *,
+        status: PetStatus | None = None,
+        category_id: int | None = None,
+        order: PetOrder | None = None,
+        ids: Iterable[int] | None = None,
+        page_size: int = calls.LARGEST_PAGE,
+    ) -> Iterator[Pet]:
+        """All animals of the filters, page by page; one call for `page_size` (1 to 100) of them. read."""
+        return self._client._walk(calls.list_pets(status, category_id, order, ids, page_size))
+
+    def get(self, pet_id: int) -> Pet:
+        """One animal; raises NotFound. read."""
+        return self._client._run(calls.get_pet(pet_id))
+
+    def get_many(self, ids: Iterable[int]) -> builtins.list[Pet]:
+        """Those of the animals that exist, by ascending id; one call for each 100. read."""
+        return [pet for call in calls.get_pets(ids) for pet in self._client._walk(call)]
+
+    def get_by_path(self, pet_id: int) -> Pet:
+        """Deprecated: use `get`. Warns once (OperationDeprecated), with the date of the removal. read."""
+        return self._client._run(calls.get_pet_by_path(pet_id))
+
+    def create(
+        self,
+        *,
+        name: str,
+        category_id: int,
+        status: PetStatus | None = None,
+        idempotency_key: str | None = None,
+    ) -> Pet:
+        """Add an animal, once, whatever the network does. write.
+
+        The client makes an `Idempotency-Key`; give your own to repeat the call in another process.
+        """
+        return self._client._run(calls.create_pet(name, category_id, status, idempotency_key))
+
+    def update(
+        self,
+        pet_id: int,
+        *,
+        name: str | None = None,
+        category_id: int | None = None,
+        status: PetStatus | None = None,
+    ) -> Pet:
+        """Change what is given; raises NotFound, Conflict. Not repeated after a lost answer. manage."""
+        return self._client._run(calls.update_pet(pet_id, name, category_id, status))
+
+    def delete(self, pet_id: int) -> None:
+        """Remove an animal; raises NotFound, and Conflict while an order holds it. manage."""
+        self._client._run(calls.delete_pet(pet_id))
+
+
+class Orders:
+    """Orders: the account's own, and for a key of the level manage the changes of all."""
+
+    def __init__(self, client: Petstore) -> None:
+        self._client = client
+
+    def list(
+        self, *, status: OrderStatus | None = None, page_size: int = calls.LARGEST_PAGE
+    ) -> Iterator[Order]:
+        """The account's orders, page by page. read."""
+        return self._client._walk(calls.list_orders(status, page_size))
+
+    def get(self, order_id: int) -> Order:
+        """One order of the account; raises NotFound. read."""
+        return self._client._run(calls.get_order(order_id))
+
+    def place(self, pet_id: int, *, idempotency_key: str | None = None) -> Order:
+        """Order an available animal, once, whatever the network does; raises Conflict. write."""
+        return self._client._run(calls.place_order(pet_id, idempotency_key))
+
+    def cancel(self, order_id: int) -> None:
+        """Cancel an order of the account; raises NotFound, and Conflict when it is delivered. write."""
+        self._client._run(calls.cancel_order(order_id))
+
+    def update(
+        self, order_id: int, *, status: OrderStatus | None = None, ship_date: datetime | None = None
+    ) -> Order:
+        """Move any account's order; raises NotFound, Conflict. Not repeated after a lost answer. manage."""
+        return self._client._run(calls.update_order(order_id, status, ship_date))
+
+
+class Categories:
+    """Names that staff gave to categories."""
+
+    def __init__(self, client: Petstore) -> None:
+        self._client = client
+
+    def list(self) -> builtins.list[Category]:
+        """All of them, by ascending id. read."""
+        return [*self._client._run(calls.list_categories())]
+
+
+class _Waiter:
+    """Sleeps on an event of its own."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+
+    def wake(self) -> None:
+        self.event.set()
+
+
+class _Pool:
+    """The connections of a process. A forked process opens its own: two must not share a socket."""
+
+    def __init__(self, transport: httpx2.BaseTransport | None) -> None:
+        self._transport = transport
+        self._lock = threading.Lock()
+        self._http: httpx2.Client | None = None
+        self._process = os.getpid()
+
+    def http(self) -> httpx2.Client:
+        if self._process != os.getpid():
+            self._lock, self._http, self._process = threading.Lock(), None, os.getpid()
+        with self._lock:
+            if self._http is None:
+                self._http = httpx2.Client(transport=self._transport, follow_redirects=False)
+            return self._http
+
+    def close(self) -> None:
+        with self._lock:
+            http, self._http = self._http, None
+        if http is not None:
+            http.close()

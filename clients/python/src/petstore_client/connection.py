@@ -1,0 +1,122 @@
+"""Where the key may go: the base address and the key, checked before anything is sent."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from copy import copy
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+
+from petstore_client.answers import Answer, Fault
+from petstore_client.calls import Call
+from petstore_client.errors import ConfigurationError
+from petstore_client.policy import Options
+from petstore_client.runtime import Runtime
+from petstore_client.version import __version__
+
+USER_AGENT = f"petstore-client/{__version__}"
+# Of httpx2's errors, those before the first byte was sent.
+_NOT_SENT = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.ProxyError,
+    httpx2.UnsupportedProtocol,
+    httpx2.LocalProtocolError,
+)
+
+_KEY = re.compile(r"pets_(?:live|test)_[0-9A-Za-z]{38}", re.ASCII)
+
+
+def check_key(key: str) -> str:
+    """The key; raises ConfigurationError, which does not show it."""
+    if not _KEY.fullmatch(key):
+        raise ConfigurationError(
+            "This is not an API key. One is pets_live_ or pets_test_, then 38 letters and digits."
+        )
+    return key
+
+
+def check_address(address: str, *, allow_http: bool) -> str:
+    """The base address, ending in /v1; raises ConfigurationError.
+
+    Plain http shows the key to the network, so it is for this machine only unless `allow_http`.
+    """
+    try:
+        parts = urlsplit(address.strip())
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise ConfigurationError(f"{address!r} is not an address such as https://pets.example.com.") from None
+    if parts.scheme not in {"http", "https"} or not host:
+        raise ConfigurationError(
+            "The base address starts with https:// and a host, or with http://localhost."
+        )
+    if parts.username is not None or parts.query or parts.fragment:
+        raise ConfigurationError(
+            "The base address has no user, query or fragment: only scheme, host and path."
+        )
+    if parts.scheme == "http" and not allow_http and not _is_loopback(host):
+        raise ConfigurationError(
+            f"The key would go to {host} unencrypted. Use https, or allow_http=True in a trusted network."
+        )
+    path = parts.path.rstrip("/")
+    if not path.endswith("/v1"):
+        path += "/v1"
+    return f"{parts.scheme}://{parts.netloc.lower()}{path}"
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Connection:
+    """What both clients know of the service: address, key, options, and the limiter that they share."""
+
+    def __init__(
+        self, address: str, key: str, options: Options, runtime: Runtime, *, allow_http: bool
+    ) -> None:
+        self.address = check_address(address, allow_http=allow_http)
+        self.options = options
+        self.runtime = runtime
+        self._key = check_key(key)
+        self.limiter = runtime.limiter(self.address, key)
+
+    def with_options(self, tries: int | None, seconds: float | None, timeout: float | None) -> Connection:
+        """The same, with the options that are given."""
+        other = copy(self)
+        other.options = self.options.but(tries, seconds, timeout)
+        return other
+
+    def request(self, call: Call[Any]) -> dict[str, Any]:
+        """The arguments of httpx2's `build_request`."""
+        headers = {**call.headers, "Authorization": f"Bearer {self._key}", "User-Agent": USER_AGENT}
+        return {
+            "method": call.method,
+            "url": call.address or self.address + call.path,
+            "params": None if call.address else call.query or None,
+            "headers": headers,
+            "content": call.content,
+            "timeout": self.options.timeout,
+        }
+
+    def __repr__(self) -> str:
+        return f"<Connection to {self.address}>"
+
+
+def answer_of(response: httpx2.Response) -> Answer:
+    """A response whose body was read."""
+    return Answer(response.status_code, response.headers, response.content, str(response.url))
+
+
+def fault_of(error: httpx2.RequestError, call: Call[Any]) -> Fault:
+    """Why there was no whole response."""
+    reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return Fault(f"{call.operation} got no answer. {reason}", sent=not isinstance(error, _NOT_SENT))

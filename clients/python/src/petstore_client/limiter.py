@@ -1,0 +1,204 @@
+"""The one limiter of a key in a process: who may send now, and until when all wait.
+
+Pure: it is told the time and every outcome, and never waits itself. The drivers hold `lock` around each call.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from petstore_client.caution import SPAN_SECONDS, Caution
+from petstore_client.errors import ApiError
+from petstore_client.limits import Limits, Window
+from petstore_client.windows import KnownWindow
+
+_JITTER_SECONDS = 0.5  # after a reset, where other processes wait for it too
+_LOSSES_BEFORE_PAUSE = 3
+_LONGEST_PAUSE_SECONDS = 60.0
+NEVER = float("inf")
+
+
+class Waiter(Protocol):
+    """A call that waits for its turn."""
+
+    def wake(self) -> None:
+        """End its wait; called from any thread."""
+
+
+@dataclass(eq=False)
+class Permit:
+    """A call that was sent and is not answered yet."""
+
+    sent_at: float
+
+
+class Limiter:
+    """Shared by all threads and tasks that use a key. Times are monotonic, in seconds."""
+
+    def __init__(self, random: Callable[[], float]) -> None:
+        self._random = random
+        self._caution = Caution()
+        self._hold_until = -NEVER
+        self._reason: ApiError | None = None
+        self.limits: Limits | None = None
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget calls, callers and windows; holds and refusals stay. Used in a forked process."""
+        self.lock = threading.Lock()
+        self._windows: dict[str, KnownWindow] = {}
+        self._in_flight: set[Permit] = set()
+        self._lost: list[float] = []
+        self._losses_in_a_row = 0
+        self._width = 1  # calls at once: grows while nobody else seems to use the key
+        self._others_until = -NEVER
+        self._queue: OrderedDict[Waiter, None] = OrderedDict()
+
+    # Waiting for a turn
+
+    def enter(self, waiter: Waiter) -> None:
+        """Join the queue."""
+        self._queue[waiter] = None
+
+    def leave(self, waiter: Waiter) -> None:
+        """Leave the queue, with a permit or without."""
+        self._queue.pop(waiter, None)
+        self._wake_first()
+
+    def held_until(self, now: float) -> float:
+        """Nothing is sent before this time: a refusal, a ban, a used-up window."""
+        spent = [self._end(window) for window in self._windows.values() if window.remaining <= 0]
+        return max([self._hold_until, self._caution.resumes_at(now), *spent])
+
+    def opens_at(self, waiter: Waiter, now: float) -> float:
+        """When the caller may send: at once if not later than `now`; NEVER while only an answer can tell."""
+        held = self.held_until(now)
+        if held > now:
+            return held
+        if next(iter(self._queue)) is not waiter:
+            return NEVER
+        ended = [end for end in map(self._end, self._windows.values()) if end <= now]
+        if ended or not self._windows:
+            return self._probe_at(max(ended, default=-NEVER), now)
+        return self._room_at(now)
+
+    def take(self, now: float) -> Permit:
+        """Send one call now."""
+        permit = Permit(now)
+        self._in_flight.add(permit)
+        for window in self._windows.values():
+            window.sent()
+        return permit
+
+    def _probe_at(self, ended: float, now: float) -> float:
+        """Of a new window nothing is known: one call is sent, and its answer awaited."""
+        return NEVER if any(permit.sent_at >= ended for permit in self._in_flight) else now
+
+    def _room_at(self, now: float) -> float:
+        """Never more calls at once than remain; a lost one may have been counted."""
+        uncertain = len(self._in_flight) + len(self._lost)
+        full = [self._end(window) for window in self._windows.values() if window.remaining <= uncertain]
+        if self._in_flight:
+            if full or len(self._in_flight) >= self._width:
+                return min(full, default=NEVER)
+        elif full and not self._caution.dares(now):
+            return max(full)
+        if self._others_until > now:
+            used_up = [self._end(window) for window in self._windows.values() if window.left_at(now) < 1]
+            return max(used_up, default=now)
+        return now
+
+    def _end(self, window: KnownWindow) -> float:
+        jitter = window.jitter * _JITTER_SECONDS if self._others_until > window.ends_at else 0.0
+        return window.ends_at + jitter
+
+    def _wake_first(self) -> None:
+        if self._queue:
+            next(iter(self._queue)).wake()
+
+    def _wake_all(self) -> None:
+        for waiter in self._queue:
+            waiter.wake()
+
+    def reason(self, now: float) -> ApiError | None:
+        """The answer for which all wait now, if it is one."""
+        return self._reason if self._hold_until > now else None
+
+    # What became of a call
+
+    def answered(self, permit: Permit, limits: Limits, now: float) -> None:
+        """An answer that tells the limits; a refusal is told by `refused` besides."""
+        self._in_flight.discard(permit)
+        self._losses_in_a_row = 0
+        self._lost = [lost_at for lost_at in self._lost if lost_at > permit.sent_at]
+        self.limits = limits
+        others = [self._learn(window, permit, now) for window in limits.windows]
+        if any(others):
+            self._others_until = now + SPAN_SECONDS
+            self._width = 1
+        else:
+            self._width += 1
+        if any(window.remaining <= 0 for window in limits.windows):
+            self._wake_all()
+        self._wake_first()
+
+    def passed(self, permit: Permit) -> None:
+        """The call was not refused by a limit."""
+        self._caution.passed(permit.sent_at)
+
+    def refused(self, now: float) -> None:
+        """A limit refused the call."""
+        self._caution.refused(now)
+        self._width = 1
+
+    def hold(self, until: float, reason: ApiError | None) -> None:
+        """Send nothing before this time."""
+        if until > self._hold_until:
+            self._hold_until, self._reason = until, reason
+        self._wake_all()
+
+    def withdrawn(self, permit: Permit) -> None:
+        """Nothing was sent."""
+        self._in_flight.discard(permit)
+        self._wake_first()
+
+    def untold(self, permit: Permit, now: float) -> None:
+        """An answer that does not tell the limits, such as a proxy's: the call may have been counted."""
+        self._in_flight.discard(permit)
+        self._losses_in_a_row = 0
+        self._lost.append(now)
+        self._wake_first()
+
+    def lost(self, permit: Permit, now: float) -> None:
+        """No answer came: the call may have been counted, or refused."""
+        self._in_flight.discard(permit)
+        self._caution.unanswered(now)
+        if not self._lost or permit.sent_at >= self._lost[-1]:  # not one of many that were lost at once
+            self._losses_in_a_row += 1
+        self._lost.append(now)
+        if self._losses_in_a_row >= _LOSSES_BEFORE_PAUSE:
+            pause = min(_LONGEST_PAUSE_SECONDS, 0.5 * 2 ** (self._losses_in_a_row - 1))
+            self.hold(now + self._random() * pause, None)
+        self._wake_first()
+
+    def _learn(self, seen: Window, permit: Permit, now: float) -> bool:
+        """Whether the answer shows that somebody else uses the key."""
+        known = self._windows.get(seen.name)
+        unsettled = len(self._in_flight) + len(self._lost)
+        if known is not None and known.is_later_than(seen) and permit.sent_at < known.ends_at:
+            return False
+        if known is not None and known.is_same(seen):
+            others = known.spent_by_others(seen.remaining)
+            lower = seen.remaining < known.remaining
+            known.learn(seen, now)
+            if lower:
+                known.rebase(unsettled)
+            return others
+        self._windows[seen.name] = KnownWindow(seen, now, self._random(), unsettled)
+        # Only the window that this process opened is known from its beginning.
+        begun = known is not None and known.limit == seen.limit and known.ends_at <= now
+        return begun and seen.remaining < seen.limit - unsettled - 1

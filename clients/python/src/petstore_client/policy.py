@@ -1,0 +1,214 @@
+"""One call from its beginning to its result: its turn, its tries, its pauses. It does no I/O of its own.
+
+`Exchange.steps` is a generator: it yields what to do, Send or Wait, and is sent what came of it. Two thin
+drivers carry that out, client.py with threads and aio.py with asyncio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from petstore_client.answers import Answer, Fault
+from petstore_client.calls import Call
+from petstore_client.deprecation import warn_once
+from petstore_client.errors import ApiError, ConfigurationError, PetstoreError, RateLimited
+from petstore_client.limiter import Limiter, Permit, Waiter
+from petstore_client.limits import read_limits
+from petstore_client.runtime import Runtime
+from petstore_client.verdicts import Failure, judge
+
+T = TypeVar("T")
+
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 30.0
+# The service keeps an Idempotency-Key for 24 hours; a repetition after that would be a second creation.
+_REPEATABLE_SECONDS = 23 * 3600.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """How long a call goes on.
+
+    It is sent at most `tries` times, and ends after `seconds` in all, with waiting for its turn. One try
+    may take `timeout` seconds of silence of the network.
+    """
+
+    tries: int = 5
+    seconds: float = 300.0
+    timeout: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.tries < 1 or not self.seconds >= 0 or not self.timeout > 0:
+            raise ConfigurationError("Give at least 1 for tries, 0 for seconds, and more than 0 for timeout.")
+
+    def but(self, tries: int | None, seconds: float | None, timeout: float | None) -> Options:
+        """These options with those that are given."""
+        return Options(
+            self.tries if tries is None else tries,
+            self.seconds if seconds is None else seconds,
+            self.timeout if timeout is None else timeout,
+        )
+
+
+@dataclass(frozen=True)
+class Send:
+    """Send the call once, and come back with its Answer or Fault."""
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Wait until woken, but at most so many seconds."""
+
+    seconds: float
+
+
+Step = Send | Wait
+Outcome = Answer | Fault | None  # None after a Wait
+Steps = Generator[Step, Outcome, Answer]
+
+
+class Exchange(Generic[T]):
+    """One call. The limiter is shared: its lock is held during each step, and not between them."""
+
+    def __init__(
+        self, call: Call[T], options: Options, limiter: Limiter, runtime: Runtime, waiter: Waiter
+    ) -> None:
+        self._call = call
+        self._options = options
+        self._limiter = limiter
+        self._runtime = runtime
+        self._waiter = waiter
+        self._began_at = runtime.monotonic()
+        self._ends_at = self._began_at + options.seconds
+        self._tries = 0
+        self._unknown = False  # an earlier try may have taken place
+        self._error: PetstoreError | None = None  # of the last try
+        self._answer: Answer | None = None
+
+    def steps(self) -> Steps:
+        """Until the answer of success, or an error."""
+        while True:
+            permit = yield from self._turn()
+            self._tries += 1
+            try:
+                outcome = yield Send()
+            except BaseException:  # cancelled or interrupted
+                self._limiter.lost(permit, self._runtime.monotonic())
+                raise
+            assert outcome is not None
+            if isinstance(outcome, Answer):
+                self._answer = outcome
+            failure = judge(self._call, outcome, self._runtime.wall())
+            self._tell_limiter(permit, outcome, failure)
+            if failure is None or self._found_removed(failure):
+                assert isinstance(outcome, Answer)
+                return outcome
+            yield from self._pause(failure)
+
+    def warn(self, stacklevel: int) -> None:
+        """Warn when the last answer says that the operation will be removed."""
+        if self._answer is not None:
+            warn_once(self._call.operation, self._answer, self._runtime, stacklevel + 1)
+
+    def result(self, answer: Answer) -> T:
+        """The result of an answer of success; raises UnexpectedAnswer, or NotFound for an empty list."""
+        try:
+            return self._call.read(answer)
+        except PetstoreError as error:
+            self._unknown = self._call.changes
+            raise self._ended(error) from None
+
+    def _turn(self) -> Generator[Step, Outcome, Permit]:
+        """Wait for a permit."""
+        limiter, clock = self._limiter, self._runtime.monotonic
+        limiter.enter(self._waiter)
+        try:
+            while (opens_at := limiter.opens_at(self._waiter, now := clock())) > now:
+                held_until = limiter.held_until(now)
+                if held_until > self._ends_at or now >= self._ends_at:
+                    raise self._ended(self._too_long(held_until, now))
+                yield Wait(min(opens_at, self._ends_at) - now)
+            return limiter.take(now)
+        finally:
+            limiter.leave(self._waiter)
+
+    def _too_long(self, held_until: float, now: float) -> PetstoreError:
+        """The error of a call whose turn comes too late."""
+        wait = max(0.0, held_until - now)
+        reason = self._limiter.reason(now)
+        if self._error is not None and (reason is None or not isinstance(self._error, ApiError)):
+            return self._error
+        if reason is not None:
+            return type(reason)(reason.code, reason.message, reason.status, reason.request_id, wait)
+        return RateLimited(
+            "rate_limited",
+            f"The limit is used up. Calls go on in {wait:.0f} s, later than this call may wait.",
+            429,
+            retry_after_seconds=wait,
+        )
+
+    def _tell_limiter(self, permit: Permit, outcome: Answer | Fault, failure: Failure | None) -> None:
+        limiter, now = self._limiter, self._runtime.monotonic()
+        if isinstance(outcome, Fault):
+            if outcome.sent:
+                limiter.lost(permit, now)
+            else:
+                limiter.withdrawn(permit)
+            return
+        error = failure.error if failure is not None else None
+        refused = isinstance(error, ApiError) and error.status == 429
+        banned = refused and isinstance(error, ApiError) and error.code == "key_banned"
+        limits = read_limits(outcome.headers, self._runtime.wall())
+        if limits is None or banned:
+            limiter.untold(permit, now)
+        else:
+            limiter.answered(permit, limits, now)
+        if refused and not banned:
+            limiter.refused(now)
+        elif not refused and outcome.status < 500:
+            limiter.passed(permit)
+        if isinstance(error, ApiError) and error.status in {429, 503}:
+            pause = error.retry_after_seconds
+            if pause is None and refused:
+                pause = self._backoff()
+            if pause:
+                limiter.hold(now + pause, error)
+
+    def _pause(self, failure: Failure) -> Generator[Step, Outcome, None]:
+        """Wait before the next try, or raise why there is none."""
+        self._error = failure.error
+        if self._call.changes:
+            self._unknown = (self._unknown or failure.unknown) and not failure.conclusive
+        now = self._runtime.monotonic()
+        pause = self._pause_seconds(failure)
+        may_repeat = failure.transient and (self._call.repeatable or not failure.unknown)
+        too_old = self._unknown and now + pause > self._began_at + _REPEATABLE_SECONDS
+        if not may_repeat or self._tries >= self._options.tries or now + pause > self._ends_at or too_old:
+            raise self._ended(failure.error)
+        resumes_at = now + pause
+        while (now := self._runtime.monotonic()) < resumes_at:
+            yield Wait(resumes_at - now)
+
+    def _pause_seconds(self, failure: Failure) -> float:
+        """`Retry-After`, else exponential back-off with full jitter. After a 429 the limiter waits."""
+        told = failure.retry_after_seconds
+        if isinstance(failure.error, ApiError) and failure.error.status == 429:
+            return told or 0.0
+        return max(told or 0.0, self._backoff())
+
+    def _backoff(self) -> float:
+        longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** (self._tries - 1))
+        return self._runtime.random() * longest
+
+    def _found_removed(self, failure: Failure) -> bool:
+        """A repeated removal finds nothing."""
+        error = failure.error
+        absent = isinstance(error, ApiError) and error.code == "not_found"
+        return absent and self._unknown and self._call.absence_is_success
+
+    def _ended(self, error: PetstoreError) -> PetstoreError:
+        error.outcome_unknown = self._unknown
+        error.idempotency_key = self._call.idempotency_key
+        return error

@@ -1,0 +1,72 @@
+"""What the client takes from its surroundings: clocks, waiting and chance; and what a process shares."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import random
+import threading
+import time
+import weakref
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from petstore_client.limiter import Limiter
+
+
+async def _wait_async(event: asyncio.Event, seconds: float) -> None:
+    """Until the event is set, or for so long."""
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        return
+
+
+@dataclass(eq=False)
+class Runtime:
+    """The surroundings of clients; one Runtime for a process, unless a test steers them.
+
+    `monotonic` and `wall` (Unix time) are in seconds, `random` is in [0, 1). `wait` and `wait_async` return
+    when the event is set or the seconds have passed. Clients with the same Runtime, address and key share one
+    limiter, so a test simulates several processes by several Runtimes.
+    """
+
+    monotonic: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+    random: Callable[[], float] = random.random
+    wait: Callable[[threading.Event, float], object] = threading.Event.wait
+    wait_async: Callable[[asyncio.Event, float], Awaitable[object]] = _wait_async
+    warned: set[str] = field(default_factory=set, init=False)  # operations whose deprecation was told
+    _limiters: dict[tuple[str, bytes], Limiter] = field(default_factory=dict, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    def __post_init__(self) -> None:
+        _runtimes.add(self)
+
+    def limiter(self, address: str, key: str) -> Limiter:
+        """The limiter of a key at an address. It stays for the life of the process, as a ban must."""
+        place = (address, hashlib.sha256(key.encode()).digest())
+        with self._lock:
+            if place not in self._limiters:
+                self._limiters[place] = Limiter(self.random)
+            return self._limiters[place]
+
+    def after_fork(self) -> None:
+        """In the new process no thread holds a lock or waits for an answer."""
+        self._lock = threading.Lock()
+        for limiter in list(self._limiters.values()):
+            limiter.restart()
+
+
+_runtimes: weakref.WeakSet[Runtime] = weakref.WeakSet()
+PROCESS = Runtime()
+
+
+def _after_fork() -> None:
+    for runtime in list(_runtimes):
+        runtime.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

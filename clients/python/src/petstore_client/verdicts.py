@@ -1,0 +1,73 @@
+"""What an outcome means for a call: done, or an error; whether to try again; whether anything was changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from petstore_client.answers import Answer, Fault, error_of
+from petstore_client.calls import Call
+from petstore_client.errors import (
+    ApiError,
+    NoAnswer,
+    NotSent,
+    PetstoreError,
+    RedirectRefused,
+    UnexpectedAnswer,
+)
+
+_OF_THE_SERVICE = {"request_timeout", "internal_error", "unavailable"}
+_TRANSIENT = {408, 429, 500, 502, 503, 504}
+_BEFORE_THE_OPERATION = {401, 403, 429}  # such an answer says nothing about an earlier try
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a try did not succeed."""
+
+    error: PetstoreError
+    transient: bool = False  # a repetition may succeed
+    unknown: bool = False  # a change may have taken place all the same
+    conclusive: bool = False  # no try so far changed anything
+
+    @property
+    def retry_after_seconds(self) -> float | None:
+        return self.error.retry_after_seconds if isinstance(self.error, ApiError) else None
+
+
+def judge(call: Call[Any], outcome: Answer | Fault, wall: float) -> Failure | None:
+    """The failure of a try, None for an answer of success. `wall` is the Unix time in seconds."""
+    if isinstance(outcome, Fault):
+        if outcome.sent:
+            return Failure(NoAnswer(outcome.message), transient=True, unknown=True)
+        return Failure(NotSent(outcome.message), transient=True)
+    if 200 <= outcome.status < 300:
+        return None
+    if 300 <= outcome.status < 400:
+        return Failure(_redirect(outcome))
+    if outcome.status < 200:
+        return Failure(UnexpectedAnswer(f"An answer of status {outcome.status}."), unknown=True)
+    return _judge_error(call, outcome, error_of(outcome, wall))
+
+
+def _judge_error(call: Call[Any], answer: Answer, error: ApiError) -> Failure:
+    status = answer.status
+    if status == 429:
+        return Failure(error, transient=True)
+    if error.code == "idempotency_key_in_use":
+        return Failure(error, transient=True, unknown=True)
+    if error.code in _OF_THE_SERVICE and "unknown" not in error.message:
+        return Failure(error, transient=True)
+    if status >= 500 or status == 408:
+        return Failure(error, transient=status in _TRANSIENT, unknown=True)
+    return Failure(error, conclusive=status not in _BEFORE_THE_OPERATION)
+
+
+def _redirect(answer: Answer) -> RedirectRefused:
+    target = urlsplit(answer.headers.get("location", ""))
+    where = f"{target.scheme}://{target.hostname}" if target.hostname else "another path"
+    return RedirectRefused(
+        f"The address redirects ({answer.status}) to {where}. Redirects are not followed, so that the key"
+        " goes nowhere else; give the service's own address."
+    )

@@ -1,0 +1,63 @@
+"""One window of the limits as a process knows it: what is left, when it surely has ended, who else calls."""
+
+from __future__ import annotations
+
+from petstore_client.limits import Window
+
+_SAME_WINDOW_SECONDS = 2.0  # two answers of one window name its reset alike, but for clocks of replicas
+_SHORTEST_AGE_SECONDS = 1.0
+
+
+class KnownWindow:
+    """A window that answers told of. Times are monotonic, in seconds."""
+
+    def __init__(self, seen: Window, now: float, jitter: float, unsettled: int) -> None:
+        """`unsettled` calls of this process may not be counted yet; `jitter` is a random number below 1."""
+        self.reset_unix = seen.reset_at.timestamp()
+        self.limit = seen.limit
+        self.remaining = seen.remaining
+        self.ends_at = now + seen.reset_after_seconds
+        self._length = seen.length_seconds
+        self._read_at = now
+        self.jitter = jitter
+        self.rebase(unsettled)
+
+    def is_same(self, seen: Window) -> bool:
+        """Whether the answer speaks of this window, at its present limit."""
+        near = abs(seen.reset_at.timestamp() - self.reset_unix) <= _SAME_WINDOW_SECONDS
+        return near and seen.limit == self.limit
+
+    def is_later_than(self, seen: Window) -> bool:
+        """Whether the answer speaks of a window before this one."""
+        return seen.reset_at.timestamp() < self.reset_unix - _SAME_WINDOW_SECONDS
+
+    def sent(self) -> None:
+        """One more call of this process may be counted from now on."""
+        self._own += 1
+
+    def learn(self, seen: Window, now: float) -> None:
+        """Take over what an answer tells. Answers may come in another order than they were made.
+
+        The service tells whole seconds, rounded up: the window ends at most one second before `ends_at`.
+        """
+        self.ends_at = min(self.ends_at, now + seen.reset_after_seconds)
+        if seen.remaining <= self.remaining:
+            self.remaining, self._read_at = seen.remaining, now
+
+    def spent_by_others(self, remaining: int) -> bool:
+        """Whether more is used than this process can have used."""
+        return remaining < self._base - self._own
+
+    def rebase(self, unsettled: int) -> None:
+        """Compare from here on; `unsettled` calls of this process may not be counted yet."""
+        self._base, self._own = self.remaining, unsettled
+
+    def left_at(self, now: float) -> float:
+        """An estimate of what is left now, if all processes go on as in this window so far."""
+        if not self._length:
+            return self.remaining
+        opened_at = self.ends_at - self._length
+        used_per_second = (self.limit - self.remaining) / max(
+            self._read_at - opened_at, _SHORTEST_AGE_SECONDS
+        )
+        return self.remaining - used_per_second * (now - self._read_at)
