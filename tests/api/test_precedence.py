@@ -1,6 +1,6 @@
 """One documented order of answers: of two faults in one request, the earlier step's is the answer.
 
-The steps are those of docs/api.md, "The order of answers". For each pair of steps that one request can
+The steps are those of docs/guide.md, "The order of answers". For each pair of steps that one request can
 violate together there is a row.
 """
 

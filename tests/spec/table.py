@@ -184,7 +184,7 @@ Specific values of the `code` field: not shown.
     gap: Errors | Values of `code`
     core/test_errors.py::test_the_codes_are_those_of_the_interface
     api/test_document.py::TestErrors::test_the_list_of_codes
-    api/test_document.py::TestErrors::test_the_page_of_errors_has_an_entry_for_each
+    docs/test_errors.py::test_each_code_has_an_entry
 Body of a 429 response: not shown.
     gap: Errors | Body of a 429
     api/test_limits.py::TestTooMany429::test_the_minute

@@ -1,0 +1,40 @@
+"""docs/errors.md against the catalogue of errors: an entry for each code, where error responses link to."""
+
+from __future__ import annotations
+
+import re
+
+from petstore.core.errors import BY_CODE
+from petstore.site.documents import render
+from tests.docs.documents import ROOT, text_of
+
+_TEXT = text_of(ROOT / "docs" / "errors.md")
+_ENTRY = re.compile(
+    r"### `(?P<code>[a-z_]+)`\n\nStatus (?P<status>[0-9]{3})\. .+?\n\n"
+    r"\* What to do: .+?\n\* Retry: (?P<retry>yes|no)\b.+?\n+",
+    re.S,
+)
+_SECTIONS = re.findall(r"^### .+?(?=^#|\Z)", _TEXT, re.M | re.S)
+_ENTRIES = {entry["code"]: entry for entry in map(_ENTRY.fullmatch, _SECTIONS) if entry}
+RETRIED = {
+    "request_timeout", "rate_limited", "key_banned", "idempotency_key_in_use", "internal_error",
+    "unavailable",
+}  # fmt: skip
+
+
+def test_each_code_has_an_entry() -> None:
+    """With its status, what to do, and whether a retry helps; there is no entry for anything else."""
+    assert {code: int(entry["status"]) for code, entry in _ENTRIES.items()} == {
+        code: error.status for code, error in BY_CODE.items()
+    }
+
+
+def test_the_page_says_which_errors_pass() -> None:
+    """A retry is advised for what passes by itself, and for nothing else."""
+    assert {code for code, entry in _ENTRIES.items() if entry["retry"] == "yes"} == RETRIED
+
+
+def test_the_anchor_of_an_entry_is_its_code() -> None:
+    """`docs/errors#CODE` leads to the entry: in the service's page."""
+    anchors = [heading.anchor for heading in render(_TEXT, "../").headings if heading.level == 3]
+    assert sorted(anchors) == sorted(BY_CODE)
