@@ -43,6 +43,7 @@ cluster: ## Run PostgreSQL, Valkey, two replicas and nginx here (ARGS='--for 60s
 ##@ Work on it
 test: ## Run the whole suite; at least 95 % of all branches must be covered
 	$(DEVELOP)
+	@tools/consumers
 	@$(PYTEST) --cov --cov-report=term:skip-covered
 
 test-fast: ## Run everything but the slow tests and those with real processes
@@ -90,5 +91,5 @@ lock: ## Write the lock files anew from pyproject.toml (needs uv)
 	@$(COMPILE) --group build --group dev --all-extras --constraints requirements-scale.lock --output-file requirements-dev.lock
 
 clean: ## Remove what was made here, except the database
-	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov
+	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov tests/consumers/node_modules
 	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

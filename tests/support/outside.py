@@ -1,0 +1,48 @@
+"""Other people's tools, as `tools/consumers` installs them beside tests/consumers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from tests.support.machine import absent
+
+FOLDER = Path(__file__).parents[1] / "consumers"
+NODE_MODULES = FOLDER / "node_modules"
+# They are to send nothing home and to ask nobody for a newer version.
+_QUIET = {
+    "CI": "true",
+    "NO_COLOR": "1",
+    "NO_UPDATE_NOTIFIER": "1",
+    "REDOCLY_TELEMETRY": "off",
+    "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true",
+}
+
+
+def node_module(name: str) -> Path:
+    """The folder of a package from npm; where it is absent the test skips, or fails when CI is set."""
+    folder = NODE_MODULES / name
+    return folder if folder.is_dir() else absent(f"{name} from npm (tools/consumers installs it)")
+
+
+def node_program(name: str) -> Path:
+    """A program from npm, by the name of its command."""
+    program = NODE_MODULES / ".bin" / name
+    return program if program.exists() else absent(f"{name} from npm (tools/consumers installs it)")
+
+
+def run_tool(
+    command: list[str | Path], folder: Path, *, seconds: float = 50, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """What a tool printed, run in a folder of its own with a terminal that has nobody at it."""
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=os.environ | _QUIET | {"HOME": str(folder)} | variables,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
