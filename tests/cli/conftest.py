@@ -84,7 +84,14 @@ def cli(tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture
-def shop(cli: Cli) -> Cli:
-    """The same with one account, `shop`, on the Pro plan."""
-    cli.ok("accounts", "add", "shop", "--plan", "pro")
+def empty(cli: Cli) -> Cli:
+    """The same with a database that holds nothing."""
+    cli.ok("db", "migrate")
     return cli
+
+
+@pytest.fixture
+def shop(empty: Cli) -> Cli:
+    """The same with one account, `shop`, on the Pro plan."""
+    empty.ok("accounts", "add", "shop", "--plan", "pro")
+    return empty

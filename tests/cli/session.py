@@ -26,6 +26,7 @@ from tests.support.clock import ManualClock
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "cli.md"
 PLAYED = (DOCUMENT, Path(__file__).with_name("sessions.txt"))
+DATABASE_MADE = "<!-- There is a database. -->"
 SERVER_AT_WORK = "<!-- A server has been at work. -->"
 _START_MS = 1_795_251_600_000  # 2026-11-21 09:00 UTC
 _LINE = re.compile(
@@ -63,6 +64,10 @@ class Shell:
             return "".join(lines[:count] if match["cut"] == "head" else lines[-count:]) + result.stderr
         return result.output
 
+    def make_database(self) -> None:
+        """As a first `petstore serve` does; no time passes."""
+        CliRunner().invoke(petstore, ["db", "migrate"], obj=Session(self.clock), catch_exceptions=False)
+
     def serve(self) -> None:
         """What a server has written meanwhile: half a plan used, and a ban for key 2."""
         now_ms = self.clock.now_ms()
@@ -82,6 +87,8 @@ def play(text: str) -> str:
     played = []
     in_session = False
     for line in text.splitlines():
+        if line == DATABASE_MADE:
+            shell.make_database()
         if line == SERVER_AT_WORK:
             shell.serve()
         if line == "```" and in_session:

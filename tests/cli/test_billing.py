@@ -17,18 +17,18 @@ DECEMBER = ("--month", "2026-12")
 
 
 @pytest.fixture
-def year(cli: Cli) -> Cli:
+def year(empty: Cli) -> Cli:
     """On 15 January 2027: two accounts since 30 November, with requests; one of them changed its plan."""
-    cli.clock.advance(-46 * 86_400)
-    cli.ok("accounts", "add", "shop", "--plan", "free")
-    cli.ok("accounts", "add", "--plan", "pro", "--", "-1.5")
-    cli.clock.advance(11 * 86_400)
-    cli.ok("accounts", "set-plan", "shop", "--plan", "business")
-    cli.clock.advance(35 * 86_400)
-    today = cli.clock.now_ms() // DAY_MS
+    empty.clock.advance(-46 * 86_400)
+    empty.ok("accounts", "add", "shop", "--plan", "free")
+    empty.ok("accounts", "add", "--plan", "pro", "--", "-1.5")
+    empty.clock.advance(11 * 86_400)
+    empty.ok("accounts", "set-plan", "shop", "--plan", "business")
+    empty.clock.advance(35 * 86_400)
+    today = empty.clock.now_ms() // DAY_MS
     days = {(1, day): DailyUsage(day, day - today + 100, 2, 1) for day in range(today - 50, today + 1)}
-    cli.with_store(lambda store: store.counters.save(LimiterState(), UsageChanges(days)))
-    return cli
+    empty.with_store(lambda store: store.counters.save(LimiterState(), UsageChanges(days)))
+    return empty
 
 
 class TestForms:

@@ -5,47 +5,47 @@ from __future__ import annotations
 from tests.cli.conftest import Cli
 
 
-def test_a_name_is_given_changed_and_taken_away(cli: Cli) -> None:
+def test_a_name_is_given_changed_and_taken_away(empty: Cli) -> None:
     """By the first command on a new database too; --json has the interface's members."""
-    assert cli.ok("categories", "name", "7", "Dogs") == "7  Dogs\n"
-    assert cli.json("categories", "name", "7", "Big dogs") == {"id": 7, "name": "Big dogs"}
-    assert cli.ok("categories", "name", "--", "-9223372036854775808", "Cats").endswith("  Cats\n")
-    assert cli.json("categories", "list") == [
+    assert empty.ok("categories", "name", "7", "Dogs") == "7  Dogs\n"
+    assert empty.json("categories", "name", "7", "Big dogs") == {"id": 7, "name": "Big dogs"}
+    assert empty.ok("categories", "name", "--", "-9223372036854775808", "Cats").endswith("  Cats\n")
+    assert empty.json("categories", "list") == [
         {"id": -(2**63), "name": "Cats"},
         {"id": 7, "name": "Big dogs"},
     ]
-    assert cli.json("categories", "name", "7", "--remove") == {"id": 7, "name": "Big dogs"}
-    assert cli.ok("categories", "list") == "                  ID  NAME\n-9223372036854775808  Cats\n"
+    assert empty.json("categories", "name", "7", "--remove") == {"id": 7, "name": "Big dogs"}
+    assert empty.ok("categories", "list") == "                  ID  NAME\n-9223372036854775808  Cats\n"
 
 
-def test_a_name_cannot_change_the_terminal(cli: Cli) -> None:
+def test_a_name_cannot_change_the_terminal(empty: Cli) -> None:
     """What is not printable is shown as an escape."""
-    assert cli.ok("categories", "name", "1", "a\u202eb") == "1  a\\u202eb\n"
-    assert "a\\u202eb" in cli.ok("categories", "list")
+    assert empty.ok("categories", "name", "1", "a\u202eb") == "1  a\\u202eb\n"
+    assert "a\\u202eb" in empty.ok("categories", "list")
 
 
-def test_the_list_of_animals_shows_names(cli: Cli) -> None:
+def test_the_list_of_animals_shows_names(empty: Cli) -> None:
     """Beside the numbers, for people; JSON is the interface's."""
     for category in ("1", "2", "1"):
-        cli.ok("pets", "add", "Rex", "--category", category)
-    assert "1  Rex          1  available" in cli.ok("pets", "list")
-    cli.ok("categories", "name", "1", "Dogs")
-    shown = cli.ok("pets", "list", "--newest")
+        empty.ok("pets", "add", "Rex", "--category", category)
+    assert "1  Rex          1  available" in empty.ok("pets", "list")
+    empty.ok("categories", "name", "1", "Dogs")
+    shown = empty.ok("pets", "list", "--newest")
     assert shown.splitlines() == [
         "ID  NAME  CATEGORY  STATUS",
         " 3  Rex   1 Dogs    available",
         " 2  Rex   2         available",
         " 1  Rex   1 Dogs    available",
     ]
-    assert cli.json("pets", "list", "--limit", "1")[0]["categoryId"] == 1
+    assert empty.json("pets", "list", "--limit", "1")[0]["categoryId"] == 1
 
 
-def test_animals_of_a_category_the_newest_first(cli: Cli) -> None:
+def test_animals_of_a_category_the_newest_first(empty: Cli) -> None:
     """--category and --newest combine, and --after goes on in that order."""
     for category in ("1", "2", "1", "1"):
-        cli.ok("pets", "add", "Rex", "--category", category)
-    result = cli.run("pets", "list", "--category", "1", "--newest", "--limit", "2")
+        empty.ok("pets", "add", "Rex", "--category", category)
+    result = empty.run("pets", "list", "--category", "1", "--newest", "--limit", "2")
     assert [line.split()[0] for line in result.stdout.splitlines()[1:]] == ["4", "3"]
     assert result.stderr == "There are more: add --after 3\n"
-    rest = cli.json("pets", "list", "--category", "1", "--newest", "--after", "3")
+    rest = empty.json("pets", "list", "--category", "1", "--newest", "--after", "3")
     assert [pet["id"] for pet in rest] == [1]

@@ -48,6 +48,7 @@ async def fill(store: Store) -> None:
 @pytest.fixture
 def shop(cli: Cli) -> Cli:
     """A store with something in every table; the animals with the highest identifiers are gone again."""
+    cli.ok("db", "migrate")
     cli.ok("accounts", "add", "shop", "--plan", "pro")
     cli.issue("shop")
     cli.issue("shop", "--expires", "30d", "--label", "second")

@@ -17,23 +17,23 @@ from tests.cli.conftest import Cli
 
 
 @pytest.fixture
-def animals(cli: Cli) -> Cli:
+def animals(empty: Cli) -> Cli:
     """Three animals: 1 available, 2 pending, 3 sold."""
     for name, status in (("Rex", "available"), ("Luna", "pending"), ("Mia", "sold")):
-        cli.ok("pets", "add", name, "--category", "1", "--status", status)
-    return cli
+        empty.ok("pets", "add", name, "--category", "1", "--status", status)
+    return empty
 
 
-def test_name_cannot_change_the_terminal(cli: Cli) -> None:
+def test_name_cannot_change_the_terminal(empty: Cli) -> None:
     """What is not printable is shown as an escape, in JSON too, and kept as it is: also in animals that
     were added when more was allowed."""
-    assert cli.ok("pets", "add", "a\u202eb", "--category", "1") == "1  a\\u202eb  category 1  available\n"
+    assert empty.ok("pets", "add", "a\u202eb", "--category", "1") == "1  a\\u202eb  category 1  available\n"
     name = "a\u202eb\x9b31mc\x7f\U000e0001名"
-    connection = apsw.Connection(str(cli.folder / "petstore.db"))
+    connection = apsw.Connection(str(empty.folder / "petstore.db"))
     connection.execute("UPDATE pets SET name = ?", (name,))
     connection.close()
-    assert "a\\u202eb\\x9b31mc\\x7f\\U000e0001名" in cli.ok("pets", "list")
-    shown = cli.ok("pets", "list", "--json")
+    assert "a\\u202eb\\x9b31mc\\x7f\\U000e0001名" in empty.ok("pets", "list")
+    shown = empty.ok("pets", "list", "--json")
     assert '"a\\u202eb\\u009b31mc\\u007f\\udb40\\udc01名"' in shown
     assert json.loads(shown)[0]["name"] == name
 

@@ -58,8 +58,10 @@ class Program:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """The program in an empty directory."""
-    return Program(tmp_path)
+    """The program in a directory with an empty database."""
+    program = Program(tmp_path)
+    program.ok("db", "migrate")
+    return program
 
 
 def at_a_terminal(program: Program, prompt: bytes, *arguments: str) -> tuple[subprocess.Popen[bytes], int]:

@@ -112,6 +112,7 @@ REFUSED = [
     ("pets set 3 --status pending", "it can become available, not pending"),
 ]
 NEEDS_A_DATABASE = [
+    "accounts add shop --plan free",
     "accounts list",
     "accounts show shop",
     "accounts set-plan shop --plan free",
@@ -125,8 +126,10 @@ NEEDS_A_DATABASE = [
     "keys show 1",
     "keys revoke 1",
     "keys unban 1",
+    "pets add Rex --category 1",
     "pets list",
     "categories list",
+    "categories name 1 Dogs",
     "categories name 1 --remove",
     "pets show 1",
     "pets set 1 --status sold",

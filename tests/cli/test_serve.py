@@ -104,6 +104,7 @@ class TestFirstStart:
         self, service: Service, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Replicas that meet at an empty database: the second one goes on without a key."""
+        service.ok("db", "migrate")
         service.ok("accounts", "add", "local", "--plan", "free")
 
         async def was_empty(_store: object) -> bool:
@@ -134,6 +135,7 @@ class TestChecks:
 
     def test_a_clock_that_is_behind(self, service: Service) -> None:
         """Of the newest record by more than five minutes: both times are told, and the service starts."""
+        service.ok("db", "migrate")
         service.ok("accounts", "add", "shop", "--plan", "free")
         service.clock.advance(-300)
         service.start()
@@ -147,6 +149,7 @@ class TestChecks:
 
     def test_a_second_name_of_the_file(self, service: Service) -> None:
         """A hard link is no backup, and commands that use it would go past SQLite's log."""
+        service.ok("db", "migrate")
         service.ok("accounts", "add", "shop", "--plan", "free")
         (service.folder / "second.db").hardlink_to(service.database)
         service.start()
@@ -155,6 +158,7 @@ class TestChecks:
 
     def test_a_disk_without_room(self, service: Service) -> None:
         """Reads are possible, so it starts; a line says why it is not ready."""
+        service.ok("db", "migrate")
         service.ok("accounts", "add", "shop", "--plan", "free")
         with mounted_disk() as disk:
             disk.fail("write", apsw.FullError, suffix="-wal", times=10**9)

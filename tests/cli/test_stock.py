@@ -26,10 +26,8 @@ HEADER = "name,categoryId,status\r\n"
 
 
 @pytest.fixture
-def store(cli: Cli) -> Cli:
-    """An empty store."""
-    cli.ok("db", "migrate")
-    return cli
+def store(empty: Cli) -> Cli:
+    return empty
 
 
 def put(cli: Cli, text: str | bytes, name: str = "stock.csv") -> str:

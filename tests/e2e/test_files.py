@@ -109,7 +109,7 @@ class TestModes:
             ended = run("petstore.db", *arguments, folder=tmp_path, umask=umask)
             assert ended.returncode == 0, ended.stderr
 
-        petstore("accounts", "add", "shop", "--plan", "free")
+        petstore("db", "migrate")
         petstore("db", "backup", "backup.db")
         petstore("db", "restore", "backup.db")
         modes = {file.name.partition("-restore-")[0]: mode(file) for file in tmp_path.iterdir()}
@@ -141,7 +141,7 @@ class TestModes:
         """The owner is that of the directory, or of the database that was there."""
         tmp_path.chmod(0o755)
         os.chown(tmp_path, 65_534, 65_534)
-        for arguments in (["accounts", "add", "shop", "--plan", "free"], ["db", "backup", "backup.db"]):
+        for arguments in (["db", "migrate"], ["db", "backup", "backup.db"]):
             assert run("petstore.db", *arguments, folder=tmp_path).returncode == 0
         os.chown(tmp_path, 0, 0)
         os.chown(tmp_path / "petstore.db", 1_234, 1_234)

@@ -37,6 +37,7 @@ _AFTERWARDS = (
 def provision(environment: dict[str, str], work: Path) -> dict[str, str]:
     """Accounts and their keys, by command; the secrets by what they are."""
     commands = Commands({**environment, **steered(work, START_MS)}, work)
+    commands.run("db migrate")
     for words in ("large --plan enterprise --per-minute 1000000 --per-day 9000000", "small --plan free"):
         commands.run(f"accounts add {words}")
     commands.run("accounts add days --plan enterprise --per-minute 1000 --per-day 200")

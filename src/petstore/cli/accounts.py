@@ -73,10 +73,10 @@ def add_account(
     """Add a customer.
 
     NAME is 1 to 64 letters, digits, dots, dashes or underscores, not digits alone. The enterprise plan takes
-    the two numbers that were agreed. Makes the database when there is none yet.
+    the two numbers that were agreed.
     """
     chosen = _read_plan(plan, per_minute, per_day)
-    added = with_store(session, lambda store: store.accounts.add(name, chosen, session.actor), create=True)
+    added = with_store(session, lambda store: store.accounts.add(name, chosen, session.actor))
     _write_account(added, as_json)
     if not as_json:
         echo_err(f"Next: petstore keys issue {added.name}")

@@ -60,7 +60,7 @@ def name_category(session: Session, category_id: int, name: str | None, remove: 
             return store.categories.unname(category_id, session.actor)
         return store.categories.name(category_id, name, session.actor)
 
-    category = with_store(session, change, create=name is not None)
+    category = with_store(session, change)
     if as_json:
         write_json(category)
     else:

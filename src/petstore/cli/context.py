@@ -46,23 +46,21 @@ class Session:
         return administration.backend_of(self.settings)
 
 
-def with_store(session: Session, work: Callable[[Store], Awaitable[_T]], *, create: bool = False) -> _T:
+def with_store(session: Session, work: Callable[[Store], Awaitable[_T]]) -> _T:
     """Open the store, await `work`, close the store; safe beside a running server.
 
-    Raises OperatorError when there is no database, unless the command may `create` one; what `work` raises,
-    ConfigurationError and StoreUnavailable.
+    Raises OperatorError when there is no database, what `work` raises, ConfigurationError and
+    StoreUnavailable. A command never makes a database: in the wrong directory it would make a second one.
     """
     from petstore.wiring import administration
 
     backend = session.backend
     if not backend.schema().exists:
-        if not create:
-            raise OperatorError(
-                f"There is no database {backend.name}; `petstore db migrate` makes one, and so does"
-                " `petstore serve`. If there should be one, check PETSTORE_DATABASE_URL and the working"
-                " directory."
-            )
-        echo_err(f"Making the database {backend.name}.")
+        raise OperatorError(
+            f"There is no database {backend.name}; `petstore db migrate` makes one, and so does"
+            " `petstore serve`. If there should be one, check PETSTORE_DATABASE_URL and the working"
+            " directory."
+        )
 
     async def run() -> _T:
         url = session.settings.valkey_url

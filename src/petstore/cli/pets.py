@@ -109,11 +109,10 @@ def list_pets(
 def add_pet(session: Session, name: str, category: int, status: str, as_json: bool) -> None:
     """Add an animal.
 
-    NAME is 1 to 255 characters, kept exactly as given. Put `--` before a name that begins with a dash. Makes
-    the database when there is none yet.
+    NAME is 1 to 255 characters, kept exactly as given. Put `--` before a name that begins with a dash.
     """
     new = NewPet(name, category, PetStatus(status))
-    created = with_store(session, lambda store: store.pets.add(new, session.actor), create=True)
+    created = with_store(session, lambda store: store.pets.add(new, session.actor))
     _write_pet(created.pet, as_json)
 
 
