@@ -1,28 +1,247 @@
-"""What the reference page shows of the OpenAPI document."""
+"""What the reference page shows of the OpenAPI document: operations by tag, headers, errors, schemas."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
 
 import msgspec
+from markupsafe import Markup
+
+from petstore.site.calls import Call, example_call
+from petstore.site.descriptions import block, inline
+from petstore.site.documents import highlight
+from petstore.site.samples import Sample, samples
+from petstore.site.schemas import Contract, Member, Node, example_of
 
 _METHODS = ("get", "post", "put", "patch", "delete")
+_LEVELS = {"read": "read, write or manage", "write": "write or manage", "manage": "manage"}
+# Sentences that the page shows in a place of their own.
+_SAID_ELSEWHERE = re.compile(r"\s*(Needs a key of level .*|Codes?: .*)\s*$")
 
 
-class Shown(msgspec.Struct, frozen=True):
-    """An operation as the page shows it."""
+class Example(msgspec.Struct, frozen=True):
+    summary: str
+    # Formatted and coloured.
+    code: Markup
+    text: str
+
+
+class Header(msgspec.Struct, frozen=True):
+    name: str
+    description: Markup
+    example: str
+
+
+class Body(msgspec.Struct, frozen=True):
+    media_types: list[str]
+    description: Markup
+    type: str
+    schema: str
+    members: list[Member]
+    examples: list[Example]
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """A success. `headers` are those that not every answer has."""
+
+    status: str
+    description: Markup
+    headers: list[Header]
+    type: str
+    schema: str
+    members: list[Member]
+    examples: list[Example]
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """An error: its status, its codes and when it is the answer."""
+
+    status: str
+    codes: tuple[str, ...]
+    when: Markup
+    # Names of headers that not every error has.
+    headers: tuple[str, ...]
+
+
+class Operation(msgspec.Struct, frozen=True):
+    """`level` says in words which keys may use it."""
 
     name: str
     method: str
     path: str
-    summary: str
+    title: str
+    deprecated: bool
+    addition: bool
+    level: str
+    description: Markup
+    parameters: list[Member]
+    body: Body | None
+    answers: list[Answer]
+    refusals: list[Refusal]
+    call: Call
+    samples: list[Sample]
 
 
-def operations(document: dict[str, Any]) -> list[Shown]:
-    """The operations in the order of the document."""
-    return [
-        Shown(operation["operationId"], method.upper(), path, operation["summary"])
-        for path, item in document["paths"].items()
-        for method, operation in item.items()
-        if method in _METHODS
-    ]
+class Group(msgspec.Struct, frozen=True):
+    name: str
+    description: str
+    operations: list[Operation]
+
+
+class Schema(msgspec.Struct, frozen=True):
+    name: str
+    description: Markup
+    members: list[Member]
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """The whole page. `always`: the headers of every answer, `errors`: those of every error besides."""
+
+    groups: list[Group]
+    authentication: Markup
+    always: list[Header]
+    errors: list[Header]
+    schemas: list[Schema]
+
+
+def read(document: Node) -> Reference:
+    """What the page shows of a document."""
+    contract = Contract(document)
+    described = list(_described(contract))
+    responses = [contract.at(each) for _, _, node in described for each in node["responses"].values()]
+    refused = [each for each in responses if _codes(contract, each)]
+    always = _common(contract, responses)
+    errors = {name: header for name, header in _common(contract, refused).items() if name not in always}
+    reader = _Reader(contract, set(always), set(errors))
+    by_tag: dict[str, list[Operation]] = {tag["name"]: [] for tag in document.get("tags", ())}
+    for method, path, node in described:
+        by_tag.setdefault(node["tags"][0], []).append(reader.operation(method, path, node))
+    said = {tag["name"]: tag.get("description", "") for tag in document.get("tags", ())}
+    return Reference(
+        [Group(name, said.get(name, ""), operations) for name, operations in by_tag.items() if operations],
+        block("\n".join(_authentication(document))),
+        [_header(name, node) for name, node in always.items()],
+        [_header(name, node) for name, node in errors.items()],
+        [
+            Schema(name, inline(schema.get("description", "")), contract.members(schema))
+            for name, schema in document["components"]["schemas"].items()
+            if "properties" in contract.at(schema)
+        ],
+    )
+
+
+class _Reader:
+    """Reads operations. `always` and `errors` are names of headers that are not worth a word."""
+
+    def __init__(self, contract: Contract, always: set[str], errors: set[str]) -> None:
+        self._contract = contract
+        self._always = always
+        self._errors = errors | always
+
+    def operation(self, method: str, path: str, node: Node) -> Operation:
+        responses = {status: self._contract.at(response) for status, response in node["responses"].items()}
+        codes = {status: _codes(self._contract, response) for status, response in responses.items()}
+        call = example_call(self._contract, method, path, node)
+        return Operation(
+            name=node["operationId"],
+            method=method.upper(),
+            path=path,
+            title=node["summary"].removesuffix(" (deprecated)"),
+            deprecated=node.get("deprecated", False),
+            addition=node.get("x-petstore-addition", False),
+            level=_LEVELS[node["x-petstore-access"]],
+            description=block(_trimmed(node.get("description", ""))),
+            parameters=[self._contract.parameter(each) for each in node.get("parameters", ())],
+            body=self._body(node["requestBody"]) if "requestBody" in node else None,
+            answers=[self._answer(status, each) for status, each in responses.items() if not codes[status]],
+            refusals=[
+                self._refusal(status, each, codes[status])
+                for status, each in responses.items()
+                if codes[status]
+            ],
+            call=call,
+            samples=samples(call),
+        )
+
+    def _body(self, node: Node) -> Body:
+        body = self._contract.at(node)
+        said = inline(body.get("description", ""))
+        return Body(list(body["content"]), said, *self._content(self._contract.content(body)))
+
+    def _answer(self, status: str, response: Node) -> Answer:
+        headers = [
+            _header(name, self._contract.at(header))
+            for name, header in response.get("headers", {}).items()
+            if name not in self._always
+        ]
+        content = self._contract.content(response)
+        said = inline(response["description"])
+        return Answer(status, said, headers, *self._content(content))
+
+    def _content(self, content: Node) -> tuple[str, str, list[Member], list[Example]]:
+        """Type, name of the schema, members and examples of a body."""
+        if "schema" not in content:
+            return "", "", [], []
+        schema = content["schema"]
+        full = self._contract.at(schema)
+        named = full["items"] if full.get("type") == "array" else schema
+        return (
+            self._contract.type_of(schema),
+            self._contract.name(named),
+            self._contract.members(schema),
+            list(_examples(content, full)),
+        )
+
+    def _refusal(self, status: str, response: Node, codes: tuple[str, ...]) -> Refusal:
+        headers = response.get("headers", {}).items()
+        special = (name for name, node in headers if self._contract.at(node).get("required"))
+        said = inline(_trimmed(response["description"]))
+        return Refusal(status, codes, said, tuple(name for name in special if name not in self._errors))
+
+
+def _described(contract: Contract) -> Iterator[tuple[str, str, Node]]:
+    for path, item in contract.document["paths"].items():
+        for method in _METHODS:
+            if method in item:
+                yield method, path, item[method]
+
+
+def _codes(contract: Contract, response: Node) -> tuple[str, ...]:
+    """The codes of an error's examples; nothing for a success."""
+    content = contract.content(response)
+    values = [contract.at(each)["value"] for each in content.get("examples", {}).values()]
+    errors = [value for value in values if isinstance(value, dict) and {"code", "message"} <= value.keys()]
+    return tuple(dict.fromkeys(error["code"] for error in errors))
+
+
+def _common(contract: Contract, responses: list[Node]) -> dict[str, Node]:
+    """The headers that all of the responses have, as the first response describes them."""
+    counts = Counter(name for response in responses for name in response.get("headers", {}))
+    first = responses[0].get("headers", {}) if responses else {}
+    return {name: contract.at(node) for name, node in first.items() if counts[name] == len(responses)}
+
+
+def _header(name: str, node: Node) -> Header:
+    example = example_of(node, node.get("schema", {}))
+    return Header(name, inline(node.get("description", "")), "" if example is None else str(example))
+
+
+def _examples(content: Node, schema: Node) -> Iterator[Example]:
+    shown = content.get("examples") or {}
+    if not shown and example_of(content, schema) is not None:
+        shown = {"": {"value": example_of(content, schema)}}
+    for each in shown.values():
+        text = json.dumps(each["value"], indent=2, ensure_ascii=False)
+        yield Example(each.get("summary", ""), Markup(highlight(text, "json")), text)
+
+
+def _authentication(document: Node) -> Iterator[str]:
+    for scheme in document["components"].get("securitySchemes", {}).values():
+        yield scheme.get("description", "")
+
+
+def _trimmed(text: str) -> str:
+    return _SAID_ELSEWHERE.sub("", text)

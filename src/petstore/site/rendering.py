@@ -64,7 +64,7 @@ class Renderer:
             document = documents.render(text, root)
             return self._render("document.html", document.title, values, document=document)
         template, title = _PAGES[path]
-        own = {"operations": reference.operations(self._contract)} if path == "docs/reference" else {}
+        own = {"reference": reference.read(self._contract)} if path == "docs/reference" else {}
         return self._render(template, title, values, **own)
 
     def _render(self, template: str, title: str, values: dict[str, Any], **own: Any) -> str:

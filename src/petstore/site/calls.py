@@ -1,0 +1,98 @@
+"""A request of each operation with the values of the examples: what samples and forms begin with."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from petstore.site.schemas import Contract, Node, example_of
+
+# Stands for the reader's own base address, which pages.py puts in its place.
+BASE = "http://127.0.0.1:8080/v1"
+IDEMPOTENCY_KEY = "Idempotency-Key"
+_EXAMPLE_KEY = "5fd1e9a2-7c0b-4c7e-9d83-0b6d4c1f2a68"
+# The optional query parameters that are used, the others narrow a list down further.
+_QUERY = ("status", "limit")
+# A caller decides by them; the other errors are faults of the program or of the day.
+_DECIDED_BY = ("not_found", "conflict")
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A request with example values, and what its answer is."""
+
+    operation: str
+    method: str
+    path: str
+    in_path: dict[str, Any]
+    query: dict[str, Any]
+    # Empty where the operation takes none.
+    idempotency_key: str
+    # None without a body.
+    body: Any
+    # What the answer, or an entry of its list, is called: pet. Empty without a body in the answer.
+    noun: str
+    is_list: bool
+    # The list goes on where `Link` says.
+    is_paged: bool
+    # The codes of _DECIDED_BY that the operation has.
+    codes: tuple[str, ...]
+
+    @property
+    def address(self) -> str:
+        return BASE + re.sub(r"\{(\w+)\}", lambda found: quote(str(self.in_path[found[1]]), ""), self.path)
+
+    @property
+    def address_with_query(self) -> str:
+        return self.address + (f"?{urlencode(self.query)}" if self.query else "")
+
+
+def example_call(contract: Contract, method: str, path: str, node: Node) -> Call:
+    """The request of an operation with the first value of each example."""
+    values = {
+        (each["in"], each["name"]): _single(example_of(each, contract.at(each["schema"])))
+        for each in map(contract.at, node.get("parameters", ()))
+    }
+    responses = {status: contract.at(each) for status, each in node["responses"].items()}
+    success = next(each for status, each in responses.items() if status.startswith("2"))
+    schema = contract.content(success).get("schema")
+    is_list = schema is not None and contract.at(schema).get("type") == "array"
+    takes_key = ("header", IDEMPOTENCY_KEY) in values
+    codes = {
+        each["value"]["code"]
+        for response in responses.values()
+        for each in contract.content(response).get("examples", {}).values()
+        if "code" in each["value"]
+    }
+    return Call(
+        operation=node["operationId"],
+        method=method.upper(),
+        path=path,
+        in_path={name: value for (place, name), value in values.items() if place == "path"},
+        query={name: values["query", name] for name in _QUERY if values.get(("query", name)) is not None},
+        idempotency_key=str(values["header", IDEMPOTENCY_KEY] or _EXAMPLE_KEY) if takes_key else "",
+        body=_body(contract, node),
+        noun=_noun(contract, schema) if schema is not None else "",
+        is_list=is_list,
+        is_paged=is_list and "Link" in success.get("headers", {}),
+        codes=tuple(code for code in _DECIDED_BY if code in codes),
+    )
+
+
+def _body(contract: Contract, node: Node) -> Any:
+    if "requestBody" not in node:
+        return None
+    content = contract.content(node["requestBody"])
+    return example_of(content, contract.at(content["schema"]))
+
+
+def _noun(contract: Contract, schema: Node) -> str:
+    full = contract.at(schema)
+    named = full["items"] if full.get("type") == "array" else schema
+    return named["$ref"].rpartition("/")[2].lower() if "$ref" in named else "answer"
+
+
+def _single(value: Any) -> Any:
+    return value[0] if isinstance(value, list) else value

@@ -1,0 +1,135 @@
+"""What the reference page shows of the contract, and of documents that are written otherwise."""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import re
+from typing import Any
+
+import pytest
+
+from petstore.api.openapi.document import OpenApiDocument
+from petstore.site import reference
+from petstore.site.calls import BASE
+from petstore.site.reference import Operation, Reference
+from petstore.site.samples import CLIENT_CALLS
+from petstore.site.schemas import Contract
+
+CONTRACT = OpenApiDocument([{"url": "/v1"}]).read()
+
+
+@pytest.fixture(scope="module")
+def shown() -> Reference:
+    return reference.read(CONTRACT)
+
+
+@pytest.fixture(scope="module")
+def operations(shown: Reference) -> dict[str, Operation]:
+    return {operation.name: operation for group in shown.groups for operation in group.operations}
+
+
+class TestOperations:
+    """Each operation as a section."""
+
+    def test_no_operation_is_left_out(self, operations: dict[str, Operation]) -> None:
+        """The page has every operation of the contract, once."""
+        described = [node["operationId"] for item in CONTRACT["paths"].values() for node in item.values()]
+        assert sorted(operations) == sorted(described)
+
+    def test_what_is_said_in_a_place_of_its_own_is_said_once(self, operations: dict[str, Operation]) -> None:
+        """The level of key and the codes have their own places, so no description repeats them."""
+        for operation in operations.values():
+            assert operation.level
+            assert "Needs a key of level" not in operation.description
+            assert not [refusal for refusal in operation.refusals if re.search("Codes?: ", refusal.when)]
+
+    def test_each_error_of_the_contract_is_in_the_table(self, operations: dict[str, Operation]) -> None:
+        """Every status from 400 on has a row with its codes."""
+        for item in CONTRACT["paths"].values():
+            for node in item.values():
+                statuses = {status for status in node["responses"] if status >= "400"}
+                refusals = operations[node["operationId"]].refusals
+                assert {refusal.status for refusal in refusals} == statuses
+                assert all(refusal.codes for refusal in refusals)
+
+    def test_a_header_of_all_answers_is_described_once(
+        self, shown: Reference, operations: dict[str, Operation]
+    ) -> None:
+        """Those of every answer stand in a section of their own; a list adds its Link only."""
+        always = {header.name for header in shown.always}
+        assert {"X-RateLimit-Remaining", "X-Request-Id"} <= always
+        [answer] = operations["listPets"].answers
+        assert [header.name for header in answer.headers] == ["Link"]
+
+    def test_bounds_and_examples_are_read_from_the_schema(self, operations: dict[str, Operation]) -> None:
+        """A parameter shows its place, type, bounds and default; the widest integers are not spelled out."""
+        rows = {row.name: row for row in operations["listPets"].parameters}
+        assert (rows["limit"].place, rows["limit"].bounds, rows["limit"].default) == (
+            "query",
+            "1 to 100",
+            "20",
+        )
+        assert rows["id"].type == "array of integer (int64)"
+        assert rows["categoryId"].bounds == ""
+        assert rows["status"].values == ['"available"', '"pending"', '"sold"']
+        assert rows["cursor"].addition
+        assert not rows["limit"].addition
+
+    def test_nested_members_follow_their_owner(self, operations: dict[str, Operation]) -> None:
+        """The windows of a usage and the entries of its days have rows of their own."""
+        [answer] = operations["getUsage"].answers
+        names = [row.name for row in answer.members]
+        assert names.index("minute") < names.index("minute.used") < names.index("days[].requests")
+
+
+class TestDocuments:
+    """Other ways to write the same."""
+
+    def test_references_are_followed_wherever_they_stand(self) -> None:
+        """A reference to a reference, and a description beside one, are read as what they mean."""
+        document = {
+            "components": {"schemas": {"A": {"$ref": "#/components/schemas/B"}, "B": {"type": "string"}}}
+        }
+        assert Contract(document).at({"$ref": "#/components/schemas/A", "description": "x"}) == {
+            "type": "string",
+            "description": "x",
+        }
+
+    def test_text_of_the_contract_is_no_html(self) -> None:
+        """Markup in a description is shown as text."""
+        document: dict[str, Any] = json.loads(json.dumps(CONTRACT))
+        document["paths"]["/pets"]["get"]["description"] = "<script>alert(1)</script>"
+        [first, *_] = reference.read(document).groups[0].operations
+        assert "<script>" not in first.description
+
+
+class TestSamples:
+    """Code, before it is run."""
+
+    def test_our_client_has_a_call_for_each_operation(self, operations: dict[str, Operation]) -> None:
+        """A new operation needs its line in the table, and no line is left over."""
+        assert CLIENT_CALLS.keys() == operations.keys()
+
+    def test_colours_leave_the_address_in_one_piece(self, operations: dict[str, Operation]) -> None:
+        """The reader's base address replaces text of the page: a tag inside it would hide it."""
+        for operation in operations.values():
+            for sample in operation.samples:
+                assert sample.text.count(BASE) == sample.code.count(BASE) == 1
+                assert html.unescape(re.sub("<[^>]+>", "", sample.code)).strip() == sample.text.strip()
+
+    def test_no_sample_has_a_key_in_it(self, operations: dict[str, Operation]) -> None:
+        """The key comes from the environment."""
+        for operation in operations.values():
+            for sample in operation.samples:
+                assert "PETSTORE_KEY" in sample.text
+                assert "pets_live" not in sample.text
+
+    def test_lines_fit_beside_the_text(self, operations: dict[str, Operation]) -> None:
+        """At most 88 characters, so that a sample seldom scrolls sideways, and Python that parses."""
+        for operation in operations.values():
+            for sample in operation.samples:
+                assert max(map(len, sample.text.splitlines())) <= 88, sample.text
+                if sample.name in ("client", "requests"):
+                    ast.parse(sample.text)
