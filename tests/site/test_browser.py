@@ -84,7 +84,7 @@ class TestEveryPage:
         """Text has a contrast of 4.5 at least, on a paper that is dark for those who prefer it."""
         page = open_page(scheme).open(path)
         paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 25, 31)"}[scheme]
+        assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 23, 29)"}[scheme]
         count, pale = page.evaluate(_PALE_TEXTS)
         assert count > 5
         assert pale == []

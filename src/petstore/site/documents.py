@@ -7,14 +7,15 @@ their pages; links to other files of the repository become plain text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import msgspec
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from pygments import highlight as colour
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
@@ -29,8 +30,11 @@ PAGES = {
 }
 
 
+_LOWEST_LISTED = 3
+
+
 class Heading(msgspec.Struct, frozen=True):
-    """A heading of level 2 or 3, for the list of contents."""
+    """A heading: its level from 1, and the anchor that leads to it."""
 
     level: int
     text: str
@@ -44,10 +48,19 @@ class Document(msgspec.Struct, frozen=True):
     body: Markup
     headings: list[Heading]
 
+    def contents(self) -> list[Heading]:
+        """The headings for a list of contents; without level 3 where headings repeat, as "Added" does."""
+        listed = [heading for heading in self.headings if heading.level <= _LOWEST_LISTED]
+        if len({heading.text for heading in listed}) == len(listed):
+            return listed
+        return [heading for heading in listed if heading.level < _LOWEST_LISTED]
+
 
 def render(text: str, root: str) -> Document:
     """A document as HTML. `root` is the relative address of the site's root, with a slash at the end."""
-    parser = MarkdownIt("commonmark", {"highlight": highlight}).enable("table")
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.add_render_rule("fence", _show_code)
+    parser.add_render_rule("heading_close", _close_heading)
     parser.add_render_rule("table_open", _open_table)
     parser.add_render_rule("table_close", _close_table)
     tokens = parser.parse(text)
@@ -60,8 +73,16 @@ def render(text: str, root: str) -> Document:
     return Document(title.text, Markup(parser.renderer.render(body, parser.options, {})), headings)
 
 
-def highlight(code: str, language: str, _attributes: object = None) -> str:
-    """A block of code with classes of Pygments; as it is where the language is unknown."""
+def code_block(code: str, language: str) -> Markup:
+    """A block of code. It can be reached by the keyboard, since it may scroll."""
+    shown = Markup(highlight(code, language))
+    return Markup('<pre tabindex="0"><code class="language-{}">{}</code></pre>\n').format(
+        language or "text", shown
+    )
+
+
+def highlight(code: str, language: str) -> str:
+    """Code as HTML with classes of Pygments; as it is where the language is unknown."""
     try:
         lexer = get_lexer_by_name(language or "text")
     except ClassNotFound:
@@ -75,14 +96,17 @@ def anchor(text: str) -> str:
 
 
 def _number(tokens: list[Token]) -> list[Heading]:
-    """Gives each heading its anchor."""
+    """Gives each heading its anchor; one that repeats has a number behind it, as GitHub does it."""
     found = []
+    seen: Counter[str] = Counter()
     for opened, content in pairwise(tokens):
         if opened.type == "heading_open":
             text = "".join(child.content for child in content.children or [])
-            heading = Heading(int(opened.tag[1:]), text, anchor(text))
-            opened.attrs["id"] = heading.anchor
-            found.append(heading)
+            name = anchor(text)
+            own = f"{name}-{seen[name]}" if seen[name] else name
+            seen[name] += 1
+            opened.attrs["id"] = own
+            found.append(Heading(int(opened.tag[1:]), text, own))
     return found
 
 
@@ -107,7 +131,16 @@ def _within_the_site(reference: str, root: str) -> str | None:
     return f"{root}{page}{hash_sign}{fragment}" if page else None
 
 
-_Rule = Callable[..., str]
+def _show_code(_renderer: RendererHTML, tokens: Sequence[Token], index: int, *_others: object) -> str:
+    language = tokens[index].info.strip().split(" ")[0]
+    return code_block(tokens[index].content, language)
+
+
+def _close_heading(_renderer: RendererHTML, tokens: Sequence[Token], index: int, *_others: object) -> str:
+    # For the mouse alone: readers with a keyboard have the list of contents.
+    reference = escape(tokens[index - 2].attrs["id"])
+    link = f'<a class="anchor" href="#{reference}" aria-hidden="true" tabindex="-1">#</a>'
+    return f" {link}</{tokens[index].tag}>\n"
 
 
 def _open_table(renderer: RendererHTML, *_arguments: object) -> str:

@@ -11,12 +11,12 @@ from petstore.core.packaged import Resource
 from petstore.site import documents, reference
 
 _NAVIGATION = (
-    ("docs/quickstart", "Quickstart"),
-    ("docs/guide", "Guide"),
-    ("docs/reference", "Reference"),
-    ("docs/errors", "Errors"),
-    ("docs/changelog", "Changelog"),
+    ("Learn", (("docs", "Overview"), ("docs/quickstart", "Quickstart"), ("docs/guide", "Guide"))),
+    ("Look up", (("docs/reference", "Reference"), ("docs/errors", "Errors"))),
+    ("What changes", (("docs/changelog", "Changelog"), ("docs/deprecation", "Deprecated"))),
 )
+# In the order of reading, for the links at the end of a page.
+_ORDER = [page for _, pages in _NAVIGATION for page in pages]
 # The pages that are not made of a document: template and title.
 _PAGES = {
     "": ("start.html", "Pet Store Service"),
@@ -46,6 +46,9 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        self._environment.filters["code"] = lambda text, language: documents.code_block(
+            text.strip(), language
+        )
         self._documents = folder.joinpath("documents")
         self._contract = contract
         self._values = {
@@ -58,10 +61,11 @@ class Renderer:
     def page(self, path: str) -> str:
         """The page at a path of PATHS, without a slash in front."""
         root = "../" * path.count("/") or "./"
-        values = {**self._values, "path": path, "root": root}
+        values = {**self._values, "path": path, "root": root, "contents": [], **_neighbours(path)}
         if path in _DOCUMENTS:
             text = self._documents.joinpath(_DOCUMENTS[path]).read_text()
             document = documents.render(text, root)
+            values["contents"] = document.contents()
             return self._render("document.html", document.title, values, document=document)
         template, title = _PAGES[path]
         own = {"reference": reference.read(self._contract)} if path == "docs/reference" else {}
@@ -69,3 +73,15 @@ class Renderer:
 
     def _render(self, template: str, title: str, values: dict[str, Any], **own: Any) -> str:
         return self._environment.get_template(template).render(values, title=title, **own)
+
+
+def _neighbours(path: str) -> dict[str, tuple[str, str] | None]:
+    """The pages before and after one, in the order of reading."""
+    paths = [address for address, _ in _ORDER]
+    if path not in paths:
+        return {"previous": None, "next": None}
+    at = paths.index(path)
+    return {
+        "previous": _ORDER[at - 1] if at else None,
+        "next": _ORDER[at + 1] if at + 1 < len(_ORDER) else None,
+    }
