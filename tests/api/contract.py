@@ -11,9 +11,10 @@ from unittest.mock import Mock
 
 import jsonschema_rs
 
-from petstore.api.openapi.document import OpenApiDocument
+from petstore import config
 from petstore.api.operations import operations
 from petstore.api.pipeline.routing import Operation
+from petstore.wiring import service
 
 # Said by the protocol or by the browser's rules, not by the operation.
 _UNDECLARED = {"content-type", "content-length", "vary"}
@@ -25,7 +26,7 @@ _METHODS_OF_A_PATH = {"required": True, "schema": {"type": "string", "pattern": 
 @lru_cache(maxsize=1)
 def document() -> dict[str, Any]:
     """The document as it is served with default settings."""
-    return OpenApiDocument([{"url": "/v1"}]).read()
+    return service.openapi_document(config.load({})).read()
 
 
 def resolve(node: dict[str, Any]) -> dict[str, Any]:
@@ -95,7 +96,8 @@ def _validator(schema: str) -> jsonschema_rs.Draft202012Validator:
     )
 
 
-def _validate(schema: dict[str, Any], value: Any, where: str) -> None:
+def check_value(schema: dict[str, Any], value: Any, where: str) -> None:
+    """A value satisfies a schema of the document."""
     errors = [error.message for error in _validator(json.dumps(schema)).iter_errors(value)]
     assert not errors, f"{where}: {value!r} is not what the document says: {errors}"
 
@@ -112,7 +114,7 @@ def check_headers(response: dict[str, Any], headers: dict[str, str]) -> None:
         if schema.get("type") == "integer":
             assert re.fullmatch("0|[1-9][0-9]*", headers[name]), f"{name}: {value!r} is no plain integer"
             value = int(headers[name])
-        _validate(schema, value, name)
+        check_value(schema, value, name)
     sent = {name for name in headers if not name.startswith("access-control-")}
     assert sent <= set(declared) | _UNDECLARED, f"undeclared: {sent - set(declared) - _UNDECLARED}"
 
@@ -127,7 +129,7 @@ def codes_of(response: dict[str, Any]) -> set[str]:
 
 def check_schema(response: dict[str, Any], body: Any, where: str) -> None:
     """The body satisfies the schema; what a generated client looks at."""
-    _validate(response["content"]["application/json"]["schema"], body, where)
+    check_value(response["content"]["application/json"]["schema"], body, where)
 
 
 def check_body(response: dict[str, Any], body: Any, where: str) -> None:

@@ -81,7 +81,31 @@ class TestDocuments:
         assert as_json.headers["content-type"].startswith("application/json")
         assert as_yaml.headers["content-type"].startswith("application/yaml")
         assert as_json.json() == yaml.safe_load(as_yaml.body)
-        assert as_json.json()["servers"] == [{"url": "/v1", "description": "Production"}]
+
+    @pytest.mark.parametrize(
+        ("settings", "url", "documentation"),
+        [
+            ({}, "http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/docs"),
+            ({"host": "::1", "port": "81"}, "http://[::1]:81/v1", "http://[::1]:81/docs"),
+            ({"host": "0.0.0.0"}, "/v1", None),
+            ({"base_url": "https://a.example/shop/v1"}, "https://a.example/shop/v1", "https://a.example/shop/docs"),
+        ],
+        ids=["default", "ipv6", "wildcard", "prefix"],
+    )  # fmt: skip
+    async def test_its_addresses(
+        self,
+        tmp_path: Path,
+        clock: ManualClock,
+        settings: dict[str, str],
+        url: str,
+        documentation: str | None,
+    ) -> None:
+        """Absolute where the service can know them, as generated clients and linters need; else a path."""
+        async with open_checked(tmp_path, clock, **settings) as shop:
+            document = (await shop.call("GET", "/openapi.json")).json()
+        assert [server["url"] for server in document["servers"]] == [url]
+        assert document.get("externalDocs", {}).get("url") == documentation
+        assert document["info"]["contact"].get("url") == documentation
 
     async def test_the_configured_servers(self, tmp_path: Path, clock: ManualClock) -> None:
         """Production and staging, as the specification's table of environments has them."""

@@ -49,6 +49,7 @@ ROWS: dict[str, Row] = {
             ("https://büro.example/v1", "in ASCII"),
             ('https://a"b/v1', "in ASCII"),
             ("https://[/v1", "Invalid IPv6 URL"),
+            (f"https://{'a' * 1_000}/v1", "at most 1000 characters"),
         ],
     ),
     "staging_base_url": (

@@ -144,6 +144,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             return self.host == "localhost"
 
     @property
+    def listens_at(self) -> str:
+        """The address of the listener, without a slash at the end."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+    @property
     def own_hosts(self) -> frozenset[str]:
         """The names by which operators call this service, in lower case."""
         urls = (self.base_url, self.staging_base_url)

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 from petstore.core.client_address import Networks
 from petstore.core.durations import parse_duration
 
+_URL_MAX = 1_000  # characters
+
 
 def choice(*values: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
@@ -81,12 +83,14 @@ def listen_host(text: str) -> str:
 
 
 def api_url(text: str) -> str:
-    """A URL that ends with /v1, or nothing."""
+    """A URL that ends with /v1, or nothing. The contract bounds the headers that it stands in."""
     parts = urlsplit(text)
     if text and (parts.scheme not in ("http", "https") or not parts.netloc or not parts.path.endswith("/v1")):
         raise ValueError("expected a URL that ends with /v1, such as https://api.example.com/v1")
     if parts.query or parts.fragment or "@" in text or re.search(r'[^!-~]|[<>"]', text):
         raise ValueError("expected a URL in ASCII without user, query or fragment")
+    if len(text) > _URL_MAX:
+        raise ValueError(f"expected at most {_URL_MAX} characters")
     return text
 
 

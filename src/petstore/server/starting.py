@@ -63,8 +63,7 @@ class _MigrationEvents:
 
 
 def _log_address(settings: Settings) -> str:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    here = f"http://{host}:{settings.port}"
+    here = settings.listens_at
     public = f", for clients at {settings.base_url}" if settings.base_url else ""
     _log.info(
         "start",

@@ -75,11 +75,18 @@ class Service:
 
 
 def openapi_document(settings: Settings) -> OpenApiDocument:
-    """The contract with the servers of the settings."""
-    servers = [{"url": settings.base_url or PREFIX, "description": "Production"}]
+    """The contract with the addresses of the settings.
+
+    Without a base address it is the listener's, if that is for this machine alone; else a path, since a
+    host such as 0.0.0.0 is no address for a client.
+    """
+    base, description = settings.base_url, "Production"
+    if not base and settings.is_loopback:
+        base, description = f"{settings.listens_at}{PREFIX}", "This machine"
+    servers = [{"url": base or PREFIX, "description": description}]
     if settings.staging_base_url:
         servers.append({"url": settings.staging_base_url, "description": "Staging"})
-    return OpenApiDocument(servers)
+    return OpenApiDocument(servers, base and f"{base.removesuffix(PREFIX)}/docs")
 
 
 def _build_endpoints(

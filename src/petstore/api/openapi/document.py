@@ -1,4 +1,4 @@
-"""The OpenAPI document, joined from the YAML files beside this one, with the servers of this installation."""
+"""The OpenAPI document: joined from the YAML files beside this one, with this installation's addresses."""
 
 from __future__ import annotations
 
@@ -18,18 +18,28 @@ _PARTS = ("pets", "pet", "categories", "orders", "order", "usage", "shared", "er
 
 
 class OpenApiDocument:
-    """The contract as JSON and as YAML; each is rendered on first use."""
+    """The contract as JSON and as YAML; each is rendered on first use.
 
-    def __init__(self, servers: list[dict[str, str]]) -> None:
+    `documentation` is the absolute address of the pages; empty where it is not known.
+    """
+
+    def __init__(self, servers: list[dict[str, str]], documentation: str = "") -> None:
         self._servers = servers
+        self._documentation = documentation
         self._json: bytes | None = None
         self._yaml: bytes | None = None
 
     def read(self) -> dict[str, Any]:
         """The document as data."""
-        document = join(_part("service"), [_part(name) for name in _PARTS])
-        document["servers"] = self._servers
-        return document
+        service = _part("service")
+        service["servers"] = self._servers
+        if self._documentation:
+            service["info"]["contact"]["url"] = self._documentation
+            service["externalDocs"] = {
+                "description": "Quickstart, guide, errors and reference.",
+                "url": self._documentation,
+            }
+        return join(service, [_part(name) for name in _PARTS])
 
     def as_json(self) -> bytes:
         if self._json is None:

@@ -19,6 +19,7 @@ _EVERY_RESPONSE = (
 _DEPRECATED = {"Deprecation": "Deprecation", "Sunset": "Sunset", "Link": "DeprecationLink"}
 # An error that other operations have too: only getPet's has these.
 _DEPRECATED_ERROR = {"Deprecation": "ErrorDeprecation", "Sunset": "ErrorSunset"}
+_KEYED = ("/Idempotency-Key", "/OrderIdempotencyKey")
 _LEVELS = {"read": "`read`, `write` or `manage`", "write": "`write` or `manage`", "manage": "`manage`"}
 
 
@@ -63,7 +64,7 @@ def _errors_of(method: str, operation: Node, applies: dict[str, list[str]], erro
         names += applies["with-a-body"]
     if method == "patch":
         names += applies["patching"]
-    if _reference("parameters", "Idempotency-Key") in operation["parameters"]:
+    if any(each["$ref"].endswith(_KEYED) for each in operation["parameters"]):
         names += applies["with-an-idempotency-key"]
     own = operation.pop("errors", [])
     by_status = {errors[name]["status"]: name for name in (*names, *own)}
