@@ -6,13 +6,13 @@ import asyncio
 import time
 from collections.abc import Callable
 
-_PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 20.0  # that a test waits for what happens soon
 _LOOK_AGAIN_SECONDS = 0.02
 
 
 async def until(condition: Callable[[], bool]) -> None:
     """Let the event loop turn until the condition holds; TimeoutError when it never does."""
-    async with asyncio.timeout(_PATIENCE_SECONDS):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not condition():  # noqa: ASYNC110  no event tells
             await asyncio.sleep(0)
 
@@ -24,7 +24,7 @@ def pause(seconds: float) -> None:
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:
     """For another process, without an event loop: look again and again until the condition holds."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain for {what}"
         time.sleep(_LOOK_AGAIN_SECONDS)

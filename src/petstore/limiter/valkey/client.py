@@ -40,6 +40,7 @@ class ValkeyClient:
         self.observer = observer
         self._patience_seconds = patience_seconds
         self._connection: Connection | None = None
+        self._opening = asyncio.Lock()
         self._probing: asyncio.Task[None] | None = None
 
     @property
@@ -55,7 +56,15 @@ class ValkeyClient:
             self._begin_outage(str(error))
 
     async def open_once(self) -> None:
-        """Connect. Raises Unreachable after one failed attempt."""
+        """Connect, unless there is a connection. Raises Unreachable after one failed attempt.
+
+        Simultaneous calls share one connection.
+        """
+        async with self._opening:
+            if self._connection is None:
+                self._connection = await self._connect()
+
+    async def _connect(self) -> Connection:
         load = (self.scripts.take.load, self.scripts.publish.load)
         connection = await connect(self._url, CAN_WRITE, *load, patience_seconds=self._patience_seconds)
         try:
@@ -69,7 +78,7 @@ class ValkeyClient:
         if connection.is_lost:
             raise Unreachable("the connection was lost at once")
         connection.on_lost = lambda reason: self._lost(reason, connection)
-        self._connection = connection
+        return connection
 
     async def check_persistence(self) -> None:
         """Tell the observer when a restart of the server would bring back older counts."""
@@ -103,7 +112,8 @@ class ValkeyClient:
     def _begin_outage(self, reason: str) -> None:
         self.outages += 1
         self.observer.outage_began(reason)
-        self._probing = asyncio.get_running_loop().create_task(self._probe())
+        if self._probing is None or self._probing.done():  # a command may have connected before the attempt
+            self._probing = asyncio.get_running_loop().create_task(self._probe())
 
     async def _probe(self) -> None:
         while self._connection is None:
