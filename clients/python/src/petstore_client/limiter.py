@@ -17,6 +17,7 @@ from petstore_client.limits import Limits, Window
 from petstore_client.windows import KnownWindow
 
 _JITTER_SECONDS = 0.5  # after a reset, where other processes wait for it too
+_OPTIMISM = 0.2  # of the limit, in estimates of what others left: a few refusals cost less than idle calls
 _LOSSES_BEFORE_PAUSE = 3
 _LONGEST_PAUSE_SECONDS = 60.0
 NEVER = float("inf")
@@ -108,7 +109,12 @@ class Limiter:
         elif full and not self._caution.dares(now):
             return max(full)
         if self._others_until > now:
-            used_up = [self._end(window) for window in self._windows.values() if window.left_at(now) < 1]
+            slack = _OPTIMISM if self._caution.dares(now) else 0.0
+            used_up = [
+                self._end(window)
+                for window in self._windows.values()
+                if window.left_at(now) + slack * window.limit < 1
+            ]
             return max(used_up, default=now)
         return now
 

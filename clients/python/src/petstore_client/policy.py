@@ -31,8 +31,8 @@ _REPEATABLE_SECONDS = 23 * 3600.0
 class Options:
     """How long a call goes on.
 
-    It is sent at most `tries` times, and ends after `seconds` in all, with waiting for its turn. One try
-    may take `timeout` seconds of silence of the network.
+    It ends after `seconds` in all, waiting for the limits included, and fails with the `tries`-th fault; a
+    refusal by the limits is none. A try fails after `timeout` seconds of silence of the network.
     """
 
     tries: int = 5
@@ -82,7 +82,8 @@ class Exchange(Generic[T]):
         self._waiter = waiter
         self._began_at = runtime.monotonic()
         self._ends_at = self._began_at + options.seconds
-        self._tries = 0
+        self._sent = 0
+        self._failed = 0
         self._unknown = False  # an earlier try may have taken place
         self._error: PetstoreError | None = None  # of the last try
         self._answer: Answer | None = None
@@ -91,7 +92,7 @@ class Exchange(Generic[T]):
         """Until the answer of success, or an error."""
         while True:
             permit = yield from self._turn()
-            self._tries += 1
+            self._sent += 1
             try:
                 outcome = yield Send()
             except BaseException:  # cancelled or interrupted
@@ -179,13 +180,14 @@ class Exchange(Generic[T]):
     def _pause(self, failure: Failure) -> Generator[Step, Outcome, None]:
         """Wait before the next try, or raise why there is none."""
         self._error = failure.error
+        self._failed += not _is_refusal(failure)
         if self._call.changes:
             self._unknown = (self._unknown or failure.unknown) and not failure.conclusive
         now = self._runtime.monotonic()
         pause = self._pause_seconds(failure)
         may_repeat = failure.transient and (self._call.repeatable or not failure.unknown)
         too_old = self._unknown and now + pause > self._began_at + _REPEATABLE_SECONDS
-        if not may_repeat or self._tries >= self._options.tries or now + pause > self._ends_at or too_old:
+        if not may_repeat or self._failed >= self._options.tries or now + pause > self._ends_at or too_old:
             raise self._ended(failure.error)
         resumes_at = now + pause
         while (now := self._runtime.monotonic()) < resumes_at:
@@ -194,12 +196,12 @@ class Exchange(Generic[T]):
     def _pause_seconds(self, failure: Failure) -> float:
         """`Retry-After`, else exponential back-off with full jitter. After a 429 the limiter waits."""
         told = failure.retry_after_seconds
-        if isinstance(failure.error, ApiError) and failure.error.status == 429:
+        if _is_refusal(failure):
             return told or 0.0
         return max(told or 0.0, self._backoff())
 
     def _backoff(self) -> float:
-        longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** (self._tries - 1))
+        longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** (self._sent - 1))
         return self._runtime.random() * longest
 
     def _found_removed(self, failure: Failure) -> bool:
@@ -212,3 +214,7 @@ class Exchange(Generic[T]):
         error.outcome_unknown = self._unknown
         error.idempotency_key = self._call.idempotency_key
         return error
+
+
+def _is_refusal(failure: Failure) -> bool:
+    return isinstance(failure.error, ApiError) and failure.error.status == 429

@@ -1,0 +1,31 @@
+"""Both kinds of client, and one service for a module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+from tests.client.kit import KINDS, Served, served
+
+_names = count()
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    """Petstore, or AsyncPetstore."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The real service, shared by the tests of a module."""
+    with served(tmp_path_factory.mktemp("service")) as service:
+        yield service
+
+
+@pytest.fixture
+def free_key(service: Served) -> str:
+    """A key of an account of its own on the Free plan."""
+    return service.open_account(f"free{next(_names)}")

@@ -1,0 +1,189 @@
+"""Both clients under one test body, on the real service or on a script of answers, at a steered time."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from petstore_client import AsyncPetstore, Petstore, Runtime
+
+from tests.support.clock import ManualClock
+from tests.support.service import Shop, open_shop
+
+KEY = "pets_test_" + "k" * 38
+KINDS = ["sync", "async"]
+ADDRESS = "http://localhost"
+Handler = Callable[[httpx2.Request], httpx2.Response]
+
+
+def surroundings(clock: ManualClock) -> Runtime:
+    """A process whose waits move the clock at once, and whose random numbers are all 0.5."""
+
+    def wait(_: object, seconds: float) -> None:
+        clock.advance(max(seconds, 0.001))
+
+    async def wait_async(event: object, seconds: float) -> None:
+        wait(event, seconds)
+
+    return Runtime(clock.monotonic, lambda: clock.ms / 1_000, lambda: 0.5, wait, wait_async)
+
+
+class Driven:
+    """Calls an AsyncPetstore as if it were a Petstore, so that one body tests both."""
+
+    def __init__(self, inner: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._inner = inner
+        self._loop = loop
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._inner, name)
+        if type(value).__name__.startswith("Async"):
+            return Driven(value, self._loop)
+        return self._driven(value) if callable(value) else value
+
+    def _driven(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            made = method(*arguments, **keywords)
+            if isinstance(made, AsyncIterator):
+                made = _all(made)
+            elif isinstance(made, AsyncPetstore):
+                return Driven(made, self._loop)
+            return self._loop.run_until_complete(made) if inspect.isawaitable(made) else made
+
+        return call
+
+
+async def _all(items: AsyncIterator[Any]) -> list[Any]:
+    return [item async for item in items]
+
+
+class Served(httpx2.BaseTransport):
+    """The real service, for both clients. It answers one request at a time."""
+
+    def __init__(self, shop: Shop, loop: asyncio.AbstractEventLoop) -> None:
+        self.shop = shop
+        self.clock = shop.clock
+        self.runtime = surroundings(shop.clock)
+        self.seen: list[httpx2.Response] = []
+        self._loop = loop
+        self._lock = threading.Lock()
+        self._asgi = httpx2.ASGITransport(shop.application)
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        with self._lock:
+            return self._loop.run_until_complete(self.answer(request))
+
+    async def answer(self, request: httpx2.Request) -> httpx2.Response:
+        """The service's answer, noted."""
+        response = await self._asgi.handle_async_request(request)
+        self.seen.append(response)
+        return httpx2.Response(response.status_code, headers=response.headers, content=await response.aread())
+
+    def open_account(
+        self, name: str, plan: str = "free", per_minute: int | None = None, per_day: int | None = None
+    ) -> str:
+        """A new account's key."""
+        opening = self.shop.open_account(name, plan, per_minute, per_day)
+        key, _ = self._loop.run_until_complete(opening)
+        return key
+
+    def client(self, kind: str, key: str | None = None, **options: Any) -> Any:
+        """A client of this kind, of the store's own key unless one is given."""
+        options = {"runtime": self.runtime, **options}
+        if kind == "sync":
+            return Petstore(ADDRESS, key or self.shop.key, transport=self, **options)
+        transport = httpx2.MockTransport(self.answer)
+        return Driven(
+            AsyncPetstore(ADDRESS, key or self.shop.key, transport=transport, **options), self._loop
+        )
+
+    def statuses(self) -> list[int]:
+        return [response.status_code for response in self.seen]
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[Served]:
+    """A service with an empty store."""
+    loop = asyncio.new_event_loop()
+    opened = open_shop(folder)
+    try:
+        yield Served(loop.run_until_complete(opened.__aenter__()), loop)
+    finally:
+        loop.run_until_complete(opened.__aexit__(None, None, None))
+        loop.close()
+
+
+class Script:
+    """Answers, or faults, in their order; the last one stays."""
+
+    def __init__(self, *answers: httpx2.Response | Exception) -> None:
+        self._answers = list(answers)
+        self.clock = ManualClock()
+        self.runtime = surroundings(self.clock)
+        self.requests: list[httpx2.Request] = []
+        self.times: list[float] = []
+
+    def handle(self, request: httpx2.Request) -> httpx2.Response:
+        """Give the next answer."""
+        self.requests.append(request)
+        self.times.append(self.clock.monotonic())
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return httpx2.Response(answer.status_code, headers=answer.headers, content=answer.content)
+
+    @property
+    def waits(self) -> list[float]:
+        """Seconds between one request and the next."""
+        return [round(after - before, 3) for before, after in zip(self.times, self.times[1:], strict=False)]
+
+
+@contextmanager
+def scripted(
+    kind: str, *answers: httpx2.Response | Exception, **options: Any
+) -> Iterator[tuple[Any, Script]]:
+    """A client of this kind that gets these answers."""
+    script = Script(*answers)
+    transport = httpx2.MockTransport(script.handle)
+    options = {"runtime": script.runtime, "transport": transport, **options}
+    if kind == "sync":
+        with Petstore(ADDRESS, KEY, **options) as petstore:
+            yield petstore, script
+        return
+    loop = asyncio.new_event_loop()
+    try:
+        client = Driven(AsyncPetstore(ADDRESS, KEY, **options), loop)
+        yield client, script
+        client.close()
+    finally:
+        loop.close()
+
+
+def answer(
+    status: int = 200,
+    document: object = (),
+    headers: Mapping[str, str] | None = None,
+    *,
+    left: int = 50,
+    reset: int = 60,
+    content: bytes | None = None,
+) -> httpx2.Response:
+    """An answer of the service: `left` of 60 calls remain for `reset` seconds."""
+    told = {"RateLimit-Policy": '"minute";q=60;w=60', "RateLimit": f'"minute";r={left};t={reset}'}
+    body = json.dumps(document).encode() if content is None else content
+    return httpx2.Response(status, headers={**told, "X-Request-Id": "r-1", **(headers or {})}, content=body)
+
+
+def failure(status: int, code: str, message: str = "So it is.", **headers: str) -> httpx2.Response:
+    """An error of the service; `retry_after="1"` is a header."""
+    document = {"code": code, "message": message, "status": status}
+    return answer(
+        status, document, {name.replace("_", "-"): value for name, value in headers.items()}, left=50
+    )

@@ -1,0 +1,176 @@
+"""Where the key goes: to the given address only, and into no text."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import httpx2
+import pytest
+from petstore_client import AsyncPetstore, ConfigurationError, Petstore, RedirectRefused, UnexpectedAnswer
+
+from tests.client.kit import ADDRESS, KEY, answer, failure, scripted
+
+PET = {"id": 7, "name": "Rex", "categoryId": 1, "status": "available"}
+
+
+@pytest.mark.parametrize("client", [Petstore, AsyncPetstore])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "",
+        "pets_live_...",
+        KEY + "\n",
+        f" {KEY}",
+        f"Bearer {KEY}",
+        KEY[:-1],
+        KEY.replace("test", "prod"),
+        KEY + "é",
+    ],
+)
+def test_what_is_no_key_is_refused(client: Any, key: str) -> None:
+    """Before anything is sent, without showing it: it may be another secret."""
+    with pytest.raises(ConfigurationError, match="pets_live_") as caught:
+        client(ADDRESS, key)
+    assert not key or key.strip() not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("", "https://"),
+        ("localhost:8080", "https://"),
+        ("ftp://localhost", "https://"),
+        ("http://", "https://"),
+        ("https://user:secret@shop.example", "no user"),
+        ("https://shop.example?key=1", "query"),
+        ("https://shop.example#v1", "fragment"),
+        ("https://shop.example:port", "not an address"),
+        ("http://[::1", "not an address"),
+        ("http://shop.example", "unencrypted"),
+        ("http://10.0.0.1", "unencrypted"),
+        ("http://localhost.shop.example", "unencrypted"),
+    ],
+)
+def test_what_is_no_address_is_refused(address: str, says: str) -> None:
+    """With what to do. Plain http is for this machine."""
+    with pytest.raises(ConfigurationError, match=says) as caught:
+        Petstore(address, KEY)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://localhost",
+        "http://127.0.0.1:8080/",
+        "http://[::1]:8080/v1",
+        "http://shop.localhost/v1/",
+        "https://a.example/x",
+    ],
+)
+def test_addresses_with_and_without_version(address: str) -> None:
+    """`/v1` is added where it is missing; a prefix stays."""
+    shown = repr(Petstore(address, KEY))
+    assert shown == f"<Petstore {address.rstrip('/').removesuffix('/v1')}/v1>"
+
+
+def test_plain_http_is_taken_on_demand() -> None:
+    """For a network that its owner trusts."""
+    assert "10.0.0.1" in repr(Petstore("http://10.0.0.1:8080", KEY, allow_http=True))
+
+
+@pytest.mark.parametrize(
+    "options", [{"tries": 0}, {"seconds": -1}, {"timeout": 0}, {"seconds": float("nan")}]
+)
+def test_options_out_of_range_are_refused(options: dict[str, float]) -> None:
+    """Also in a copy with other options."""
+    with pytest.raises(ConfigurationError, match="at least 1"):
+        Petstore(ADDRESS, KEY, **options)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="at least 1"):
+        Petstore(ADDRESS, KEY).with_options(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 304])
+@pytest.mark.parametrize("location", ["https://evil.example/v1/usage", "/v2/usage", "//evil.example", None])
+def test_a_redirect_is_not_followed(kind: str, status: int, location: str | None) -> None:
+    """Nothing is sent anywhere else; the error names the other host."""
+    headers = {} if location is None else {"Location": location}
+    with (
+        scripted(kind, answer(status, headers=headers)) as (petstore, script),
+        pytest.raises(
+            RedirectRefused, match="evil.example" if location and "evil" in location else "another"
+        ),
+    ):
+        petstore.usage()
+    assert [request.url.host for request in script.requests] == ["localhost"]
+
+
+@pytest.mark.parametrize(
+    "reference",
+    ["https://localhost/v1/pets?cursor=a", "//evil.example/v1/pets", "http://localhost:81/v1/pets"],
+)
+def test_a_next_page_elsewhere_is_not_followed(kind: str, reference: str) -> None:
+    """Another scheme, host or port is another origin."""
+    headers = {"Link": f'<{reference}>; rel="next"'}
+    with (
+        scripted(kind, answer(200, [PET], headers)) as (petstore, script),
+        pytest.raises(UnexpectedAnswer, match="another address"),
+    ):
+        list(petstore.pets.list())
+    assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("link", "address"),
+    [
+        ('</v1/pets?cursor=b>; rel="next"', "http://localhost/v1/pets?cursor=b"),
+        (
+            '<http://localhost/v1/pets?cursor=b>; rel="next", </v1/pets>; rel="first"',
+            "http://localhost/v1/pets?cursor=b",
+        ),
+        (
+            '</a,b>; rel="first", <?cursor=b;c>; title="x, y"; rel="last next"',
+            "http://localhost/v1/pets?cursor=b;c",
+        ),
+        ("</v1/pets?cursor=b>; rel=next", "http://localhost/v1/pets?cursor=b"),
+        ('</v1/pets>; rel="first"', None),
+        ('</v1/pets>; rel="nextish"', None),
+        ("nonsense", None),
+    ],
+)
+def test_links_are_resolved_against_the_address_asked(kind: str, link: str, address: str | None) -> None:
+    """Relative and absolute references (RFC 8288)."""
+    with scripted(kind, answer(200, [PET], {"Link": link}), answer(200, [PET])) as (petstore, script):
+        assert len(list(petstore.pets.list())) == (2 if address else 1)
+    assert [str(request.url) for request in script.requests[1:]] == ([address] if address else [])
+
+
+def test_a_page_that_leads_to_itself_ends_the_walk(kind: str) -> None:
+    """Instead of going on for ever."""
+    with (
+        scripted(kind, answer(200, [PET], {"Link": '<?limit=100>; rel="next"'})) as (petstore, _),
+        pytest.raises(UnexpectedAnswer, match="this one again"),
+    ):
+        list(petstore.pets.list())
+
+
+def test_the_key_is_in_no_text(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Not in repr, errors or the logs of the client and of httpx2, at any level."""
+    caplog.set_level(logging.DEBUG)
+    texts = []
+    for outcome in (failure(401, "unauthorized"), httpx2.ReadError("ended"), answer(302), answer(200)):
+        with scripted(kind, outcome, tries=1) as (petstore, script):
+            with pytest.raises(Exception) as caught:
+                petstore.usage()
+            texts += [repr(caught.value), str(caught.value), repr(caught.value.__cause__), repr(petstore)]
+            texts += [repr(vars(petstore)) if kind == "sync" else ""]
+    assert script.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert KEY not in "".join([*texts, caplog.text])
+
+
+def test_the_client_names_itself(kind: str) -> None:
+    """With its version, for the operator's logs."""
+    with scripted(kind, failure(401, "unauthorized")) as (petstore, script), pytest.raises(Exception):  # noqa: B017
+        petstore.usage()
+    assert script.requests[0].headers["user-agent"] == "petstore-client/1.1.0"
