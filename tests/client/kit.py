@@ -6,10 +6,10 @@ import asyncio
 import inspect
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 from petstore_client import AsyncPetstore, Petstore, Runtime
@@ -17,22 +17,64 @@ from petstore_client import AsyncPetstore, Petstore, Runtime
 from tests.support.clock import ManualClock
 from tests.support.service import Shop, open_shop
 
+T = TypeVar("T")
+
 KEY = "pets_test_" + "k" * 38
 KINDS = ["sync", "async"]
 ADDRESS = "http://localhost"
 Handler = Callable[[httpx2.Request], httpx2.Response]
 
 
-def surroundings(clock: ManualClock) -> Runtime:
-    """A process whose waits move the clock at once, and whose random numbers are all 0.5."""
+class Pace:
+    """Moves the clock to the next moment that somebody waits for, once all callers wait."""
 
-    def wait(_: object, seconds: float) -> None:
-        clock.advance(max(seconds, 0.001))
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._waits: dict[threading.Event | asyncio.Event, float] = {}
+        self.callers = 1
 
-    async def wait_async(event: object, seconds: float) -> None:
-        wait(event, seconds)
+    def runtime(self) -> Runtime:
+        """A process at this pace, whose random numbers are all 0.5."""
+        return Runtime(
+            self._clock.monotonic, lambda: self._clock.ms / 1_000, lambda: 0.5, self.wait, self.wait_async
+        )
 
-    return Runtime(clock.monotonic, lambda: clock.ms / 1_000, lambda: 0.5, wait, wait_async)
+    def left(self) -> None:
+        """One caller is done."""
+        with self._lock:
+            self.callers -= 1
+
+    def wait(self, event: threading.Event, seconds: float) -> None:
+        """Until the event is set or the time has come."""
+        until = self._begin(event, seconds)
+        while not event.wait(0.001) and not self._come(until):
+            pass
+        self._end(event)
+
+    async def wait_async(self, event: asyncio.Event, seconds: float) -> None:
+        """As `wait`, for a task."""
+        until = self._begin(event, seconds)
+        await asyncio.sleep(0)
+        while not event.is_set() and not self._come(until):  # noqa: ASYNC110  (its clock is steered)
+            await asyncio.sleep(0)
+        self._end(event)
+
+    def _begin(self, event: threading.Event | asyncio.Event, seconds: float) -> float:
+        with self._lock:
+            self._waits[event] = self._clock.monotonic() + seconds
+            return self._waits[event]
+
+    def _end(self, event: threading.Event | asyncio.Event) -> None:
+        with self._lock:
+            del self._waits[event]
+
+    def _come(self, until: float) -> bool:
+        with self._lock:
+            all_wait = len(self._waits) == self.callers and not any(event.is_set() for event in self._waits)
+            if all_wait and min(self._waits.values()) == until:
+                self._clock.advance(max(until - self._clock.monotonic(), 0.001))
+            return self._clock.monotonic() >= until
 
 
 class Driven:
@@ -70,7 +112,8 @@ class Served(httpx2.BaseTransport):
     def __init__(self, shop: Shop, loop: asyncio.AbstractEventLoop) -> None:
         self.shop = shop
         self.clock = shop.clock
-        self.runtime = surroundings(shop.clock)
+        self.pace = Pace(shop.clock)
+        self.runtime = self.pace.runtime()
         self.seen: list[httpx2.Response] = []
         self._loop = loop
         self._lock = threading.Lock()
@@ -104,6 +147,10 @@ class Served(httpx2.BaseTransport):
             AsyncPetstore(ADDRESS, key or self.shop.key, transport=transport, **options), self._loop
         )
 
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Carry out a coroutine where the service runs."""
+        return self._loop.run_until_complete(work)
+
     def statuses(self) -> list[int]:
         return [response.status_code for response in self.seen]
 
@@ -126,7 +173,7 @@ class Script:
     def __init__(self, *answers: httpx2.Response | Exception) -> None:
         self._answers = list(answers)
         self.clock = ManualClock()
-        self.runtime = surroundings(self.clock)
+        self.runtime = Pace(self.clock).runtime()
         self.requests: list[httpx2.Request] = []
         self.times: list[float] = []
 

@@ -143,12 +143,10 @@ class Exchange(Generic[T]):
             return self._error
         if reason is not None:
             return type(reason)(reason.code, reason.message, reason.status, reason.request_id, wait)
-        return RateLimited(
-            "rate_limited",
-            f"The limit is used up. Calls go on in {wait:.0f} s, later than this call may wait.",
-            429,
-            retry_after_seconds=wait,
-        )
+        if not wait:
+            return RateLimited("rate_limited", "Other calls of this key took all its time.", 429)
+        message = f"The limit is used up. Calls go on in {wait:.0f} s, later than this call may wait."
+        return RateLimited("rate_limited", message, 429, retry_after_seconds=wait)
 
     def _tell_limiter(self, permit: Permit, outcome: Answer | Fault, failure: Failure | None) -> None:
         limiter, now = self._limiter, self._runtime.monotonic()

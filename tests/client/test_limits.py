@@ -1,0 +1,254 @@
+"""One limiter for a key: threads, tasks and clients together, on the real service's limits."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx2
+import pytest
+from petstore_client import AsyncPetstore, KeyBanned, Petstore, PetstoreError, RateLimited
+
+from tests.client.kit import ADDRESS, KEY, Script, Served, answer, failure, scripted
+
+
+def in_threads(service: Served, work: Callable[[], Any], count: int) -> None:
+    """So many threads that begin at once."""
+    barrier = threading.Barrier(count)
+    service.pace.callers = count
+
+    def begin() -> None:
+        barrier.wait()
+        work()
+        service.pace.left()
+
+    with ThreadPoolExecutor(count) as pool:
+        for each in [pool.submit(begin) for _ in range(count)]:
+            each.result()
+    service.pace.callers = 1
+
+
+async def in_tasks(service: Served, work: Callable[[], Awaitable[Any]], count: int) -> None:
+    """So many tasks."""
+
+    async def begin() -> None:
+        await work()
+        service.pace.left()
+
+    service.pace.callers = count
+    await asyncio.gather(*[begin() for _ in range(count)])
+    service.pace.callers = 1
+
+
+def test_a_hundred_threads_on_the_free_plan_are_never_refused(service: Served, free_key: str) -> None:
+    """60 calls in the first minute, the others after its reset; no 429."""
+    service.seen.clear()
+    began = service.clock.monotonic()
+    petstore = service.client("sync", free_key, seconds=10_000)
+    in_threads(service, petstore.usage, 100)
+    assert service.statuses() == [200] * 100
+    assert 60 <= service.clock.monotonic() - began <= 61
+    assert petstore.limits.minute.remaining == 20
+
+
+def test_a_hundred_tasks_on_the_free_plan_are_never_refused(service: Served, free_key: str) -> None:
+    """As threads; and they share the limiter with a client of threads."""
+    service.seen.clear()
+    began = service.clock.monotonic()
+    service.client("sync", free_key).usage()
+    transport = httpx2.MockTransport(service.answer)
+
+    async def calls() -> None:
+        petstore = AsyncPetstore(
+            ADDRESS, free_key, seconds=10_000, transport=transport, runtime=service.runtime
+        )
+        await in_tasks(service, petstore.usage, 99)
+
+    service.run(calls())
+    assert service.statuses() == [200] * 100
+    assert 60 <= service.clock.monotonic() - began <= 61
+
+
+def test_calls_go_on_within_a_second_of_the_reset(service: Served, kind: str, free_key: str) -> None:
+    """The service tells whole seconds. The window began 0.9 s into one, so 60 s later is 0.9 s early."""
+    service.clock.set_seconds(service.clock.ms // 1_000 + 120)
+    opened = service.clock.monotonic()
+    service.clock.advance(0.9)
+    petstore = service.client(kind, free_key)
+    for _ in range(61):
+        petstore.usage()
+    assert 0 <= service.clock.monotonic() - (opened + 60) <= 1
+
+
+def test_the_day_is_waited_for_only_within_the_callers_seconds(service: Served, kind: str) -> None:
+    """Else RateLimited at once, with when calls go on; a patient call waits until the UTC midnight."""
+    key = service.open_account(f"day-{kind}", "enterprise", per_minute=10, per_day=12)
+    service.clock.set_seconds((service.clock.ms // 86_400_000 + 1) * 86_400 + 3_600)
+    petstore = service.client(kind, key)
+    service.seen.clear()
+    for _ in range(12):
+        petstore.usage()
+    before = service.clock.monotonic()
+    with pytest.raises(RateLimited) as caught:
+        petstore.usage()
+    assert service.clock.monotonic() == before
+    assert caught.value.retry_after_seconds == pytest.approx(82_740, abs=1)
+    petstore.with_options(seconds=86_400).usage()
+    assert service.clock.ms % 86_400_000 < 1_000
+    assert service.statuses() == [200] * 13
+
+
+def test_a_ban_is_silence(kind: str) -> None:
+    """Nothing is sent until its end. A call that may not wait so long raises KeyBanned at once."""
+    banned = failure(429, "key_banned", retry_after="61")
+    with scripted(kind, banned, answer(200, [])) as (petstore, script):
+        impatient = petstore.with_options(seconds=60)
+        for _ in range(3):
+            with pytest.raises(KeyBanned) as caught:
+                impatient.pets.get_many([1])
+            assert caught.value.retry_after_seconds == 61
+        assert len(script.requests) == 1
+        petstore.pets.get_many([1])
+        assert script.waits == [61]
+
+
+def test_a_ban_outlives_its_client() -> None:
+    """The limiter belongs to the process: another client of the key knows of the ban."""
+    script = Script(failure(429, "key_banned", retry_after="61"))
+    transport = httpx2.MockTransport(script.handle)
+    for _ in range(2):
+        petstore = Petstore(ADDRESS, KEY, transport=transport, runtime=script.runtime, seconds=9)
+        with petstore, pytest.raises(KeyBanned):
+            petstore.usage()
+    assert len(script.requests) == 1
+
+
+def test_keys_and_addresses_have_limiters_of_their_own() -> None:
+    """Only the same key at the same service is the same account."""
+    script = Script(answer(200, []))
+    transport = httpx2.MockTransport(script.handle)
+    first, again, other_key, other_address = (
+        Petstore(address, key, transport=transport, runtime=script.runtime)
+        for address, key in [
+            (ADDRESS, KEY),
+            (f"{ADDRESS}/v1/", KEY),
+            (ADDRESS, KEY[:-1] + "x"),
+            ("http://127.0.0.1", KEY),
+        ]
+    )
+    first.categories.list()
+    assert again.limits is first.limits
+    assert first.limits is not None
+    assert other_key.limits is None
+    assert other_address.limits is None
+
+
+def test_a_refusal_stops_all_until_its_end(kind: str) -> None:
+    """Not only the call that was refused."""
+    script_answers = answer(200, []), failure(429, "rate_limited", retry_after="20"), answer(200, [])
+    with scripted(kind, *script_answers) as (petstore, script):
+        petstore.pets.get_many([1])
+        with pytest.raises(RateLimited):
+            petstore.with_options(seconds=5).pets.get_many([1])
+        with pytest.raises(RateLimited):
+            petstore.with_options(seconds=5).pets.get_many([1])
+        petstore.pets.get_many([1])
+        assert script.waits == [0, 20]
+
+
+def test_refusals_one_after_another_are_few(kind: str) -> None:
+    """Not more than three in five minutes, whatever the service says: twenty processes are not banned."""
+    refusal = failure(429, "rate_limited", retry_after="1")
+    with scripted(kind, refusal, seconds=3_000) as (petstore, script), pytest.raises(RateLimited):
+        petstore.usage()
+    times = script.times
+    assert len(times) > 20
+    assert all(later - earlier >= 300 for earlier, later in zip(times, times[3:], strict=False))
+
+
+def test_answers_that_get_lost_are_few(kind: str) -> None:
+    """Each may have been a refusal: not more than sixty in any five minutes."""
+    with scripted(kind, httpx2.ReadError("ended"), tries=1) as (petstore, script):
+        for _ in range(200):
+            with pytest.raises(PetstoreError):
+                petstore.usage()
+    times = script.times
+    assert all(later - earlier >= 300 for earlier, later in zip(times, times[60:], strict=False))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"RateLimit": "nonsense", "RateLimit-Policy": '"minute"'},
+        {"RateLimit": '"minute";r=1', "RateLimit-Policy": '"minute";q=60'},
+        {"RateLimit": '"minute";r=-1;t=99999999999999999999', "RateLimit-Policy": '"minute";q=60;w=60'},
+        {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "", "X-RateLimit-Reset": "soon"},
+    ],
+)
+def test_without_limits_calls_go_one_by_one(kind: str, headers: dict[str, str]) -> None:
+    """Nothing is known, so nothing is used up, and no call waits."""
+    told = httpx2.Response(200, headers=headers, content=b"[]")
+    with scripted(kind, told) as (petstore, script):
+        for _ in range(100):
+            petstore.categories.list()
+        assert petstore.limits is None
+        assert set(script.waits) == {0}
+
+
+def test_the_older_headers_are_understood(kind: str) -> None:
+    """`X-RateLimit-*` alone: one window, by the machine's clock."""
+    headers = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1800000040"}
+    with scripted(kind, httpx2.Response(200, headers=headers, content=b"[]")) as (petstore, script):
+        petstore.categories.list()
+        (window,) = petstore.limits.windows
+        assert (window.limit, window.remaining, window.reset_after_seconds) == (60, 0, 10)
+        petstore.categories.list()
+        assert script.waits == [10]
+
+
+def test_limits_tell_each_window(service: Served, kind: str, free_key: str) -> None:
+    """What is left and when it ends, by the service's clock; None before the first answer."""
+    petstore = service.client(kind, free_key)
+    before = petstore.limits
+    petstore.usage()
+    minute, day = petstore.limits.minute, petstore.limits.day
+    assert before is None
+    assert (minute.limit, minute.remaining, day.limit, day.remaining) == (60, 59, 1_000, 999)
+    assert minute.reset_at.timestamp() == service.clock.ms // 1_000 + 60
+    assert day.reset_at.hour == day.reset_at.minute == 0
+
+
+def test_a_cancelled_call_gives_its_place_back() -> None:
+    """The only probe is cancelled while it waits for its answer: the next call takes its place."""
+    script = Script(answer(200, []))
+    begun = asyncio.Event()
+
+    async def handle(request: httpx2.Request) -> httpx2.Response:
+        if not begun.is_set():
+            begun.set()
+            await asyncio.Event().wait()
+        return script.handle(request)
+
+    async def calls() -> None:
+        petstore = AsyncPetstore(ADDRESS, KEY, transport=httpx2.MockTransport(handle), runtime=script.runtime)
+        first = asyncio.create_task(petstore.categories.list())
+        await begun.wait()
+        first.cancel()
+        await asyncio.wait([first])
+        assert await petstore.categories.list() == []
+
+    asyncio.run(calls())
+
+
+def test_a_call_that_gives_up_its_turn_lets_the_next_one_go(kind: str) -> None:
+    """Its place in the queue is not kept."""
+    with scripted(kind, failure(429, "rate_limited", retry_after="9"), answer(200, [])) as (petstore, script):
+        for seconds in (5, 5):
+            with pytest.raises(RateLimited):
+                petstore.with_options(seconds=seconds).categories.list()
+        assert petstore.categories.list() == []
+        assert script.waits == [9]
