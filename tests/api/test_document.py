@@ -12,6 +12,7 @@ import jsonschema_rs
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from petstore import config
 from petstore.api.deprecation import DEPRECATED_AT
 from petstore.api.openapi.document import INTERFACE_VERSION
 from petstore.api.orders import read_order_query
@@ -23,6 +24,7 @@ from petstore.core.errors import BY_CODE
 from petstore.core.keys import Access
 from petstore.core.orders import QUANTITY, OrderStatus
 from petstore.core.pets import IDS_MAX, INT64_MAX, INT64_MIN, NAME_MAX_CHARACTERS, PetStatus
+from petstore.wiring import service
 from tests.api import contract
 from tests.api.checks import CheckedShop
 
@@ -132,6 +134,18 @@ class TestRouter:
         assert not any("security" in operation for operation in documented().values())
         scheme = contract.document()["components"]["securitySchemes"]["bearerAuth"]
         assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+
+    def test_the_yaml_reads_like_its_sources(self) -> None:
+        """Every line of a long text stands there as it was written, none longer than 132 characters."""
+        lines = {
+            line.strip() for line in service.openapi_document(config.load({})).as_yaml().decode().split("\n")
+        }
+        for node in _nodes(contract.document()):
+            for text in node.values():
+                if isinstance(text, str) and "\n" in text.strip():
+                    assert {line.strip() for line in text.splitlines()} <= lines
+        assert "- {id: 1, name: Rex, categoryId: 1, status: available}" in lines
+        assert max(map(len, lines)) <= 132
 
     def test_no_events(self) -> None:
         """Neither webhooks nor callbacks."""

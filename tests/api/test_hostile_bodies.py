@@ -254,6 +254,6 @@ class TestNotAnAnimal400:
 
     async def test_the_message_stays_short(self, writing: Writing) -> None:
         """However much is wrong: the document bounds it, and every answer is held to the document."""
-        unknown = {chr(0x1F400 + number) * 99: None for number in range(200)}
+        unknown = {chr(0x1F400 + number) * 99: None for number in range(20)}
         body = json.dumps({**unknown, "name": 1, "categoryId": 2**70, "status": "x" * 9_999}).encode()
-        assert 800 < len((await writing.send_json(body)).json()["message"]) < 2_000
+        assert 700 < len((await writing.send_json(body)).json()["message"]) < 2_000

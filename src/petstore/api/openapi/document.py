@@ -8,11 +8,14 @@ import msgspec
 import yaml
 
 from petstore.api.openapi.join import join
+from petstore.api.openapi.notation import as_yaml
 from petstore.core import packaged
 
 # The version of the interface (specification, Versioning), not of the program.
 INTERFACE_VERSION = "1.0.0"
 
+_REMARK = "The contract of the Pet Store Service. The same in JSON: /openapi.json. To read: /docs/reference."
+_ORDER = ("openapi", "info", "servers", "externalDocs", "security", "tags", "paths", "components")
 # Paths are served in this order.
 _PARTS = ("pets", "pet", "categories", "orders", "order", "usage", "shared", "errors")
 
@@ -35,11 +38,9 @@ class OpenApiDocument:
         service["servers"] = self._servers
         if self._documentation:
             service["info"]["contact"]["url"] = self._documentation
-            service["externalDocs"] = {
-                "description": "Quickstart, guide, errors and reference.",
-                "url": self._documentation,
-            }
-        return join(service, [_part(name) for name in _PARTS])
+            service["externalDocs"] = {"description": "Guide, errors, reference.", "url": self._documentation}
+        joined = join(service, [_part(name) for name in _PARTS])
+        return {name: joined[name] for name in _ORDER if name in joined}
 
     def as_json(self) -> bytes:
         if self._json is None:
@@ -48,8 +49,7 @@ class OpenApiDocument:
 
     def as_yaml(self) -> bytes:
         if self._yaml is None:
-            text = yaml.safe_dump(self.read(), sort_keys=False, allow_unicode=True, width=100)
-            self._yaml = text.encode()
+            self._yaml = as_yaml(self.read(), _REMARK).encode()
         return self._yaml
 
 

@@ -37,15 +37,15 @@ def join(service: Node, parts: list[Node]) -> Node:
         for method, operation in item.items():
             deprecated = operation.get("deprecated", False)
             operation["description"] += f"\nNeeds a key of level {_LEVELS[operation['x-petstore-access']]}.\n"
-            for response in operation["responses"].values():
-                own = _references(_DEPRECATED) if deprecated else {}
-                response["headers"] = _headers(own | response.get("headers", {}))
+            answers = {
+                status: _success(response, deprecated) for status, response in operation["responses"].items()
+            }
             for name, error in _errors_of(method, operation, applies, errors).items():
                 response = components["responses"].setdefault(name, _response(error))
                 if deprecated:
                     response["headers"] |= _references(_DEPRECATED_ERROR)
-                operation["responses"][str(error["status"])] = _reference("responses", name)
-            operation["responses"] = dict(sorted(operation["responses"].items()))
+                answers[str(error["status"])] = _reference("responses", name)
+            operation["responses"] = answers
     scalars = {name: schema for name, schema in components["schemas"].items() if _is_scalar(schema)}
     for name in scalars:
         del components["schemas"][name]
@@ -73,6 +73,13 @@ def _errors_of(method: str, operation: Node, applies: dict[str, list[str]], erro
 
 def _headers(own: Node) -> Node:
     return _references({name: name for name in _EVERY_RESPONSE}) | own
+
+
+def _success(response: Node, deprecated: bool) -> Node:
+    own = (_references(_DEPRECATED) if deprecated else {}) | response.get("headers", {})
+    return {"description": response["description"], "headers": _headers(own)} | {
+        name: part for name, part in response.items() if name != "headers"
+    }
 
 
 def _response(error: Node) -> Node:
