@@ -43,14 +43,19 @@ class TestOperations:
         for operation in operations.values():
             assert operation.level
             assert "Needs a key of level" not in operation.description
-            assert not [refusal for refusal in operation.refusals if re.search("Codes?: ", refusal.when)]
+            assert not [
+                refusal
+                for refusal in operation.refusals + operation.shared
+                if re.search("Codes?: ", refusal.when)
+            ]
 
     def test_each_error_of_the_contract_is_in_the_table(self, operations: dict[str, Operation]) -> None:
         """Every status from 400 on has a row with its codes."""
         for item in CONTRACT["paths"].values():
             for node in item.values():
                 statuses = {status for status in node["responses"] if status >= "400"}
-                refusals = operations[node["operationId"]].refusals
+                operation = operations[node["operationId"]]
+                refusals = operation.refusals + operation.shared
                 assert {refusal.status for refusal in refusals} == statuses
                 assert all(refusal.codes for refusal in refusals)
 
@@ -63,6 +68,14 @@ class TestOperations:
         [answer] = operations["listPets"].answers
         assert [header.name for header in answer.headers] == ["Link"]
 
+    def test_an_error_of_many_operations_is_described_once(
+        self, shown: Reference, operations: dict[str, Operation]
+    ) -> None:
+        """What pets and orders have in common stands in a section of its own, what is a pet's at the pet."""
+        described = {code for refusal in shown.refusals for code in refusal.codes}
+        assert {"unauthorized", "rate_limited", "payload_too_large"} <= described
+        assert {refusal.status for refusal in operations["getPet"].refusals} == {"404", "410"}
+
     def test_bounds_and_examples_are_read_from_the_schema(self, operations: dict[str, Operation]) -> None:
         """A parameter shows its place, type, bounds and default; the widest integers are not spelled out."""
         rows = {row.name: row for row in operations["listPets"].parameters}
@@ -73,7 +86,7 @@ class TestOperations:
         )
         assert rows["id"].type == "array of integer (int64)"
         assert rows["categoryId"].bounds == ""
-        assert rows["status"].values == ['"available"', '"pending"', '"sold"']
+        assert rows["status"].values == ["available", "pending", "sold"]
         assert rows["cursor"].addition
         assert not rows["limit"].addition
 

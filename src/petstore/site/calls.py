@@ -13,9 +13,8 @@ from petstore.site.schemas import Contract, Node, example_of
 # Stands for the reader's own base address, which pages.py puts in its place.
 BASE = "http://127.0.0.1:8080/v1"
 IDEMPOTENCY_KEY = "Idempotency-Key"
-_EXAMPLE_KEY = "5fd1e9a2-7c0b-4c7e-9d83-0b6d4c1f2a68"
-# The optional query parameters that are used, the others narrow a list down further.
-_QUERY = ("status", "limit")
+# The optional query parameters that are used.
+_QUERY = ("status",)
 # A caller decides by them; the other errors are faults of the program or of the day.
 _DECIDED_BY = ("not_found", "conflict")
 
@@ -59,7 +58,6 @@ def example_call(contract: Contract, method: str, path: str, node: Node) -> Call
     success = next(each for status, each in responses.items() if status.startswith("2"))
     schema = contract.content(success).get("schema")
     is_list = schema is not None and contract.at(schema).get("type") == "array"
-    takes_key = ("header", IDEMPOTENCY_KEY) in values
     codes = {
         each["value"]["code"]
         for response in responses.values()
@@ -72,7 +70,7 @@ def example_call(contract: Contract, method: str, path: str, node: Node) -> Call
         path=path,
         in_path={name: value for (place, name), value in values.items() if place == "path"},
         query={name: values["query", name] for name in _QUERY if values.get(("query", name)) is not None},
-        idempotency_key=str(values["header", IDEMPOTENCY_KEY] or _EXAMPLE_KEY) if takes_key else "",
+        idempotency_key=str(values.get(("header", IDEMPOTENCY_KEY), "")),
         body=_body(contract, node),
         noun=_noun(contract, schema) if schema is not None else "",
         is_list=is_list,

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 import msgspec
 from markupsafe import Markup
 
-from petstore.site.calls import Call, example_call
+from petstore.site.calls import example_call
 from petstore.site.descriptions import block, inline
 from petstore.site.documents import highlight
+from petstore.site.forms import Form, form
 from petstore.site.samples import Sample, samples
 from petstore.site.schemas import Contract, Member, Node, example_of
 
@@ -67,7 +68,10 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """`level` says in words which keys may use it."""
+    """`level` says in words which keys may use it. `refusals` are its own, `shared` those of other tags too.
+
+    `parameters` are without those of every operation.
+    """
 
     name: str
     method: str
@@ -81,7 +85,8 @@ class Operation(msgspec.Struct, frozen=True):
     body: Body | None
     answers: list[Answer]
     refusals: list[Refusal]
-    call: Call
+    shared: list[Refusal]
+    form: Form
     samples: list[Sample]
 
 
@@ -98,10 +103,15 @@ class Schema(msgspec.Struct, frozen=True):
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """The whole page. `always`: the headers of every answer, `errors`: those of every error besides."""
+    """The whole page. `always`: the headers of every answer, `errors`: those of every error besides.
+
+    `parameters` may be sent to every operation, `refusals` are those that operations of several tags share.
+    """
 
     groups: list[Group]
     authentication: Markup
+    parameters: list[Member]
+    refusals: list[Refusal]
     always: list[Header]
     errors: list[Header]
     schemas: list[Schema]
@@ -110,21 +120,18 @@ class Reference(msgspec.Struct, frozen=True):
 def read(document: Node) -> Reference:
     """What the page shows of a document."""
     contract = Contract(document)
-    described = list(_described(contract))
-    responses = [contract.at(each) for _, _, node in described for each in node["responses"].values()]
-    refused = [each for each in responses if _codes(contract, each)]
-    always = _common(contract, responses)
-    errors = {name: header for name, header in _common(contract, refused).items() if name not in always}
-    reader = _Reader(contract, set(always), set(errors))
-    by_tag: dict[str, list[Operation]] = {tag["name"]: [] for tag in document.get("tags", ())}
-    for method, path, node in described:
+    reader = _Reader(contract)
+    tags = {tag["name"]: tag.get("description", "") for tag in document.get("tags", ())}
+    by_tag: dict[str, list[Operation]] = {name: [] for name in tags}
+    for method, path, node in reader.described:
         by_tag.setdefault(node["tags"][0], []).append(reader.operation(method, path, node))
-    said = {tag["name"]: tag.get("description", "") for tag in document.get("tags", ())}
     return Reference(
-        [Group(name, said.get(name, ""), operations) for name, operations in by_tag.items() if operations],
+        [Group(name, tags.get(name, ""), operations) for name, operations in by_tag.items() if operations],
         block("\n".join(_authentication(document))),
-        [_header(name, node) for name, node in always.items()],
-        [_header(name, node) for name, node in errors.items()],
+        [contract.parameter(each) for each in reader.parameters],
+        sorted(reader.shared, key=lambda refusal: refusal.status),
+        [_header(name, node) for name, node in reader.always.items()],
+        [_header(name, node) for name, node in reader.errors.items()],
         [
             Schema(name, inline(schema.get("description", "")), contract.members(schema))
             for name, schema in document["components"]["schemas"].items()
@@ -134,17 +141,34 @@ def read(document: Node) -> Reference:
 
 
 class _Reader:
-    """Reads operations. `always` and `errors` are names of headers that are not worth a word."""
+    """Reads operations, and finds first what they have in common."""
 
-    def __init__(self, contract: Contract, always: set[str], errors: set[str]) -> None:
+    def __init__(self, contract: Contract) -> None:
         self._contract = contract
-        self._always = always
-        self._errors = errors | always
+        self.described = list(_described(contract))
+        responses = [
+            contract.at(each) for _, _, node in self.described for each in node["responses"].values()
+        ]
+        refused = [each for each in responses if _codes(contract, each)]
+        self.always = _common(contract, responses)
+        self.errors = {
+            name: node for name, node in _common(contract, refused).items() if name not in self.always
+        }
+        taken = [each for _, _, node in self.described for each in node.get("parameters", ())]
+        self.parameters = [
+            each
+            for number, each in enumerate(taken)
+            if taken.count(each) == len(self.described) and each not in taken[:number]
+        ]
+        tags: dict[Refusal, set[str]] = {}
+        for _, _, node in self.described:
+            for refusal in self._refusals(node):
+                tags.setdefault(refusal, set()).add(node["tags"][0])
+        self.shared = [refusal for refusal, those in tags.items() if len(those) > 1]
 
     def operation(self, method: str, path: str, node: Node) -> Operation:
-        responses = {status: self._contract.at(response) for status, response in node["responses"].items()}
-        codes = {status: _codes(self._contract, response) for status, response in responses.items()}
         call = example_call(self._contract, method, path, node)
+        refusals = self._refusals(node)
         return Operation(
             name=node["operationId"],
             method=method.upper(),
@@ -154,17 +178,26 @@ class _Reader:
             addition=node.get("x-petstore-addition", False),
             level=_LEVELS[node["x-petstore-access"]],
             description=block(_trimmed(node.get("description", ""))),
-            parameters=[self._contract.parameter(each) for each in node.get("parameters", ())],
-            body=self._body(node["requestBody"]) if "requestBody" in node else None,
-            answers=[self._answer(status, each) for status, each in responses.items() if not codes[status]],
-            refusals=[
-                self._refusal(status, each, codes[status])
-                for status, each in responses.items()
-                if codes[status]
+            parameters=[
+                self._contract.parameter(each)
+                for each in node.get("parameters", ())
+                if each not in self.parameters
             ],
-            call=call,
+            body=self._body(node["requestBody"]) if "requestBody" in node else None,
+            answers=self._answers(node),
+            refusals=[each for each in refusals if each not in self.shared],
+            shared=[each for each in refusals if each in self.shared],
+            form=form(self._contract, node, call),
             samples=samples(call),
         )
+
+    def _answers(self, node: Node) -> list[Answer]:
+        responses = ((status, self._contract.at(each)) for status, each in node["responses"].items())
+        return [self._answer(*each) for each in responses if not _codes(self._contract, each[1])]
+
+    def _refusals(self, node: Node) -> list[Refusal]:
+        responses = ((status, self._contract.at(each)) for status, each in node["responses"].items())
+        return [self._refusal(*each) for each in responses if _codes(self._contract, each[1])]
 
     def _body(self, node: Node) -> Body:
         body = self._contract.at(node)
@@ -175,7 +208,7 @@ class _Reader:
         headers = [
             _header(name, self._contract.at(header))
             for name, header in response.get("headers", {}).items()
-            if name not in self._always
+            if name not in self.always
         ]
         content = self._contract.content(response)
         said = inline(response["description"])
@@ -195,11 +228,15 @@ class _Reader:
             list(_examples(content, full)),
         )
 
-    def _refusal(self, status: str, response: Node, codes: tuple[str, ...]) -> Refusal:
+    def _refusal(self, status: str, response: Node) -> Refusal:
         headers = response.get("headers", {}).items()
-        special = (name for name, node in headers if self._contract.at(node).get("required"))
+        special = (
+            name
+            for name, node in headers
+            if name not in self.always | self.errors and self._contract.at(node).get("required")
+        )
         said = inline(_trimmed(response["description"]))
-        return Refusal(status, codes, said, tuple(name for name in special if name not in self._errors))
+        return Refusal(status, _codes(self._contract, response), said, tuple(special))
 
 
 def _described(contract: Contract) -> Iterator[tuple[str, str, Node]]:

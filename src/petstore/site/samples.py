@@ -28,8 +28,6 @@ CLIENT_CALLS = {
     "cancelOrder": "client.orders.cancel({})",
     "getUsage": "client.usage({})",
 }
-# Where our client has another name than snake_case gives.
-_ARGUMENTS = {"limit": "page_size"}
 _REMARKS = {"getPet": "# Deprecated, and warns so: client.pets.get(...) is the replacement."}
 _NEW_KEY = "A new key for each {noun}, the same one when you try again."
 
@@ -77,7 +75,7 @@ def _curl(call: Call) -> str:
 def _client(call: Call) -> str:
     named = {**call.query, **(call.body or {})}
     arguments = [_literal(value) for value in call.in_path.values()]
-    arguments += [f"{_ARGUMENTS.get(name, _snake(name))}={_literal(value)}" for name, value in named.items()]
+    arguments += [f"{_snake(name)}={_literal(value)}" for name, value in named.items()]
     asked = CLIENT_CALLS[call.operation].format(", ".join(arguments))
     if call.is_list:
         body = f"for {call.noun} in {asked}:\n    print({call.noun})"

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from markupsafe import Markup
 
-from petstore.site.descriptions import inline
+from petstore.site.descriptions import split
 
 Node = dict[str, Any]
 
@@ -19,7 +19,10 @@ _PATTERN_SHOWN = 30
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A member of an object, or a parameter. `default`, `example` and `values` are JSON, or empty."""
+    """A member of an object, or a parameter.
+
+    `default`, `example` and `values` are JSON for a member, and for a parameter as they are sent.
+    """
 
     # Of a nested member with its owners: `minute.used`, `days[].date`.
     name: str
@@ -34,7 +37,9 @@ class Member(msgspec.Struct, frozen=True):
     values: list[str]
     default: str
     example: str
+    # The first sentence, and the others.
     description: Markup
+    more: Markup
 
 
 class Contract:
@@ -90,6 +95,11 @@ class Contract:
         full, said = self.at(schema), self.at(said)
         items = self.at(full.get("items", {}))
         values = full.get("enum") or items.get("enum") or ([full["const"]] if "const" in full else [])
+        written = str if place else as_json
+        example = example_of(said, full)
+        if place and isinstance(example, list):
+            example = example[0]
+        first, others = split(said.get("description") or full.get("description") or "")
         return Member(
             name=name,
             place=place,
@@ -98,10 +108,11 @@ class Contract:
             deprecated=said.get("deprecated", False),
             addition=said.get("x-petstore-addition", False),
             bounds="; ".join(_bounds(full)),
-            values=[as_json(value) for value in values],
-            default=as_json(full["default"]) if "default" in full else "",
-            example=_shown(example_of(said, full)),
-            description=inline(said.get("description") or full.get("description") or ""),
+            values=[written(value) for value in values],
+            default=written(full["default"]) if "default" in full else "",
+            example="" if example is None else written(example),
+            description=first,
+            more=others,
         )
 
 
@@ -124,10 +135,6 @@ def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _shown(example: Any) -> str:
-    return "" if example is None else as_json(example)
-
-
 def _kind(schema: Node) -> str:
     kind = schema.get("type", "object" if "properties" in schema else "any")
     return " or ".join(kind) if isinstance(kind, list) else str(kind)
@@ -139,7 +146,8 @@ def _bounds(schema: Node) -> Iterator[str]:
     yield from _between(schema.get("minLength"), schema.get("maxLength"), " characters")
     yield from _between(schema.get("minItems"), schema.get("maxItems"), " entries")
     yield from _between(schema.get("minProperties"), schema.get("maxProperties"), " members")
-    if len(schema.get("pattern", "")) in range(1, _PATTERN_SHOWN):
+    pattern = schema.get("pattern", "")
+    if len(pattern) < _PATTERN_SHOWN and pattern.startswith("^"):
         yield f"matches {schema['pattern']}"
 
 
