@@ -81,7 +81,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     log_level: str = _setting(
         "info", choice("debug", "info", "warning", "error"), "Least severe level that is logged."
     )
-    trusted_proxies: Networks = _setting("", networks, "Networks whose X-Forwarded-For is believed.")
+    trusted_proxies: Networks = _setting("", networks, "Networks whose X-Forwarded-* are believed.")
     ops_networks: Networks = _setting(
         "127.0.0.0/8,::1/128", networks, "Who may see /metrics and /readyz details."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 from starlette.applications import Starlette
@@ -12,42 +12,63 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from petstore.core.errors import InternalError, MethodNotAllowed, NotFound, PetstoreError, error_body
+from petstore.site.negotiation import prefers_html
 
 _log = structlog.get_logger("petstore")
+_HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store", "vary": "accept"}
+
+_NOTHING_HERE = NotFound("There is nothing here; / says where to go, the interface is under /v1.")
+
+ErrorPage = Callable[[PetstoreError, Request], Awaitable[Response]]
 
 
-def build_site(routes: Sequence[BaseRoute]) -> Starlette:
-    """Serves the routes; errors are JSON with the catalogue's codes, as under /v1."""
+def build_site(routes: Sequence[BaseRoute], error_page: ErrorPage) -> Starlette:
+    """Serves the routes. An error is a page for a browser, and for others JSON as under /v1."""
+    errors = _Errors(error_page)
     site = Starlette(
         routes=routes,
         exception_handlers={
-            HTTPException: _answer_http_exception,
-            PetstoreError: _answer_error,
-            Exception: _answer_unexpected,
+            HTTPException: errors.answer_http_exception,
+            PetstoreError: errors.answer,
+            Exception: errors.answer_unexpected,
         },
     )
     site.router.redirect_slashes = False
     return site
 
 
-def _error_response(error: PetstoreError, headers: dict[str, str] | None = None) -> Response:
-    headers = {"x-content-type-options": "nosniff", "cache-control": "no-store", **(headers or {})}
-    return Response(error_body(error), error.status, headers, media_type="application/json")
+class _Errors:
+    """The handlers of exceptions."""
 
+    def __init__(self, page: ErrorPage) -> None:
+        self._page = page
 
-async def _answer_http_exception(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    if error.status_code == MethodNotAllowed.status:
+    async def answer_http_exception(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if error.status_code != MethodNotAllowed.status:
+            return await self.answer(request, _NOTHING_HERE)
         allow = ", ".join(sorted((error.headers or {}).get("Allow", "GET, HEAD").split(", ")))
-        return _error_response(MethodNotAllowed(f"This path takes {allow}.", allow), {"allow": allow})
-    return _error_response(NotFound("There is nothing here; / says where to go, the interface is under /v1."))
+        response = await self.answer(request, MethodNotAllowed(f"This path takes {allow}.", allow))
+        response.headers["allow"] = allow
+        return response
+
+    async def answer(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, PetstoreError)
+        if prefers_html(request.headers.getlist("accept")):
+            response = await self._page(error, request)
+        else:
+            return _as_json(error)
+        response.headers.update(_HEADERS)
+        return response
+
+    async def answer_unexpected(self, request: Request, error: Exception) -> Response:
+        _log.error("unexpected error", exc_info=error)
+        told = InternalError("Something went wrong on our side.")
+        try:
+            return await self.answer(request, told)
+        except Exception:  # the page of errors is at fault itself
+            return _as_json(told)
 
 
-async def _answer_error(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, PetstoreError)
-    return _error_response(error)
-
-
-async def _answer_unexpected(_request: Request, error: Exception) -> Response:
-    _log.error("unexpected error", exc_info=error)
-    return _error_response(InternalError("Something went wrong on our side."))
+def _as_json(error: PetstoreError) -> Response:
+    return Response(error_body(error), error.status, _HEADERS, media_type="application/json")

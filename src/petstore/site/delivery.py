@@ -9,11 +9,12 @@ import gzip
 import hashlib
 import re
 from collections.abc import Mapping
-from functools import cached_property
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+
+from petstore.site.negotiation import takes_gzip
 
 _PIECE_BYTES = 64 * 1024
 _COMPRESSED_FROM_BYTES = 1_024
@@ -25,7 +26,10 @@ IMMUTABLE = "public, max-age=31536000, immutable"
 
 
 class Content:
-    """The bytes of a page, a document or a file. Safe to share between requests."""
+    """The bytes of a page, a document or a file. Safe to share between requests.
+
+    They are compressed here, which takes some milliseconds: make a large one in a thread.
+    """
 
     def __init__(
         self, body: bytes, media_type: str, cache_control: str, headers: Mapping[str, str] | None = None
@@ -38,22 +42,14 @@ class Content:
             "x-content-type-options": "nosniff",
             **(headers or {}),
         }
-
-    @cached_property
-    def digest(self) -> str:
-        """A name for these bytes: 32 hexadecimal digits."""
-        return hashlib.sha256(self._body).hexdigest()[:32]
-
-    @cached_property
-    def _compressed(self) -> bytes | None:
-        """None where it would not be smaller."""
-        compressed = gzip.compress(self._body, mtime=0) if len(self._body) >= _COMPRESSED_FROM_BYTES else None
-        return compressed if compressed is not None and len(compressed) < len(self._body) else None
+        # A name for these bytes: 32 hexadecimal digits.
+        self.digest = hashlib.sha256(body).hexdigest()[:32]
+        self._compressed = _compress(body)
 
     def answer(self, request: Request) -> Response:
         """The content, or 304 for a client that has it (RFC 9110, section 13.1.2)."""
         body, headers, tag = self._body, dict(self._headers), self.digest
-        if _takes_gzip(request.headers.getlist("accept-encoding")) and self._compressed is not None:
+        if takes_gzip(request.headers.getlist("accept-encoding")) and self._compressed is not None:
             body, tag = self._compressed, f"{tag}-gzip"
             headers["content-encoding"] = "gzip"
         headers["etag"] = f'"{tag}"'
@@ -63,13 +59,10 @@ class Content:
         return _InPieces(body, headers=headers, media_type=self._media_type)
 
 
-def _takes_gzip(accepted: list[str]) -> bool:
-    """Whether gzip is named and not refused by a weight of 0 (RFC 9110, section 12.5.3)."""
-    for coding in ",".join(accepted).lower().split(","):
-        name, _, weight = coding.partition(";")
-        if name.strip() == "gzip":
-            return not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", weight)
-    return False
+def _compress(body: bytes) -> bytes | None:
+    """None where it would not be smaller."""
+    compressed = gzip.compress(body, mtime=0) if len(body) >= _COMPRESSED_FROM_BYTES else body
+    return compressed if len(compressed) < len(body) else None
 
 
 def _is_known(tag: str, conditions: list[str]) -> bool:

@@ -1,27 +1,27 @@
-"""The pages for people and the OpenAPI document. A strict Content-Security-Policy applies.
+"""The routes of the pages for people and of the OpenAPI document. A strict Content-Security-Policy applies.
 
-A page is rendered when it is first asked for, in a thread, and then answered from memory. Pages link to each
-other by relative references, since a proxy may put the service below a prefix.
+Pages link to each other by relative references, since a proxy may put the service below a prefix.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from petstore.core import packaged
+from petstore.core.client_address import Networks
+from petstore.core.clock import Clock
+from petstore.core.errors import PetstoreError
+from petstore.site.addresses import Budget, address_of
 from petstore.site.delivery import REVALIDATED, Content
+from petstore.site.negotiation import prefers_html
+from petstore.site.rendered import RenderedPages, Renderer
 from petstore.site.static import StaticFiles
-
-if TYPE_CHECKING:
-    from petstore.site.rendering import Renderer
 
 _Answer = Callable[[Request], Awaitable[Response]]
 
@@ -36,56 +36,66 @@ _PATHS = (
     "docs", "docs/quickstart", "docs/guide", "docs/reference", "docs/errors", "docs/changelog",
     "docs/deprecation",
 )  # fmt: skip
-# What stands in the documents and samples; the reader's own base address replaces it.
-_EXAMPLE_ROOT = "http://127.0.0.1:8080"
-_HOST = re.compile(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
-# Without a configured base address a page is kept for as many addresses of readers.
-_KEPT = 16
+_ICON = "icon.svg"
+
+
+class Contract(Protocol):
+    """The OpenAPI document."""
+
+    def read(self) -> dict[str, Any]:
+        """As data."""
+        ...
+
+    def as_json(self) -> bytes: ...
+
+    def as_yaml(self) -> bytes: ...
 
 
 class Pages:
-    """`read` returns the OpenAPI document as data, `as_json` and `as_yaml` as text.
+    """`version` is that of the interface.
 
-    `base`: the configured base address, or nothing; then pages show the one that their reader uses.
+    `base`: the configured base address, or nothing; then pages show the one that their reader uses, with the
+    scheme that a proxy in `trusted` names.
     """
 
     def __init__(
         self,
-        read: Callable[[], dict[str, Any]],
-        as_json: Callable[[], bytes],
-        as_yaml: Callable[[], bytes],
+        contract: Contract,
         *,
         version: str,
         base: str,
         removal_date: str,
+        trusted: Networks,
+        clock: Clock,
     ) -> None:
-        self._read = read
-        self._as_json, self._as_yaml = as_json, as_yaml
+        self._contract = contract
         self._version = version
         self._root = base.removesuffix("/v1")
         self._removal_date = removal_date
+        self._trusted = trusted
         self._folder = packaged.files("petstore.site")
         self._static = StaticFiles(self._folder.joinpath("static"))
-        self._renderer: Renderer | None = None
-        self._rendered: dict[str, str] = {}
-        self._rendering = asyncio.Lock()
-        self._filled = lru_cache(maxsize=_KEPT)(self._fill)
+        # Each page at eight addresses, then two pages a second: each takes milliseconds of a thread.
+        budget = Budget(clock, burst=8 * (len(_PATHS) + 1), per_second=2)
+        self._rendered = RenderedPages(self._renderer, _HEADERS, self._root, budget)
 
     def routes(self) -> list[Route]:
         return [
             Route("/", self.start),
             *(Route(f"/{path}", self._page(path)) for path in _PATHS),
-            Route("/docs/", _redirect("../docs")),
-            Route("/favicon.ico", _redirect(self._static.address("icon.svg"))),
-            Route("/openapi.json", _document(self._as_json, "application/json")),
-            Route("/openapi.yaml", _document(self._as_yaml, "application/yaml")),
+            *(Route(f"/{path}/", _redirect(path)) for path in _PATHS),
+            Route("/favicon.ico", self._static.content(_ICON, REVALIDATED).answer),
+            Route("/openapi.json", _document(self._contract.as_json, "application/json")),
+            Route("/openapi.yaml", _document(self._contract.as_yaml, "application/yaml")),
             *self._static.routes(),
         ]
 
     async def start(self, request: Request) -> Response:
         """Links to the interface and its documentation: a page for browsers, JSON for other clients."""
-        if "text/html" in request.headers.get("accept", ""):
-            return await self._page("")(request)
+        if prefers_html(request.headers.getlist("accept")):
+            response = await self._page("")(request)
+            response.headers["vary"] = "accept, accept-encoding"
+            return response
         return JSONResponse(
             {
                 "service": "Pet Store Service",
@@ -94,50 +104,47 @@ class Pages:
                 "reference": "/docs/reference",
                 "openapi": "/openapi.json",
             },
-            headers={"x-content-type-options": "nosniff", "vary": "accept"},
+            headers={"x-content-type-options": "nosniff", "vary": "accept", "cache-control": REVALIDATED},
         )
+
+    async def error(self, error: PetstoreError, request: Request) -> Response:
+        """The page of an error, with the ways back."""
+        text = await self._rendered.error(error.status, error.public_message, request.scope["path"])
+        return HTMLResponse(text, error.status, _HEADERS)
 
     def _page(self, path: str) -> _Answer:
         async def answer(request: Request) -> Response:
-            if path not in self._rendered:
-                async with self._rendering:
-                    if path not in self._rendered:
-                        self._rendered[path] = await asyncio.to_thread(self._render, path)
-            return self._filled(path, self._root or _root_of(request)).answer(request)
+            address = self._root or address_of(request, self._trusted)
+            return (await self._rendered.page(path, address)).answer(request)
 
         return answer
 
-    def _render(self, path: str) -> str:
-        if self._renderer is None:
-            from petstore.site.rendering import Renderer
+    def _renderer(self) -> Renderer:
+        from petstore.site.rendering import TemplateRenderer
 
-            self._renderer = Renderer(self._folder, self._read(), self._static.address, self._removal_date)
-        return self._renderer.page(path)
-
-    def _fill(self, path: str, root: str) -> Content:
-        text = self._rendered[path].replace(_EXAMPLE_ROOT, root)
-        return Content(text.encode(), "text/html", REVALIDATED, _HEADERS)
-
-
-def _root_of(request: Request) -> str:
-    """The address of the service as this reader reached it."""
-    host = request.headers.get("host", "")
-    return f"http://{host}" if _HOST.fullmatch(host) else _EXAMPLE_ROOT
+        return TemplateRenderer(self._folder, self._contract.read(), self._static.address, self._removal_date)
 
 
 def _document(text: Callable[[], bytes], media_type: str) -> _Answer:
-    """A document that is made when it is first asked for."""
+    """A document that is made in a thread when it is first asked for."""
+    making = asyncio.Lock()
     made: list[Content] = []
 
     async def answer(request: Request) -> Response:
-        if not made:
-            made.append(Content(text(), media_type, REVALIDATED, _SHARED))
+        async with making:
+            if not made:
+                made.append(
+                    await asyncio.to_thread(lambda: Content(text(), media_type, REVALIDATED, _SHARED))
+                )
         return made[0].answer(request)
 
     return answer
 
 
-def _redirect(target: str) -> _Answer:
+def _redirect(path: str) -> _Answer:
+    """From the path with a slash at its end, also below a proxy's prefix."""
+    target = f"../{path.rpartition('/')[2]}"
+
     async def answer(_request: Request) -> Response:
         return RedirectResponse(target, 308)
 

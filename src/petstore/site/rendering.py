@@ -26,9 +26,10 @@ _PAGES = {
 }
 _DOCUMENTS = {address: name for name, address in documents.PAGES.items()}
 PATHS = (*_PAGES, *_DOCUMENTS)
+_ERRORS = {404: "Page not found", 405: "Method not allowed"}
 
 
-class Renderer:
+class TemplateRenderer:
     """Renders pages with the example's base address, `http://127.0.0.1:8080/v1`, in them.
 
     `folder` has the templates and the documents, `contract` is the OpenAPI document, `address` names the
@@ -70,6 +71,12 @@ class Renderer:
         template, title = _PAGES[path]
         own = {"reference": reference.read(self._contract)} if path == "docs/reference" else {}
         return self._render(template, title, values, **own)
+
+    def error(self, status: int, message: str, root: str) -> str:
+        """The page of an error; `root` is where it says that the site begins."""
+        values = {**self._values, "path": None, "root": root, "contents": [], **_neighbours("")}
+        title = _ERRORS.get(status, "Something went wrong")
+        return self._render("error.html", title, values, status=status, message=message)
 
     def _render(self, template: str, title: str, values: dict[str, Any], **own: Any) -> str:
         return self._environment.get_template(template).render(values, title=title, **own)

@@ -21,14 +21,20 @@ class StaticFiles:
     """All files of a folder, without folders below it."""
 
     def __init__(self, folder: Resource) -> None:
+        self._folder = folder
         self._addresses: dict[str, str] = {}
         self._routes: list[Route] = []
         for entry in folder.iterdir():
             path = PurePosixPath(entry.name)
-            content = Content(entry.read_bytes(), _MEDIA_TYPES.get(path.suffix, "text/plain"), IMMUTABLE)
+            content = self.content(entry.name, IMMUTABLE)
             address = f"static/{path.stem}.{content.digest[:12]}{path.suffix}"
             self._addresses[entry.name] = address
             self._routes.append(Route(f"/{address}", content.answer))
+
+    def content(self, name: str, cache_control: str) -> Content:
+        """A file for another address. Raises KeyError."""
+        media_type = _MEDIA_TYPES.get(PurePosixPath(name).suffix, "text/plain")
+        return Content(self._folder.joinpath(name).read_bytes(), media_type, cache_control)
 
     def address(self, name: str) -> str:
         """Where a file is, without a slash in front. Raises KeyError."""

@@ -164,17 +164,16 @@ def _build_api(
     return api
 
 
-def _build_site(settings: Settings, endpoints: Endpoints) -> Starlette:
-    document = openapi_document(settings)
+def _build_site(settings: Settings, endpoints: Endpoints, clock: Clock) -> Starlette:
     pages = Pages(
-        document.read,
-        document.as_json,
-        document.as_yaml,
+        openapi_document(settings),
         version=INTERFACE_VERSION,
         base=settings.base_url or "",
         removal_date=f"{settings.removal_date:%-d %B %Y}",
+        trusted=settings.trusted_proxies,
+        clock=clock,
     )
-    return build_site([*pages.routes(), *endpoints.routes()])
+    return build_site([*pages.routes(), *endpoints.routes()], pages.error)
 
 
 async def build(
@@ -217,7 +216,8 @@ async def _join(
     measure(backend, clock, metrics, store, flusher, log_writer)
     endpoints = _build_endpoints(settings, store, flusher, metrics)
     unwatched = {route.path for route in endpoints.routes()}
-    site = SiteWatch(_build_site(settings, endpoints), metrics.counts, clock, access_log, unwatched=unwatched)
+    pages = _build_site(settings, endpoints, clock)
+    site = SiteWatch(pages, metrics.counts, clock, access_log, unwatched=unwatched)
     run_until_closed(flusher, opened)
     return Service(
         store=store,

@@ -1,0 +1,52 @@
+"""The address of the service as a reader reached it; pages show it where no base address is configured."""
+
+from __future__ import annotations
+
+import re
+
+from starlette.requests import Request
+
+from petstore.core.client_address import Networks, is_within
+from petstore.core.clock import Clock
+
+# What stands in documents and samples; the reader's own address replaces it.
+EXAMPLE = "http://127.0.0.1:8080"
+
+_HOST = re.compile(r"[a-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9a-f:.]{2,45}\](:[0-9]{1,5})?")
+_SCHEMES = ("http", "https")
+
+
+def address_of(request: Request, trusted: Networks) -> str:
+    """Scheme and Host, without a slash at the end; EXAMPLE where Host is doubled or no host's name.
+
+    A trusted proxy's X-Forwarded-Proto names the scheme.
+    """
+    hosts = [host.lower() for host in request.headers.getlist("host")]
+    if len(hosts) != 1 or not _HOST.fullmatch(hosts[0]):
+        return EXAMPLE
+    scheme = str(request.scope["scheme"])
+    if request.client is not None and is_within(request.client.host, trusted):
+        told = request.headers.get("x-forwarded-proto", "").strip().lower()
+        scheme = told if told in _SCHEMES else scheme
+    return f"{scheme}://{hosts[0]}"
+
+
+class Budget:
+    """How often something costly may happen: `burst` times at once, `per_second` in the long run."""
+
+    def __init__(self, clock: Clock, *, burst: float, per_second: float) -> None:
+        self._clock = clock
+        self._burst = burst
+        self._per_second = per_second
+        self._left = burst
+        self._looked_at = clock.monotonic()
+
+    def take(self) -> bool:
+        """Whether it may happen now."""
+        now = self._clock.monotonic()
+        self._left = min(self._burst, self._left + (now - self._looked_at) * self._per_second)
+        self._looked_at = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True

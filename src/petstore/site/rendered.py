@@ -1,0 +1,88 @@
+"""Pages kept ready: rendered once in a thread, compressed once for each address that readers use.
+
+Neither holds up the event loop, and a client that invents names of hosts costs no more than the budget.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Protocol
+
+from petstore.site.addresses import EXAMPLE, Budget
+from petstore.site.delivery import REVALIDATED, Content
+
+# So many pages are kept, each for one address.
+_KEPT = 32
+# Stands in the page of an error for the way to the site's root, which depends on the path that was asked for.
+_ROOT_MARK = "{root}"
+_DEEPEST_PATH = 32
+
+
+class Renderer(Protocol):
+    """Makes pages as text, with EXAMPLE as the address of the service."""
+
+    def page(self, path: str) -> str: ...
+
+    def error(self, status: int, message: str, root: str) -> str: ...
+
+
+class RenderedPages:
+    """`make` imports what renders, so it is called in a thread, once. `headers` are those of each page.
+
+    `budget` is for readers at other addresses than `configured`; beyond it they see the one of the examples.
+    """
+
+    def __init__(
+        self, make: Callable[[], Renderer], headers: Mapping[str, str], configured: str, budget: Budget
+    ) -> None:
+        self._make = lru_cache(maxsize=1)(make)
+        self._headers = headers
+        self._free = {EXAMPLE, configured}
+        self._budget = budget
+        self._texts: dict[str, str] = {}
+        self._kept: dict[tuple[str, str], Content] = {}
+        self._working = asyncio.Lock()
+        self._error = lru_cache(maxsize=16)(self._render_error)
+
+    async def page(self, path: str, address: str) -> Content:
+        """The page at a path, without a slash in front, for a reader at an address."""
+        return self._look_up(path, address) or await self._prepare(path, address)
+
+    async def error(self, status: int, message: str, path: str) -> str:
+        """The page of an error as an answer to the request of a path; `message` is one of few."""
+        depth = path.count("/") - 1
+        root = ("../" * depth or "./") if depth <= _DEEPEST_PATH else "/"
+        async with self._working:
+            text = await asyncio.to_thread(self._error, status, message)
+        return text.replace(_ROOT_MARK, root)
+
+    def _look_up(self, path: str, address: str) -> Content | None:
+        content = self._kept.pop((path, address), None)
+        if content is not None:
+            self._kept[path, address] = content  # the one that was asked for last stands last
+        return content
+
+    async def _prepare(self, path: str, address: str) -> Content:
+        async with self._working:
+            if content := self._look_up(path, address):
+                return content
+            if address not in self._free and not self._budget.take():
+                address = EXAMPLE
+            made = self._look_up(path, address)
+            if made is None:
+                made = await asyncio.to_thread(self._fill, path, address)
+            self._kept[path, address] = made
+            if len(self._kept) > _KEPT:
+                del self._kept[next(iter(self._kept))]
+            return made
+
+    def _fill(self, path: str, address: str) -> Content:
+        if path not in self._texts:
+            self._texts[path] = self._make().page(path)
+        text = self._texts[path].replace(EXAMPLE, address)
+        return Content(text.encode(), "text/html", REVALIDATED, self._headers)
+
+    def _render_error(self, status: int, message: str) -> str:
+        return self._make().error(status, message, _ROOT_MARK)

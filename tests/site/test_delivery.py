@@ -1,0 +1,256 @@
+"""How pages reach a reader: compressed, kept, with the reader's own address, and at what cost."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import re
+import threading
+from pathlib import Path
+
+import pytest
+from starlette.requests import Request
+
+from petstore.site.addresses import EXAMPLE, Budget
+from petstore.site.negotiation import prefers_html, takes_gzip
+from petstore.site.rendered import RenderedPages
+from tests.support.clock import ManualClock
+from tests.support.server import Server
+from tests.support.service import Shop, open_shop
+
+BROWSER = ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")
+CHANGING = ("/", "/docs", "/docs/guide", "/docs/reference", "/openapi.json", "/openapi.yaml")
+
+
+class TestNegotiation:
+    """What the headers of a client mean."""
+
+    @pytest.mark.parametrize(
+        ("accept", "html"),
+        [
+            (BROWSER[1], True), ("text/html", True), ("Text/HTML; q=0.3", True), ("", False), ("*/*", False),
+            ("text/*", False), ("application/json", False), ("text/html;q=0", False),
+            ("application/json, text/html", False), ("text/html, application/json", True),
+            ("application/json;q=0.9, text/html", True), ("text/html;q=0.5, application/json;q=0.8", False),
+            ("text/html;level=1;q=0", False), ("text/html;q=nonsense", True), (",;,q=1;;", False),
+        ],
+    )  # fmt: skip
+    def test_who_reads_html(self, accept: str, html: bool) -> None:
+        """Who names text/html, unless application/json weighs more or, with the same weight, comes first."""
+        assert prefers_html([accept]) is html
+
+    @pytest.mark.parametrize(
+        ("accept_encoding", "taken"),
+        [
+            ("gzip", True), ("gzip, deflate, br, zstd", True), ("GZIP;Q=1.0", True), ("*", True), ("", False),
+            ("identity", False), ("br", False), ("gzip;q=0", False), ("gzip;q=0.000, *", False),
+            ("*;q=0", False), ("identity;q=0.5, gzip", True), ("identity, gzip;q=0.5", False),
+        ],
+    )  # fmt: skip
+    def test_who_takes_gzip(self, accept_encoding: str, taken: bool) -> None:
+        """Who does not refuse it (RFC 9110, section 12.5.3) or prefer the plain bytes."""
+        assert takes_gzip([accept_encoding]) is taken
+
+
+class TestCaching:
+    """A page is sent once, and then only when it has changed."""
+
+    @pytest.mark.parametrize("path", CHANGING)
+    async def test_a_reader_who_has_it_gets_304(self, shop: Shop, path: str) -> None:
+        """With the same headers and no body; the compressed and the plain bytes have tags of their own."""
+        tags = set()
+        for coding in ("gzip", "identity"):
+            headers = [BROWSER, ("accept-encoding", coding)]
+            whole = await shop.call("GET", path, headers)
+            assert whole.headers["cache-control"] == "no-cache"
+            assert "accept-encoding" in whole.headers["vary"]
+            tag = whole.headers["etag"]
+            tags.add(tag)
+            for known in (tag, f"W/{tag}", f'"other", {tag}', "*"):
+                again = await shop.call("GET", path, [*headers, ("if-none-match", known)])
+                assert (again.status, again.body) == (304, b"")
+                for name in ("etag", "vary", "cache-control"):
+                    assert again.headers[name] == whole.headers[name]
+            assert (await shop.call("GET", path, [*headers, ("if-none-match", '"old"')])).status == 200
+        assert len(tags) == 2
+
+    @pytest.mark.parametrize("path", CHANGING)
+    async def test_it_is_compressed_for_who_takes_that(self, shop: Shop, path: str) -> None:
+        """To less than half; both are the same text."""
+        plain = await shop.call("GET", path, [BROWSER])
+        small = await shop.call("GET", path, [BROWSER, ("accept-encoding", "gzip")])
+        assert "content-encoding" not in plain.headers
+        assert small.headers["content-encoding"] == "gzip"
+        assert gzip.decompress(small.body) == plain.body
+        assert len(small.body) < len(plain.body) / 2
+
+    async def test_static_files_are_kept_for_ever(self, shop: Shop) -> None:
+        """Their addresses change with their content, the favicon's does not."""
+        page = (await shop.call("GET", "/docs", [BROWSER])).body.decode()
+        style = page.partition('<link rel="stylesheet" href="./')[2].partition('"')[0]
+        kept = await shop.call("GET", f"/{style}")
+        assert kept.headers["cache-control"] == "public, max-age=31536000, immutable"
+        icon = await shop.call("GET", "/favicon.ico")
+        assert icon.headers["content-type"] == "image/svg+xml"
+        assert icon.headers["cache-control"] == "no-cache"
+
+
+class TestRedirects:
+    """A slash too many."""
+
+    @pytest.mark.parametrize(
+        ("path", "target"),
+        [("/docs/", "../docs"), ("/docs/guide/", "../guide"), ("/docs/errors/", "../errors")],
+    )
+    async def test_leads_to_the_page(self, shop: Shop, path: str, target: str) -> None:
+        """By a relative reference, which holds behind a proxy's prefix too."""
+        answer = await shop.call("GET", path)
+        assert (answer.status, answer.headers["location"]) == (308, target)
+
+
+class TestAddress:
+    """The base address in the samples, where none is configured."""
+
+    @staticmethod
+    async def shown(shop: Shop, headers: list[tuple[str, str]], client: str = "10.0.0.9") -> str:
+        page = await shop.call("GET", "/", [BROWSER, *headers], client=client)
+        found: str
+        (found,) = set(re.findall("[a-z]+://[^/ ]+(?=/v1/pets)", page.body.decode()))
+        return found
+
+    async def test_is_the_readers(self, shop: Shop) -> None:
+        """As Host says it, or the example's where Host is no host's name."""
+        for host, shown in (
+            ("api.shop.example", "http://api.shop.example"), ("[::1]:9000", "http://[::1]:9000"),
+            ("API.shop.example:80", "http://api.shop.example:80"), ('"><script>', EXAMPLE), ("a b", EXAMPLE),
+        ):  # fmt: skip
+            assert await self.shown(shop, [("host", host)]) == shown
+        assert await self.shown(shop, [("host", "one"), ("host", "two")]) == EXAMPLE
+
+    async def test_has_the_scheme_that_a_trusted_proxy_names(
+        self, tmp_path: Path, clock: ManualClock
+    ) -> None:
+        """Nobody else's word counts, and no other scheme."""
+        secure = [("host", "shop.example"), ("x-forwarded-proto", "https")]
+        async with open_shop(tmp_path, clock, trusted_proxies="10.0.0.9/32") as shop:
+            assert await self.shown(shop, secure) == "https://shop.example"
+            assert await self.shown(shop, secure, client="10.0.0.8") == "http://shop.example"
+            other = [("host", "shop.example"), ("x-forwarded-proto", "gopher")]
+            assert await self.shown(shop, other) == "http://shop.example"
+
+
+class _Pages:
+    """In the place of the templates; counts what is asked of it."""
+
+    def __init__(self) -> None:
+        self.rendered = 0
+        self.may_go_on = threading.Event()
+
+    def page(self, path: str) -> str:
+        self.rendered += 1
+        assert self.may_go_on.wait(10)
+        return f"{path} at {EXAMPLE}"
+
+    def error(self, status: int, message: str, root: str) -> str:
+        raise NotImplementedError
+
+
+def _pages(source: _Pages, clock: ManualClock, burst: float, per_second: float = 0) -> RenderedPages:
+    return RenderedPages(lambda: source, {}, "", Budget(clock, burst=burst, per_second=per_second))
+
+
+async def _text(pages: RenderedPages, address: str) -> str:
+    answer = (await pages.page("docs", address)).answer(Request({"type": "http", "headers": []}))
+    return bytes(answer.body).decode()
+
+
+class TestCost:
+    """What pages cost the process."""
+
+    async def test_rendering_leaves_the_event_loop_free(self, clock: ManualClock) -> None:
+        """It takes place in a thread, once for all who wait; the loop runs meanwhile."""
+        source = _Pages()
+        pages = _pages(source, clock, burst=1)
+        asked = [asyncio.create_task(pages.page("docs", "http://a")) for _ in range(5)]
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not any(task.done() for task in asked)
+        source.may_go_on.set()
+        assert len({id(await task) for task in asked}) == 1
+        assert source.rendered == 1
+
+    async def test_invented_hosts_cost_no_more_than_the_budget(self, clock: ManualClock) -> None:
+        """Beyond it readers see the example's address, and later their own again."""
+        source = _Pages()
+        source.may_go_on.set()
+        pages = _pages(source, clock, burst=3, per_second=2)
+        hosts = [f"http://host-{number}" for number in range(1_000)]
+        shown = [await _text(pages, host) for host in hosts]
+        assert shown[:3] == [f"docs at {host}" for host in hosts[:3]]
+        assert set(shown[3:]) == {f"docs at {EXAMPLE}"}
+        clock.advance(0.5)
+        assert await _text(pages, "http://late") == "docs at http://late"
+        assert source.rendered == 1
+
+    async def test_few_pages_are_kept(self, clock: ManualClock) -> None:
+        """The 32 that were asked for last, however many addresses there are."""
+        source = _Pages()
+        source.may_go_on.set()
+        pages = _pages(source, clock, burst=100)
+        hosts = [f"http://host-{number}" for number in range(100)]
+        for host in hosts:
+            await _text(pages, host)
+        kept = [host for host in reversed(hosts) if await _text(pages, host) == f"docs at {host}"]
+        assert len(kept) in (31, 32)
+        assert kept == hosts[: -len(kept) - 1 : -1]
+
+
+class TestErrors:
+    """The pages of errors: for browsers; other clients get JSON (tests/api/test_site.py)."""
+
+    @pytest.mark.parametrize(
+        ("method", "path", "status", "root"),
+        [
+            ("GET", "/nothing", 404, "./"), ("GET", "/docs/x/y", 404, "../../"), ("GET", "//", 404, "../"),
+            ("GET", "/" + 40 * "a/", 404, "/"), ("POST", "/docs", 405, "./"),
+            ("PUT", "/docs/guide", 405, "../"),
+        ],
+    )  # fmt: skip
+    async def test_have_the_way_back(
+        self, shop: Shop, method: str, path: str, status: int, root: str
+    ) -> None:
+        """The right status, the strict policy, and relative links to the site's pages."""
+        answer = await shop.call(method, path, [BROWSER])
+        assert answer.status == status
+        assert answer.headers["content-type"] == "text/html; charset=utf-8"
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["vary"] == "accept"
+        assert answer.headers.get("allow") == ("GET, HEAD" if status == 405 else None)
+        for target in ("", "docs", "docs/reference"):
+            assert f'href="{root}{target}"' in answer.body.decode()
+
+    async def test_what_is_hidden_is_told_there_too(self, shop: Shop) -> None:
+        """The metrics, to a stranger's browser."""
+        answer = await shop.call("GET", "/metrics", [BROWSER], client="203.0.113.9")
+        assert answer.status == 404
+        assert b"PETSTORE_OPS_NETWORKS" in answer.body
+
+    async def test_under_the_interface_there_are_none(self, shop: Shop) -> None:
+        """Errors of /v1 are JSON whatever a client accepts."""
+        answer = await shop.call("GET", "/v1/nothing", [BROWSER])
+        assert answer.headers["content-type"] == "application/json"
+
+
+@pytest.mark.e2e
+class TestOverTheWire:
+    """With the HTTP server in between."""
+
+    def test_head_has_the_length_of_get(self, server: Server) -> None:
+        """Compressed and not."""
+        for path in ("/", "/docs/guide", "/docs/reference", "/openapi.json", "/favicon.ico", "/nothing"):
+            for coding in ("gzip", "identity"):
+                headers = {"Accept": "text/html", "Accept-Encoding": coding}
+                head, whole = (server.request(method, path, headers=headers) for method in ("HEAD", "GET"))
+                assert (head.status, head.body) == (whole.status, b"")
+                assert int(head.headers["content-length"]) == len(whole.body)
