@@ -6,26 +6,35 @@ Everything of asyncio works on it, so the service's own code runs unchanged, min
 from __future__ import annotations
 
 import asyncio
+import math
 import selectors
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 # 10 seconds before a UTC midnight: windows of two days are seen in every run.
 EPOCH_MS = 1_798_761_590_000
+
+_PATIENCE_SECONDS = 1.0  # of real time: a thread wakes the loop long before
 
 # Connects a client's protocol, by the name of the host that the client wants to reach.
 Connect = Callable[[Callable[[], asyncio.Protocol], str], tuple[asyncio.Transport, asyncio.Protocol]]
 
 
 class _Leap(selectors.SelectSelector):
-    """Waits for nothing: time leaps."""
+    """Waits for nothing but threads: time leaps."""
 
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
+        self.stands = 0
 
     def select(self, timeout: float | None = None) -> list[Any]:
+        if self.stands:
+            return super().select(0 if timeout == 0 else _PATIENCE_SECONDS)
         if timeout is None:
+            if events := super().select(_PATIENCE_SECONDS):
+                return events
             raise RuntimeError("Nothing is left to happen, and somebody still waits.")
         self.now += max(timeout, 0.0)
         return []
@@ -47,6 +56,20 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """What a client of the simulated network calls."""
         assert self.connect is not None
         return self.connect(protocol_factory, host)
+
+    @contextmanager
+    def standing(self) -> Iterator[None]:
+        """Time stands during the block, which waits for threads."""
+        self._leap.stands += 1
+        try:
+            yield
+        finally:
+            self._leap.stands -= 1
+
+    def leap_to(self, when: float) -> None:
+        """Jump there, over all that was to happen before: it happens then."""
+        self._leap.now = max(self._leap.now, when)
+        self._clock_resolution = max(self._clock_resolution, 2 * math.ulp(when))
 
     async def at(self, when: float) -> None:
         """Wait until then."""

@@ -9,23 +9,27 @@ from collections.abc import Iterator
 
 
 class Report:
-    """Counts, longest times in seconds, and faults: none when every promise held."""
+    """Counts, greatest numbers, longest times in seconds, and faults: none when every promise held."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_rounds: int | None = None) -> None:
         self.counts: Counter[str] = Counter()
         self.faults: list[str] = []
+        self._most: dict[str, int] = {}
         self._longest: dict[str, float] = {}
         self._seed: int | None = None
+        self._most_rounds = most_rounds
 
     def __str__(self) -> str:
         counted = [f"{count:,} {what}" for what, count in self.counts.items()]
         timed = [f"{what} at most {seconds:.2f} s" for what, seconds in self._longest.items()]
-        return ", ".join([*counted, *timed, f"{len(self.faults)} faults"])
+        greatest = [f"at most {count:,} {what}" for what, count in self._most.items()]
+        return ", ".join([*counted, *greatest, *timed, f"{len(self.faults)} faults"])
 
     def rounds(self, seed: int, seconds: float) -> Iterator[int]:
-        """One seed after another, until the time is over."""
+        """One seed after another, until the time is over, or the number of rounds that was asked for."""
         ends = time.monotonic() + seconds
-        while time.monotonic() < ends:
+        last = None if self._most_rounds is None else seed + self._most_rounds
+        while seed != last if last is not None else time.monotonic() < ends:
             self._seed = seed
             self.counts["rounds"] += 1
             yield seed
@@ -36,6 +40,10 @@ class Report:
         self.faults.append(text if self._seed is None else f"seed {self._seed}, {text}")
         sys.stdout.write(f"{self.faults[-1]}\n")
         sys.stdout.flush()
+
+    def most(self, what: str, count: int) -> None:
+        """Keep the greatest."""
+        self._most[what] = max(count, self._most.get(what, 0))
 
     def took(self, what: str, seconds: float) -> None:
         """Keep the longest."""
