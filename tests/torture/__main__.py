@@ -1,4 +1,4 @@
-"""Long campaigns, one after another: python -m tests.torture [CAMPAIGN…] --seed N --seconds S
+"""Long campaigns, one after another: python -m tests.torture [CAMPAIGN…] --seed N [--seconds S | --rounds R]
 
 A round that breaks a promise is printed with the seed that repeats it; then the exit code is 1.
 """
@@ -11,6 +11,7 @@ import sys
 from tests.support.report import Report
 from tests.torture import (
     backend,
+    client,
     contract,
     flood,
     limits,
@@ -24,7 +25,19 @@ from tests.torture import (
 
 _CAMPAIGNS = {
     module.__name__.rpartition(".")[2]: module
-    for module in (powercut, limits, oldset, restarts, backend, flood, stalled, orders, contract, migration)
+    for module in (
+        powercut,
+        limits,
+        oldset,
+        restarts,
+        backend,
+        flood,
+        stalled,
+        orders,
+        contract,
+        migration,
+        client,
+    )
 }
 
 
@@ -35,6 +48,7 @@ def main() -> int:
     parser.add_argument("campaigns", nargs="*", help=f"which: {names} (default: all)")
     parser.add_argument("--seed", type=int, default=1, help="of each one's first round (default: 1)")
     parser.add_argument("--seconds", type=float, default=60, help="for each (default: 60)")
+    parser.add_argument("--rounds", type=int, help="so many for each, instead of --seconds")
     arguments = parser.parse_args()
     if unknown := set(arguments.campaigns) - set(_CAMPAIGNS):
         parser.error(f"no such campaign: {', '.join(sorted(unknown))}; there are {names}")
@@ -42,7 +56,7 @@ def main() -> int:
     for name in arguments.campaigns or _CAMPAIGNS:
         sys.stdout.write(f"-- {name}\n")
         sys.stdout.flush()
-        report = Report()
+        report = Report(arguments.rounds)
         try:
             _CAMPAIGNS[name].run(report, arguments.seed, arguments.seconds)
         except Exception as error:  # the next campaign runs all the same

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.client.world.checks import faults
-from tests.client.world.origin import origin
-from tests.client.world.run import Run
-from tests.client.world.schedule import draw
+from tests.simulation.callers.checks import faults
+from tests.simulation.callers.origin import origin
+from tests.simulation.callers.run import Run
+from tests.simulation.callers.schedule import draw
 from tests.simulation.virtual import VirtualLoop
+from tests.support.machine import memory
 from tests.support.report import Report
 
 _DAY_SECONDS = 86_400
@@ -25,7 +25,7 @@ def play(seeds: Iterable[int], report: Report) -> None:
     loop = VirtualLoop()
     asyncio.set_event_loop(loop)
     try:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(dir=memory()) as folder:
             loop.run_until_complete(_play(seeds, report, loop, Path(folder)))
     finally:
         asyncio.set_event_loop(None)
@@ -41,7 +41,7 @@ async def _play(seeds: Iterable[int], report: Report, loop: VirtualLoop, folder:
             run = Run(schedule, service, loop)
             await run.play()
             for fault in faults(run):
-                report.fault(f"schedule {seed} ({run.schedule.kind}): {fault}")
+                report.fault(f"schedule {seed}, {schedule.kind}: {fault}")
             _count(run, report)
 
 

@@ -1,4 +1,4 @@
-"""What one run is like, drawn from its seed: quota, tasks, weather, other users of the account and the key."""
+"""What one run is like, drawn from its seed: quota, tasks, weather, others with the account."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 import msgspec
 
-from tests.client.world.network import FAULTS, Weather
+from tests.simulation.callers.network import FAULTS, Weather
 
 _DAY_SECONDS = 86_400
 KINDS = ("calm", "storm", "mates", "banned", "restarts", "tight", "day")
@@ -85,17 +85,22 @@ def _of_kind(kind: str, schedule: Schedule, rng: random.Random) -> dict[str, obj
 def _weather(rng: random.Random, share: float) -> Weather:
     """Faults for so large a share of requests, of a few kinds each time."""
     chosen = rng.sample(FAULTS, rng.randint(1, len(FAULTS)))
-    return Weather(
+    weather = Weather(
         round_trip=rng.choice((0.01, 0.03, 0.2)),
         slow=rng.choice((0.0, 0.1, 0.5)),
         slow_seconds=rng.choice((1.0, 4.0, 20.0)),
-        **{fault: share / len(chosen) for fault in chosen},
     )
+    return msgspec.structs.replace(weather, **dict.fromkeys(chosen, share / len(chosen)))
 
 
 def _mates(rng: random.Random, schedule: Schedule) -> tuple[Mate, ...]:
-    """Bursts that use up the account's windows."""
+    """Bursts that use up the account's windows while the program is at work."""
+    minutes = 1 + schedule.tasks * schedule.calls / schedule.per_minute
     return tuple(
-        Mate(rng.uniform(0, 240), rng.randint(1, 2 * schedule.per_minute), rng.choice((0.0, 0.1, 1.0)))
-        for _ in range(rng.randint(1, 4))
+        Mate(
+            begins=rng.uniform(0, 60 * minutes),
+            calls=rng.randint(1, 3 * schedule.per_minute),
+            pause=rng.choice((0.0, 0.1, 1.0)),
+        )
+        for _ in range(rng.randint(2, 6))
     )

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from petstore_client import KeyBanned, RateLimited
-from tests.client.world.run import Run
+
+from tests.simulation.callers.run import Run
 from tests.simulation.virtual import EPOCH_MS
 
 LATE_SECONDS = 1.0

@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import msgspec
-
 from petstore_client import AsyncPetstore, PetstoreError
 from petstore_client.runtime import Runtime
-from tests.client.world.network import Network, Sent
-from tests.client.world.origin import Origin
-from tests.client.world.schedule import Mate, Schedule
+
+from tests.simulation.callers.network import Network, Sent
+from tests.simulation.callers.origin import Origin
+from tests.simulation.callers.schedule import Mate, Schedule
 from tests.simulation.virtual import EPOCH_MS
 from tests.support.service import Answer
 
@@ -69,8 +69,8 @@ class Run:
         key = await self.origin.open_account(name, schedule.per_minute, schedule.per_day)
         self.account_id, self.key_id = await self.origin.ids_of(key)
         mate = await self.origin.another_key(name) if schedule.mates else ""
-        for number in range(schedule.tasks * schedule.calls):
-            self._animals.append(await self.origin.add(f"{name} animal {number}", self.category))
+        animals = [f"{name} animal {number}" for number in range(schedule.tasks * schedule.calls)]
+        self._animals = await self.origin.add(animals, self.category)
         await self._earn_bans(key)
         self.level_before = self.origin.ban_of(self.key_id).level
         self.began = self._loop.time()

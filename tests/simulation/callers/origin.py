@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import cast
@@ -14,6 +14,7 @@ import apsw
 from petstore.core.keys import Access, digest
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.windows import AccountWindows
+from petstore.core.pets import NewPet
 from petstore.limiter.memory import MemoryLimiter
 from tests.simulation.virtual import VirtualClock, VirtualLoop
 from tests.support.journal import ACTOR
@@ -70,13 +71,14 @@ class Origin:
     async def another_key(self, account: str) -> str:
         """One more key of an account."""
         with self._loop.standing():
-            return (await self.shop.store.keys.issue(account, "another", ACTOR)).secret
+            return str((await self.shop.store.keys.issue(account, "another", ACTOR)).secret)
 
-    async def add(self, name: str, category_id: int) -> int:
-        """An animal of the store's own; its id."""
+    async def add(self, names: Sequence[str], category_id: int) -> list[int]:
+        """Animals of the store's own; their ids."""
         with self._loop.standing():
-            answer = await self.shop.post({"name": name, "categoryId": category_id})
-        return int(answer.json()["id"])
+            pets = self.shop.store.pets
+            added = await asyncio.gather(*(pets.add(NewPet(name, category_id), ACTOR) for name in names))
+        return [each.pet.id for each in added]
 
     def ban_of(self, key_id: int) -> BanState:
         """What the limiter holds against a key."""
@@ -96,7 +98,9 @@ class Origin:
 
     def orders(self, category_id: int) -> Counter[str]:
         """How often an animal of each name was ordered, in one category; cancelled orders included."""
-        query = "SELECT name, count(*) FROM orders JOIN pets ON pets.id = pet_id WHERE category_id = ? GROUP BY 1"
+        query = (
+            "SELECT name, count(*) FROM orders JOIN pets ON pets.id = pet_id WHERE category_id = ? GROUP BY 1"
+        )
         return self._counted(query, category_id)
 
     def _counted(self, query: str, category_id: int) -> Counter[str]:

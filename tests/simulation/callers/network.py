@@ -12,11 +12,10 @@ from typing import Any
 import httpx2
 import msgspec
 
-from tests.client.world.origin import Down, Origin
+from tests.simulation.callers.origin import Down, Origin
 from tests.support.service import Answer
 
 _HOPELESS_SECONDS = 120.0  # for what the caller does not limit
-_PROXY_PAGE = b"<html><title>503 Service Unavailable</title></html>"
 
 
 class Weather(msgspec.Struct, frozen=True):
@@ -35,10 +34,11 @@ class Weather(msgspec.Struct, frozen=True):
     mute: float = 0.0  # no answer after the effect
     busy: float = 0.0  # 503 of a proxy, without Retry-After
     paused: float = 0.0  # 503 with Retry-After
+    throttled: float = 0.0  # 429 of a proxy, with or without Retry-After
     faults_max: int = 3
 
 
-FAULTS = ("refused", "lost", "late", "cut", "mute", "busy", "paused")
+FAULTS = ("refused", "lost", "late", "cut", "mute", "busy", "paused", "throttled")
 
 
 class Sent(msgspec.Struct):
@@ -128,9 +128,9 @@ class Network(httpx2.AsyncBaseTransport):
             return None
         if sent.fault == "late":
             await asyncio.sleep(patience + 60 * self._rng.random())
-        if sent.fault in ("busy", "paused"):
+        if sent.fault in ("busy", "paused", "throttled"):
             await asyncio.sleep(self._half())
-            return self._unavailable(sent)
+            return self._of_proxy(sent)
         try:
             answer = await self._origin.ask(sent.method, sent.target, headers, body)
         except Down:
@@ -146,12 +146,13 @@ class Network(httpx2.AsyncBaseTransport):
         await asyncio.sleep(self._half() + (self._rng.random() * self.weather.slow_seconds if slow else 0.0))
         return None if sent.fault == "cut" else answer
 
-    def _unavailable(self, sent: Sent) -> Answer:
-        sent.status = 503
+    def _of_proxy(self, sent: Sent) -> Answer:
+        """What something before the service answers, which knows nothing of its errors and limits."""
+        sent.status = 429 if sent.fault == "throttled" else 503
         headers = [(b"content-type", b"text/html")]
-        if sent.fault == "paused":
+        if sent.fault == "paused" or (sent.fault == "throttled" and self._rng.random() < 0.5):
             headers.append((b"retry-after", str(self._rng.randint(1, 5)).encode()))
-        return Answer(503, headers, _PROXY_PAGE)
+        return Answer(sent.status, headers, b"<html><title>Try again later</title></html>")
 
     def _half(self) -> float:
         return self.weather.round_trip * self._rng.uniform(0.4, 0.7)
