@@ -18,12 +18,13 @@ from petstore_client import (
     UnexpectedAnswer,
 )
 
+from petstore.storage.failures import OUTCOME_UNKNOWN
 from tests.client.kit import answer, failure, scripted
 
 PET = {"id": 7, "name": "Rex", "categoryId": 1, "status": "available"}
 DROPPED = httpx2.ReadError("the connection ended")
 UNREACHABLE = httpx2.ConnectError("nobody listens")
-UNKNOWN = "Whether this write was kept is unknown."
+UNKNOWN = f"The service can't use its store at the moment{OUTCOME_UNKNOWN}."
 
 
 def create(petstore: Any, **more: Any) -> Any:

@@ -16,10 +16,10 @@ from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.planted.bugs import ROOT, SOURCE, Bug, load
+from tests.planted.bugs import CLIENT, ROOT, Bug, load
 from tests.support import postgres
 
-_COPIED = ("src", "tests", "tools", "pyproject.toml")
+_COPIED = ("src", "clients", "tests", "tools", "pyproject.toml")
 _PASSED, _FAILED = 0, 1  # pytest's exit codes; any other means that the test did not run
 _TIMEOUT_SECONDS = 600
 # The seed gives tests of many examples the same ones each time. Without Schemathesis pytest starts in a third
@@ -67,7 +67,7 @@ def _is_caught(name: str, bug: Bug, clean: Path) -> bool:
     result = bug.fault(clean)
     if result is None:
         tree = _copy(clean, clean.with_name(name))
-        (tree / SOURCE / bug.file).write_text(bug.planted_in(clean), encoding="utf-8")
+        bug.path(tree).write_text(bug.planted_in(clean), encoding="utf-8")
         ran = _test(tree, [bug.test])
         shutil.rmtree(tree)
         results = {_FAILED: "caught", _PASSED: f"SURVIVED {bug.test}: {bug.broken}"}
@@ -94,7 +94,7 @@ def _python(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=tree,
-        env=os.environ | {"PYTHONPATH": str(tree / "src")},
+        env=os.environ | {"PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree / CLIENT}"},
         capture_output=True,
         text=True,
         timeout=_TIMEOUT_SECONDS,

@@ -9,12 +9,13 @@ import msgspec
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path("src", "petstore")
+CLIENT = Path("clients", "python", "src")
 
 
 class Bug(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`text` stands once in `file` (below src/petstore) and is replaced by `planted`; then `test` fails.
+    """`text` stands once in `file` and is replaced by `planted`; then `test` fails.
 
-    `broken`: what the program then does wrong.
+    `file` is below src/petstore, or a file of the client, petstore_client/…. `broken`: what then goes wrong.
     """
 
     broken: str
@@ -23,9 +24,13 @@ class Bug(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     planted: str
     test: str
 
+    def path(self, root: Path) -> Path:
+        """The file in the tree at `root`."""
+        return root / (CLIENT if self.file.startswith("petstore_client/") else SOURCE) / self.file
+
     def fault(self, root: Path) -> str | None:
         """Why it can't be planted in the tree at `root`; None when it can."""
-        path = root / SOURCE / self.file
+        path = self.path(root)
         found = path.read_text(encoding="utf-8").count(self.text) if path.is_file() else 0
         if found == 1 and self.text != self.planted:
             return None
@@ -33,7 +38,7 @@ class Bug(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def planted_in(self, root: Path) -> str:
         """The content of the file with the bug, for the tree at `root`."""
-        return (root / SOURCE / self.file).read_text(encoding="utf-8").replace(self.text, self.planted)
+        return self.path(root).read_text(encoding="utf-8").replace(self.text, self.planted)
 
 
 def load() -> dict[str, Bug]:
