@@ -1,45 +1,76 @@
-"""docs/quickstart.md, run from top to bottom as a new user would: bash, curl, the real server."""
+"""README.md's first minute and docs/quickstart.md, typed from top to bottom by a new user on one server."""
 
 from __future__ import annotations
 
 import re
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.docs.sessions import matches, printed_lines, run, steps, terminal, unmet
+from petstore.core.keys import KEY_PATTERN
+from tests.docs.documents import ROOT, fences, section, text_of
+from tests.docs.sessions import Step, matches, printed_lines, run, steps, terminal, unmet
+from tests.support.samples import run_python
 from tests.support.server import Server
 from tools.servers.ports import free_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(180)]
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "quickstart.md"
 PORT_IN_DOCUMENT = "8080"
 KEY_IN_DOCUMENT = "pets_live_YourOwnKeyStandsHere"
 
 
-def test_a_session_is_as_the_document_says(tmp_path: Path) -> None:
-    """Every command of the quickstart succeeds, and prints what the page shows."""
-    port = free_port()
-    text = DOCUMENT.read_text(encoding="utf-8").replace(PORT_IN_DOCUMENT, str(port))
-    start, *session = steps(text)
-    assert start.command == "petstore serve", "the first command of the quickstart starts the service"
-    shell = terminal(tmp_path, port=str(port))
-    server = Server(tmp_path, port=port)
-    server.child.command = start.command.split()
+def test_a_session_is_as_the_documents_say(tmp_path: Path) -> None:
+    """Every command succeeds and prints what is shown; the quickstart goes on with the README's server."""
+    server = Server(tmp_path, port=free_port())
+    shell = terminal(tmp_path, port=str(server.port))
+    first = section(text_of(ROOT / "README.md"), "A minute to the first animal")
+    quickstart = text_of(ROOT / "docs" / "quickstart.md")
+    (_, start), (_, started), (_, add), (_, added), (_, program) = fences(filled(first, server))
+    assert start == "make serve\n"
+    server.child.command = ["petstore", "serve"]  # what make does in the end
     server.child.start(shell | {"PETSTORE_ACCESS_LOG": "off", "PETSTORE_LOG_FORMAT": "text"})
     try:
         server.wait_until_ready()
         printed = printed_lines(server.log)
-        assert matches(start.expected, printed), "\n".join(printed)
-        key = re.search(r"pets_live_[0-9A-Za-z]{38}", server.log)
-        assert key is not None
-        for step in session:
-            step.command = step.command.replace(KEY_IN_DOCUMENT, key[0])
+        assert matches(started.splitlines(), printed), "\n".join(printed)
+        issued = KEY_PATTERN.search(server.log)
+        assert issued is not None
+        server.key = issued[0]
+        session = [
+            Step(quiet(printed[-1].strip()), ["HTTP/1.1 200 OK", "[]"]),
+            Step(quiet(filled(add, server)), added.splitlines()),
+            *steps(filled(quickstart, server)),
+        ]
+        prepare(tmp_path, quickstart)
         assert unmet(session, run(session, tmp_path, shell)) == ""
+        assert "Rex" in run_python(filled(program, server), {}).succeeded()
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(15) == 0
     finally:
         server.kill()
-    assert (tmp_path / "petstore.db").exists()
+    assert [file.name for file in tmp_path.glob("*.db")] == ["petstore.db"]
+
+
+def filled(text: str, server: Server) -> str:
+    """The text with this server's port, and its key once there is one."""
+    text = text.replace(PORT_IN_DOCUMENT, str(server.port))
+    return text.replace(KEY_IN_DOCUMENT, server.key or KEY_IN_DOCUMENT)
+
+
+def quiet(command: str) -> str:
+    """Without the progress that curl shows where its output is no terminal."""
+    return command.replace("curl -i ", "curl -si ")
+
+
+def prepare(folder: Path, quickstart: str) -> None:
+    """What the reader saves as a file, and the client's environment, which is this one."""
+    for language, code in fences(quickstart):
+        if language == "python":
+            (folder / re.findall(r"\A# (\w+\.py)$", code, re.M)[0]).write_text(code, encoding="utf-8")
+    program = folder / "client" / "bin" / "python"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
