@@ -1,0 +1,119 @@
+"""The samples of the reference, as its page shows them, run in their languages against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import indent
+
+import pytest
+
+from petstore.core.clock import SystemClock
+from petstore.core.keys import Access, mint
+from petstore.core.limits.plans import resolve_plan
+from petstore.storage.backend import backend_for
+from tests.support.journal import ACTOR
+from tests.support.samples import Finished, run_bash, run_node, run_python
+from tests.support.server import Server, running_server
+from tools.servers.ports import free_port
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+# Each goes on where the one before it ended: the order is placed, approved and cancelled, the animal sold.
+ORDER = (
+    "listPets", "listCategories", "getUsage", "getPet", "createPet", "placeOrder", "listOrders",
+    "updateOrder", "cancelOrder", "updatePet", "deletePet",
+)  # fmt: skip
+MORE_THAN_A_PAGE = 25
+# How each language runs, says that the next sample begins, and keeps the names of one sample to itself.
+LANGUAGES: dict[str, tuple[Callable[..., Finished], str, Callable[[str], str]]] = {
+    "curl": (run_bash, "printf '\\n@@ %s\\n' {}", str),
+    "client": (run_python, 'print("@@ {}")', str),
+    "requests": (run_python, 'print("@@ {}")', str),
+    "fetch": (run_node, 'console.log("@@ {}");', lambda code: f"{{\n{indent(code, '  ')}\n}}"),
+}
+_PANEL = re.compile(r'<div class="panel (\w+)"><pre[^>]*><code[^>]*>(.*?)</code>', re.S)
+
+
+@pytest.fixture(scope="module", params=LANGUAGES)
+def language(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def server(language: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """More than a page of animals and a named category; its links are absolute for JavaScript."""
+    folder = tmp_path_factory.mktemp("samples")
+
+    async def prepare() -> str:
+        store = backend_for(f"sqlite:///{folder}/petstore.db").open(SystemClock())
+        try:
+            await store.accounts.add("shop", resolve_plan("enterprise", 10**6, 10**7), ACTOR)
+            await store.categories.name(1, "Dogs", ACTOR)
+            return (await store.keys.issue("shop", "test", ACTOR, access=Access.MANAGE)).secret
+        finally:
+            await store.close()
+
+    key, port = asyncio.run(prepare()), free_port()
+    base_url = f"http://127.0.0.1:{port}/v1" if language == "fetch" else None
+    with running_server(folder, access_log="off", port=port, base_url=base_url) as started:
+        started.key = key
+        for number in range(1, MORE_THAN_A_PAGE + 1):
+            assert started.post({"name": f"Animal {number}", "categoryId": 1}).status == 201
+        yield started
+
+
+def shown(server: Server, language: str) -> dict[str, str]:
+    """The samples that the page shows in a language, by operation."""
+    page = server.request("GET", "/docs/reference", key="").body.decode()
+    sections = re.split(r'<section id="(\w+)"', page)[1:]
+    return {
+        name: html.unescape(re.sub("<[^>]+>", "", dict(_PANEL.findall(section))[language]))
+        for name, section in zip(sections[::2], sections[1::2], strict=True)
+        if _PANEL.search(section)
+    }
+
+
+def test_every_sample_does_what_it_says(language: str, server: Server, tmp_path: Path) -> None:
+    """All operations, one after the other, with the answers that they print and the store that they leave."""
+    samples = shown(server, language)
+    assert samples.keys() == set(ORDER)
+    run, tell, kept = LANGUAGES[language]
+    source = "".join(f"{tell.format(name)}\n{kept(samples[name])}\n" for name in ORDER)
+    output = run(source, {"PETSTORE_KEY": server.key}, folder=tmp_path).succeeded()
+    _, *parts = re.split(r"^@@ (\w+)$", output, flags=re.M)
+    printed = dict(zip(parts[::2], parts[1::2], strict=True))
+    last = 'rel="next"' if language == "curl" else f"Animal {MORE_THAN_A_PAGE}"
+    assert last in printed["listPets"], "the walk ended before the last page"
+    expected = {
+        "listCategories": "Dogs", "getUsage": "enterprise", "getPet": "Animal 7", "createPet": "Rex",
+        "placeOrder": "placed", "listOrders": "placed", "updateOrder": "approved", "updatePet": "sold",
+    }  # fmt: skip
+    assert {name: text in printed[name] for name, text in expected.items()} == dict.fromkeys(expected, True)
+    assert not (printed["cancelOrder"] + printed["deletePet"]).strip()
+    [order] = server.request("GET", "/v1/store/orders").json()
+    assert (order["petId"], order["status"]) == (_number(samples["placeOrder"]), "cancelled")
+    assert server.request("GET", f"/v1/pets?id={_number(samples['deletePet'])}").json() == []
+    [new] = server.request("GET", f"/v1/pets?id={MORE_THAN_A_PAGE + 1}").json()
+    assert (new["name"], new["status"]) == ("Rex", "available")
+
+
+def _number(sample: str) -> int:
+    """The identifier of the animal that a sample is about."""
+    found = re.search(r"""(?:pets/|delete\(|petId\W+|pet_id=)(\d+)""", sample)
+    assert found, sample
+    return int(found[1])
+
+
+@pytest.mark.parametrize("operation", ["listPets", "createPet"])
+def test_a_refusal_ends_a_sample_with_its_code(
+    language: str, server: Server, tmp_path: Path, operation: str
+) -> None:
+    """With an unknown key a sample fails, and says `unauthorized`: no program goes on as if all were well."""
+    run, _, _ = LANGUAGES[language]
+    done = run(shown(server, language)[operation], {"PETSTORE_KEY": mint("test")}, folder=tmp_path)
+    assert done.code != 0
+    assert "unauthorized" in (done.output + done.errors).lower()

@@ -1,0 +1,166 @@
+"""The forms of the reference in a real browser: they send what they show, and keep the key in the tab."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.site.conftest import WatchedPage
+from tests.support.server import Server
+
+pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("browser")]
+
+OpenPage = Callable[..., WatchedPage]
+
+
+def form(page: Page, operation: str, key: str = "") -> Locator:
+    """The form of an operation, unfolded, with a key in it."""
+    found = page.locator(f"#{operation} form.try")
+    if found.locator("details").first.get_attribute("open") is None:
+        found.locator("summary").first.click()
+    if key:
+        found.get_by_label("API key").fill(key)
+    return found
+
+
+def send(found: Locator) -> Locator:
+    """The answer to a form, after a change was agreed to."""
+    found.get_by_role("button", name="Send").click()
+    dialog = found.page.get_by_role("dialog")
+    if found.get_attribute("data-method") != "GET":
+        dialog.get_by_role("button", name="Send").click()
+    outcome = found.locator(".outcome")
+    expect(outcome).to_be_visible()
+    return found.locator(".result")
+
+
+def test_an_animal_is_added_and_listed(open_page: OpenPage, server: Server) -> None:
+    """From the examples alone: 201 with the limits, then 200 with the animal; neither meets the policy."""
+    watched = open_page()
+    page = watched.open("/docs/reference")
+    created = send(form(page, "createPet", server.key))
+    expect(created.locator(".outcome")).to_contain_text("201 Created in")
+    expect(created.locator("dt").filter(has_text=re.compile("^x-ratelimit-remaining$"))).to_be_visible()
+    new = json.loads(created.locator("pre code").inner_text())
+    listed = form(page, "listPets")
+    expect(listed.get_by_label("API key")).to_have_value(server.key)
+    listed.locator("[name=id]").fill(f"{new['id']}, 999999")
+    answer = send(listed)
+    assert json.loads(answer.locator("pre code").inner_text()) == [new]
+    assert watched.faults() == []
+
+
+def test_a_change_is_asked_about_first(open_page: OpenPage, server: Server) -> None:
+    """The page stands in the real service: `Cancel` sends nothing."""
+    watched = open_page()
+    page = watched.open("/docs/reference")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.method))
+    deletion = form(page, "deletePet", server.key)
+    deletion.get_by_label("petId").fill("1")
+    deletion.get_by_role("button", name="Send").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("DELETE /v1/pets/1 changes the store")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_be_hidden()
+    assert asked == []
+    assert server.request("GET", "/v1/pets?id=1").json() != []
+
+
+def test_an_error_leads_to_its_advice(open_page: OpenPage) -> None:
+    """Without a key: 401, and a link to the advice for its code."""
+    page = open_page().open("/docs/reference")
+    answer = send(form(page, "listPets"))
+    expect(answer.locator(".outcome")).to_contain_text("401 Unauthorized")
+    expect(answer.get_by_role("link", name="unauthorized")).to_have_attribute("href", "errors#unauthorized")
+
+
+def test_without_an_answer_the_page_says_what_is_known(open_page: OpenPage, server: Server) -> None:
+    """A connection that breaks: for a change, that its outcome is unknown."""
+    page = open_page().open("/docs/reference")
+    page.route("**/v1/**", lambda route: route.abort())
+    reading = send(form(page, "listPets", server.key))
+    expect(reading).to_have_text("No answer: the service can't be reached.")
+    changing = send(form(page, "createPet"))
+    expect(changing).to_contain_text("Whether the change was made is unknown.")
+
+
+def test_what_an_animal_is_called_is_text(open_page: OpenPage, server: Server) -> None:
+    """Markup in a name is shown as it is, and large integers keep their digits."""
+    name = "<img src=x onerror=document.title='taken'>"
+    new = server.post({"name": name, "categoryId": 9_007_199_254_740_993}).json()
+    watched = open_page()
+    page = watched.open("/docs/reference")
+    reading = form(page, "getPet", server.key)
+    reading.get_by_label("petId").fill(str(new["id"]))
+    answer = send(reading)
+    expect(answer.locator("pre")).to_contain_text(name)
+    expect(answer.locator("pre")).to_contain_text("9007199254740993")
+    assert page.locator(".result img").count() == 0
+    assert page.title() != "taken"
+    assert watched.faults() == []
+
+
+@pytest.mark.parametrize("path", ["..", "../../docs", "//elsewhere.invalid/", "."])
+def test_a_form_asks_its_own_interface_only(open_page: OpenPage, server: Server, path: str) -> None:
+    """No value of a path leads elsewhere: it is encoded, or refused before anything is sent."""
+    page = open_page().open("/docs/reference")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    reading = form(page, "getPet", server.key)
+    reading.get_by_label("petId").fill(path)
+    send(reading)
+    assert all(url.startswith(f"{server.base_url}/v1/pets/") for url in asked)
+
+
+def test_the_key_stays_in_the_tab(open_page: OpenPage, server: Server) -> None:
+    """It outlives a reload, is in no other storage, no address, no sample, and a button forgets it."""
+    watched = open_page()
+    page = watched.open("/docs/reference")
+    form(page, "listPets", server.key)
+    page.reload()
+    expect(form(page, "createPet").get_by_label("API key")).to_have_value(server.key)
+    assert page.evaluate("Object.values(localStorage).join() + document.cookie") == ""
+    assert server.key not in page.url + page.content()
+    other = page.context.new_page()
+    other.goto(server.base_url + "/docs/reference")
+    expect(form(other, "listPets").get_by_label("API key")).to_have_value("")
+    form(page, "createPet").get_by_role("button", name="Forget the key").click()
+    assert page.evaluate("sessionStorage.length") == 0
+    expect(form(page, "listPets").get_by_label("API key")).to_have_value("")
+
+
+def test_one_choice_of_language_is_the_choice_everywhere(open_page: OpenPage) -> None:
+    """It moves nothing under the reader, and is there at the next visit."""
+    page = open_page().open("/docs/reference#placeOrder")
+    chosen = page.locator("#placeOrder .samples label", has_text="JavaScript")
+    chosen.scroll_into_view_if_needed()
+    before = chosen.bounding_box()
+    chosen.click()
+    expect(page.locator("#listPets .panel.fetch")).to_be_visible()
+    after = chosen.bounding_box()
+    assert before is not None
+    assert after is not None
+    assert abs(before["y"] - after["y"]) < 2
+    page.reload()
+    expect(page.locator("#getUsage .panel.fetch")).to_be_visible()
+
+
+def test_all_four_samples_are_there_without_javascript(open_page: OpenPage, server: Server) -> None:
+    """Radio buttons choose the language; the forms, which could not send, are not shown."""
+    context = open_page().page.context.browser
+    assert context is not None
+    page = context.new_page(java_script_enabled=False)
+    page.goto(server.base_url + "/docs/reference")
+    for label, name in (
+        ("curl", "curl"), ("Python", "client"), ("requests", "requests"), ("JavaScript", "fetch"),
+    ):  # fmt: skip
+        page.locator("#listPets .samples label", has_text=re.compile(f"^{label}$")).click()
+        expect(page.locator(f"#listPets .panel.{name}")).to_be_visible()
+        assert page.locator("#listPets .panel:visible").count() == 1
+    assert page.locator("form:visible").count() == 0
+    page.close()
