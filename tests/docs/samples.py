@@ -13,6 +13,8 @@ from pathlib import Path
 
 from tests.support.samples import run_bash, run_node, run_python
 
+# As the service shows it.
+GUIDE = Path(__file__).parents[2] / "src" / "petstore" / "site" / "documents" / "guide.md"
 _MARK = "@@ sample"
 _BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<content>.*?)^```$", re.M | re.S)
 # How each is run, and how it prints the mark. bash is first: it shows the identifiers of a new store.
