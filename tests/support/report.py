@@ -38,7 +38,11 @@ class Report:
     def fault(self, text: str) -> None:
         """Keep and print it, with the seed of its round."""
         self.faults.append(text if self._seed is None else f"seed {self._seed}, {text}")
-        sys.stdout.write(f"{self.faults[-1]}\n")
+        self.note(self.faults[-1])
+
+    def note(self, text: str) -> None:
+        """Print a line at once."""
+        sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
 
     def most(self, what: str, count: int) -> None:

@@ -19,6 +19,7 @@ from tests.torture import (
     oldset,
     orders,
     powercut,
+    processes,
     restarts,
     stalled,
 )
@@ -37,6 +38,7 @@ _CAMPAIGNS = {
         contract,
         migration,
         client,
+        processes,
     )
 }
 

@@ -122,7 +122,10 @@ class Network(httpx2.AsyncBaseTransport):
         self, sent: Sent, headers: list[tuple[str, str]], body: bytes, patience: float
     ) -> Answer | None:
         """The answer as it reaches the caller; None where the connection ends instead."""
-        await asyncio.sleep(self._half())
+        slow = self._rng.random() < self.weather.slow
+        seconds = self._rng.random() * self.weather.slow_seconds if slow else 0.0
+        on_the_way = seconds * self._rng.random()
+        await asyncio.sleep(self._half() + on_the_way)
         if sent.fault == "lost":
             await asyncio.sleep(patience + 1)
             return None
@@ -142,8 +145,7 @@ class Network(httpx2.AsyncBaseTransport):
         self.on_answer(sent, answer)
         if sent.fault == "mute":
             await asyncio.sleep(patience + 1)
-        slow = self._rng.random() < self.weather.slow
-        await asyncio.sleep(self._half() + (self._rng.random() * self.weather.slow_seconds if slow else 0.0))
+        await asyncio.sleep(self._half() + seconds - on_the_way)
         return None if sent.fault == "cut" else answer
 
     def _of_proxy(self, sent: Sent) -> Answer:

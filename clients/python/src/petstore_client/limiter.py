@@ -17,7 +17,7 @@ from petstore_client.limits import Limits, Window
 from petstore_client.windows import KnownWindow
 
 _JITTER_SECONDS = 0.5  # after a reset, where other processes wait for it too
-_OPTIMISM = 0.2  # of the limit, in estimates of what others left: a few refusals cost less than idle calls
+_OPTIMISM = 0.3  # of the limit, in estimates of what others left: a few refusals cost less than idle calls
 _LOSSES_BEFORE_PAUSE = 3
 _LONGEST_PAUSE_SECONDS = 60.0
 NEVER = float("inf")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from petstore_client.limits import Window
 
 _SAME_WINDOW_SECONDS = 2.0  # two answers of one window name its reset alike, but for clocks of replicas
@@ -19,6 +21,7 @@ class KnownWindow:
         self.ends_at = now + seen.reset_after_seconds
         self._length = seen.length_seconds
         self._read_at = now
+        self._latest_rate = math.inf  # calls per second between the last two answers
         self.jitter = jitter
         self.rebase(unsettled)
 
@@ -42,6 +45,9 @@ class KnownWindow:
         """
         self.ends_at = min(self.ends_at, now + seen.reset_after_seconds)
         if seen.remaining <= self.remaining:
+            age = now - self._read_at
+            if age >= _SHORTEST_AGE_SECONDS:
+                self._latest_rate = (self.remaining - seen.remaining) / age
             self.remaining, self._read_at = seen.remaining, now
 
     def spent_by_others(self, remaining: int) -> bool:
@@ -53,11 +59,12 @@ class KnownWindow:
         self._base, self._own = self.remaining, unsettled
 
     def left_at(self, now: float) -> float:
-        """An estimate of what is left now, if all processes go on as in this window so far."""
+        """An estimate of what is left now, if all processes go on as of late.
+
+        A window often begins with a burst of those that waited for it, which says little of what follows.
+        """
         if not self._length:
             return self.remaining
-        opened_at = self.ends_at - self._length
-        used_per_second = (self.limit - self.remaining) / max(
-            self._read_at - opened_at, _SHORTEST_AGE_SECONDS
-        )
+        age = max(self._read_at - (self.ends_at - self._length), _SHORTEST_AGE_SECONDS)
+        used_per_second = min((self.limit - self.remaining) / age, self._latest_rate)
         return self.remaining - used_per_second * (now - self._read_at)

@@ -1,0 +1,20 @@
+"""Sixteen processes with one key, each with a client of its own, on a steered clock.
+
+The long campaign: python -m tests.torture processes --seed 1 --rounds 100
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.callers.fleet import KINDS
+from tests.simulation.callers.fleets import play
+
+
+@pytest.mark.parametrize("kind", ["each 4 s", "about 10 s", "mixed"])
+def test_processes_that_know_nothing_of_each_other_are_not_banned(kind: str) -> None:
+    """Ten windows of the Free plan: no ban, and the quota is used. Processes that only wait for Retry-After
+    are banned in each of these kinds of demand."""
+    assert kind in KINDS
+    (result,) = play([kind], [1]).values()
+    assert result.faults == []
