@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,19 @@ def pytest_configure() -> None:
     """Keep the files of tests in memory where there is room: thousands of databases are synced otherwise."""
     if (place := memory()) is not None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(place))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what stays to the end: modules, and thousands of collected tests."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _nothing_left_open() -> Iterator[None]:
+    """What a module's tests leave open is an error at its end, not when memory happens to be collected."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import closing
 
 import libvalkey
 import pytest
@@ -59,14 +61,20 @@ def _records(rng: random.Random, now_ms: int) -> tuple[bytes, bytes]:
     return rng.choice((windows, b"-60000 0 0 0")), rng.choice((b"-", b"-", banned))
 
 
+@pytest.fixture
+def loop() -> Iterator[VirtualLoop]:
+    with closing(VirtualLoop()) as made:
+        yield made
+
+
 @pytest.mark.parametrize("seed", range(3))
-def test_the_simulated_valkey_answers_as_the_real_one(seed: int) -> None:
+def test_the_simulated_valkey_answers_as_the_real_one(loop: VirtualLoop, seed: int) -> None:
     """Admissions, refusals, bans, pardons, marks, epochs, restored records and pending counts."""
     rng, clock, url = random.Random(seed), ManualClock(1_800_000_000_000 - 40_000), emptied_url()
     client, time, scripts = Client(url), SteeredTime(url, clock), steered_scripts()
     for script in (scripts.take, scripts.publish):
         client("SCRIPT", "LOAD", script.text)
-    simulated = SimulatedValkey(VirtualLoop(), Delays(rng, 0.0, 0.0, 0.0), _POLICY, 0.0)
+    simulated = SimulatedValkey(loop, Delays(rng, 0.0, 0.0, 0.0), _POLICY, 0.0)
     ours = Scripts()
     calls, epoch = _Calls(ours.take, _POLICY), 1
     kinds = set()

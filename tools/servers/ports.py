@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import random
 import socket
 import sys
@@ -10,7 +11,6 @@ from functools import cache
 from itertools import cycle
 
 _BLOCKS = range(12_000, 32_000, 200)
-_claims: list[socket.socket] = []
 
 
 def is_free(port: int) -> bool:
@@ -53,6 +53,6 @@ def _ports() -> Iterator[int]:
         except OSError:
             claim.close()
             continue
-        _claims.append(claim)
+        atexit.register(claim.close)
         return cycle(range(first, first + _BLOCKS.step))
     raise OSError("Every block of ports is in use.")
