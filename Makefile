@@ -11,7 +11,7 @@ BIN := .venv/bin
 DEVELOP = @tools/environment develop
 JOBS ?= 2
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
-COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	$(UPGRADE) --custom-compile-command 'make lock'
 
 MAKEFLAGS += --no-print-directory
@@ -86,10 +86,12 @@ micro: ## Measure the parts of one request, so that a regression has a name
 ##@ Look after it
 lock: ## Write the lock files anew from pyproject.toml (needs uv)
 	@command -v $(UV) >/dev/null || { echo 'make lock needs uv: .venv/bin/pip install uv, then make lock UV=.venv/bin/uv' >&2; exit 1; }
-	@$(COMPILE) --group build --output-file requirements.lock
-	@$(COMPILE) --group build --all-extras --constraints requirements.lock --output-file requirements-scale.lock
-	@$(COMPILE) --group build --group dev --all-extras --constraints requirements-scale.lock --output-file requirements-dev.lock
+	@$(COMPILE) pyproject.toml --group build --output-file requirements.lock
+	@$(COMPILE) pyproject.toml --group build --all-extras --constraints requirements.lock --output-file requirements-scale.lock
+	@$(COMPILE) pyproject.toml --group build --group dev --all-extras --constraints requirements-scale.lock --output-file requirements-dev.lock
+	@$(COMPILE) tests/consumers/requirements.in --output-file tests/consumers/requirements.lock
 
 clean: ## Remove what was made here, except the database
-	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov tests/consumers/node_modules
+	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov \
+		tests/consumers/node_modules tests/consumers/.venv
 	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,35 +1,50 @@
-"""One real server for the tools of a module, and the contract as it serves it."""
+"""Real servers for the tools, and the contract as a server gives it out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from petstore.core.keys import Access
+from tests.support.outside import save_contract
 from tests.support.server import Server, issue_key, running_server
 from tools.servers.ports import free_port
+
+# The examples of the contract speak of animals up to this number.
+_ANIMALS = 9
+
+
+@contextmanager
+def _stocked_server(folder: Path) -> Iterator[Server]:
+    """A server that knows its address, as in production. Its key may do everything, with a large quota."""
+    key = issue_key(folder / "petstore.db", access=Access.MANAGE)
+    port = free_port()
+    address = f"http://127.0.0.1:{port}/v1"
+    with running_server(folder, port=port, base_url=address, access_log="off") as started:
+        started.key = key
+        for _ in range(_ANIMALS):
+            assert started.post({"name": "Rex", "categoryId": 1}).status == 201
+        yield started
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that knows its address, as in production, with one animal and a key of a large quota."""
-    folder = tmp_path_factory.mktemp("server")
-    key = issue_key(folder / "petstore.db")
-    port = free_port()
-    with running_server(
-        folder, port=port, base_url=f"http://127.0.0.1:{port}/v1", access_log="off"
-    ) as started:
-        started.key = key
-        assert started.post({"name": "Rex", "categoryId": 1}).status == 201
+    """One for all tests of a module."""
+    with _stocked_server(tmp_path_factory.mktemp("server")) as started:
+        yield started
+
+
+@pytest.fixture
+def fresh_server(tmp_path: Path) -> Iterator[Server]:
+    """One for a single test, which finds the animals that the examples name and no order."""
+    with _stocked_server(tmp_path) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def contract(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The served document as a file."""
-    path = tmp_path_factory.mktemp("contract") / "openapi.json"
-    answer = server.request("GET", "/openapi.json", key="")
-    assert answer.status == 200
-    path.write_bytes(answer.body)
-    return path
+    return save_contract(server, tmp_path_factory.mktemp("contract"))

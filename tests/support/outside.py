@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from tests.support.machine import absent
+from tests.support.server import Server
 
 FOLDER = Path(__file__).parents[1] / "consumers"
 NODE_MODULES = FOLDER / "node_modules"
@@ -46,3 +47,12 @@ def run_tool(
         timeout=seconds,
         check=False,
     )
+
+
+def save_contract(server: Server, folder: Path) -> Path:
+    """Download the document as a consumer does."""
+    answer = server.request("GET", "/openapi.json", key="")
+    assert answer.status == 200
+    path = folder / "openapi.json"
+    path.write_bytes(answer.body)
+    return path

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from petstore.core.clock import SystemClock
-from petstore.core.keys import KEY_PATTERN
+from petstore.core.keys import KEY_PATTERN, Access
 from petstore.core.limits.plans import resolve_plan
 from petstore.storage.backend import backend_for
 from tests.support.journal import ACTOR
@@ -134,7 +134,12 @@ class Server(Petstore):
 
 
 def issue_key(
-    database: Path | str, name: str = "large", *, per_minute: int = 10**6, per_day: int = 10**7
+    database: Path | str,
+    name: str = "large",
+    *,
+    per_minute: int = 10**6,
+    per_day: int = 10**7,
+    access: Access = Access.WRITE,
 ) -> str:
     """A key of a new Enterprise account, made beside the server as an operator would; creates the file.
 
@@ -146,7 +151,7 @@ def issue_key(
         store = backend_for(url).open(SystemClock())
         try:
             await store.accounts.add(name, resolve_plan("enterprise", per_minute, per_day), ACTOR)
-            return (await store.keys.issue(name, "test", ACTOR)).secret
+            return (await store.keys.issue(name, "test", ACTOR, access=access)).secret
         finally:
             await store.close()
 
