@@ -93,5 +93,5 @@ lock: ## Write the lock files anew from pyproject.toml (needs uv)
 
 clean: ## Remove what was made here, except the database
 	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov \
-		tests/consumers/node_modules tests/consumers/.venv
+		tests/consumers/node_modules
 	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.machine import absent
 from tests.support.server import Server
 
-FOLDER = Path(__file__).parents[1] / "consumers"
-NODE_MODULES = FOLDER / "node_modules"
+_ROOT = Path(__file__).parents[2]
+NODE_MODULES = _ROOT / "tests" / "consumers" / "node_modules"
+_ENVIRONMENT = _ROOT / ".venv" / "consumers"
+_SECONDS = 50.0
 # They are to send nothing home and to ask nobody for a newer version.
 _QUIET = {
     "CI": "true",
@@ -33,8 +36,14 @@ def node_program(name: str) -> Path:
     return program if program.exists() else absent(f"{name} from npm (tools/consumers installs it)")
 
 
+def python_program(name: str) -> Path:
+    """A program of the Python environment that the tools have for themselves; `python` is its interpreter."""
+    program = _ENVIRONMENT / "bin" / name
+    return program if program.exists() else absent(f"{name} from PyPI (tools/consumers installs it)")
+
+
 def run_tool(
-    command: list[str | Path], folder: Path, *, seconds: float = 50, **variables: str
+    command: Sequence[str | Path], folder: Path, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """What a tool printed, run in a folder of its own with a terminal that has nobody at it."""
     return subprocess.run(
@@ -44,7 +53,7 @@ def run_tool(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=seconds,
+        timeout=_SECONDS,
         check=False,
     )
 
