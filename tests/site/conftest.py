@@ -5,7 +5,6 @@ Without a Chromium these tests skip and say so; where CI is set they fail.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
@@ -13,6 +12,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.support.machine import absent
 from tests.support.server import Server, issue_key, running_server
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -34,12 +34,7 @@ document.addEventListener("securitypolicyviolation",
 
 def _chromium() -> str:
     found = next(filter(None, map(shutil.which, _NAMES)), None)
-    if found is None:
-        message = f"there is no browser here: install one of {', '.join(_NAMES)} to test the pages"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
-    return found
+    return found or absent(f"browser ({', '.join(_NAMES)})")
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +50,7 @@ def browser(server: Server) -> Iterator[Browser]:
         started.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A running server with one animal; its key has room for everything that the tests ask."""
     folder = tmp_path_factory.mktemp("site")
@@ -92,8 +87,8 @@ class WatchedPage:
             self.complaints.append(f"{response.status}: {response.url}")
 
     def open(self, path: str) -> Page:
-        """Go there and wait until nothing is loading any more."""
-        self.page.goto(self.base_url + path, wait_until="networkidle")
+        """Go there and wait until everything of the page is loaded."""
+        self.page.goto(self.base_url + path, wait_until="load")
         return self.page
 
     def faults(self) -> list[str]:
@@ -101,13 +96,17 @@ class WatchedPage:
         return self.complaints + list(self.page.evaluate("window.refusedByPolicy"))
 
 
+OpenPage = Callable[..., WatchedPage]
+
+
 @pytest.fixture
-def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., WatchedPage]]:
-    """Makes pages: `open_page("dark")`."""
+def open_page(browser: Browser, server: Server) -> Iterator[OpenPage]:
+    """Makes pages: `open_page("dark")`, and with other options of a context, `java_script_enabled=False`."""
     opened: list[WatchedPage] = []
 
-    def make(scheme: Literal["light", "dark"] = "light") -> WatchedPage:
-        context = browser.new_context(color_scheme=scheme, viewport={"width": 1_200, "height": 900})
+    def make(scheme: Literal["light", "dark"] = "light", **options: Any) -> WatchedPage:
+        options = {"viewport": {"width": 1_360, "height": 900}, **options}
+        context = browser.new_context(color_scheme=scheme, **options)
         watched = WatchedPage(context.new_page(), server.base_url)
         opened.append(watched)
         return watched

@@ -243,6 +243,7 @@ class TestErrors:
 
 
 @pytest.mark.e2e
+@pytest.mark.xdist_group("browser")
 class TestOverTheWire:
     """With the HTTP server in between."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from html.parser import HTMLParser
+from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
@@ -12,6 +14,47 @@ PAGES = (
     "/", "/docs", "/docs/quickstart", "/docs/guide", "/docs/reference", "/docs/errors", "/docs/changelog",
     "/docs/deprecation",
 )  # fmt: skip
+
+
+class _Anchors(HTMLParser):
+    """The identifiers of a page, and what it refers to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.identifiers: list[str] = []
+        self.references: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "id":
+                self.identifiers.append(value or "")
+            elif name in ("href", "src"):
+                self.references.append(value or "")
+
+
+@pytest.mark.parametrize("prefix", ["", "/shop/petstore"])
+async def test_every_link_leads_somewhere(shop: Shop, prefix: str) -> None:
+    """To a path that answers and an anchor that exists, also when a proxy cuts a prefix off each path."""
+    pages: dict[str, _Anchors] = {}
+
+    async def look(path: str) -> _Anchors:
+        if path not in pages:
+            answer = await shop.call("GET", path, [("accept", "text/html")])
+            assert answer.status == 200, path
+            pages[path] = _Anchors(answer.body.decode())
+        return pages[path]
+
+    for path in PAGES:
+        page = await look(path)
+        assert len(set(page.identifiers)) == len(page.identifiers)
+        for reference in page.references:
+            target = urlsplit(urljoin(f"http://here{prefix}{path}", reference))
+            if target.netloc != "here":
+                continue
+            assert target.path.startswith(f"{prefix}/"), reference
+            found = await look(target.path.removeprefix(prefix))
+            assert not target.fragment or unquote(target.fragment) in found.identifiers, reference
 
 
 class Test200:
