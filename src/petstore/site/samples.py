@@ -55,9 +55,9 @@ def samples(call: Call) -> list[Sample]:
 
 
 def _curl(call: Call) -> str:
-    verb = f"--request {call.method} " if call.method != "GET" else ""
     parts = [
-        f'curl --fail-with-body {verb}"{call.address_with_query}"',
+        "curl --fail-with-body" + (f" --request {call.method}" if call.method != "GET" else ""),
+        f'"{call.address_with_query}"',
         '--header "Authorization: Bearer $PETSTORE_KEY"',
     ]
     if call.idempotency_key:
