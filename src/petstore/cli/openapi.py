@@ -15,7 +15,8 @@ def openapi(session: Session, as_json: bool) -> None:
     """Print the OpenAPI document of the interface.
 
     A running service has the same at /openapi.yaml and /openapi.json. Its `servers` come from
-    PETSTORE_BASE_URL and PETSTORE_STAGING_BASE_URL.
+    PETSTORE_BASE_URL and PETSTORE_STAGING_BASE_URL; without the first from PETSTORE_HOST and PETSTORE_PORT,
+    where only this machine can reach the service.
     """
     from petstore.wiring import service
 
