@@ -1,12 +1,57 @@
-"""The client as a distribution of its own."""
+"""The client as a distribution of its own, and the rules of its code."""
 
 from __future__ import annotations
 
-from importlib.metadata import version
+import ast
+from importlib.metadata import requires, version
+from pathlib import Path
 
 import petstore_client
+
+from tests.architecture.sources import functions
+from tests.architecture.test_rules import FILE_LINES, FUNCTION_LINES
+
+FILES = sorted(Path(petstore_client.__file__).parent.glob("*.py"))
+# Who may speak to the network, to clocks, threads and the system.
+DRIVERS = {"client.py", "aio.py", "connection.py", "runtime.py"}
+_OUTSIDE = {"asyncio", "httpx2", "os", "random", "socket", "time"}
+
+
+def imported(path: Path) -> set[str]:
+    """The packages that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.partition(".")[0])
+    return found
 
 
 def test_the_version_is_that_of_the_distribution() -> None:
     """`petstore_client.__version__` is what pip shows."""
     assert petstore_client.__version__ == version("petstore-client")
+
+
+def test_it_needs_httpx2_alone() -> None:
+    """Nothing of the service, which its users do not have."""
+    assert [each.partition(">")[0] for each in requires("petstore-client") or []] == ["httpx2"]
+    assert not any({"petstore", "tests"} & imported(path) for path in FILES)
+
+
+def test_the_policy_does_nothing_itself() -> None:
+    """What decides is told the time and what happened; only the drivers speak to the world outside."""
+    assert {path.name: imported(path) & _OUTSIDE for path in FILES if path.name not in DRIVERS} == {
+        path.name: set() for path in FILES if path.name not in DRIVERS
+    }
+
+
+def test_files_and_functions_are_as_short_as_the_services() -> None:
+    """And each file says in its first lines what is in it."""
+    for path in FILES:
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+        assert len(text.splitlines()) <= FILE_LINES, path.name
+        assert ast.get_docstring(tree), path.name
+        for function in functions(tree):
+            assert (function.end_lineno or 0) - function.lineno < FUNCTION_LINES, (path.name, function.name)

@@ -108,7 +108,12 @@ def test_a_redirect_is_not_followed(kind: str, status: int, location: str | None
 
 @pytest.mark.parametrize(
     "reference",
-    ["https://localhost/v1/pets?cursor=a", "//evil.example/v1/pets", "http://localhost:81/v1/pets"],
+    [
+        "https://localhost/v1/pets?cursor=a",
+        "//evil.example/v1/pets",
+        "http://localhost:81/v1/pets",
+        "http://localhost:x/",
+    ],
 )
 def test_a_next_page_elsewhere_is_not_followed(kind: str, reference: str) -> None:
     """Another scheme, host or port is another origin."""
@@ -134,6 +139,7 @@ def test_a_next_page_elsewhere_is_not_followed(kind: str, reference: str) -> Non
             "http://localhost/v1/pets?cursor=b;c",
         ),
         ("</v1/pets?cursor=b>; rel=next", "http://localhost/v1/pets?cursor=b"),
+        ('<http://LocalHost:80/v1/pets?cursor=b>; rel="next"', "http://localhost/v1/pets?cursor=b"),
         ('</v1/pets>; rel="first"', None),
         ('</v1/pets>; rel="nextish"', None),
         ("nonsense", None),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import pickle
 from typing import Any
 
 import httpx2
@@ -12,19 +14,25 @@ from petstore_client import (
     NoAnswer,
     NotFound,
     NotSent,
+    Petstore,
     PetstoreError,
+    RateLimited,
     Unauthorized,
     Unavailable,
     UnexpectedAnswer,
 )
 
 from petstore.storage.failures import OUTCOME_UNKNOWN
-from tests.client.kit import answer, failure, scripted
+from tests.client.kit import ADDRESS, KEY, Script, answer, failure, scripted
 
 PET = {"id": 7, "name": "Rex", "categoryId": 1, "status": "available"}
 DROPPED = httpx2.ReadError("the connection ended")
 UNREACHABLE = httpx2.ConnectError("nobody listens")
 UNKNOWN = f"The service can't use its store at the moment{OUTCOME_UNKNOWN}."
+
+
+def refusal(seconds: int) -> httpx2.Response:
+    return failure(429, "rate_limited", retry_after=str(seconds))
 
 
 def create(petstore: Any, **more: Any) -> Any:
@@ -185,18 +193,63 @@ def test_a_creation_in_flight_is_asked_for_again(kind: str) -> None:
     assert caught.value.outcome_unknown
 
 
-def test_a_creation_is_not_repeated_when_its_key_may_be_forgotten(kind: str) -> None:
-    """The service keeps an Idempotency-Key for 24 hours."""
-    with (
-        scripted(kind, DROPPED, failure(503, "unavailable", retry_after="50000"), seconds=1e6) as (
-            petstore,
-            script,
-        ),
-        pytest.raises(Unavailable) as caught,
-    ):
+@pytest.mark.parametrize(
+    "then",
+    [
+        [failure(503, "unavailable", retry_after="86400")],
+        [
+            failure(429, "rate_limited", retry_after="80000"),
+            DROPPED,
+            failure(429, "rate_limited", retry_after="9999"),
+        ],
+    ],
+)
+def test_a_creation_is_not_repeated_when_its_key_may_be_forgotten(kind: str, then: list[Any]) -> None:
+    """The service keeps an Idempotency-Key for 24 hours, however long the call may take."""
+    answers = DROPPED, *then, answer(201, PET)
+    with scripted(kind, *answers, seconds=1e6) as (petstore, script), pytest.raises(PetstoreError) as caught:
         create(petstore)
     assert caught.value.outcome_unknown
-    assert script.times[-1] - script.times[0] < 24 * 3600
+    assert script.times[-1] - script.times[0] < 24 * 3_600
+
+
+def test_the_24_hours_go_on_while_the_machine_sleeps() -> None:
+    """The monotonic clock may stand then; the other one does not."""
+    script = Script(DROPPED, answer(201, PET))
+    runtime = dataclasses.replace(script.runtime, wall=lambda: 90_000.0 * len(script.requests))
+    transport = httpx2.MockTransport(script.handle)
+    petstore = Petstore(ADDRESS, KEY, transport=transport, runtime=runtime)
+    with pytest.raises(NoAnswer):
+        create(petstore)
+    assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize("key", ["", " ", "two words", "k" * 256, "schlüssel", "line\n"])
+def test_what_is_no_idempotency_key_is_refused(kind: str, key: str) -> None:
+    """Before anything is sent."""
+    with scripted(kind, answer(201, PET)) as (petstore, script):
+        with pytest.raises(ValueError, match="1 to 255 visible ASCII"):
+            create(petstore, idempotency_key=key)
+        with pytest.raises(ValueError, match="1 to 255 visible ASCII"):
+            petstore.orders.place(1, idempotency_key=key)
+    assert script.requests == []
+
+
+def test_errors_pass_between_processes() -> None:
+    """A pool of processes pickles them."""
+    error = RateLimited("rate_limited", "Wait.", 429, "r-1", 7.0)
+    error.outcome_unknown, error.idempotency_key = True, "mine"
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), vars(copy)) == (RateLimited, str(error), vars(error))
+
+
+def test_the_log_tells_why_a_call_waits(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A program that stands still for a minute can be understood."""
+    caplog.set_level("INFO", logger="petstore_client")
+    with scripted(kind, answer(200, [PET], left=0, reset=40)) as (petstore, _):
+        petstore.pets.get(7)
+        petstore.pets.get(7)
+    assert caplog.messages == ["listPets waits at most 40.0 s: the limit"]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import asyncio
 import builtins
 import os
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from datetime import datetime
 from types import TracebackType
 from typing import Self, TypeVar
@@ -108,6 +109,7 @@ class AsyncPetstore:
                 if isinstance(step, Send):
                     outcome = await self._send(call)
                 else:
+                    connection.log(call, step)
                     await connection.runtime.wait_async(waiter.event, step.seconds)
                     waiter.event.clear()
                     outcome = None
@@ -243,7 +245,7 @@ class _Waiter:
         self._loop = asyncio.get_running_loop()
 
     def wake(self) -> None:
-        if not self._loop.is_closed():
+        with suppress(RuntimeError):  # its loop was closed while it waited
             self._loop.call_soon_threadsafe(self.event.set)
 
 

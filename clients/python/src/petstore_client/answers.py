@@ -82,7 +82,7 @@ def next_page(answer: Answer) -> str | None:
     if reference is None:
         return None
     address = urljoin(answer.url, reference)
-    if urlsplit(address)[:2] != urlsplit(answer.url)[:2]:
+    if _origin(address) != _origin(answer.url):
         raise UnexpectedAnswer(
             f"The next page is at another address, {_host(address)}. It is not followed, since the key is"
             " meant for the base address only. Ask the operator to set the service's base address."
@@ -90,6 +90,14 @@ def next_page(answer: Answer) -> str | None:
     if address == answer.url:
         raise UnexpectedAnswer("The next page is this one again. The walk would not end.")
     return address
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    try:
+        return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return "", None, None
 
 
 def _host(url: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ T = TypeVar("T")
 _Query = tuple[tuple[str, str], ...]
 LARGEST_PAGE = 100
 _IDS_AT_ONCE = 100
+_IDEMPOTENCY_KEY = re.compile("[!-~]{1,255}")
 
 # Method and path by the contract's operationId.
 OPERATIONS = {
@@ -94,7 +96,7 @@ class Call(Generic[T]):
 
     @property
     def content(self) -> bytes | None:
-        return None if self.document is None else json.dumps(self.document, ensure_ascii=False).encode()
+        return None if self.document is None else json.dumps(self.document).encode()
 
     def after(self, page: Page[Any]) -> Call[T] | None:
         """The call for the next page."""
@@ -139,7 +141,9 @@ def get_pet_by_path(pet_id: int) -> Call[Pet]:
 def create_pet(name: str, category_id: int, status: PetStatus | None, key: str | None) -> Call[Pet]:
     """POST /pets."""
     document = _given(name=name, categoryId=category_id, status=status)
-    return Call("createPet", _reads(models.read_pet), document=document, idempotency_key=key or _new_key())
+    return Call(
+        "createPet", _reads(models.read_pet), document=document, idempotency_key=_idempotency_key(key)
+    )
 
 
 def update_pet(pet_id: int, name: str | None, category_id: int | None, status: PetStatus | None) -> Call[Pet]:
@@ -172,7 +176,7 @@ def place_order(pet_id: int, key: str | None) -> Call[Order]:
         "placeOrder",
         _reads(models.read_order),
         document={"petId": pet_id},
-        idempotency_key=key or _new_key(),
+        idempotency_key=_idempotency_key(key),
     )
 
 
@@ -247,5 +251,9 @@ def _some(**members: object) -> dict[str, Any]:
     return document
 
 
-def _new_key() -> str:
-    return str(uuid.uuid4())
+def _idempotency_key(given: str | None) -> str:
+    if given is None:
+        return str(uuid.uuid4())
+    if not _IDEMPOTENCY_KEY.fullmatch(given):
+        raise ValueError("An idempotency key is 1 to 255 visible ASCII characters.")
+    return given

@@ -108,6 +108,7 @@ class Petstore:
                 if isinstance(step, Send):
                     outcome = self._send(call)
                 else:
+                    connection.log(call, step)
                     connection.runtime.wait(waiter.event, step.seconds)
                     waiter.event.clear()
                     outcome = None

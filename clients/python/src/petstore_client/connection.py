@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import re
 from copy import copy
 from typing import Any
@@ -13,9 +14,11 @@ import httpx2
 from petstore_client.answers import Answer, Fault
 from petstore_client.calls import Call
 from petstore_client.errors import ConfigurationError
-from petstore_client.policy import Options
+from petstore_client.policy import Options, Wait
 from petstore_client.runtime import Runtime
 from petstore_client.version import __version__
+
+logger = logging.getLogger("petstore_client")
 
 USER_AGENT = f"petstore-client/{__version__}"
 # Of httpx2's errors, those before the first byte was sent.
@@ -106,6 +109,10 @@ class Connection:
             "content": call.content,
             "timeout": self.options.timeout,
         }
+
+    def log(self, call: Call[Any], wait: Wait) -> None:
+        """Tell why a call does not go on at once."""
+        logger.info("%s waits at most %.1f s: %s", call.operation, wait.seconds, wait.reason)
 
     def __repr__(self) -> str:
         return f"<Connection to {self.address}>"

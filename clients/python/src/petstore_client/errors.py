@@ -6,8 +6,6 @@ service explains the codes. The others say why there was no usable answer.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 BY_CODE: dict[str, type[ApiError]] = {}
 
 
@@ -57,8 +55,6 @@ class ApiError(PetstoreError):
     the service has the request under `request_id`. After `retry_after_seconds` the same call may succeed.
     """
 
-    code_of_class: ClassVar[str] = ""
-
     def __init__(
         self,
         code: str,
@@ -75,8 +71,12 @@ class ApiError(PetstoreError):
 
     def __init_subclass__(cls, *, code: str = "") -> None:
         if code:
-            cls.code_of_class = code
             BY_CODE[code] = cls
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled whole, as process pools need."""
+        told = (self.code, self.message, self.status, self.request_id, self.retry_after_seconds)
+        return type(self), told, self.__dict__
 
     def __str__(self) -> str:
         request = f", request {self.request_id}" if self.request_id else ""

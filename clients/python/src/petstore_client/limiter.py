@@ -6,7 +6,7 @@ Pure: it is told the time and every outcome, and never waits itself. The drivers
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -18,6 +18,7 @@ from petstore_client.windows import KnownWindow
 
 _JITTER_SECONDS = 0.5  # after a reset, where other processes wait for it too
 _OPTIMISM = 0.3  # of the limit, in estimates of what others left: a few refusals cost less than idle calls
+_REMEMBERED = 1_000  # calls without an answer, for a service that never tells its limits
 _LOSSES_BEFORE_PAUSE = 3
 _LONGEST_PAUSE_SECONDS = 60.0
 NEVER = float("inf")
@@ -50,10 +51,10 @@ class Limiter:
 
     def restart(self) -> None:
         """Forget calls, callers and windows; holds and refusals stay. Used in a forked process."""
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a generator may be closed by the collector of garbage, in any line
         self._windows: dict[str, KnownWindow] = {}
         self._in_flight: set[Permit] = set()
-        self._lost: list[float] = []
+        self._lost: deque[float] = deque(maxlen=_REMEMBERED)
         self._losses_in_a_row = 0
         self._width = 1  # calls at once: grows while nobody else seems to use the key
         self._others_until = -NEVER
@@ -97,7 +98,7 @@ class Limiter:
 
     def _probe_at(self, ended: float, now: float) -> float:
         """Of a new window nothing is known: one call is sent, and its answer awaited."""
-        return NEVER if any(permit.sent_at >= ended for permit in self._in_flight) else now
+        return NEVER if any(permit.sent_at >= ended for permit in list(self._in_flight)) else now
 
     def _room_at(self, now: float) -> float:
         """Never more calls at once than remain; a lost one may have been counted."""
@@ -127,7 +128,7 @@ class Limiter:
             next(iter(self._queue)).wake()
 
     def _wake_all(self) -> None:
-        for waiter in self._queue:
+        for waiter in list(self._queue):
             waiter.wake()
 
     def reason(self, now: float) -> ApiError | None:
@@ -140,13 +141,14 @@ class Limiter:
         """An answer that tells the limits; a refusal is told by `refused` besides."""
         self._in_flight.discard(permit)
         self._losses_in_a_row = 0
-        self._lost = [lost_at for lost_at in self._lost if lost_at > permit.sent_at]
+        while self._lost and self._lost[0] <= permit.sent_at:  # counted in what this answer tells, or never
+            self._lost.popleft()
         self.limits = limits
         others = [self._learn(window, permit, now) for window in limits.windows]
         if any(others):
             self._others_until = now + SPAN_SECONDS
             self._width = 1
-        else:
+        elif self._others_until <= now:
             self._width += 1
         if any(window.remaining <= 0 for window in limits.windows):
             self._wake_all()

@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 30.0
+_LONGEST_WAIT_SECONDS = 3600.0  # then it looks again
 # The service keeps an Idempotency-Key for 24 hours; a repetition after that would be a second creation.
 _REPEATABLE_SECONDS = 23 * 3600.0
 
@@ -31,8 +32,8 @@ _REPEATABLE_SECONDS = 23 * 3600.0
 class Options:
     """How long a call goes on.
 
-    It ends after `seconds` in all, waiting for the limits included, and fails with the `tries`-th fault; a
-    refusal by the limits is none. A try fails after `timeout` seconds of silence of the network.
+    No try begins later than `seconds` after the call, which fails with its `tries`-th fault; a refusal by the
+    limits is none. A try fails after `timeout` seconds of silence of the network.
     """
 
     tries: int = 5
@@ -62,6 +63,7 @@ class Wait:
     """Wait until woken, but at most so many seconds."""
 
     seconds: float
+    reason: str
 
 
 Step = Send | Wait
@@ -80,9 +82,9 @@ class Exchange(Generic[T]):
         self._limiter = limiter
         self._runtime = runtime
         self._waiter = waiter
-        self._began_at = runtime.monotonic()
-        self._ends_at = self._began_at + options.seconds
+        self._ends_at = runtime.monotonic() + options.seconds
         self._sent = 0
+        self._first_sent: tuple[float, float] | None = None  # by both clocks
         self._failed = 0
         self._unknown = False  # an earlier try may have taken place
         self._error: PetstoreError | None = None  # of the last try
@@ -93,6 +95,7 @@ class Exchange(Generic[T]):
         while True:
             permit = yield from self._turn()
             self._sent += 1
+            self._first_sent = self._first_sent or (self._runtime.monotonic(), self._runtime.wall())
             try:
                 outcome = yield Send()
             except BaseException:  # cancelled or interrupted
@@ -130,7 +133,10 @@ class Exchange(Generic[T]):
                 held_until = limiter.held_until(now)
                 if held_until > self._ends_at or now >= self._ends_at:
                     raise self._ended(self._too_long(held_until, now))
-                yield Wait(min(opens_at, self._ends_at) - now)
+                seconds = min(opens_at - now, self._ends_at - now, _LONGEST_WAIT_SECONDS)
+                yield Wait(seconds, "the limit" if held_until > now else "other calls of the key")
+            if self._error is not None and self._forgotten(0):
+                raise self._ended(self._error)
             return limiter.take(now)
         finally:
             limiter.leave(self._waiter)
@@ -166,7 +172,7 @@ class Exchange(Generic[T]):
             limiter.answered(permit, limits, now)
         if refused and not banned:
             limiter.refused(now)
-        elif not refused and outcome.status < 500:
+        elif 200 <= outcome.status < 300:
             limiter.passed(permit)
         if isinstance(error, ApiError) and error.status in {429, 503}:
             pause = error.retry_after_seconds
@@ -184,12 +190,12 @@ class Exchange(Generic[T]):
         now = self._runtime.monotonic()
         pause = self._pause_seconds(failure)
         may_repeat = failure.transient and (self._call.repeatable or not failure.unknown)
-        too_old = self._unknown and now + pause > self._began_at + _REPEATABLE_SECONDS
-        if not may_repeat or self._failed >= self._options.tries or now + pause > self._ends_at or too_old:
-            raise self._ended(failure.error)
         resumes_at = now + pause
+        spent = self._failed >= self._options.tries or resumes_at > self._ends_at
+        if not may_repeat or spent or self._forgotten(pause):
+            raise self._ended(failure.error)
         while (now := self._runtime.monotonic()) < resumes_at:
-            yield Wait(resumes_at - now)
+            yield Wait(min(resumes_at - now, _LONGEST_WAIT_SECONDS), failure.error.message)
 
     def _pause_seconds(self, failure: Failure) -> float:
         """`Retry-After`, else exponential back-off with full jitter. After a 429 the limiter waits."""
@@ -201,6 +207,16 @@ class Exchange(Generic[T]):
     def _backoff(self) -> float:
         longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** (self._sent - 1))
         return self._runtime.random() * longest
+
+    def _forgotten(self, pause: float) -> bool:
+        """Whether the service may have forgotten the Idempotency-Key of a creation that may have taken place.
+
+        By either clock: the monotonic one may stand while the machine sleeps.
+        """
+        if not self._unknown or self._first_sent is None:
+            return False
+        ages = self._runtime.monotonic() - self._first_sent[0], self._runtime.wall() - self._first_sent[1]
+        return max(ages) + pause > _REPEATABLE_SECONDS
 
     def _found_removed(self, failure: Failure) -> bool:
         """A repeated removal finds nothing."""
