@@ -48,8 +48,8 @@ class Pace:
     def wait(self, event: threading.Event, seconds: float) -> None:
         """Until the event is set or the time has come."""
         until = self._begin(event, seconds)
-        while not event.wait(0.001) and not self._come(until):
-            pass
+        while not event.is_set() and not self._come(until):
+            event.wait(0.001)
         self._end(event)
 
     async def wait_async(self, event: asyncio.Event, seconds: float) -> None:

@@ -179,6 +179,30 @@ def test_answers_that_get_lost_are_few(kind: str) -> None:
     assert all(later - earlier >= 300 for earlier, later in zip(times, times[60:], strict=False))
 
 
+@pytest.mark.parametrize("lost", [httpx2.ConnectError("nobody listens"), httpx2.ReadError("ended")])
+def test_an_outage_of_days_ends_no_program(lost: Exception) -> None:
+    """Pauses stop doubling before their numbers grow too large."""
+    patient = scripted("sync", lost, tries=1_100, seconds=10**6)
+    with patient as (petstore, script), pytest.raises(PetstoreError):
+        petstore.usage()
+    assert len(script.requests) == 1_100
+
+
+def test_the_windows_of_an_address_are_forgotten(kind: str) -> None:
+    """A 401 tells the limit of the address. Once the key is good again, calls go on side by side."""
+    address = {"RateLimit-Policy": '"address";q=600;w=60', "RateLimit": '"address";r=599;t=60'}
+    unauthorized = answer(401, {"code": "unauthorized", "message": "No.", "status": 401}, address)
+    with scripted(kind, answer(200, []), unauthorized, answer(200, [])) as (petstore, script):
+        petstore.categories.list()
+        with pytest.raises(PetstoreError):
+            petstore.categories.list()
+        petstore.categories.list()
+        script.clock.advance(61)
+        petstore.categories.list()
+        limiter = script.runtime.limiter(f"{ADDRESS}/v1", KEY)
+        assert limiter._windows.keys() == {"minute"}
+
+
 @pytest.mark.parametrize(
     "headers",
     [

@@ -21,6 +21,7 @@ _OPTIMISM = 0.3  # of the limit, in estimates of what others left: a few refusal
 _REMEMBERED = 1_000  # calls without an answer, for a service that never tells its limits
 _LOSSES_BEFORE_PAUSE = 3
 _LONGEST_PAUSE_SECONDS = 60.0
+_DOUBLINGS = 10  # more reach the longest pause, and in the end no number can hold them
 NEVER = float("inf")
 
 
@@ -145,6 +146,8 @@ class Limiter:
             self._lost.popleft()
         self.limits = limits
         others = [self._learn(window, permit, now) for window in limits.windows]
+        told = {window.name for window in limits.windows}  # an answer without a valid key tells the address's
+        self._windows = {name: window for name, window in self._windows.items() if name in told}
         if any(others):
             self._others_until = now + SPAN_SECONDS
             self._width = 1
@@ -189,7 +192,7 @@ class Limiter:
             self._losses_in_a_row += 1
         self._lost.append(now)
         if self._losses_in_a_row >= _LOSSES_BEFORE_PAUSE:
-            pause = min(_LONGEST_PAUSE_SECONDS, 0.5 * 2 ** (self._losses_in_a_row - 1))
+            pause = min(_LONGEST_PAUSE_SECONDS, 0.5 * 2.0 ** min(self._losses_in_a_row - 1, _DOUBLINGS))
             self.hold(now + self._random() * pause, None)
         self._wake_first()
 

@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 30.0
+_DOUBLINGS = 10
 _LONGEST_WAIT_SECONDS = 3600.0  # then it looks again
 # The service keeps an Idempotency-Key for 24 hours; a repetition after that would be a second creation.
 _REPEATABLE_SECONDS = 23 * 3600.0
@@ -205,7 +206,7 @@ class Exchange(Generic[T]):
         return max(told or 0.0, self._backoff())
 
     def _backoff(self) -> float:
-        longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** (self._sent - 1))
+        longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** min(self._sent - 1, _DOUBLINGS))
         return self._runtime.random() * longest
 
     def _forgotten(self, pause: float) -> bool:
