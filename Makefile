@@ -46,9 +46,10 @@ test: ## Run the whole suite; at least 95 % of all branches must be covered
 	@tools/consumers
 	@$(PYTEST) --cov --cov-report=term:skip-covered
 
-test-fast: ## Run everything but the slow tests and those with real processes
+test-fast: ## Run what needs this program alone: no other process, no server, no browser
 	$(DEVELOP)
-	@$(PYTEST) -m 'not e2e and not slow' --ignore=tests/api/test_schemathesis.py
+	@TEST_ALONE=1 $(PYTEST) -r fE -m 'not e2e and not slow and not browser' \
+		--ignore=tests/api/test_schemathesis.py
 
 torture: ## Long campaigns against crashes, kills and power cuts (ARGS='--seed 1 --seconds 600')
 	$(DEVELOP)

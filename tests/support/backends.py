@@ -33,7 +33,7 @@ from tools.servers.find import system_program
 
 STORES: list[Any] = ["sqlite", "postgres"]
 if system_program("pgbouncer") or os.environ.get("CI"):  # else test_pgbouncer.py skips all
-    # The same database by another road: `make test-fast` takes the straight one.
+    # The same database by another road.
     STORES.append(pytest.param("pgbouncer", marks=pytest.mark.slow))
 Execute = Callable[[str], list[tuple[object, ...]]]
 

@@ -20,6 +20,12 @@ _SHARED_MEMORY = Path("/dev/shm")
 _ROOM_BYTES = 1 << 30
 
 
+def need(what: str) -> None:
+    """Skip where a test may use no other program: `make test-fast` does without, so that it is quick."""
+    if os.environ.get("TEST_ALONE"):
+        pytest.skip(f"TEST_ALONE is set, and this needs {what}.")
+
+
 def absent(what: str) -> NoReturn:
     """A program is missing: skip, or fail where every test has to run."""
     if os.environ.get("CI"):
@@ -57,6 +63,7 @@ def folder() -> Iterator[Path]:
 
 def program(name: str) -> Path:
     """An installed program, else the test skips."""
+    need(name)
     return system_program(name) or absent(name)
 
 

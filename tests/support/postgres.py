@@ -24,7 +24,7 @@ import asyncpg
 
 from petstore.core.clock import SystemClock
 from petstore.storage.backend import backend_for
-from tests.support.machine import absent, short_folder
+from tests.support.machine import absent, need, short_folder
 from tools.servers import Unusable, find
 from tools.servers.ports import free_port
 from tools.servers.postgres import Postgres, give_to_nobody
@@ -36,6 +36,7 @@ _numbers = count(1)
 @cache
 def programs() -> Path:
     """The folder with PostgreSQL's programs."""
+    need("PostgreSQL")
     try:
         return find.postgres(short_folder("pg"))
     except Unusable:
@@ -125,6 +126,7 @@ def run(url: str, sql: str) -> list[tuple[Any, ...]]:
 @cache
 def shared_url() -> str:
     """The server of this test process, started at the first call. No test uses its database `postgres`."""
+    need("PostgreSQL")
     url = os.environ.get(URL_VARIABLE)
     if url:
         return url

@@ -22,7 +22,7 @@ from petstore.limiter.valkey.observer import NoObserver
 from petstore.limiter.valkey.scripts import TAG, Scripts, command, text_of
 from petstore.limiter.valkey.url import ValkeyUrl, parse_url
 from tests.support.clock import ManualClock
-from tests.support.machine import absent, short_folder
+from tests.support.machine import absent, need, short_folder
 from tools.servers import Unusable, find
 from tools.servers.valkey import Valkey
 
@@ -35,6 +35,7 @@ STEERED_TIME = "local time = redis.call('HMGET', '{petstore}:clock', 'seconds', 
 
 def find_valkey() -> Path:
     """`valkey-server`."""
+    need("Valkey")
     try:
         return find.valkey()
     except Unusable:
@@ -126,6 +127,7 @@ class ValkeyServer(Valkey):
 @cache
 def shared_url() -> str:
     """The address of this test process's server."""
+    need("Valkey")
     given = os.environ.get(URL_VARIABLE)
     if given:
         worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
