@@ -27,7 +27,6 @@ class Example(msgspec.Struct, frozen=True):
     summary: str
     # Formatted and coloured.
     code: Markup
-    text: str
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -40,7 +39,6 @@ class Body(msgspec.Struct, frozen=True):
     media_types: list[str]
     description: Markup
     type: str
-    schema: str
     members: list[Member]
     examples: list[Example]
 
@@ -52,7 +50,6 @@ class Answer(msgspec.Struct, frozen=True):
     description: Markup
     headers: list[Header]
     type: str
-    schema: str
     members: list[Member]
     examples: list[Example]
 
@@ -92,7 +89,6 @@ class Operation(msgspec.Struct, frozen=True):
 
 class Group(msgspec.Struct, frozen=True):
     name: str
-    description: str
     operations: list[Operation]
 
 
@@ -121,12 +117,11 @@ def read(document: Node) -> Reference:
     """What the page shows of a document."""
     contract = Contract(document)
     reader = _Reader(contract)
-    tags = {tag["name"]: tag.get("description", "") for tag in document.get("tags", ())}
-    by_tag: dict[str, list[Operation]] = {name: [] for name in tags}
+    by_tag: dict[str, list[Operation]] = {tag["name"]: [] for tag in document.get("tags", ())}
     for method, path, node in reader.described:
         by_tag.setdefault(node["tags"][0], []).append(reader.operation(method, path, node))
     return Reference(
-        [Group(name, tags.get(name, ""), operations) for name, operations in by_tag.items() if operations],
+        [Group(name, operations) for name, operations in by_tag.items() if operations],
         block("\n".join(_authentication(document))),
         [contract.parameter(each) for each in reader.parameters],
         sorted(reader.shared, key=lambda refusal: refusal.status),
@@ -214,16 +209,14 @@ class _Reader:
         said = inline(response["description"])
         return Answer(status, said, headers, *self._content(content))
 
-    def _content(self, content: Node) -> tuple[str, str, list[Member], list[Example]]:
-        """Type, name of the schema, members and examples of a body."""
+    def _content(self, content: Node) -> tuple[str, list[Member], list[Example]]:
+        """Type, members and examples of a body."""
         if "schema" not in content:
-            return "", "", [], []
+            return "", [], []
         schema = content["schema"]
         full = self._contract.at(schema)
-        named = full["items"] if full.get("type") == "array" else schema
         return (
             self._contract.type_of(schema),
-            self._contract.name(named),
             self._contract.members(schema),
             list(_examples(content, full)),
         )
@@ -272,7 +265,7 @@ def _examples(content: Node, schema: Node) -> Iterator[Example]:
         shown = {"": {"value": example_of(content, schema)}}
     for each in shown.values():
         text = json.dumps(each["value"], indent=2, ensure_ascii=False)
-        yield Example(each.get("summary", ""), Markup(highlight(text, "json")), text)
+        yield Example(each.get("summary", ""), Markup(highlight(text, "json")))
 
 
 def _authentication(document: Node) -> Iterator[str]:

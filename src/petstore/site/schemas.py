@@ -62,7 +62,7 @@ class Contract:
         return next(iter(self.at(node).get("content", {}).values()), {})
 
     def name(self, schema: Node) -> str:
-        """The name of an object's schema, for links to it; empty where it has none."""
+        """The name of an object's schema; empty where it has none."""
         name = schema.get("$ref", "").rpartition("/")[2]
         return name if name and "properties" in self.at(schema) else ""
 
