@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -77,6 +78,17 @@ class TestLocks:
                 block.split()[0] for block in blocks if _PIN.match(block) and "--hash=sha256:" not in block
             ]
             assert bare == [], f"{name}: run `make lock`"
+
+    def test_packages_from_npm_are_exact_and_hashed(self) -> None:
+        """`tests/consumers` asks for one version of each; the lock names no place to have it from. After a
+        change of package.json: `npm install --package-lock-only` there."""
+        folder = ROOT / "tests" / "consumers"
+        asked = json.loads((folder / "package.json").read_text(encoding="utf-8"))["dependencies"]
+        locked = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+        assert locked.pop("")["dependencies"] == asked
+        assert {name: locked[f"node_modules/{name}"]["version"] for name in asked} == asked
+        bare = [name for name, of in locked.items() if "integrity" not in of or "resolved" in of]
+        assert bare == []
 
 
 class TestWhatIsCommitted:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tests.planted.bugs import CLIENT, ROOT, Bug, load
 from tests.support import postgres
+from tests.support.outside import NODE_MODULES
 
 _COPIED = ("src", "clients", "tests", "tools", "pyproject.toml")
 _PASSED, _FAILED = 0, 1  # pytest's exit codes; any other means that the test did not run
@@ -80,8 +81,11 @@ def _copy(source: Path, tree: Path) -> Path:
     """What the tests need of a tree, as another one."""
     tree.mkdir()
     for name in _COPIED:
-        copy = shutil.copytree if (source / name).is_dir() else shutil.copy2
-        copy(source / name, tree / name)
+        if (source / name).is_dir():
+            shutil.copytree(source / name, tree / name, ignore=shutil.ignore_patterns(NODE_MODULES.name))
+        else:
+            shutil.copy2(source / name, tree / name)
+    (tree / NODE_MODULES.relative_to(ROOT)).symlink_to(NODE_MODULES)
     return tree
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.machine import absent
 from tests.support.server import Server
 
-_ROOT = Path(__file__).parents[2]
-NODE_MODULES = _ROOT / "tests" / "consumers" / "node_modules"
-_ENVIRONMENT = _ROOT / ".venv" / "consumers"
+NODE_MODULES = Path(__file__).parents[1] / "consumers" / "node_modules"
+_ENVIRONMENT = Path(sys.prefix, "consumers")
 _SECONDS = 50.0
 # They are to send nothing home and to ask nobody for a newer version.
 _QUIET = {
