@@ -21,6 +21,7 @@ from tests.torture import (
     powercut,
     processes,
     restarts,
+    sixteen,
     stalled,
 )
 
@@ -39,6 +40,7 @@ _CAMPAIGNS = {
         migration,
         client,
         processes,
+        sixteen,
     )
 }
 

@@ -16,7 +16,7 @@ def run(report: Report, seed: int, seconds: float) -> None:
         for (kind, _), result in play(KINDS, [number]).items():
             for fault in result.faults:
                 report.fault(f"{kind}: {fault}")
-            report.counts["calls"] += result.calls
+            report.counts["calls"] += result.made.calls
             report.counts["refusals"] += result.answers[429]
             report.most("strikes of 60", result.strikes)
             shares.setdefault(kind, []).append(result.used)

@@ -8,12 +8,13 @@ import random
 from collections import Counter
 
 import msgspec
-from petstore_client import AsyncPetstore, PetstoreError
+from petstore_client import AsyncPetstore
 from petstore_client.runtime import Runtime
 
 from petstore.core.limits.plans import FREE
 from tests.simulation.callers.network import Network, Sent, Weather
 from tests.simulation.callers.origin import Origin
+from tests.simulation.callers.program import DEMANDS, Demand, Made, work
 from tests.simulation.virtual import EPOCH_MS, VirtualLoop
 from tests.support.service import Answer
 
@@ -21,30 +22,8 @@ PROCESSES, WINDOWS = 16, 10
 LEAST_USED = 0.8  # of the quota, in each run; on average 90 %
 ADDRESS = "http://localhost/v1"
 _SECONDS = 60.0 * WINDOWS
-_AFTER_AN_ERROR_SECONDS = 1.0
 
 
-class Demand(msgspec.Struct, frozen=True):
-    """What each process wants: so many calls at once, and a pause of so many seconds after each."""
-
-    tasks: int
-    pause: float
-    is_even: bool = True  # otherwise the pauses are random, with this mean
-
-
-DEMANDS = {
-    "closed": Demand(1, 0.0),
-    "closed by 8": Demand(8, 0.0),
-    "each 1 s": Demand(1, 1.0),
-    "each 4 s": Demand(1, 4.0),
-    "each 10 s": Demand(1, 10.0),
-    "each 30 s": Demand(1, 30.0),
-    "about 4 s": Demand(1, 4.0, is_even=False),
-    "about 10 s": Demand(1, 10.0, is_even=False),
-    "about 15 s": Demand(1, 15.0, is_even=False),
-    "8 about 25 s": Demand(8, 25.0, is_even=False),
-    "8 about 90 s": Demand(8, 90.0, is_even=False),
-}
 MIXED = "mixed"
 KINDS = (*DEMANDS, MIXED)
 _CALM = Weather()
@@ -57,8 +36,7 @@ class Result(msgspec.Struct):
     answers: Counter[int]
     bans: int
     strikes: int
-    calls: int
-    failed: int
+    made: Made
     wanted: float  # calls that the processes would have made without limits
 
     @property
@@ -73,8 +51,8 @@ class Result(msgspec.Struct):
         faults = [f"the key was banned {self.bans} times"] if self.bans else []
         if self.wanted > 1.3 * quota and self.used < LEAST_USED:
             faults.append(f"only {self.used:.0%} of the quota was used")
-        if self.wanted < 0.7 * quota and self.failed:
-            faults.append(f"{self.failed} of {self.calls} calls failed although the quota sufficed")
+        if self.wanted < 0.7 * quota and self.made.failed:
+            faults.append(f"{self.made.failed} of {self.made.calls} calls failed although the quota sufficed")
         return faults
 
 
@@ -89,7 +67,7 @@ class Fleet:
         self._origin = origin
         self._loop = loop
         self._networks: list[Network] = []
-        self._result = Result(Counter(), 0, 0, 0, 0, 0.0)
+        self._result = Result(Counter(), 0, 0, Made(), 0.0)
         self._key_id = 0
 
     def _any(self) -> str:
@@ -126,17 +104,5 @@ class Fleet:
         clock = self._loop.time
         wall = EPOCH_MS / 1_000 + own.uniform(-5, 5)
         runtime = Runtime(clock, lambda: wall + clock(), own.random)
-        await asyncio.sleep(own.uniform(0, max(demand.pause, 1.0)))
         async with AsyncPetstore(ADDRESS, key, transport=network, runtime=runtime) as client:
-            await asyncio.gather(*(self._task(client, demand, own) for _ in range(demand.tasks)))
-
-    async def _task(self, client: AsyncPetstore, demand: Demand, own: random.Random) -> None:
-        while True:
-            self._result.calls += 1
-            try:
-                await client.categories.list()
-            except PetstoreError:
-                self._result.failed += 1
-                await asyncio.sleep(_AFTER_AN_ERROR_SECONDS)
-            pause = demand.pause if demand.is_even or not demand.pause else own.expovariate(1 / demand.pause)
-            await asyncio.sleep(pause)
+            await work(client, demand, own, self._result.made)
