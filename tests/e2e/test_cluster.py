@@ -11,16 +11,26 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
+from petstore_client import Petstore
 
-from tests.support.cluster import Client, Load, counters, issue_key, metric, running_cluster, walk, workers
+from tests.support.cluster import (
+    Client,
+    Load,
+    counters,
+    issue_key,
+    metric,
+    old_worker,
+    running_cluster,
+    wait_for_another,
+    walk,
+    workers,
+)
+from tests.support.day import play_day, use_up
 from tests.support.valkey import Client as ValkeyClient
 from tests.support.waiting import wait_for
 from tools.cluster.cluster import Cluster
-from tools.servers.child import status_of
-from tools.servers.petstore import Petstore
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("e2e-cluster")]
 
@@ -55,11 +65,28 @@ def connected(cluster: Cluster, key: str) -> Iterator[list[Client]]:
 
 def stored(cluster: Cluster, key: str, names: list[str]) -> Counter[str]:
     """How often each of the names is in the store."""
-    client = Client(cluster.ports.front, key)
     wanted = set(names)
-    found = Counter(pet["name"] for pet in walk([client]) if pet["name"] in wanted)
-    client.close()
-    return found
+    with Petstore(front(cluster), key) as client:
+        return Counter(pet.name for pet in client.pets.list() if pet.name in wanted)
+
+
+def front(cluster: Cluster) -> str:
+    """The address of nginx, which gives requests to the replicas by turns."""
+    return f"http://127.0.0.1:{cluster.ports.front}"
+
+
+class TestTheClient:
+    """The Python client, through nginx to both replicas."""
+
+    def test_a_customers_day(self, cluster: Cluster, key: str) -> None:
+        """As with one process: every later call sees what an earlier one did."""
+        with Petstore(front(cluster), key) as client:
+            play_day(client, category_id=7)
+
+    def test_a_used_up_minute(self, cluster: Cluster) -> None:
+        """The client counts along with both replicas."""
+        with Petstore(front(cluster), issue_key(cluster, "small", per_minute=3)) as client:
+            use_up(client, 3)
 
 
 class TestEveryReplica:
@@ -258,27 +285,6 @@ def demand(cluster: Cluster, secret: str, limit: int, *, kill: bool) -> tuple[in
         wait_for_another(victim, replica)
     assert set(seen) <= {200, 429, 0}
     return seen[200], seen[0]
-
-
-def old_worker(replicas: list[Petstore]) -> tuple[int, Petstore]:
-    """The oldest worker: a second death within seconds of the first would end the service."""
-    pid, replica = max(
-        ((pid, each) for each in replicas for pid in workers(each)), key=lambda one: age_of(one[0])
-    )
-    wait_for(lambda: age_of(pid) > 5.5, "a worker that is old enough")
-    return pid, replica
-
-
-def wait_for_another(dead: int, replica: Petstore) -> None:
-    """Until another one has taken its place."""
-    wait_for(lambda: len(now := workers(replica)) == 2 and dead not in now, "another worker")
-    wait_for(lambda: status_of(replica.port, "/readyz") == 200, "it to serve")
-
-
-def age_of(pid: int) -> float:
-    """In seconds (Linux)."""
-    began = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
-    return float(Path("/proc/uptime").read_text().split()[0]) - began / os.sysconf("SC_CLK_TCK")
 
 
 def pass_time(cluster: Cluster, name: str, milliseconds: int) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.support.cluster import Client, walk
+from tests.support.cluster import Client
 from tests.support.postgres import fresh_database, run
 from tests.support.server import Server, issue_key, running_server
 from tests.support.waiting import pause
@@ -111,9 +111,10 @@ def test_pages_are_fresh_after_an_import(server: Server, url: str, tmp_path: Pat
         ended.clear()
         assert summary["added" if name == "old" else "changed"] == ROWS
         assert [pet["name"] for pet in page] == [f"{name} {number}" for number in range(100)]
-    listed = walk([client])
-    assert len(listed) == len({pet["id"] for pet in listed}) == ROWS + len(added)
-    assert {pet["id"] for pet in listed if pet["name"] in ("beside", "first")} == set(added)
+    with server.client() as caller:
+        listed = list(caller.pets.list())
+    assert len(listed) == len({pet.id for pet in listed}) == ROWS + len(added)
+    assert {pet.id for pet in listed if pet.name in ("beside", "first")} == set(added)
     client.close()
 
 

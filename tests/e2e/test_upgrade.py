@@ -36,18 +36,18 @@ class TestSqlite:
     def test_a_start_migrates_and_keeps_the_database_of_before(self, tmp_path: Path, later: Copy) -> None:
         """It says so; the program of before can be started again on it, and says what it found."""
         key = issue_key(tmp_path / "petstore.db")
-        with running_server(tmp_path, program=later.program) as server:
+        with running_server(tmp_path, program=later.program) as server, server.client(key) as client:
             (kept,) = tmp_path.glob("petstore.db.before-migration-*")
             assert f"The database of before is kept as {kept}." in server.log
             assert "_made_up" in server.log
-            assert server.post({"name": "Rex", "categoryId": 1}, key=key).status == 201
-        with running_server(tmp_path) as server:
+            assert client.pets.create(name="Rex", category_id=1).id == 1
+        with running_server(tmp_path) as server, server.client(key) as client:
             assert "and may go on with it" in server.log
-            assert [pet["name"] for pet in server.request("GET", "/v1/pets", key=key).json()] == ["Rex"]
-            assert server.post({"name": "Mia", "categoryId": 1}, key=key).status == 201
-        with running_server(tmp_path, program=later.program) as server:
+            assert [pet.name for pet in client.pets.list()] == ["Rex"]
+            assert client.pets.create(name="Mia", category_id=1).id == 2
+        with running_server(tmp_path, program=later.program) as server, server.client(key) as client:
             assert "kept as" not in server.log
-            assert len(server.request("GET", "/v1/pets", key=key).json()) == 2
+            assert len(list(client.pets.list())) == 2
 
     def test_a_start_that_may_not_migrate_ends(self, tmp_path: Path, later: Copy) -> None:
         """With 78 and the command to run, and leaves the file as it is."""

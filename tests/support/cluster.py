@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import threading
 from collections import Counter
@@ -19,8 +20,9 @@ from typing import Any
 from petstore.core.keys import KEY_PATTERN
 from tests.support import machine
 from tests.support.server import Response
+from tests.support.waiting import wait_for
 from tools.cluster.cluster import Cluster, Ports
-from tools.servers.child import children
+from tools.servers.child import children, status_of
 from tools.servers.petstore import PROGRAM, Petstore
 from tools.servers.ports import free_ports
 
@@ -181,3 +183,24 @@ def counters(replica: Petstore) -> dict[str, float]:
     """Every sample that must not fall, by its name and labels."""
     found = re.findall(r"^(\w+_(?:total|count|sum|bucket)(?:{.*})?) (\S+)$", scrape(replica), re.M)
     return {name: float(value) for name, value in found}
+
+
+def old_worker(replicas: list[Petstore]) -> tuple[int, Petstore]:
+    """The oldest worker: a second death within seconds of the first would end the service."""
+    pid, replica = max(
+        ((pid, each) for each in replicas for pid in workers(each)), key=lambda one: age_of(one[0])
+    )
+    wait_for(lambda: age_of(pid) > 5.5, "a worker that is old enough")
+    return pid, replica
+
+
+def wait_for_another(dead: int, replica: Petstore) -> None:
+    """Until another one has taken its place."""
+    wait_for(lambda: len(now := workers(replica)) == 2 and dead not in now, "another worker")
+    wait_for(lambda: status_of(replica.port, "/readyz") == 200, "it to serve")
+
+
+def age_of(pid: int) -> float:
+    """In seconds (Linux)."""
+    began = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    return float(Path("/proc/uptime").read_text().split()[0]) - began / os.sysconf("SC_CLK_TCK")

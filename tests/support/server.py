@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from petstore_client import Petstore as Client
+
 from petstore.core.clock import SystemClock
 from petstore.core.keys import KEY_PATTERN, Access
 from petstore.core.limits.plans import resolve_plan
@@ -113,6 +115,10 @@ class Server(Petstore):
         """POST /v1/pets with a JSON document."""
         headers = {"Content-Type": "application/json"} | dict(more.pop("headers", {}))
         return self.request("POST", "/v1/pets", body=json.dumps(document).encode(), headers=headers, **more)
+
+    def client(self, key: str | None = None) -> Client:
+        """The Python client, with the server's key unless another one is given."""
+        return Client(self.base_url, key or self.key)
 
     def terminate(self) -> int:
         """SIGTERM, as an operator stops it; the exit code."""

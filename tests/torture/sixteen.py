@@ -1,4 +1,4 @@
-"""Sixteen: so many real processes with one key on the Free plan, and a real server, whose windows are minutes.
+"""Sixteen: so many real processes with one key on the Free plan, and a real server.
 None is banned. There is a window for each minute of --seconds.
 """
 
@@ -9,8 +9,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-
-from petstore_client import Petstore
 
 from tests.simulation.callers.fleet import PROCESSES
 from tests.simulation.callers.program import DEMANDS
@@ -39,7 +37,8 @@ def _crowd(report: Report, seed: int, windows: int, server: Server, key: str) ->
         calls, failed = map(int, child.communicate()[0].split())
         report.counts["calls"] += calls
         report.counts["calls that gave up"] += failed
-    usage = Petstore(server.base_url, key).usage()
+    with server.client(key) as client:
+        usage = client.usage()
     report.note(
         f"used {usage.day.used:,} of {_PER_MINUTE * windows:,} requests, {usage.days[0].refused} refused"
     )
