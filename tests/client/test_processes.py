@@ -6,6 +6,7 @@ The long campaign: python -m tests.torture processes --seed 1 --rounds 100
 from __future__ import annotations
 
 import pytest
+from petstore_client.limiter import Limiter
 
 from tests.simulation.callers.fleet import KINDS
 from tests.simulation.callers.fleets import play
@@ -18,3 +19,12 @@ def test_processes_that_know_nothing_of_each_other_are_not_banned(kind: str) -> 
     assert kind in KINDS
     (result,) = play([kind], [1]).values()
     assert result.faults == []
+
+
+def test_processes_that_heed_nothing_but_their_own_refusals_are_banned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So the runs would show it if the client counted for itself alone."""
+    monkeypatch.setattr(Limiter, "opens_at", lambda self, waiter, now: max(self._hold_until, now))
+    (result,) = play(["each 4 s"], [1]).values()
+    assert result.bans > 0
