@@ -127,7 +127,7 @@ class TestEvents:
             assert server.terminate() == 0
             lines = server.log.splitlines()
         assert "/v1/pets" not in "".join(lines[1:])
-        assert lines[0].startswith(f"Pet Store Service at {server.base_url}/v1, reference at ")
+        assert lines[0].startswith(f"Pet Store Service at {server.base_url}/v1, documentation at ")
         assert "Worker 0 ended with -9; starting another one." in lines
         assert lines[-1] == "Stopped."
 

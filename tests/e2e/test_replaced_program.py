@@ -81,7 +81,8 @@ def test_workers_go_on_with_the_program_of_their_parent(tmp_path: Path, settings
             wait_for_others(server, before)
             assert server.request("GET", "/v1/pets").status == status
             assert {target: server.request("GET", target).body for target in pages} == pages
-            assert server.request("GET", "/static/pages.css").status == 200
+            for address in re.findall(rb'"(/?[./]*static/[^"]+)"', pages["/docs"]):
+                assert server.request("GET", f"/{address.decode().lstrip('./')}").status == 200
         wait_for(lambda: metrics(server)['petstore_reloads_total{result="done"}'] == 2, "both reloads")
         shown = metrics(server)
         assert shown["petstore_package_replaced"] == 1

@@ -81,7 +81,7 @@ class TestWhat:
         async with log.shop() as shop:
             page = await shop.call("GET", "/docs")
             for target in (
-                "/static/icon.svg",
+                "/favicon.ico",
                 "/static/absent-secret",
                 "/wp-login.php",
                 "/healthz",
@@ -94,7 +94,7 @@ class TestWhat:
         lines = log.lines()
         assert [(line["operation"], line["path"], line["status"]) for line in lines] == [
             ("site", "/docs", 200),
-            ("site", "/static/icon.svg", 200),
+            ("site", "/favicon.ico", 200),
             ("none", None, 404),
             ("none", None, 404),
             ("site", "/openapi.json", 405),

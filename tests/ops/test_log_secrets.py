@@ -77,7 +77,7 @@ class TestUnexpectedErrors:
             ("petstore.api.pets.read_page_query", "/v1/pets?limit=3"),
             ("petstore.storage.postgres.database.Database.fetch_row", "/v1/pets/1"),
             ("petstore.limiter.valkey.limiter.ValkeyLimiter.take", "/v1/pets"),
-            ("petstore.site.pages.Pages._page", "/docs"),
+            ("petstore.site.rendered.RenderedPages.page", "/docs"),
         ],
         ids=["handler", "store", "limiter", "site"],
     )

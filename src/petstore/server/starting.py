@@ -72,7 +72,7 @@ def _log_address(settings: Settings) -> str:
         database=settings.database_url.partition(":")[0],
         workers=settings.workers,
         pid=os.getpid(),
-        message=f"Pet Store Service at {here}/v1{public}, reference at {here}/docs. Ctrl+C stops it.",
+        message=f"Pet Store Service at {here}/v1{public}, documentation at {here}/docs. Ctrl+C stops it.",
     )
     return here
 
