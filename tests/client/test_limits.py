@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import httpx2
@@ -177,6 +178,18 @@ def test_answers_that_get_lost_are_few(kind: str) -> None:
                 petstore.usage()
     times = script.times
     assert all(later - earlier >= 300 for earlier, later in zip(times, times[60:], strict=False))
+
+
+def test_a_pause_for_caution_says_so(kind: str) -> None:
+    """Calls are left, so that the limit is used up would mislead."""
+    answers = [answer(200, []), httpx2.ReadError("ended")] * 60
+    with scripted(kind, *answers, tries=1, seconds=9) as (petstore, script):
+        for each in answers:
+            with pytest.raises(PetstoreError) if isinstance(each, Exception) else nullcontext():
+                petstore.categories.list()
+        with pytest.raises(RateLimited, match="got no answer"):
+            petstore.categories.list()
+    assert len(script.requests) == 120
 
 
 @pytest.mark.parametrize("lost", [httpx2.ConnectError("nobody listens"), httpx2.ReadError("ended")])

@@ -26,6 +26,7 @@ PET = {"id": 7, "name": "Rex", "categoryId": 1, "status": "available"}
         KEY[:-1],
         KEY.replace("test", "prod"),
         KEY + "é",
+        None,
     ],
 )
 def test_what_is_no_key_is_refused(client: Any, key: str) -> None:
@@ -81,7 +82,8 @@ def test_plain_http_is_taken_on_demand() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"tries": 0}, {"seconds": -1}, {"timeout": 0}, {"seconds": float("nan")}]
+    "options",
+    [{"tries": 0}, {"seconds": -1}, {"timeout": 0}, {"seconds": float("nan")}, {"timeout": float("inf")}],
 )
 def test_options_out_of_range_are_refused(options: dict[str, float]) -> None:
     """Also in a copy with other options."""
@@ -159,6 +161,21 @@ def test_a_page_that_leads_to_itself_ends_the_walk(kind: str) -> None:
         pytest.raises(UnexpectedAnswer, match="this one again"),
     ):
         list(petstore.pets.list())
+
+
+@pytest.mark.parametrize("identifier", ["../store/orders/5", "5", 5.0, True, None])
+def test_what_is_no_identifier_is_not_sent(kind: str, identifier: Any) -> None:
+    """Text would lead the request, with the key, to another path than the method's."""
+    with scripted(kind, answer(204)) as (petstore, script):
+        for method in (
+            petstore.pets.delete,
+            petstore.pets.get,
+            petstore.orders.cancel,
+            petstore.orders.place,
+        ):
+            with pytest.raises(TypeError, match="integer"):
+                method(identifier)
+    assert script.requests == []
 
 
 def test_the_key_is_in_no_text(kind: str, caplog: pytest.LogCaptureFixture) -> None:

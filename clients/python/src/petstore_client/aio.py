@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class AsyncPetstore:
-    """A client of the pet store service. All tasks of an event loop may share one.
+    """A client of the pet store service. All tasks may share one, also those of several event loops.
 
     `base_address` is the service's, with or without `/v1`; plain http is for this machine unless
     `allow_http`. A call is sent at most `tries` times and ends after `seconds` in all, waiting for the
@@ -75,7 +75,7 @@ class AsyncPetstore:
         return other
 
     async def close(self) -> None:
-        """Close the connections. A later call opens new ones."""
+        """Close the connections of this event loop. A later call opens new ones."""
         await self._pool.close()
 
     async def __aenter__(self) -> Self:
@@ -250,21 +250,24 @@ class _Waiter:
 
 
 class _Pool:
-    """The connections of a process. A forked process opens its own: two must not share a socket."""
+    """The connections of each event loop. A forked process opens its own: two must not share a socket."""
 
     def __init__(self, transport: httpx2.AsyncBaseTransport | None) -> None:
         self._transport = transport
-        self._http: httpx2.AsyncClient | None = None
+        self._of_loops: dict[asyncio.AbstractEventLoop, httpx2.AsyncClient] = {}
         self._process = os.getpid()
 
     def http(self) -> httpx2.AsyncClient:
         if self._process != os.getpid():
-            self._http, self._process = None, os.getpid()
-        if self._http is None:
-            self._http = httpx2.AsyncClient(transport=self._transport, follow_redirects=False)
-        return self._http
+            self._of_loops, self._process = {}, os.getpid()
+        loop = asyncio.get_running_loop()
+        if loop not in self._of_loops:
+            for closed in [other for other in list(self._of_loops) if other.is_closed()]:
+                self._of_loops.pop(closed, None)
+            self._of_loops[loop] = httpx2.AsyncClient(transport=self._transport, follow_redirects=False)
+        return self._of_loops[loop]
 
     async def close(self) -> None:
-        http, self._http = self._http, None
+        http = self._of_loops.pop(asyncio.get_running_loop(), None)
         if http is not None:
             await http.aclose()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import re
 import uuid
 from collections.abc import Callable, Iterable, Sequence
@@ -135,7 +136,7 @@ def get_pet(pet_id: int) -> Call[Pet]:
 
 def get_pet_by_path(pet_id: int) -> Call[Pet]:
     """GET /pets/{petId}, deprecated."""
-    return Call("getPet", _reads(models.read_pet), id=pet_id)
+    return Call("getPet", _reads(models.read_pet), id=_id(pet_id))
 
 
 def create_pet(name: str, category_id: int, status: PetStatus | None, key: str | None) -> Call[Pet]:
@@ -149,12 +150,12 @@ def create_pet(name: str, category_id: int, status: PetStatus | None, key: str |
 def update_pet(pet_id: int, name: str | None, category_id: int | None, status: PetStatus | None) -> Call[Pet]:
     """PATCH /pets/{petId}."""
     document = _some(name=name, categoryId=category_id, status=status)
-    return Call("updatePet", _reads(models.read_pet), id=pet_id, document=document)
+    return Call("updatePet", _reads(models.read_pet), id=_id(pet_id), document=document)
 
 
 def delete_pet(pet_id: int) -> Call[None]:
     """DELETE /pets/{petId}."""
-    return Call("deletePet", _nothing, id=pet_id)
+    return Call("deletePet", _nothing, id=_id(pet_id))
 
 
 def list_orders(status: OrderStatus | None = None, page_size: int = LARGEST_PAGE) -> Call[Page[Order]]:
@@ -175,14 +176,14 @@ def place_order(pet_id: int, key: str | None) -> Call[Order]:
     return Call(
         "placeOrder",
         _reads(models.read_order),
-        document={"petId": pet_id},
+        document={"petId": _id(pet_id)},
         idempotency_key=_idempotency_key(key),
     )
 
 
 def cancel_order(order_id: int) -> Call[None]:
     """DELETE /store/orders/{orderId}."""
-    return Call("cancelOrder", _nothing, id=order_id)
+    return Call("cancelOrder", _nothing, id=_id(order_id))
 
 
 def update_order(order_id: int, status: OrderStatus | None, ship_date: datetime | None) -> Call[Order]:
@@ -191,7 +192,7 @@ def update_order(order_id: int, status: OrderStatus | None, ship_date: datetime 
         raise ValueError("ship_date needs a time zone, such as datetime.UTC.")
     shipped = None if ship_date is None else ship_date.isoformat(timespec="milliseconds")
     document = _some(status=status, shipDate=shipped)
-    return Call("updateOrder", _reads(models.read_order), id=order_id, document=document)
+    return Call("updateOrder", _reads(models.read_order), id=_id(order_id), document=document)
 
 
 def list_categories() -> Call[tuple[Category, ...]]:
@@ -237,7 +238,14 @@ def _nothing(_: Answer) -> None:
 
 def _query(filters: Iterable[tuple[str, object]], ids: Iterable[int] = ()) -> _Query:
     given = [(name, str(value)) for name, value in filters if value is not None]
-    return (*given, *(("id", str(each)) for each in ids))
+    return (*given, *(("id", str(_id(each))) for each in ids))
+
+
+def _id(value: int) -> int:
+    """An identifier. Text might name another path, such as "../store/orders/5"; True is an int to Python."""
+    if isinstance(value, bool):
+        raise TypeError("An identifier is an integer, not a boolean.")
+    return operator.index(value)
 
 
 def _given(**members: object) -> dict[str, Any]:

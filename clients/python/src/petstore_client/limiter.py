@@ -77,6 +77,10 @@ class Limiter:
         spent = [self._end(window) for window in self._windows.values() if window.remaining <= 0]
         return max([self._hold_until, self._caution.resumes_at(now), *spent])
 
+    def is_cautious(self, now: float) -> bool:
+        """Whether all wait since another refusal might bring a ban nearer, with calls left or not."""
+        return self._caution.resumes_at(now) >= self.held_until(now)
+
     def opens_at(self, waiter: Waiter, now: float) -> float:
         """When the caller may send: at once if not later than `now`; NEVER while only an answer can tell."""
         held = self.held_until(now)
@@ -125,8 +129,8 @@ class Limiter:
         return window.ends_at + jitter
 
     def _wake_first(self) -> None:
-        if self._queue:
-            next(iter(self._queue)).wake()
+        for waiter in list(self._queue)[:1]:
+            waiter.wake()
 
     def _wake_all(self) -> None:
         for waiter in list(self._queue):

@@ -42,8 +42,10 @@ class Options:
     timeout: float = 30.0
 
     def __post_init__(self) -> None:
-        if self.tries < 1 or not self.seconds >= 0 or not self.timeout > 0:
-            raise ConfigurationError("Give at least 1 for tries, 0 for seconds, and more than 0 for timeout.")
+        if self.tries < 1 or not self.seconds >= 0 or not 0 < self.timeout <= _LONGEST_WAIT_SECONDS:
+            raise ConfigurationError(
+                "Give at least 1 for tries, 0 for seconds, and for timeout more than 0, at most 86,400."
+            )
 
     def but(self, tries: int | None, seconds: float | None, timeout: float | None) -> Options:
         """These options with those that are given."""
@@ -152,7 +154,9 @@ class Exchange(Generic[T]):
             return type(reason)(reason.code, reason.message, reason.status, reason.request_id, wait)
         if not wait:
             return RateLimited("rate_limited", "Other calls of this key took all its time.", 429)
-        message = f"The limit is used up. Calls go on in {wait:.0f} s, later than this call may wait."
+        cautious = self._limiter.is_cautious(now)
+        why = "Too many calls were refused or got no answer" if cautious else "The limit is used up"
+        message = f"{why}. Calls go on in {wait:.0f} s, later than this call may wait."
         return RateLimited("rate_limited", message, 429, retry_after_seconds=wait)
 
     def _tell_limiter(self, permit: Permit, outcome: Answer | Fault, failure: Failure | None) -> None:
