@@ -182,7 +182,7 @@ def test_answers_that_get_lost_are_few(kind: str) -> None:
 
 def test_a_pause_for_caution_says_so(kind: str) -> None:
     """Calls are left, so that the limit is used up would mislead."""
-    answers = [answer(200, []), httpx2.ReadError("ended")] * 60
+    answers: list[httpx2.Response | Exception] = [answer(200, []), httpx2.ReadError("ended")] * 60
     with scripted(kind, *answers, tries=1, seconds=9) as (petstore, script):
         for each in answers:
             with pytest.raises(PetstoreError) if isinstance(each, Exception) else nullcontext():

@@ -7,7 +7,14 @@ from typing import Any
 
 import httpx2
 import pytest
-from petstore_client import AsyncPetstore, ConfigurationError, Petstore, RedirectRefused, UnexpectedAnswer
+from petstore_client import (
+    AsyncPetstore,
+    ConfigurationError,
+    Petstore,
+    PetstoreError,
+    RedirectRefused,
+    UnexpectedAnswer,
+)
 
 from tests.client.kit import ADDRESS, KEY, answer, failure, scripted
 
@@ -29,7 +36,7 @@ PET = {"id": 7, "name": "Rex", "categoryId": 1, "status": "available"}
         None,
     ],
 )
-def test_what_is_no_key_is_refused(client: Any, key: str) -> None:
+def test_what_is_no_key_is_refused(client: Any, key: Any) -> None:
     """Before anything is sent, without showing it: it may be another secret."""
     with pytest.raises(ConfigurationError, match="pets_live_") as caught:
         client(ADDRESS, key)
@@ -40,6 +47,7 @@ def test_what_is_no_key_is_refused(client: Any, key: str) -> None:
     ("address", "says"),
     [
         ("", "https://"),
+        (None, "https://"),
         ("localhost:8080", "https://"),
         ("ftp://localhost", "https://"),
         ("http://", "https://"),
@@ -53,7 +61,7 @@ def test_what_is_no_key_is_refused(client: Any, key: str) -> None:
         ("http://localhost.shop.example", "unencrypted"),
     ],
 )
-def test_what_is_no_address_is_refused(address: str, says: str) -> None:
+def test_what_is_no_address_is_refused(address: Any, says: str) -> None:
     """With what to do. Plain http is for this machine."""
     with pytest.raises(ConfigurationError, match=says) as caught:
         Petstore(address, KEY)
@@ -161,6 +169,33 @@ def test_a_page_that_leads_to_itself_ends_the_walk(kind: str) -> None:
         pytest.raises(UnexpectedAnswer, match="this one again"),
     ):
         list(petstore.pets.list())
+
+
+def test_pages_in_a_circle_end_the_walk(kind: str) -> None:
+    """Also where no page leads to itself."""
+    pages = [answer(200, [PET], {"Link": f'<?cursor={cursor}>; rel="next"'}) for cursor in "abab"]
+    with scripted(kind, *pages) as (petstore, script), pytest.raises(UnexpectedAnswer, match="circle"):
+        list(petstore.pets.list())
+    assert len(script.requests) == 3
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        answer(302, headers={"Location": "http://[::1"}),
+        answer(200, [PET], {"Link": '<http://[::1>; rel="next"'}),
+        answer(200, content=b"[" * 200_000),
+        answer(400, content=b"[" * 200_000),
+    ],
+    ids=["redirect", "link", "success", "error"],
+)
+def test_a_strange_answer_holds_up_no_other_call(kind: str, strange: httpx2.Response) -> None:
+    """It is an error of the client's, and the call gives its place back."""
+    with scripted(kind, strange, answer(200, [])) as (petstore, script):
+        with pytest.raises(PetstoreError):
+            list(petstore.pets.list())
+        assert petstore.categories.list() == []
+    assert len(script.requests) == 2
 
 
 @pytest.mark.parametrize("identifier", ["../store/orders/5", "5", 5.0, True, None])

@@ -57,7 +57,7 @@ def error_of(answer: Answer, wall: float) -> ApiError:
     try:
         document = json.loads(answer.content)
         code, message = document["code"], document["message"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         code = message = None
     if not (isinstance(code, str) and isinstance(message, str)):
         code = f"http_{answer.status}"
@@ -69,7 +69,7 @@ def document_of(answer: Answer) -> Any:
     """The JSON document of an answer of success; raises UnexpectedAnswer."""
     try:
         return json.loads(answer.content)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise UnexpectedAnswer(
             f"{_host(answer.url)} answered {answer.status} without JSON. Is the base address the service's?"
         ) from None
@@ -81,7 +81,10 @@ def next_page(answer: Answer) -> str | None:
     reference = next((reference for reference, parameters in links if _NEXT.search(parameters)), None)
     if reference is None:
         return None
-    address = urljoin(answer.url, reference)
+    try:
+        address = urljoin(answer.url, reference)
+    except ValueError:
+        raise UnexpectedAnswer("The link to the next page is no address.") from None
     if _origin(address) != _origin(answer.url):
         raise UnexpectedAnswer(
             f"The next page is at another address, {_host(address)}. It is not followed, since the key is"

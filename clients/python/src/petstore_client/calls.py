@@ -7,7 +7,7 @@ import operator
 import re
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
@@ -57,6 +57,7 @@ class Call(Generic[T]):
     document: dict[str, Any] | None = None
     idempotency_key: str | None = None
     address: str | None = None  # of a next page, instead of path and query
+    visited: set[str] = field(default_factory=set, compare=False)  # addresses of a walk, of all its calls
 
     @property
     def method(self) -> str:
@@ -101,7 +102,12 @@ class Call(Generic[T]):
 
     def after(self, page: Page[Any]) -> Call[T] | None:
         """The call for the next page."""
-        return replace(self, address=page.next_address) if page.next_address else None
+        if page.next_address is None:
+            return None
+        if page.next_address in self.visited:
+            raise UnexpectedAnswer("The pages lead in a circle. The walk would not end.")
+        self.visited.add(page.next_address)
+        return replace(self, address=page.next_address)
 
 
 def list_pets(

@@ -36,7 +36,7 @@ _KEY = re.compile(r"pets_(?:live|test)_[0-9A-Za-z]{38}", re.ASCII)
 
 def check_key(key: str) -> str:
     """The key; raises ConfigurationError, which does not show it."""
-    if not isinstance(key, str) or not _KEY.fullmatch(key):  # None, where a variable is not set
+    if not _KEY.fullmatch(str(key)):  # None, where a variable is not set
         raise ConfigurationError(
             "This is not an API key. One is pets_live_ or pets_test_, then 38 letters and digits."
         )
@@ -48,10 +48,8 @@ def check_address(address: str, *, allow_http: bool) -> str:
 
     Plain http shows the key to the network, so it is for this machine only unless `allow_http`.
     """
-    if not isinstance(address, str):
-        raise ConfigurationError("Give a base address as text, such as https://pets.example.com.")
     try:
-        parts = urlsplit(address.strip())
+        parts = urlsplit(str(address).strip())
         host, _ = parts.hostname, parts.port
     except ValueError:
         raise ConfigurationError(f"{address!r} is not an address such as https://pets.example.com.") from None

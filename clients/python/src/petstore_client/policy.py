@@ -101,13 +101,13 @@ class Exchange(Generic[T]):
             self._first_sent = self._first_sent or (self._runtime.monotonic(), self._runtime.wall())
             try:
                 outcome = yield Send()
-            except BaseException:  # cancelled or interrupted
+                assert outcome is not None
+                if isinstance(outcome, Answer):
+                    self._answer = outcome
+                failure = judge(self._call, outcome, self._runtime.wall())
+            except BaseException:  # cancelled, interrupted, or an answer that nobody thought of
                 self._limiter.lost(permit, self._runtime.monotonic())
                 raise
-            assert outcome is not None
-            if isinstance(outcome, Answer):
-                self._answer = outcome
-            failure = judge(self._call, outcome, self._runtime.wall())
             self._tell_limiter(permit, outcome, failure)
             if failure is None or self._found_removed(failure):
                 assert isinstance(outcome, Answer)

@@ -65,8 +65,11 @@ def _judge_error(call: Call[Any], answer: Answer, error: ApiError) -> Failure:
 
 
 def _redirect(answer: Answer) -> RedirectRefused:
-    target = urlsplit(answer.headers.get("location", ""))
-    where = f"{target.scheme}://{target.hostname}" if target.hostname else "another path"
+    try:
+        target = urlsplit(answer.headers.get("location", ""))
+        where = f"{target.scheme}://{target.hostname}" if target.hostname else "another path"
+    except ValueError:
+        where = "what is no address"
     return RedirectRefused(
         f"The address redirects ({answer.status}) to {where}. Redirects are not followed, so that the key"
         " goes nowhere else; give the service's own address."
