@@ -27,6 +27,9 @@ T = TypeVar("T")
 class Petstore:
     """A client of the pet store service. All threads of a program may share one.
 
+    Inside an event loop use AsyncPetstore: a call of this one stops the loop, and may wait for a call of a
+    task that only the loop can end.
+
     `base_address` is the service's, with or without `/v1`; plain http is for this machine unless
     `allow_http`. A call is sent at most `tries` times and ends after `seconds` in all, waiting for the
     limits included; `timeout` seconds of silence end one try. `transport` and `runtime` are for tests.
