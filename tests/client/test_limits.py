@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 from petstore_client import AsyncPetstore, KeyBanned, Petstore, PetstoreError, RateLimited
+from petstore_client.caution import Caution
 
 from tests.client.kit import ADDRESS, KEY, Script, Served, answer, failure, scripted
 
@@ -168,6 +169,18 @@ def test_refusals_one_after_another_are_few(kind: str) -> None:
     times = script.times
     assert len(times) > 20
     assert all(later - earlier >= 300 for earlier, later in zip(times, times[3:], strict=False))
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_any_number_of_calls_may_be_refused_at_once(lost: int) -> None:
+    """More than sixty that were under way together: silence for five minutes."""
+    caution = Caution()
+    for _ in range(lost):
+        caution.unanswered(9.0)
+    for _ in range(70):
+        caution.refused(10.0)
+    assert caution.resumes_at(10.0) == 310
+    assert caution.resumes_at(310.0) <= 310
 
 
 def test_answers_that_get_lost_are_few(kind: str) -> None:

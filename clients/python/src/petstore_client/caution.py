@@ -45,7 +45,7 @@ class Caution:
         oldest = now - SPAN_SECONDS
         if len(self._refusals) >= _REFUSALS:
             oldest = self._refusals[-_REFUSALS]
-        spare = _RISKED - len(self._refusals)
+        spare = max(1, _RISKED - len(self._refusals))  # calls under way may all be refused
         if len(self._unanswered) >= spare:
             oldest = max(oldest, self._unanswered[-spare])
         return oldest + SPAN_SECONDS
