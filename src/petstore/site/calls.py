@@ -8,10 +8,11 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from petstore.site.addresses import EXAMPLE
 from petstore.site.schemas import Contract, Node, example_of
 
-# Stands for the reader's own base address, which pages.py puts in its place.
-BASE = "http://127.0.0.1:8080/v1"
+# Stands for the reader's own base address, which rendered.py puts in its place.
+BASE = f"{EXAMPLE}/v1"
 IDEMPOTENCY_KEY = "Idempotency-Key"
 # The optional query parameters that are used.
 _QUERY = ("status",)

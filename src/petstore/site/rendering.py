@@ -25,7 +25,6 @@ _PAGES = {
     "docs/deprecation": ("deprecation.html", "Deprecated: GET /pets/{petId}"),
 }
 _DOCUMENTS = {address: name for name, address in documents.PAGES.items()}
-PATHS = (*_PAGES, *_DOCUMENTS)
 _ERRORS = {404: "Page not found", 405: "Method not allowed"}
 
 
@@ -60,7 +59,7 @@ class TemplateRenderer:
         }
 
     def page(self, path: str) -> str:
-        """The page at a path of PATHS, without a slash in front."""
+        """The page at a path of _PAGES or _DOCUMENTS, without a slash in front."""
         root = "../" * path.count("/") or "./"
         values = {**self._values, "path": path, "root": root, "contents": [], **_neighbours(path)}
         if path in _DOCUMENTS:
