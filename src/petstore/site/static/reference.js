@@ -64,7 +64,7 @@ function targetOf(form) {
     const values = "list" in field.dataset ? value.split(",") : [value];
     for (const each of values) query.append(field.name, each.trim());
   }
-  const target = new URL(BASE.href + path + (query.size ? `?${query}` : ""));
+  const target = new URL(BASE.href + path + (`${query}` && `?${query}`));
   if (target.origin !== location.origin || target.pathname !== BASE.pathname + path) {
     throw new Refused("That is no value for a path. Give the identifier, such as 7.");
   }
@@ -146,7 +146,7 @@ function helpFor(text) {
   } catch {
     return [];
   }
-  if (!/^[a-z_]+$/.test(code)) return [];
+  if (typeof code !== "string" || !/^[a-z_]+$/.test(code)) return [];
   const said = element("p", "What to do: ");
   said.append(element("a", code, { href: `errors#${code}` }));
   return [said];
