@@ -29,8 +29,8 @@ class AsyncPetstore:
     """A client of the pet store service. All tasks may share one, also those of several event loops.
 
     `base_address` is the service's, with or without `/v1`; plain http is for this machine unless
-    `allow_http`. A call is sent at most `tries` times and ends after `seconds` in all, waiting for the
-    limits included; `timeout` seconds of silence end one try. `transport` and `runtime` are for tests.
+    `allow_http`. A call fails with its `tries`-th fault, and begins no try after `seconds` in all, waiting
+    for the limits included; `timeout` seconds of silence end one try. Tests give `transport` and `runtime`.
     Raises ConfigurationError.
     """
 
