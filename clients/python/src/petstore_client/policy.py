@@ -44,7 +44,7 @@ class Options:
     def __post_init__(self) -> None:
         if self.tries < 1 or not self.seconds >= 0 or not 0 < self.timeout <= _LONGEST_WAIT_SECONDS:
             raise ConfigurationError(
-                "Give at least 1 for tries, 0 for seconds, and for timeout more than 0, at most 86,400."
+                "Give at least 1 for tries, 0 for seconds, and for timeout more than 0, at most 3,600."
             )
 
     def but(self, tries: int | None, seconds: float | None, timeout: float | None) -> Options:
