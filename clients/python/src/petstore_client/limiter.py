@@ -188,17 +188,21 @@ class Limiter:
         self._lost.append(now)
         self._wake_first()
 
-    def lost(self, permit: Permit, now: float) -> None:
-        """No answer came: the call may have been counted, or refused."""
+    def abandoned(self, permit: Permit, now: float) -> None:
+        """The caller no longer waits for the answer: the call may have been counted, or refused."""
         self._in_flight.discard(permit)
         self._caution.unanswered(now)
+        self._lost.append(now)
+        self._wake_first()
+
+    def lost(self, permit: Permit, now: float) -> None:
+        """No answer came, so the service may be in trouble: after several in a row all callers pause."""
         if not self._lost or permit.sent_at >= self._lost[-1]:  # not one of many that were lost at once
             self._losses_in_a_row += 1
-        self._lost.append(now)
+        self.abandoned(permit, now)
         if self._losses_in_a_row >= _LOSSES_BEFORE_PAUSE:
             pause = min(_LONGEST_PAUSE_SECONDS, 0.5 * 2.0 ** min(self._losses_in_a_row - 1, _DOUBLINGS))
             self.hold(now + self._random() * pause, None)
-        self._wake_first()
 
     def _learn(self, seen: Window, permit: Permit, now: float) -> bool:
         """Whether the answer shows that somebody else uses the key."""

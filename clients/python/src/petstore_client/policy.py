@@ -106,7 +106,7 @@ class Exchange(Generic[T]):
                     self._answer = outcome
                 failure = judge(self._call, outcome, self._runtime.wall())
             except BaseException:  # cancelled, interrupted, or an answer that nobody thought of
-                self._limiter.lost(permit, self._runtime.monotonic())
+                self._limiter.abandoned(permit, self._runtime.monotonic())
                 raise
             self._tell_limiter(permit, outcome, failure)
             if failure is None or self._found_removed(failure):
