@@ -57,6 +57,7 @@ torture: ## Long campaigns against crashes, kills and power cuts (ARGS='--seed 1
 
 planted: ## Plant known bugs, one at a time: its test must fail for each (ARGS='--jobs 4 NAME…')
 	$(DEVELOP)
+	@tools/consumers
 	@$(BIN)/python -m tests.planted $(ARGS)
 
 upgrade: ## Try the last release beside this program and in turn (FROM=COMMIT ARGS='--seed 1 --seconds 60')
