@@ -59,12 +59,7 @@ def example_call(contract: Contract, method: str, path: str, node: Node) -> Call
     success = next(each for status, each in responses.items() if status.startswith("2"))
     schema = contract.content(success).get("schema")
     is_list = schema is not None and contract.at(schema).get("type") == "array"
-    codes = {
-        each["value"]["code"]
-        for response in responses.values()
-        for each in contract.content(response).get("examples", {}).values()
-        if "code" in each["value"]
-    }
+    codes = {code for response in responses.values() for code in contract.codes(response)}
     return Call(
         operation=node["operationId"],
         method=method.upper(),

@@ -28,8 +28,6 @@ PAGES = {
     "errors.md": "docs/errors",
     "CHANGELOG.md": "docs/changelog",
 }
-
-
 _LOWEST_LISTED = 3
 
 

@@ -144,7 +144,7 @@ class _Reader:
         responses = [
             contract.at(each) for _, _, node in self.described for each in node["responses"].values()
         ]
-        refused = [each for each in responses if _codes(contract, each)]
+        refused = [each for each in responses if contract.codes(each)]
         self.always = _common(contract, responses)
         self.errors = {
             name: node for name, node in _common(contract, refused).items() if name not in self.always
@@ -188,11 +188,11 @@ class _Reader:
 
     def _answers(self, node: Node) -> list[Answer]:
         responses = ((status, self._contract.at(each)) for status, each in node["responses"].items())
-        return [self._answer(*each) for each in responses if not _codes(self._contract, each[1])]
+        return [self._answer(*each) for each in responses if not self._contract.codes(each[1])]
 
     def _refusals(self, node: Node) -> list[Refusal]:
         responses = ((status, self._contract.at(each)) for status, each in node["responses"].items())
-        return [self._refusal(*each) for each in responses if _codes(self._contract, each[1])]
+        return [self._refusal(*each) for each in responses if self._contract.codes(each[1])]
 
     def _body(self, node: Node) -> Body:
         body = self._contract.at(node)
@@ -229,7 +229,7 @@ class _Reader:
             if name not in self.always | self.errors and self._contract.at(node).get("required")
         )
         said = inline(_trimmed(response["description"]))
-        return Refusal(status, _codes(self._contract, response), said, tuple(special))
+        return Refusal(status, self._contract.codes(response), said, tuple(special))
 
 
 def _described(contract: Contract) -> Iterator[tuple[str, str, Node]]:
@@ -237,14 +237,6 @@ def _described(contract: Contract) -> Iterator[tuple[str, str, Node]]:
         for method in _METHODS:
             if method in item:
                 yield method, path, item[method]
-
-
-def _codes(contract: Contract, response: Node) -> tuple[str, ...]:
-    """The codes of an error's examples; nothing for a success."""
-    content = contract.content(response)
-    values = [contract.at(each)["value"] for each in content.get("examples", {}).values()]
-    errors = [value for value in values if isinstance(value, dict) and {"code", "message"} <= value.keys()]
-    return tuple(dict.fromkeys(error["code"] for error in errors))
 
 
 def _common(contract: Contract, responses: list[Node]) -> dict[str, Node]:

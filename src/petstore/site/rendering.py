@@ -1,4 +1,4 @@
-"""Pages as text: templates over the documents and the contract. Imported when the first page is asked for."""
+"""Pages as text: templates over the documents and the contract. Commands do not import it."""
 
 from __future__ import annotations
 

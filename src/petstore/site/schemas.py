@@ -61,6 +61,14 @@ class Contract:
         """The body of a request or response in its first media type; empty without one."""
         return next(iter(self.at(node).get("content", {}).values()), {})
 
+    def codes(self, response: Node) -> tuple[str, ...]:
+        """The codes of an error's examples; nothing for a success."""
+        values = [self.at(each)["value"] for each in self.content(response).get("examples", {}).values()]
+        errors = [
+            value for value in values if isinstance(value, dict) and {"code", "message"} <= value.keys()
+        ]
+        return tuple(dict.fromkeys(error["code"] for error in errors))
+
     def name(self, schema: Node) -> str:
         """The name of an object's schema; empty where it has none."""
         name = schema.get("$ref", "").rpartition("/")[2]
