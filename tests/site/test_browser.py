@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
 import pytest
-from playwright.sync_api import Page, ViewportSize, expect
+from playwright.sync_api import expect
 
 from tests.site.conftest import OpenPage
-from tests.support.outside import node_module
+from tests.support.browser import DESKTOP, NARROW, PHONE, fits, unfold, violations, weigh
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
@@ -18,24 +15,10 @@ PAGES = (
     "/docs/deprecation",
 )  # fmt: skip
 _PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 23, 29)"}
-_DESKTOP: ViewportSize = {"width": 1_360, "height": 900}
-_PHONE: ViewportSize = {"width": 390, "height": 800}
-_NARROW: ViewportSize = {"width": 360, "height": 800}
-
-_UNFOLD = "() => document.querySelectorAll('details').forEach((details) => (details.open = true))"
-_VIOLATIONS = """
-async () => (await axe.run({resultTypes: ["violations"]})).violations.flatMap((rule) =>
-  rule.nodes.map((node) => `${rule.id} (${rule.impact}): ${node.html.slice(0, 120)}`))
-"""
 _TEXT = """
 () => [...document.querySelectorAll("main :is(h1, h2, h3, p, li, td, th, pre, dt, dd)")]
   .map((part) => part.textContent.replace(/\\s+/g, " ").trim())
 """
-
-
-@cache
-def _axe() -> str:
-    return (node_module("axe-core") / "axe.min.js").read_text()
 
 
 class TestEveryPage:
@@ -51,23 +34,21 @@ class TestEveryPage:
         """
         watched = open_page(scheme)
         page = watched.open(path)
-        page.evaluate(_axe())
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == _PAPER[scheme]
-        folded, unfolded = (_DESKTOP, _PHONE) if scheme == "light" else (_PHONE, _DESKTOP)
+        folded, unfolded = (DESKTOP, PHONE) if scheme == "light" else (PHONE, DESKTOP)
         for size in (folded, unfolded):
             if size == unfolded:
-                page.evaluate(_UNFOLD)
+                unfold(page)
             page.set_viewport_size(size)
-            assert page.evaluate(_VIOLATIONS) == []
-            page.set_viewport_size(_NARROW)
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            assert violations(page) == []
+            page.set_viewport_size(NARROW)
+            assert fits(page)
         assert watched.faults() == []
 
     def test_the_page_of_an_error_too(self, open_page: OpenPage) -> None:
         """What is not there has a page that leads back."""
         page = open_page().open("/docs/nothing/here")
-        page.evaluate(_axe())
-        assert page.evaluate(_VIOLATIONS) == []
+        assert violations(page) == []
         page.get_by_role("link", name="documentation").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Documentation")
 
@@ -103,7 +84,7 @@ class TestWithoutScript:
 
     def test_the_pages_can_be_walked_on_a_phone(self, open_page: OpenPage) -> None:
         """Through the folded menu, to a heading and on to the next page."""
-        page = open_page(java_script_enabled=False, viewport=_PHONE).open("/docs/quickstart")
+        page = open_page(java_script_enabled=False, viewport=PHONE).open("/docs/quickstart")
         menu = page.get_by_role("navigation", name="All pages")
         expect(menu).to_be_hidden()
         page.get_by_text("Menu", exact=True).click()
@@ -165,24 +146,8 @@ class TestWeight:
     def test_a_first_view_is_light(self, open_page: OpenPage, path: str, most_kilobytes: int) -> None:
         """Few requests and kilobytes, headers included; a second view asks only whether the page changed."""
         watched = open_page()
-        first = _weigh(watched.page, watched.base_url + path)
-        second = _weigh(watched.page, watched.base_url + path)
-        assert first[0] < most_kilobytes * 1_000
-        assert first[1] <= 6
-        assert second[0] < 1_000
-
-
-def _weigh(page: Page, address: str) -> tuple[int, int]:
-    """Bytes from the network, and requests that led to one."""
-    session = page.context.new_cdp_session(page)
-    session.send("Network.enable")
-    sizes: dict[str, int] = {}
-
-    def finished(event: dict[str, Any]) -> None:
-        sizes[event["requestId"]] = event["encodedDataLength"]
-
-    session.on("Network.loadingFinished", finished)
-    page.goto(address, wait_until="networkidle")
-    session.detach()
-    sent = [size for size in sizes.values() if size > 0]
-    return int(sum(sent)), len(sent)
+        first = weigh(watched.page, watched.base_url + path)
+        second = weigh(watched.page, watched.base_url + path)
+        assert first.size_bytes < most_kilobytes * 1_000
+        assert first.requests <= 6
+        assert second.size_bytes < 1_000

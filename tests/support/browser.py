@@ -1,0 +1,143 @@
+"""A real Chromium for tests of pages: what it shows, what it complains about, and what it fetched.
+
+Without a Chromium these tests skip and say so; where CI is set they fail.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple
+
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+
+from tests.support.machine import absent
+from tests.support.outside import node_module
+
+DESKTOP: ViewportSize = {"width": 1_360, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 800}
+NARROW: ViewportSize = {"width": 360, "height": 800}
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+# Runs before a page's own scripts: remembers what the Content-Security-Policy refused.
+_WATCH_POLICY = """
+window.refusedByPolicy = [];
+document.addEventListener("securitypolicyviolation",
+  (event) => window.refusedByPolicy.push(`${event.violatedDirective}: ${event.blockedURI}`));
+"""
+_UNFOLD = "() => document.querySelectorAll('details').forEach((details) => (details.open = true))"
+_VIOLATIONS = """
+async () => (await axe.run({resultTypes: ["violations"]})).violations.flatMap((rule) =>
+  rule.nodes.map((node) => `${rule.id} (${rule.impact}): ${node.html.slice(0, 120)}`))
+"""
+
+
+@contextmanager
+def running_browser() -> Iterator[Browser]:
+    """A Chromium. Start servers before it: from then on this thread has an event loop, and `asyncio.run`
+    refuses."""
+    program = next(filter(None, map(shutil.which, _NAMES)), None)
+    program = program or absent(f"browser ({', '.join(_NAMES)})")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=_ARGUMENTS)
+        yield started
+        started.close()
+
+
+class WatchedPage:
+    """A page, and everything that it must not do: complain, meet its policy, ask another host.
+
+    `base_url` is where `open` goes, `hosts` are others that may be asked. Answers from 400 are complaints,
+    unless `is_expected` says otherwise.
+    """
+
+    def __init__(self, page: Page, base_url: str, *hosts: str) -> None:
+        self.page = page
+        self.base_url = base_url
+        self.complaints: list[str] = []
+        self._own = (*(f"{host}/" for host in (base_url, *hosts)), "data:")
+        page.add_init_script(_WATCH_POLICY)
+        page.on("console", self._heard)
+        page.on("pageerror", lambda error: self.complaints.append(f"script: {error}"))
+        page.on("request", self._asked)
+        page.on("response", self._answered)
+
+    def is_expected(self, status: int, url: str) -> bool:
+        """Whether an answer of this status is no complaint: one of the interface, which a form shows."""
+        return "/v1/" in url
+
+    def _heard(self, message: Any) -> None:
+        if message.type == "error":
+            self.complaints.append(f"console: {message.text}")
+
+    def _asked(self, request: Any) -> None:
+        if not request.url.startswith(self._own):
+            self.complaints.append(f"other host: {request.url}")
+
+    def _answered(self, response: Any) -> None:
+        if response.status >= 400 and not self.is_expected(response.status, response.url):
+            self.complaints.append(f"{response.status}: {response.url}")
+
+    def open(self, path: str) -> Page:
+        """Go there and wait until everything of the page is loaded."""
+        self.page.goto(self.base_url + path, wait_until="load")
+        return self.page
+
+    def faults(self) -> list[str]:
+        """Everything that went wrong on this page so far."""
+        return self.complaints + list(self.page.evaluate("window.refusedByPolicy"))
+
+
+def unfold(page: Page) -> None:
+    """Open all that is folded."""
+    page.evaluate(_UNFOLD)
+
+
+@cache
+def _axe() -> str:
+    return (node_module("axe-core") / "axe.min.js").read_text()
+
+
+def violations(page: Page) -> list[str]:
+    """What axe complains about, of any severity, on the page as it is shown now."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(_axe())
+    return list(page.evaluate(_VIOLATIONS))
+
+
+def fits(page: Page) -> bool:
+    """Whether nothing scrolls sideways in the page's present width."""
+    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+
+class Weight(NamedTuple):
+    """What a view cost over the network, headers included, and the requests that led to it."""
+
+    size_bytes: int
+    requests: int
+
+
+def weigh(page: Page, address: str) -> Weight:
+    """Open an address and count what does not come from the browser's own cache."""
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    sizes: dict[str, int] = {}
+
+    def finished(event: dict[str, Any]) -> None:
+        sizes[event["requestId"]] = event["encodedDataLength"]
+
+    session.on("Network.loadingFinished", finished)
+    page.goto(address, wait_until="networkidle")
+    session.detach()
+    sent = [size for size in sizes.values() if size > 0]
+    return Weight(int(sum(sent)), len(sent))
