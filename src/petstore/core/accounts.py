@@ -11,6 +11,8 @@ from petstore.core.errors import Conflict, Invalid
 from petstore.core.limits.plans import Plan
 
 _NAME = re.compile(r"(?![0-9]+\Z)[A-Za-z0-9._-]{1,64}\Z", re.ASCII)
+_BEGINNING = re.compile(r"[A-Za-z0-9._-]{0,64}", re.ASCII)
+STATES = ("active", "suspended", "closed")
 
 
 class Account(msgspec.Struct, frozen=True):
@@ -46,10 +48,46 @@ def check_account_name(name: str) -> None:
         )
 
 
+def can_begin_name(text: str) -> bool:
+    """Whether a name may begin with it; the empty text begins all."""
+    return _BEGINNING.fullmatch(text) is not None
+
+
 def read_account_id(reference: str) -> int | None:
     """The id that a reference to an account gives in digits; None when it gives a name."""
     by_id = reference.isascii() and reference.isdigit() and len(reference) < 19
     return int(reference) if by_id else None
+
+
+class AccountQuery(msgspec.Struct, frozen=True):
+    """Which accounts to list, by name without regard to case: at most `limit`, those behind the name `after`.
+
+    `search` is the beginning of a name in any case. In digits it is also an id, whose account comes first and
+    is not counted. `state` is one of STATES.
+    """
+
+    limit: int
+    search: str = ""
+    state: str | None = None
+    plan: str | None = None
+    after: str = ""
+
+
+class AccountUse(msgspec.Struct, frozen=True):
+    """An account and its requests on the running UTC day, as last written: about a second ago at most."""
+
+    account: Account
+    used_today: int
+
+
+class AccountPage(msgspec.Struct, frozen=True):
+    """`after` is the name to go on behind, None at the end.
+
+    A page with fewer accounts than the limit may have one: a look ends after a number of other accounts.
+    """
+
+    accounts: list[AccountUse]
+    after: str | None
 
 
 class AccountRepository(Protocol):
@@ -66,7 +104,11 @@ class AccountRepository(Protocol):
     async def find(self, reference: str) -> Account: ...
 
     async def all(self) -> list[Account]:
-        """By id."""
+        """By id. A service may have 100,000: no answer to a request is made of it."""
+        ...
+
+    async def page(self, query: AccountQuery, now_ms: int) -> AccountPage:
+        """A look at a bounded number of accounts. What can't begin a name finds none."""
         ...
 
     async def set_plan(self, reference: str, plan: Plan, actor: str) -> Account:

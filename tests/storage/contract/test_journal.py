@@ -103,7 +103,15 @@ WALK: list[tuple[str, Work, list[str]]] = [
 ]
 READS = {
     *("pets.page", "pets.get", "stock.source_keys", "orders.page", "orders.get", "accounts.find"),
-    *("accounts.all", "keys.find_caller", "keys.keys", "keys.key", "keys.find_key", "journal.page"),
+    *(
+        "accounts.all",
+        "accounts.page",
+        "keys.find_caller",
+        "keys.keys",
+        "keys.key",
+        "keys.find_key",
+        "journal.page",
+    ),
     *("journal.following", "categories.all", "usage.report", "usage.days", "usage.bans", "billing.accounts"),
 }
 

@@ -85,7 +85,10 @@ class TestReport:
         assert (await store.usage.report(1, now_ms)).bans == [KeyBan(1, shown, 2, now_ms + 1)]
 
     async def test_standing_bans_of_all_accounts(self, store: Store, clock: ManualClock) -> None:
-        """Only what an operator can lift: not a ban that is over or pardoned, nor a key that has ended."""
+        """Only what an operator can lift: not a ban that is over or pardoned, nor a key that has ended.
+
+        By their ends, and by pages.
+        """
         now_ms = clock.now_ms()
         await store.accounts.add("third", FREE, ACTOR)
         for label, ends in (("stays", now_ms + 9), ("ended", now_ms), ("revoked", None), ("lifted", None)):
@@ -96,15 +99,19 @@ class TestReport:
         over = BanState(level=1, banned_from_ms=now_ms - 9, banned_until_ms=now_ms)
         keys = await store.keys.keys("third")
         await store.keys.pardon(lifted.id, ACTOR)
-        bans = {1: ban, 2: over} | {key.id: ban for key in keys}
+        later = BanState(level=3, banned_from_ms=now_ms, banned_until_ms=now_ms + 2)
+        bans = {1: later, 2: over} | {key.id: ban for key in keys}
         await store.counters.save(LimiterState({}, bans), UsageChanges())
         first = await store.keys.key(1)
         account = await store.accounts.find("1")
         third = await store.accounts.find("third")
-        assert await store.usage.bans(now_ms) == [
-            BannedKey(1, account.name, 1, first.display, first.label, 3, now_ms + 1),
+        by_end = [
             BannedKey(third.id, "third", stays.id, stays.display, "stays", 3, now_ms + 1),
+            BannedKey(1, account.name, 1, first.display, first.label, 3, now_ms + 2),
         ]
+        assert await store.usage.bans(now_ms) == by_end
+        assert await store.usage.bans(now_ms, limit=1) == by_end[:1]
+        assert await store.usage.bans(now_ms, after=(now_ms + 1, stays.id), limit=1) == by_end[1:]
 
     async def test_days_are_summed_and_listed_newest_first(self, store: Store, clock: ManualClock) -> None:
         """Batches of the same day add up."""

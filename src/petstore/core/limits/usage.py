@@ -11,6 +11,7 @@ import msgspec
 
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.windows import AccountWindows
+from petstore.core.pets import INT64_MAX
 
 
 class DailyUsage(msgspec.Struct, gc=False):
@@ -118,6 +119,11 @@ class UsageRepository(Protocol):
         """Those of the last `days` days that have counts, newest first, as last written."""
         ...
 
-    async def bans(self, now_ms: int) -> list[BannedKey]:
-        """The bans of all accounts at a time, by the key's id; as last written."""
+    async def bans(
+        self, now_ms: int, *, after: tuple[int, int] = (0, 0), limit: int = INT64_MAX
+    ) -> list[BannedKey]:
+        """The bans of all accounts at a time, as last written, by their end and the key's id.
+
+        At most `limit`, those behind the end (Unix time in ms) and id of `after`.
+        """
         ...

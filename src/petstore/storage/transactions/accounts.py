@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from petstore.core.accounts import Account, check_account_name, read_account_id
+from petstore.core.accounts import (
+    Account,
+    AccountPage,
+    AccountQuery,
+    check_account_name,
+    read_account_id,
+)
 from petstore.core.clock import Clock
 from petstore.core.errors import AccountExists, AccountNotFound
 from petstore.core.limits.plans import Plan
 from petstore.storage.rows import ACCOUNT, read_account, select
+from petstore.storage.transactions.account_pages import page_of_accounts
 from petstore.storage.transactions.journal import record, record_changes
 from petstore.storage.transactions.revocations import end_keys_of
 from petstore.storage.transactions.script import KEYRING, REVOCATION, Database, Script, statement
@@ -151,6 +158,9 @@ class Accounts:
 
     async def all(self) -> list[Account]:
         return await self._database.read(all_accounts())
+
+    async def page(self, query: AccountQuery, now_ms: int) -> AccountPage:
+        return await self._database.read(page_of_accounts(query, now_ms))
 
     async def set_plan(self, reference: str, plan: Plan, actor: str) -> Account:
         now_ms = self._clock.now_ms()

@@ -7,6 +7,7 @@ from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import BannedKey, DailyUsage, KeyBan, UsageReport
 from petstore.core.limits.windows import AccountWindows, oldest_day
+from petstore.core.pets import INT64_MAX
 from petstore.storage.rows import BAN_STATE, DAILY_USAGE, WINDOWS, select
 from petstore.storage.transactions.bans import bans_in_force
 from petstore.storage.transactions.script import Database, Script, statement
@@ -60,5 +61,7 @@ class Usage:
     async def days(self, account_id: int, now_ms: int, days: int) -> list[DailyUsage]:
         return await self._database.read(last_days(account_id, now_ms, days))
 
-    async def bans(self, now_ms: int) -> list[BannedKey]:
-        return await self._database.read(bans_in_force(now_ms))
+    async def bans(
+        self, now_ms: int, *, after: tuple[int, int] = (0, 0), limit: int = INT64_MAX
+    ) -> list[BannedKey]:
+        return await self._database.read(bans_in_force(now_ms, after, limit))

@@ -1,0 +1,103 @@
+"""Pages of accounts by name, for both databases: each walks one index and looks at a bounded number of rows.
+
+Names are in the order of their lower-case letters; two that differ by case alone are neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from petstore.core.accounts import AccountPage, AccountQuery, AccountUse, can_begin_name, read_account_id
+from petstore.core.durations import DAY_MS
+from petstore.storage.rows import ACCOUNT, read_account, select
+from petstore.storage.transactions.script import Script, Statement
+
+LOOKED_AT_MAX = 20_000
+# A window ahead of today is today's: the clock was set back.
+_ACCOUNTS = (
+    f"SELECT {select(ACCOUNT)}, CASE WHEN day >= {{}} THEN day_used ELSE 0 END"
+    " FROM accounts LEFT JOIN account_windows ON account_id = id WHERE"
+)
+_ORDER = "FOLDED, name"
+# As the indexes of migrations 0005 and 0008 have them.
+_STATES = {
+    "active": "suspended_at_ms IS NULL AND closed_at_ms IS NULL",
+    "suspended": "suspended_at_ms IS NOT NULL AND closed_at_ms IS NULL",
+    "closed": "closed_at_ms IS NOT NULL",
+}
+_LAST = "~"  # behind all characters of a name
+
+
+class _Conditions:
+    """Conditions in SQL with their arguments. FOLDED is the name in lower case."""
+
+    def __init__(self) -> None:
+        self._sql: list[str] = []
+        self._arguments: list[object] = []
+
+    def add(self, condition: str, *values: object) -> None:
+        """Each `{}` of the condition is one of the values."""
+        self._sql.append(condition.format(*map(self._place, values)))
+
+    def _place(self, value: object) -> str:
+        self._arguments.append(value)
+        return f"${len(self._arguments)}"
+
+    def select(self, columns: str, end: str, *values: object) -> tuple[Statement, tuple[object, ...]]:
+        """A SELECT of the rows that meet all conditions; `values` are those of `columns` and `end`."""
+        places = [f"${len(self._arguments) + at}" for at, _ in enumerate(values, start=1)]
+        sql = f"{columns} {' AND '.join(self._sql)} {end}".format(*places)
+        statement = Statement(
+            sql.replace("FOLDED", "name COLLATE NOCASE").replace("$", "?"),
+            sql.replace("FOLDED", "lower(name)"),
+        )
+        return statement, (*self._arguments, *values)
+
+
+def page_of_accounts(query: AccountQuery, now_ms: int) -> Script[AccountPage]:
+    """See core.accounts.AccountRepository."""
+    if not (can_begin_name(query.search) and can_begin_name(query.after)):
+        return AccountPage([], None)
+    today = now_ms // DAY_MS
+    by_id = yield from _by_id(query, today)
+    conditions = _Conditions()
+    begin = query.search.lower()
+    conditions.add("FOLDED >= {} AND FOLDED < {}", begin, begin + _LAST)
+    if query.after:
+        conditions.add("(FOLDED, name) > ({}, {})", query.after.lower(), query.after)
+    stop: str | None = None
+    if query.state == "active" or (query.state and query.plan):  # no index has these alone
+        end = f"ORDER BY {_ORDER} LIMIT 1 OFFSET {{}}"
+        for (stop,) in (yield conditions.select("SELECT name FROM accounts WHERE", end, LOOKED_AT_MAX - 1)):
+            conditions.add("(FOLDED, name) <= ({}, {})", stop.lower(), stop)
+    if query.plan:
+        conditions.add("plan = {}", query.plan)
+    if query.state:
+        conditions.add(_STATES[query.state])
+    # Ordered by the plan too, PostgreSQL uses the index by plan.
+    order = _ORDER if query.state or not query.plan else f"plan, {_ORDER}"
+    rows = yield conditions.select(_ACCOUNTS, f"ORDER BY {order} LIMIT {{}}", today, query.limit + 1)
+    found = [_read(row) for row in rows]
+    after = found[query.limit - 1].account.name if len(found) > query.limit else stop
+    others = [each for each in found[: query.limit] if each not in by_id]
+    return AccountPage(others if query.after else [*by_id, *others], after)
+
+
+def _by_id(query: AccountQuery, today: int) -> Script[list[AccountUse]]:
+    """The account whose id is searched for, if the other filters let it through."""
+    number = read_account_id(query.search)
+    if number is None:
+        return []
+    conditions = _Conditions()
+    conditions.add("id = {}", number)
+    found = [_read(row) for row in (yield conditions.select(_ACCOUNTS, "", today))]
+    return [
+        each
+        for each in found
+        if query.state in (None, each.account.state) and query.plan in (None, each.account.plan.name)
+    ]
+
+
+def _read(row: Sequence[Any]) -> AccountUse:
+    return AccountUse(read_account(row[:-1]), row[-1])

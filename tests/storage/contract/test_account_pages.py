@@ -1,0 +1,133 @@
+"""What every store has for a list of accounts."""
+
+from __future__ import annotations
+
+import pytest
+
+from petstore.core.accounts import AccountPage, AccountQuery
+from petstore.core.durations import DAY_MS
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.plans import BUSINESS, FREE, PRO
+from petstore.core.limits.usage import UsageChanges
+from petstore.core.limits.windows import AccountWindows
+from petstore.storage.backend import Store
+from petstore.storage.transactions import account_pages
+from tests.support.backends import SharedData
+from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
+
+NAMES = ("shop", "Zoo", "a-z", "7up", "Shop", "shop-2", "zoo.b", "_x")
+BY_NAME = ["7up", "_x", "a-z", "Shop", "shop", "shop-2", "Zoo", "zoo.b"]
+BY_NAME.sort(key=lambda name: (name.lower(), name))
+
+
+@pytest.fixture
+async def store(backend: SharedData) -> Store:
+    """Eight accounts, the odd ones on Pro; one suspended, two closed, one of them while it was suspended."""
+    opened = backend.open()
+    for number, name in enumerate(NAMES):
+        await opened.accounts.add(name, PRO if number % 2 else FREE, ACTOR)
+    for name in ("a-z", "Zoo"):
+        await opened.accounts.suspend(name, ACTOR)
+    for name in ("Zoo", "_x"):
+        await opened.accounts.close(name, ACTOR)
+    return opened
+
+
+def names(page: AccountPage) -> list[str]:
+    return [each.account.name for each in page.accounts]
+
+
+async def walk(store: Store, clock: ManualClock, query: AccountQuery) -> list[str]:
+    """The names on all pages that a reader comes to."""
+    found: list[str] = []
+    after: str | None = ""
+    while after is not None:
+        page = await store.accounts.page(
+            AccountQuery(query.limit, query.search, query.state, query.plan, after), clock.now_ms()
+        )
+        assert len(page.accounts) <= query.limit
+        found += names(page)
+        after = page.after
+    return found
+
+
+class TestOrder:
+    """By name, whatever the case."""
+
+    @pytest.mark.parametrize("limit", [1, 3, 8])
+    async def test_every_account_once(self, store: Store, clock: ManualClock, limit: int) -> None:
+        """Also where two names differ by case alone, and the page ends between them."""
+        assert await walk(store, clock, AccountQuery(limit)) == BY_NAME
+
+    async def test_the_last_page_says_so(self, store: Store, clock: ManualClock) -> None:
+        """A full page may be the last one."""
+        assert (await store.accounts.page(AccountQuery(8), clock.now_ms())).after is None
+
+
+class TestFilters:
+    """The beginning of the name, the state and the plan combine."""
+
+    @pytest.mark.parametrize(
+        ("query", "found"),
+        [
+            (AccountQuery(2, "sho"), ["Shop", "shop", "shop-2"]),
+            (AccountQuery(2, "SHOP-"), ["shop-2"]),
+            (AccountQuery(2, "zoo."), ["zoo.b"]),
+            (AccountQuery(2, "hop"), []),
+            (AccountQuery(2, "%"), []),
+            (AccountQuery(2, "\x00"), []),
+            (AccountQuery(2, "x" * 65), []),
+            (AccountQuery(2, state="suspended"), ["a-z"]),
+            (AccountQuery(2, state="closed"), ["_x", "Zoo"]),
+            (AccountQuery(2, state="active"), ["7up", "Shop", "shop", "shop-2", "zoo.b"]),
+            (AccountQuery(2, plan="pro"), ["_x", "7up", "shop-2", "Zoo"]),
+            (AccountQuery(2, "zoo", plan="pro"), ["Zoo"]),
+            (AccountQuery(2, state="closed", plan="pro"), ["_x", "Zoo"]),
+            (AccountQuery(2, "s", state="active", plan="free"), ["Shop", "shop"]),
+            (AccountQuery(2, plan="business"), []),
+        ],
+    )
+    async def test_what_matches(
+        self, store: Store, clock: ManualClock, query: AccountQuery, found: list[str]
+    ) -> None:
+        """By pages; what can't begin a name finds nothing."""
+        assert await walk(store, clock, query) == sorted(found, key=lambda name: (name.lower(), name))
+
+    async def test_an_id_is_found_too(self, store: Store, clock: ManualClock) -> None:
+        """First, once, and only if the other filters let it through."""
+        now_ms = clock.now_ms()
+        assert names(await store.accounts.page(AccountQuery(9, "7"), now_ms)) == ["zoo.b", "7up"]
+        assert names(await store.accounts.page(AccountQuery(9, "7", after="7up"), now_ms)) == []
+        assert names(await store.accounts.page(AccountQuery(9, "2", state="active"), now_ms)) == []
+        assert names(await store.accounts.page(AccountQuery(9, "2", plan="pro"), now_ms)) == ["Zoo"]
+        assert names(await store.accounts.page(AccountQuery(9, "9" * 30), now_ms)) == []
+
+    async def test_a_look_is_bounded(
+        self, store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A page without a match says where to look further; in the end all are found."""
+        monkeypatch.setattr(account_pages, "LOOKED_AT_MAX", 2)
+        query = AccountQuery(5, state="active", plan="pro")
+        page = await store.accounts.page(query, clock.now_ms())
+        assert (names(page), page.after) == (["7up"], "_x")
+        assert await walk(store, clock, query) == ["7up", "shop-2"]
+
+
+class TestUse:
+    """Of the running UTC day."""
+
+    @pytest.mark.parametrize(("days", "used"), [(0, 30), (-1, 0), (1, 30)])
+    async def test_yesterdays_window_is_over(
+        self, store: Store, clock: ManualClock, days: int, used: int
+    ) -> None:
+        """And one that lies ahead, after the clock was set back, counts."""
+        window = AccountWindows(clock.now_ms(), 3, clock.now_ms() // DAY_MS + days, 30)
+        await store.counters.save(LimiterState({1: window}, {}), UsageChanges())
+        await store.accounts.set_plan("1", BUSINESS, ACTOR)
+        page = await store.accounts.page(AccountQuery(9, "shop"), clock.now_ms())
+        assert [(each.account.plan, each.used_today) for each in page.accounts] == [
+            (FREE, 0),
+            (BUSINESS, used),
+            (PRO, 0),
+        ]
