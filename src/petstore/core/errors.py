@@ -135,6 +135,17 @@ class AccountExists(Conflict):
         super().__init__(f"There is an account {name!r} already; choose another name.")
 
 
+class KeyIssuedBefore(Conflict):
+    """The same form issued this key before; its text is not kept, so it can't be shown again."""
+
+    def __init__(self, key_id: int) -> None:
+        super().__init__(
+            f"Key {key_id} was issued already, and its text is shown only once."
+            " If nobody has it, revoke it and issue another."
+        )
+        self.key_id = key_id
+
+
 class IdempotencyKeyInUse(PetstoreError, code="idempotency_key_in_use", status=409):
     """The first request with this Idempotency-Key has not been answered yet."""
 

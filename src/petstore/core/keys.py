@@ -15,6 +15,7 @@ from typing import Protocol
 import msgspec
 
 from petstore.core.errors import Conflict, Invalid
+from petstore.core.idempotency import Idempotency
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _RANDOM_CHARACTERS = 32  # 190 bits
@@ -166,7 +167,13 @@ class KeyRepository(Protocol):
         label: str = "",
         expires_at_ms: int | None = None,
         access: Access = Access.WRITE,
-    ) -> IssuedKey: ...
+        idempotency: Idempotency | None = None,
+    ) -> IssuedKey:
+        """Raises Conflict for a closed account.
+
+        With an Idempotency, of this account, KeyIssuedBefore the second time: the text is not kept.
+        """
+        ...
 
     async def keys(self, reference: str) -> list[ApiKey]: ...
 
@@ -174,10 +181,17 @@ class KeyRepository(Protocol):
 
     async def find_key(self, key_digest: bytes) -> ApiKey | None: ...
 
-    async def rotate(self, key_id: int, environment: str, overlap_ms: int, actor: str) -> IssuedKey:
+    async def rotate(
+        self,
+        key_id: int,
+        environment: str,
+        overlap_ms: int,
+        actor: str,
+        idempotency: Idempotency | None = None,
+    ) -> IssuedKey:
         """A new key of the same account, label and level; the old one expires after the overlap.
 
-        Raises Conflict when the old key is revoked or expired.
+        Raises Conflict when the old key is revoked or expired; `idempotency` is as for `issue`.
         """
         ...
 

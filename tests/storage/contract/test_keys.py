@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from petstore.core.accounts import Account
-from petstore.core.errors import Conflict, NotFound
-from petstore.core.keys import Access, ApiKey, Caller, digest, is_wellformed
+from petstore.core.errors import Conflict, IdempotencyKeyInUse, KeyIssuedBefore, NotFound
+from petstore.core.idempotency import Idempotency
+from petstore.core.keys import Access, ApiKey, Caller, IssuedKey, digest, is_wellformed
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO
@@ -152,6 +153,37 @@ class TestRotate:
         assert new.record.expires_at_ms == ends_ms
         assert await store.keys.key(2) == new.record
         assert (await store.keys.key(1)).expires_at_ms == clock.now_ms() + DAY_MS
+
+
+class TestOnce:
+    """Under an Idempotency a key is issued once: a form that is sent again does not issue another."""
+
+    @pytest.mark.parametrize("rotates", [False, True])
+    async def test_the_second_time_is_refused_with_the_first_ones_key(
+        self, store: Store, backend: SharedData, rotates: bool
+    ) -> None:
+        """Also at once and through another store; another account's form and another form are others."""
+        for name in ("shop", "other"):
+            await store.accounts.add(name, FREE, ACTOR)
+        old = await store.keys.issue("shop", "live", ACTOR)
+        stores = [store, backend.open()]
+
+        async def issue(number: int, once: Idempotency) -> IssuedKey:
+            keys = stores[number % 2].keys
+            if rotates:
+                return await keys.rotate(old.record.id, "live", DAY_MS, ACTOR, once)
+            return await keys.issue("shop", "live", ACTOR, label=f"{number}", idempotency=once)
+
+        once = Idempotency(1, "form")
+        results = await asyncio.gather(*(issue(number, once) for number in range(6)), return_exceptions=True)
+        (issued,) = [each for each in results if isinstance(each, IssuedKey)]
+        refused = [each for each in results if each is not issued]
+        assert all(isinstance(each, KeyIssuedBefore | IdempotencyKeyInUse) for each in refused)
+        with pytest.raises(KeyIssuedBefore, match="was issued already, and its text is shown only once"):
+            await issue(0, once)
+        assert [key.id for key in await store.keys.keys("shop")] == [old.record.id, issued.record.id]
+        await issue(0, Idempotency(1, "another form"))
+        await stores[1].keys.issue("other", "live", ACTOR, idempotency=Idempotency(2, "form"))
 
 
 class TestRevokeAndPardon:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from petstore.core.clock import Clock
-from petstore.core.errors import KeyNotFound
+from petstore.core.errors import KeyIssuedBefore, KeyNotFound
+from petstore.core.idempotency import Creation, Idempotency
 from petstore.core.keys import (
     Access,
     ApiKey,
@@ -19,6 +22,7 @@ from petstore.core.keys import (
 from petstore.core.moments import iso_moment
 from petstore.storage.rows import SELECT_CALLER, SELECT_KEY, read_key
 from petstore.storage.transactions.accounts import find_account
+from petstore.storage.transactions.idempotency import create_once
 from petstore.storage.transactions.journal import record, record_changes
 from petstore.storage.transactions.revocations import end_key
 from petstore.storage.transactions.script import KEYRING, REVOCATION, Database, Script, statement
@@ -96,6 +100,23 @@ def rotate(key_id: int, environment: str, overlap_ms: int, actor: str, now_ms: i
     return added
 
 
+def issue_once(
+    idempotency: Idempotency, now_ms: int | None, create: Callable[[], Script[IssuedKey]]
+) -> Script[IssuedKey]:
+    """What `create` issues. Raises KeyIssuedBefore when it was issued under the same Idempotency, whatever
+    the two ask for, IdempotencyKeyInUse and the errors of `create`."""
+    issued: list[IssuedKey] = []
+
+    def create_key() -> Script[int]:
+        issued.append((yield from create()))
+        return issued[0].record.id
+
+    key_id, is_replay = yield from create_once(Creation(idempotency, "key", b""), now_ms, create_key)
+    if is_replay:
+        raise KeyIssuedBefore(key_id)
+    return issued[0]
+
+
 def revoke(key_id: int, actor: str, now_ms: int) -> Script[ApiKey]:
     """Raises KeyNotFound. The first revocation's time stays."""
     key = yield from find_key(key_id)
@@ -155,12 +176,21 @@ class Keys:
         label: str = "",
         expires_at_ms: int | None = None,
         access: Access = Access.WRITE,
+        idempotency: Idempotency | None = None,
     ) -> IssuedKey:
         check_label(label)
         now_ms = self._clock.now_ms()
-        return await self._database.write(
-            lambda: issue(reference, environment, label, actor, now_ms, expires_at_ms, access), KEYRING
+        return await self._issue(
+            lambda: issue(reference, environment, label, actor, now_ms, expires_at_ms, access), idempotency
         )
+
+    async def _issue(
+        self, script: Callable[[], Script[IssuedKey]], idempotency: Idempotency | None
+    ) -> IssuedKey:
+        if idempotency is None:
+            return await self._database.write(script, KEYRING)
+        pinned_ms = self._clock.pinned_ms()
+        return await self._database.write(lambda: issue_once(idempotency, pinned_ms, script), KEYRING)
 
     async def keys(self, reference: str) -> list[ApiKey]:
         return await self._database.read(keys_of(reference))
@@ -171,11 +201,16 @@ class Keys:
     async def find_key(self, key_digest: bytes) -> ApiKey | None:
         return await self._database.read(find_key_by_digest(key_digest))
 
-    async def rotate(self, key_id: int, environment: str, overlap_ms: int, actor: str) -> IssuedKey:
+    async def rotate(
+        self,
+        key_id: int,
+        environment: str,
+        overlap_ms: int,
+        actor: str,
+        idempotency: Idempotency | None = None,
+    ) -> IssuedKey:
         now_ms = self._clock.now_ms()
-        return await self._database.write(
-            lambda: rotate(key_id, environment, overlap_ms, actor, now_ms), KEYRING
-        )
+        return await self._issue(lambda: rotate(key_id, environment, overlap_ms, actor, now_ms), idempotency)
 
     async def revoke(self, key_id: int, actor: str) -> ApiKey:
         now_ms = self._clock.now_ms()
