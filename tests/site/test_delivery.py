@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from starlette.requests import Request
 
-from petstore.site.addresses import EXAMPLE, Budget
-from petstore.site.negotiation import prefers_html, takes_gzip
 from petstore.site.rendered import RenderedPages
+from petstore.web.addresses import EXAMPLE, Budget
+from petstore.web.negotiation import prefers_html, takes_gzip
 from tests.support.clock import ManualClock
 from tests.support.server import Server
 from tests.support.service import Shop, open_shop

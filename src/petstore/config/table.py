@@ -82,6 +82,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         "info", choice("debug", "info", "warning", "error"), "Least severe level that is logged."
     )
     trusted_proxies: Networks = _setting("", networks, "Networks whose X-Forwarded-* are believed.")
+    console: str = _setting(
+        "auto", choice("auto", "on", "off"), "Pages for staff and operators; auto: on a loopback address."
+    )
     ops_networks: Networks = _setting(
         "127.0.0.0/8,::1/128", networks, "Who may see /metrics and /readyz details."
     )
@@ -142,6 +145,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             return ip_address(self.host).is_loopback
         except ValueError:
             return self.host == "localhost"
+
+    @property
+    def has_console(self) -> bool:
+        """Whether /console is served."""
+        return self.console == "on" or (self.console == "auto" and self.is_loopback)
 
     @property
     def listens_at(self) -> str:

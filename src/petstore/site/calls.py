@@ -8,8 +8,8 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from petstore.site.addresses import EXAMPLE
 from petstore.site.schemas import Contract, Node, example_of
+from petstore.web.addresses import EXAMPLE
 
 # Stands for the reader's own base address, which rendered.py puts in its place.
 BASE = f"{EXAMPLE}/v1"

@@ -17,11 +17,11 @@ from petstore.core import packaged
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
 from petstore.core.errors import PetstoreError
-from petstore.site.addresses import Budget, address_of
-from petstore.site.delivery import REVALIDATED, Content
-from petstore.site.negotiation import prefers_html
 from petstore.site.rendered import RenderedPages, Renderer
-from petstore.site.static import StaticFiles
+from petstore.web.addresses import Budget, address_of
+from petstore.web.delivery import REVALIDATED, Content
+from petstore.web.negotiation import prefers_html
+from petstore.web.static import StaticFiles
 
 _Answer = Callable[[Request], Awaitable[Response]]
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Protocol
 
-from petstore.site.addresses import EXAMPLE, Budget
-from petstore.site.delivery import REVALIDATED, Content
+from petstore.web.addresses import EXAMPLE, Budget
+from petstore.web.delivery import REVALIDATED, Content
 
 # So many pages are kept, each for one address.
 _KEPT = 32

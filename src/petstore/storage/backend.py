@@ -18,6 +18,7 @@ from petstore.core.keys import KeyRepository
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import OrderRepository
+from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
 from petstore.core.stock import StockRepository
 from petstore.core.versions import Publisher, VersionSource
@@ -41,6 +42,7 @@ class Store(Protocol):
     journal: JournalRepository
     usage: UsageRepository
     billing: BillingRepository
+    people: PeopleRepository
     versions: VersionSource
 
     @property

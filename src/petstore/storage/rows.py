@@ -48,12 +48,14 @@ ORDER = ("id", "account_id", "pet_id", "status", "ship_date_ms", "created_at_ms"
 CATEGORY = ("id", "name")
 ENTRY = ("id", "at_ms", "actor", "subject", "subject_id", "action", "before", "after")
 PET = ("id", "name", "category_id", "status")
+PERSON = ("id", "name", "role", "password", "created_at_ms", "disabled_at_ms")
 CREATION = ("account_id", "key", "fingerprint", "resource_id", "created_at_ms", "resource")
 WINDOWS = AccountWindows.__struct_fields__
 BAN_STATE = BanState.__struct_fields__
 DAILY_USAGE = DailyUsage.__struct_fields__
 
-# In the order of their references. SQLite's table of versions and PostgreSQL's notes are their own.
+# In the order of their references. SQLite's table of versions and PostgreSQL's notes are their own, and
+# sessions, links and tries end with the database that they began in.
 TABLES = (
     Table("pets", PET),
     Table("pet_sources", ("source_key", "pet_id"), "source_key", has_identity=False),
@@ -80,6 +82,7 @@ TABLES = (
     Table("key_standings", ("key_id", *BAN_STATE), "key_id", has_identity=False),
     Table("key_activity", ("key_id", "last_used_at_ms"), "key_id", has_identity=False),
     Table("usage_days", ("account_id", *DAILY_USAGE), "account_id, day", has_identity=False),
+    Table("people", PERSON),
     Table("journal", ENTRY),
 )
 

@@ -23,6 +23,7 @@ from petstore.api.pipeline.gate import Gate
 from petstore.api.pipeline.routing import Operation
 from petstore.api.usage import UsageOperations
 from petstore.config import Settings
+from petstore.console.app import Console
 from petstore.core.clock import Clock, SystemClock
 from petstore.core.limits.counters import Limiter
 from petstore.core.limits.usage import UsageMeter
@@ -164,7 +165,16 @@ def _build_api(
     return api
 
 
-def _build_site(settings: Settings, endpoints: Endpoints, clock: Clock) -> Starlette:
+def _build_console(settings: Settings, store: Store, clock: Clock) -> Console:
+    return Console(
+        store,
+        clock,
+        trusted=settings.trusted_proxies,
+        body_timeout_seconds=settings.body_timeout_ms / 1_000,
+    )
+
+
+def _build_site(settings: Settings, store: Store, endpoints: Endpoints, clock: Clock) -> Starlette:
     pages = Pages(
         openapi_document(settings),
         version=INTERFACE_VERSION,
@@ -173,7 +183,8 @@ def _build_site(settings: Settings, endpoints: Endpoints, clock: Clock) -> Starl
         trusted=settings.trusted_proxies,
         clock=clock,
     )
-    return build_site([*pages.routes(), *endpoints.routes()], pages.error)
+    console = _build_console(settings, store, clock).routes() if settings.has_console else []
+    return build_site([*pages.routes(), *endpoints.routes(), *console], pages.error)
 
 
 async def build(
@@ -216,7 +227,7 @@ async def _join(
     measure(backend, clock, metrics, store, flusher, log_writer)
     endpoints = _build_endpoints(settings, store, flusher, metrics)
     unwatched = {route.path for route in endpoints.routes()}
-    pages = _build_site(settings, endpoints, clock)
+    pages = _build_site(settings, store, endpoints, clock)
     site = SiteWatch(pages, metrics.counts, clock, access_log, unwatched=unwatched)
     run_until_closed(flusher, opened)
     return Service(

@@ -11,6 +11,7 @@ from petstore.core.journal import JournalRepository
 from petstore.core.keys import KeyRepository
 from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import OrderRepository
+from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
 from petstore.core.stock import StockRepository
 from petstore.core.versions import NoPublisher, Publisher, VersionSource
@@ -31,6 +32,7 @@ from petstore.storage.transactions.categories import Categories
 from petstore.storage.transactions.idempotency import purge
 from petstore.storage.transactions.journal import Journal
 from petstore.storage.transactions.orders import Orders
+from petstore.storage.transactions.people import People
 from petstore.storage.transactions.usage import Usage
 
 _TRY_WRITE = "INSERT INTO usage_days SELECT * FROM usage_days WHERE false"
@@ -60,6 +62,7 @@ class PostgresStore:
         self.journal: JournalRepository = Journal(database)
         self.usage: UsageRepository = Usage(database)
         self.billing: BillingRepository = Billing(database)
+        self.people: PeopleRepository = People(database, clock)
         self.counters = self.merging_counters = PostgresCounters(database, clock)
         self.versions: VersionSource = SnapshotVersions(database)
         self._with_valkey = False

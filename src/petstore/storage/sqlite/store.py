@@ -16,6 +16,7 @@ from petstore.core.keys import KeyRepository
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import OrderRepository
+from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
 from petstore.core.stock import StockRepository
 from petstore.core.versions import VersionSource
@@ -37,6 +38,7 @@ from petstore.storage.transactions.categories import Categories
 from petstore.storage.transactions.idempotency import purge
 from petstore.storage.transactions.journal import Journal
 from petstore.storage.transactions.orders import Orders
+from petstore.storage.transactions.people import People
 from petstore.storage.transactions.usage import Usage
 
 
@@ -71,6 +73,7 @@ class SqliteStore:
         self.journal: JournalRepository = Journal(database)
         self.usage: UsageRepository = Usage(database)
         self.billing: BillingRepository = Billing(database)
+        self.people: PeopleRepository = People(database, clock)
         self.counters: CounterStore = SqliteCounters(database, self.writer)
         self.merging_counters: MergingCounterStore | None = None
         self.versions: VersionSource = turn

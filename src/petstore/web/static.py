@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from starlette.routing import Route
 
 from petstore.core.packaged import Resource
-from petstore.site.delivery import IMMUTABLE, Content
+from petstore.web.delivery import IMMUTABLE, Content
 
 _MEDIA_TYPES = {
     ".css": "text/css",

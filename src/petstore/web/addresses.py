@@ -24,11 +24,16 @@ def address_of(request: Request, trusted: Networks) -> str:
     hosts = [host.lower() for host in request.headers.getlist("host")]
     if len(hosts) != 1 or not _HOST.fullmatch(hosts[0]):
         return EXAMPLE
+    return f"{scheme_of(request, trusted)}://{hosts[0]}"
+
+
+def scheme_of(request: Request, trusted: Networks) -> str:
+    """`http` or `https`, as the reader's browser or a trusted proxy's X-Forwarded-Proto says."""
     scheme = str(request.scope["scheme"])
     if request.client is not None and is_within(request.client.host, trusted):
         told = request.headers.get("x-forwarded-proto", "").strip().lower()
         scheme = told if told in _SCHEMES else scheme
-    return f"{scheme}://{hosts[0]}"
+    return scheme
 
 
 class Budget:

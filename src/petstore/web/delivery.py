@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from petstore.site.negotiation import takes_gzip
+from petstore.web.negotiation import takes_gzip
 
 _PIECE_BYTES = 64 * 1024
 _COMPRESSED_FROM_BYTES = 1_024

@@ -1,0 +1,1 @@
+"""The console: pages for staff and operators, made on the server, which work without JavaScript too."""

@@ -1,0 +1,84 @@
+"""The routes of the console: every page of it, joined from the modules of the nouns."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Protocol
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from petstore.console.cookies import Cookies
+from petstore.console.guard import Guard
+from petstore.console.overview import OverviewPage
+from petstore.console.visit import Renderer, View
+from petstore.core import packaged
+from petstore.core.client_address import Networks
+from petstore.core.clock import Clock
+from petstore.core.people import PeopleRepository
+from petstore.web.static import StaticFiles
+
+PREFIX = "/console"
+
+
+class Repositories(Protocol):
+    """What the pages read and change."""
+
+    people: PeopleRepository
+
+
+class Console:
+    """The pages below /console. `trusted`: the proxies that say whether a reader uses TLS."""
+
+    def __init__(
+        self, stores: Repositories, clock: Clock, *, trusted: Networks, body_timeout_seconds: float
+    ) -> None:
+        folder = packaged.files("petstore.console")
+        self._static = StaticFiles(folder.joinpath("static"))
+        self._templates = folder.joinpath("templates")
+        self._made: list[Renderer] = []
+        self._making = asyncio.Lock()
+        cookies = Cookies(trusted)
+        self._guard = Guard(stores.people, cookies, self._renderer, clock, body_timeout_seconds)
+        self._pages = (OverviewPage(),)
+
+    def views(self) -> list[View]:
+        """Every page and action, in the order in which paths are compared."""
+        return [view for pages in self._pages for view in pages.views()]
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(f"{PREFIX}/", _without_slash),
+            *routes_of(self.views(), self._guard),
+            *self._static.routes(),
+        ]
+
+    async def _renderer(self) -> Renderer:
+        if not self._made:
+            async with self._making:
+                if not self._made:
+                    self._made.append(await asyncio.to_thread(self._new_renderer))
+        return self._made[0]
+
+    def _new_renderer(self) -> Renderer:
+        from petstore.console.rendering import TemplateRenderer
+
+        return TemplateRenderer(self._templates, self._static.address)
+
+
+def routes_of(views: Sequence[View], guard: Guard) -> list[Route]:
+    """One route for each path, which takes the methods of its views."""
+    by_path: dict[str, list[View]] = defaultdict(list)
+    for view in views:
+        by_path[view.path].append(view)
+    return [
+        Route(f"{PREFIX}{path}", guard.endpoint(found), methods=[view.method for view in found])
+        for path, found in by_path.items()
+    ]
+
+
+async def _without_slash(_request: Request) -> Response:
+    return RedirectResponse("../console", 308)

@@ -1,0 +1,60 @@
+"""The cookies of the console: the session's, and before there is one, the secret that forms are bound to.
+
+`__Host-` keeps a cookie to this host, path / and TLS (RFC 6265bis, section 4.1.3.2). On a loopback address
+without TLS a browser would refuse such a name, so there it has no prefix.
+"""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from petstore.core.client_address import Networks
+from petstore.core.people import SESSION_MAX_MS, new_token
+from petstore.web.addresses import scheme_of
+
+_SESSION = "petstore-session"
+_FORM = "petstore-form"
+
+
+class Cookies:
+    """`trusted`: the proxies whose X-Forwarded-Proto is believed."""
+
+    def __init__(self, trusted: Networks) -> None:
+        self._trusted = trusted
+
+    def session(self, request: Request) -> str:
+        """The session's token; empty without one."""
+        return request.cookies.get(self._name(_SESSION, request), "")
+
+    def keep_session(self, request: Request, response: Response, token: str) -> None:
+        self._set(_SESSION, request, response, token, SESSION_MAX_MS // 1_000)
+
+    def end_session(self, request: Request, response: Response) -> None:
+        self._set(_SESSION, request, response, "", 0)
+
+    def form_secret(self, request: Request) -> str:
+        """What forms are bound to before there is a session; a new one without a cookie."""
+        return request.cookies.get(self._name(_FORM, request), "") or new_token()
+
+    def keep_form_secret(self, request: Request, response: Response, secret: str) -> None:
+        if self._name(_FORM, request) not in request.cookies:
+            self._set(_FORM, request, response, secret, None)
+
+    def is_secure(self, request: Request) -> bool:
+        """Whether the reader's browser uses TLS."""
+        return scheme_of(request, self._trusted) == "https"
+
+    def _name(self, name: str, request: Request) -> str:
+        return f"__Host-{name}" if self.is_secure(request) else name
+
+    def _set(self, name: str, request: Request, response: Response, value: str, seconds: int | None) -> None:
+        response.set_cookie(
+            self._name(name, request),
+            value,
+            max_age=seconds,
+            path="/",
+            secure=self.is_secure(request),
+            httponly=True,
+            samesite="lax",
+        )

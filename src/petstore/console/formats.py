@@ -1,0 +1,38 @@
+"""How values stand on pages: moments, durations, numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from markupsafe import Markup
+
+from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
+from petstore.core.moments import iso_moment
+
+_UNITS = ((DAY_MS, "day"), (HOUR_MS, "hour"), (MINUTE_MS, "minute"), (SECOND_MS, "second"))
+
+
+def moment(at_ms: int | None) -> Markup:
+    """A Unix time as `2026-11-22 07:15:00 UTC` in a `time` element; a dash for None."""
+    if at_ms is None:
+        return Markup("&ndash;")
+    iso = iso_moment(at_ms)
+    return Markup('<time datetime="{}">{}</time>').format(iso, f"{iso[:10]} {iso[11:19]} UTC")
+
+
+def duration(length_ms: int) -> str:
+    """In its greatest unit, such as `3 minutes`, rounded down."""
+    for unit_ms, name in _UNITS:
+        if length_ms >= unit_ms:
+            count = length_ms // unit_ms
+            return f"{count:,} {name}{'' if count == 1 else 's'}"
+    return "less than a second"
+
+
+def number(value: float) -> str:
+    """With commas between thousands."""
+    return f"{value:,}"
+
+
+FILTERS: dict[str, Callable[..., Any]] = {"moment": moment, "duration": duration, "number": number}

@@ -1,0 +1,133 @@
+"""Who may see and do what: sessions, roles, and the tokens of forms, before any page's own code."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from urllib.parse import parse_qsl, quote
+
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+
+from petstore.console.cookies import Cookies
+from petstore.console.tokens import check_csrf
+from petstore.console.visit import Renderer, View, Visit
+from petstore.core.clock import Clock
+from petstore.core.errors import (
+    Forbidden,
+    InternalError,
+    InvalidBody,
+    PayloadTooLarge,
+    PetstoreError,
+    RequestTimeout,
+    Unauthorized,
+)
+from petstore.core.people import PeopleRepository, PersonSession
+from petstore.web.negotiation import prefers_html
+
+_FORM_MAX_BYTES = 64 * 1024
+_FORM_MAX_FIELDS = 200
+_CSRF_FIELD = "csrf"
+
+_log = structlog.get_logger("petstore.console")
+
+
+class Guard:
+    """Makes a Visit of a request, or refuses it."""
+
+    def __init__(
+        self,
+        people: PeopleRepository,
+        cookies: Cookies,
+        renderer: Callable[[], Awaitable[Renderer]],
+        clock: Clock,
+        body_timeout_seconds: float,
+    ) -> None:
+        self._people = people
+        self._cookies = cookies
+        self._renderer = renderer
+        self._clock = clock
+        self._body_timeout_seconds = body_timeout_seconds
+
+    def endpoint(self, views: Sequence[View]) -> Callable[[Request], Awaitable[Response]]:
+        """The endpoint of one path, whose methods are these views."""
+        by_method = {view.method: view for view in views}
+        by_method |= {"HEAD": by_method["GET"]} if "GET" in by_method else {}
+
+        async def answer(request: Request) -> Response:
+            return await self._answer(request, by_method[request.method])
+
+        return answer
+
+    async def _answer(self, request: Request, view: View) -> Response:
+        token = self._cookies.session(request)
+        session = await self._people.session(token) if token else None
+        if session is None and view.role is not None:
+            return await self._sign_in_first(request)
+        secret = token if session is not None else self._cookies.form_secret(request)
+        visit = await self._visit(request, session, secret)
+        try:
+            if view.role is not None and not visit.may(view.role):
+                raise Forbidden(f"This takes the role {view.role}; yours is {visit.person.role}.")
+            if request.method == "POST" and view.reads_form:
+                visit.form = await self._read_form(request)
+                check_csrf(secret, visit.form.get(_CSRF_FIELD, ""))
+            response = await view.handler(visit)
+        except PetstoreError as error:
+            response = _refusal(visit, error)
+        except Exception as error:
+            _log.error("unexpected error", exc_info=error)
+            response = _refusal(visit, InternalError("Something went wrong on our side."))
+        if session is None:
+            self._cookies.keep_form_secret(request, response, secret)
+        return response
+
+    async def _visit(self, request: Request, session: PersonSession | None, secret: str) -> Visit:
+        person = None if session is None else session.person
+        return Visit(request, await self._renderer(), person, secret, self._clock.now_ms())
+
+    async def _sign_in_first(self, request: Request) -> Response:
+        """A reader goes to the sign-in page, and from there to where they wanted."""
+        visit = await self._visit(request, None, "")
+        wanted = visit.request.scope["path"].removeprefix("/console").strip("/")
+        if request.headers.get("hx-request") == "true":
+            return Response(status_code=401, headers={"hx-refresh": "true", "cache-control": "no-store"})
+        if request.method in ("GET", "HEAD") and prefers_html(request.headers.getlist("accept")):
+            return visit.go(f"sign-in?next={quote(wanted)}" if wanted else "sign-in")
+        return _refusal(visit, Unauthorized("Sign in to the console first."))
+
+    async def _read_form(self, request: Request) -> Mapping[str, str]:
+        """Raises RequestTimeout, PayloadTooLarge and InvalidBody."""
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._body_timeout_seconds):
+                async for piece in request.stream():
+                    body += piece
+                    if len(body) > _FORM_MAX_BYTES:
+                        raise PayloadTooLarge(f"A form is at most {_FORM_MAX_BYTES // 1024} KiB.")
+        except TimeoutError:
+            raise RequestTimeout("The form did not arrive in time; send it once more.") from None
+        try:
+            pairs = parse_qsl(
+                body.decode("ascii"),
+                keep_blank_values=True,
+                strict_parsing=bool(body),
+                errors="strict",
+                max_num_fields=_FORM_MAX_FIELDS,
+            )
+        except ValueError:
+            raise InvalidBody("The form can't be read; load its page again.") from None
+        return dict(pairs)
+
+
+def _refusal(visit: Visit, error: PetstoreError) -> Response:
+    response = visit.page(
+        "refusal.html", _TITLES.get(error.status, "That did not work"), error.status, error=error
+    )
+    if error.retry_after_seconds is not None:
+        response.headers["retry-after"] = str(error.retry_after_seconds)
+    return response
+
+
+_TITLES = {401: "Sign in", 403: "Not allowed", 404: "Not found", 409: "Something has changed"}

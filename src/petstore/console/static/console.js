@@ -1,0 +1,30 @@
+// Small helpers of the console. Every page works without them.
+"use strict";
+
+// A button that has been pressed is not pressed twice.
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (event.defaultPrevented || form.method !== "post" || form.hasAttribute("hx-post")) return;
+  for (const button of form.querySelectorAll("button:not([type=button])")) {
+    setTimeout(() => { button.disabled = true; }, 0);
+  }
+});
+// The browser may show a page from its memory, with the buttons as they were left.
+window.addEventListener("pageshow", () => {
+  for (const button of document.querySelectorAll("form[method=post] button:disabled")) button.disabled = false;
+});
+
+// <button data-copy="#id">: copies the text of an element.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const text = document.querySelector(button.dataset.copy).textContent.trim();
+  await navigator.clipboard.writeText(text);
+  button.textContent = "Copied";
+});
+
+// A page that nobody looks at asks for nothing.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const trigger = event.detail.elt.getAttribute("hx-trigger") || "";
+  if (document.hidden && trigger.startsWith("every")) event.preventDefault();
+});

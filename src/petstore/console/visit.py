@@ -1,0 +1,151 @@
+"""One request of the console by a person whom the guard has let in, and the answers to it."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+from urllib.parse import quote, unquote
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from petstore.console.tokens import csrf_token
+from petstore.core.people import Person, Role
+from petstore.web.negotiation import takes_gzip
+
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+    # What a person saw is not shown again after they have signed out.
+    "cache-control": "no-store",
+    "vary": "accept-encoding, hx-request",
+}
+_TOLD = "petstore-told"
+_TOLD_SECONDS = 60
+_COMPRESSED_FROM_BYTES = 1_024
+_GZIP_LEVEL = 5
+
+
+class Renderer(Protocol):
+    """Makes the text of a page, or of one block of it."""
+
+    def page(self, template: str, values: Mapping[str, Any]) -> str: ...
+
+    def block(self, template: str, name: str, values: Mapping[str, Any]) -> str: ...
+
+
+class Visit:
+    """A request. `person` is None on the pages that need no session; `form` is what a POST has sent.
+
+    `secret` is the session's token, or what stands for it before there is a session: forms are bound to it.
+    """
+
+    def __init__(
+        self, request: Request, renderer: Renderer, person: Person | None, secret: str, now_ms: int
+    ) -> None:
+        self.request = request
+        self.now_ms = now_ms
+        self.secret = secret
+        self.form: Mapping[str, str] = {}
+        self._person = person
+        self._renderer = renderer
+        self._told: str | None = None
+
+    @property
+    def person(self) -> Person:
+        """Who it is; only on pages that need a session."""
+        assert self._person is not None, "this page needs no session"
+        return self._person
+
+    @property
+    def actor(self) -> str:
+        """`console:NAME`, for the journal."""
+        return self.person.actor
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        return self.request.query_params
+
+    @property
+    def path(self) -> Mapping[str, Any]:
+        """The parameters in the path."""
+        return self.request.path_params
+
+    @property
+    def root(self) -> str:
+        """The way from this page to the service's root, for relative references."""
+        return "../" * (self.request.scope["path"].count("/") - 1) or "./"
+
+    def to(self, path: str = "") -> str:
+        """The relative reference of a page of the console, such as `pets/7`; nothing for the overview."""
+        return f"{self.root}console/{path}" if path else f"{self.root}console"
+
+    def may(self, role: Role | str) -> bool:
+        """Whether the person's role includes this one."""
+        return self._person is not None and self._person.role.includes(Role(role))
+
+    def page(
+        self, template: str, title: str, status: int = 200, *, fragment: str = "", **values: Any
+    ) -> Response:
+        """A page; where htmx asks, only the block `fragment` of it."""
+        if fragment and self.request.headers.get("hx-request") == "true":
+            text = self._renderer.block(template, fragment, self._values(title, values))
+            return self._html(text, status)
+        told = unquote(self.request.cookies.get(_TOLD, ""))
+        text = self._renderer.page(template, {**self._values(title, values), "told": told})
+        response = self._html(text, status)
+        if told:
+            response.delete_cookie(_TOLD)
+        return response
+
+    def go(self, path: str = "", *, told: str = "") -> Response:
+        """On to another page, which shows `told` once."""
+        response = Response(status_code=303, headers={**HEADERS, "location": self.to(path)})
+        if told:
+            response.set_cookie(
+                _TOLD, quote(told), max_age=_TOLD_SECONDS, httponly=True, samesite="lax", path="/"
+            )
+        return response
+
+    def _values(self, title: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "told": "",
+            "title": title,
+            "person": self._person,
+            "may": self.may,
+            "to": self.to,
+            "root": self.root,
+            "here": self.request.scope["path"].removeprefix("/console").strip("/"),
+            "now_ms": self.now_ms,
+            "csrf": csrf_token(self.secret),
+            **values,
+        }
+
+    def _html(self, text: str, status: int) -> Response:
+        body, headers = text.encode(), dict(HEADERS)
+        takes = takes_gzip(self.request.headers.getlist("accept-encoding"))
+        if takes and len(body) >= _COMPRESSED_FROM_BYTES:
+            body = gzip.compress(body, _GZIP_LEVEL, mtime=0)
+            headers["content-encoding"] = "gzip"
+        return Response(body, status, headers, media_type="text/html")
+
+
+Handler = Callable[[Visit], Awaitable[Response]]
+
+
+class View(msgspec.Struct, frozen=True):
+    """One method of one page. `path` is below /console, such as `/pets/{pet_id:int}`; `""` is the overview.
+
+    `role` is the least one that may use it; None: no session is needed. Where not `reads_form`, the handler
+    reads the body of a POST itself, and calls `check_csrf` before it changes anything.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    role: Role | None = Role.VIEWER
+    reads_form: bool = True

@@ -1,0 +1,55 @@
+-- oldest: 2
+-- People sign in to the console. No version moves for them: nothing of a person is cached.
+CREATE TABLE people (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name           text COLLATE "C" NOT NULL UNIQUE,
+    role           text COLLATE "C" NOT NULL CHECK (role IN ('viewer', 'staff', 'operator')),
+    password       text,
+    created_at_ms  bigint NOT NULL,
+    disabled_at_ms bigint
+);
+
+-- Of links, sessions and keys the tables have digests, so that whoever reads a copy can't use them.
+CREATE TABLE sign_in_links (
+    digest        bytea PRIMARY KEY CHECK (length(digest) = 32),
+    person_id     bigint NOT NULL REFERENCES people (id) ON DELETE CASCADE,
+    created_at_ms bigint NOT NULL,
+    expires_at_ms bigint NOT NULL
+);
+CREATE INDEX sign_in_links_by_person ON sign_in_links (person_id);
+
+CREATE TABLE sessions (
+    digest        bytea PRIMARY KEY CHECK (length(digest) = 32),
+    person_id     bigint NOT NULL REFERENCES people (id) ON DELETE CASCADE,
+    address       text NOT NULL,
+    created_at_ms bigint NOT NULL,
+    used_at_ms    bigint NOT NULL
+);
+CREATE INDEX sessions_by_person ON sessions (person_id);
+
+CREATE TABLE sign_in_tries (
+    subject   text COLLATE "C" PRIMARY KEY,
+    opened_ms bigint NOT NULL,
+    tries     bigint NOT NULL
+);
+
+-- For the sums of a day, and for the callers of the deprecated operation.
+CREATE INDEX usage_days_by_day ON usage_days (day);
+CREATE INDEX usage_days_deprecated ON usage_days (day) WHERE deprecated > 0;
+
+-- Every role that may use the animals may use the new tables: the services need not own the database.
+DO $$
+DECLARE
+    allowed record;
+BEGIN
+    FOR allowed IN
+        SELECT relation, privilege_type AS what,
+            CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END AS who
+        FROM unnest(ARRAY['people', 'sign_in_links', 'sessions', 'sign_in_tries']) AS relation, pg_class,
+            aclexplode(coalesce(relacl, acldefault('r', relowner)))
+        WHERE pg_class.oid = 'pets'::regclass AND privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
+    LOOP
+        EXECUTE format('GRANT %s ON %I TO %s', allowed.what, allowed.relation, allowed.who);
+    END LOOP;
+END
+$$;

@@ -1,0 +1,38 @@
+-- oldest: 1
+-- People sign in to the console. No version moves for them: nothing of a person is cached.
+CREATE TABLE people (
+    id             INTEGER PRIMARY KEY AUTOINCREMENT,
+    name           TEXT NOT NULL UNIQUE,
+    role           TEXT NOT NULL CHECK (role IN ('viewer', 'staff', 'operator')),
+    password       TEXT,
+    created_at_ms  INTEGER NOT NULL,
+    disabled_at_ms INTEGER
+) STRICT;
+
+-- Of links, sessions and keys the tables have digests, so that whoever reads a copy can't use them.
+CREATE TABLE sign_in_links (
+    digest        BLOB PRIMARY KEY CHECK (length(digest) = 32),
+    person_id     INTEGER NOT NULL REFERENCES people (id) ON DELETE CASCADE,
+    created_at_ms INTEGER NOT NULL,
+    expires_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sign_in_links_by_person ON sign_in_links (person_id);
+
+CREATE TABLE sessions (
+    digest        BLOB PRIMARY KEY CHECK (length(digest) = 32),
+    person_id     INTEGER NOT NULL REFERENCES people (id) ON DELETE CASCADE,
+    address       TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    used_at_ms    INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sessions_by_person ON sessions (person_id);
+
+CREATE TABLE sign_in_tries (
+    subject   TEXT PRIMARY KEY,
+    opened_ms INTEGER NOT NULL,
+    tries     INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- For the sums of a day, and for the callers of the deprecated operation.
+CREATE INDEX usage_days_by_day ON usage_days (day);
+CREATE INDEX usage_days_deprecated ON usage_days (day) WHERE deprecated > 0;

@@ -1,0 +1,37 @@
+"""The console's door: sessions, and what is sent with every page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.console import Visitor
+from tests.support.service import Shop, open_shop
+
+
+async def test_without_a_session_there_is_no_page(shop: Shop) -> None:
+    """A browser is sent to the sign-in page, from the depth where it is; a program gets 401."""
+    visitor = Visitor(shop)
+    shown = await visitor.get("", follow=False)
+    assert (shown.status, shown.headers["location"]) == (303, "./console/sign-in")
+    assert (await visitor.get("", headers=[("accept", "*/*")])).status == 401
+
+
+async def test_a_session_shows_the_overview(viewer: Visitor) -> None:
+    """With a policy that allows nothing from elsewhere, and kept by no cache."""
+    shown = await viewer.get()
+    assert shown.status == 200
+    assert "default-src 'none'" in shown.headers["content-security-policy"]
+    assert shown.headers["cache-control"] == "no-store"
+
+
+async def test_it_can_be_switched_off(tmp_path: Path) -> None:
+    """Then there is nothing at its address; also where the service is reached from elsewhere by default."""
+    for console, host, status in (
+        ("off", "127.0.0.1", 404),
+        ("auto", "0.0.0.0", 404),
+        ("on", "0.0.0.0", 303),
+    ):
+        folder = tmp_path / f"{console}-{host}"
+        folder.mkdir()
+        async with open_shop(folder, console=console, host=host) as shop:
+            assert (await Visitor(shop).get("", follow=False)).status == status
