@@ -23,6 +23,7 @@ _OBJECTS = {
     "category": "SELECT id, name FROM categories",
     "account": "SELECT id, name, plan, per_minute, per_day, suspended_at_ms, closed_at_ms FROM accounts",
     "key": "SELECT id, account_id, label, access, expires_at_ms, revoked_at_ms, pardoned_at_ms FROM api_keys",
+    "person": "SELECT id, name, role, password, disabled_at_ms FROM people",
 }
 _NEW = "SELECT id, subject, action, subject_id, actor FROM journal WHERE id > {} ORDER BY id"
 _HISTORY = (

@@ -13,6 +13,7 @@ from petstore.core.idempotency import Idempotency
 from petstore.core.journal import JournalQuery, Position, read_about
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.orders import NewOrder, OrderStatus
+from petstore.core.people import Role
 from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.core.stock import StockRow
 from petstore.storage import backend as backends
@@ -100,6 +101,8 @@ WALK: list[tuple[str, Work, list[str]]] = [
     ("categories.unname", lambda s: s.categories.unname(-7, ACTOR), []),
     ("accounts.close", lambda s: s.accounts.close("1", ACTOR), ["account.closed", "key.revoked"]),
     ("accounts.close", lambda s: s.accounts.close("1", ACTOR), []),
+    ("people.add", lambda s: s.people.add("anna", Role.STAFF, ACTOR), ["person.added"]),
+    ("people.add", lambda s: s.people.add("anna", Role.STAFF, ACTOR), []),
 ]
 READS = {
     *("pets.page", "pets.get", "stock.source_keys", "orders.page", "orders.get", "accounts.find"),
@@ -113,6 +116,8 @@ READS = {
         "journal.page",
     ),
     *("journal.following", "categories.all", "usage.report", "usage.days", "usage.bans", "billing.accounts"),
+    # A session is no change of the store.
+    *("people.all", "people.session", "people.open_session", "people.end_session"),
 }
 
 
