@@ -11,6 +11,7 @@ from petstore.cli import billing
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import DailyUsage, UsageChanges
+from petstore.core.lists import bills
 from tests.cli.conftest import Cli
 
 DECEMBER = ("--month", "2026-12")
@@ -85,7 +86,7 @@ class TestForms:
     def test_pages(self, year: Cli, monkeypatch: pytest.MonkeyPatch, page_days: int) -> None:
         """However many accounts are read at once, the bill is the same."""
         whole = {form: year.ok("usage", "--all", *DECEMBER, form) for form in ("--csv", "--json")}
-        monkeypatch.setattr(billing, "_PAGE_DAYS", page_days)
+        monkeypatch.setattr(bills, "_PAGE_DAYS", page_days)
         assert {form: year.ok("usage", "--all", *DECEMBER, form) for form in whole} == whole
 
     def test_nothing(self, year: Cli) -> None:

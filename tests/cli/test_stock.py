@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from petstore.cli.stock_reading import CsvList
+from petstore.core.lists.reading import CsvList
 from petstore.core.pets import NAME
 from tests.cli.conftest import Cli
 from tests.support.clock import ManualClock

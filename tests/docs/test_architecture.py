@@ -16,8 +16,8 @@ def cells(row: str) -> list[str]:
 
 
 def is_in(column: Path, word: str) -> bool:
-    """Whether a column has a file for a word; the core has its folder of limits besides."""
-    return any((folder / f"{word}.py").exists() for folder in (column, column / "limits"))
+    """Whether a column has a file for a word; the core has two folders besides."""
+    return any((folder / f"{word}.py").exists() for folder in (column, column / "limits", column / "lists"))
 
 
 def test_the_grid_is_the_tree() -> None:

@@ -10,9 +10,10 @@ import msgspec
 
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
-from petstore.cli.output import json_option, printable, write_json, write_line, write_records
+from petstore.cli.output import json_option, write_json, write_line, write_records
 from petstore.cli.types import INT64, checked
 from petstore.core.categories import Category, check_category_name
+from petstore.core.printable import printable
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store

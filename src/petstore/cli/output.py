@@ -17,6 +17,7 @@ import click
 import msgspec
 
 from petstore.core.moments import iso_moment
+from petstore.core.printable import printable
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 Record = Mapping[str, object]
@@ -95,14 +96,6 @@ def write_line(text: str) -> None:
 def echo_err(text: str) -> None:
     """Print a remark for people on standard error; standard output has the result alone."""
     click.echo(_printable_lines(text), err=True)
-
-
-def printable(text: str) -> str:
-    """Text with its unprintable characters escaped, so that it can't control the terminal."""
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
-        for character in text
-    )
 
 
 def _printable_lines(text: str) -> str:

@@ -15,7 +15,6 @@ from petstore.cli.output import (
     confirm,
     echo_err,
     json_option,
-    printable,
     write_json,
     write_line,
     write_records,
@@ -25,6 +24,7 @@ from petstore.cli.stock import export_pets, import_pets
 from petstore.cli.types import ID, INT64, PET_STATUS, checked_pet_name, limit_option
 from petstore.core.errors import PetNotFound
 from petstore.core.pets import NewPet, Page, PageQuery, Pet, PetChange, PetStatus
+from petstore.core.printable import printable
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store

@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-import asyncio
+import os
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, nullcontext
+import tempfile
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
 import msgspec
-from msgspec.structs import replace
 
 from petstore.cli.context import Session, with_store
+from petstore.cli.files import rejects_file, whole_file
 from petstore.cli.groups import examples
 from petstore.cli.output import echo_err, json_option, row_progress, write_json
-from petstore.cli.stock_reading import FAULTS, FORMATS, SUFFIXES, Spool, StockList
-from petstore.cli.stock_writing import PAGE_WRITERS, BadRows, rejects_file, whole_file
-from petstore.cli.types import INT64, PET_STATUS
-from petstore.core.errors import OperatorError, StoreUnavailable
+from petstore.cli.types import INT64, PET_STATUS, checked
+from petstore.core.errors import OperatorError
+from petstore.core.lists.importing import BadRows, Spool, check_rows, plan_and_store, stage_rows
+from petstore.core.lists.reading import FORMATS, SUFFIXES, StockList, check_key_column
+from petstore.core.lists.writing import written_list
 from petstore.core.pets import PageQuery, PetStatus
-from petstore.core.stock import MEMBERS, SOURCE_KEYS_MAX, StockImport, StockPlan, StockRow
+from petstore.core.stock import SOURCE_KEYS_MAX, StockImport, StockPlan
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
 
-_ROWS_AT_A_TIME = 10_000
-_PLANS_MAX = 10
-
 format_option = click.option(
     "--format", "kind", type=click.Choice(list(FORMATS)), help="Of the list, unless its name says it."
 )
-
-
-def _checked_key(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
-    if name is None:
-        return None
-    if name in (*MEMBERS, FAULTS) or not name:
-        raise click.BadParameter(f"{name!r} can't be the column of the source keys.")
-    if not name.isprintable() or '"' in name or "\\" in name:
-        raise click.BadParameter(
-            f"{name!r} can't be the column of the source keys: use printable characters but \" and \\."
-        )
-    return name
 
 
 class Summary(msgspec.Struct, rename="camel"):
@@ -71,7 +57,7 @@ class Summary(msgspec.Struct, rename="camel"):
     "--source-key",
     "key_name",
     metavar="COLUMN",
-    callback=_checked_key,
+    callback=checked(check_key_column),
     help="The column or member with the supplier's key of an animal: a repetition changes what changed.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and store nothing.")
@@ -103,24 +89,24 @@ def import_pets(
     _check_apart(file, rejects)
     with (
         _opened(file) as stream,
-        closing(Spool()) as good,
+        tempfile.TemporaryFile() as spooled,
         rejects_file(None if dry_run else rejects) as kept,
     ):
-        listed = chosen(stream, key_name)
+        listed, good = chosen(stream, key_name), Spool(spooled)
         bad = BadRows(listed, kept)
         read = _read(listed, good, bad)
 
-        def stores(rejected: int) -> bool:
-            return not dry_run and (rejects is not None or not rejected)
+        def stores(_: StockPlan, rejected: int) -> bool:
+            return not dry_run and (not rejected or _synced(kept))
 
         async def work(store: Store) -> Summary:
             async with store.stock.importing(session.actor, key_name) as load:
                 await _stage(load, good, read - bad.count)
-                plan, locked_seconds = await _plan_and_store(load, bad, stores=stores)
+                plan, locked_seconds = await plan_and_store(load, bad, stores=stores)
             return Summary(read, plan.added, plan.changed, plan.unchanged, bad.count, locked_seconds)
 
         summary = with_store(session, work)
-        bad.show()
+        _show(bad)
         if summary.rejected and rejects is None:
             raise OperatorError(_refusal(summary))
     _report(summary, as_json, dry_run, rejects)
@@ -148,49 +134,35 @@ def _format_of(name: str, kind: str | None) -> str:
 
 def _read(listed: StockList, good: Spool, bad: BadRows) -> int:
     """Check the whole list; the number of its rows."""
-    read, rows = 0, list[StockRow]()
     with row_progress("Checking rows") as (_, progress):
-        for record in listed.records():
-            read += 1
-            if record.row is None:
-                bad.add(record.line, record.fault, record.raw)
-            else:
-                rows.append(record.row)
-                if len(rows) == _ROWS_AT_A_TIME:
-                    good.add(rows)
-                    progress(len(rows))
-                    rows = []
-        good.add(rows)
-        progress(len(rows))
-    bad.end_of_file()
-    return read
+        return check_rows(listed, good, bad, progress)
 
 
 async def _stage(load: StockImport, good: Spool, count: int) -> None:
     with row_progress("Preparing rows") as (expect, progress):
         expect(count)
-        for rows in good.chunks():
-            await load.stage(rows)
-            progress(len(rows))
+        await stage_rows(load, good, progress)
 
 
-async def _plan_and_store(
-    load: StockImport, bad: BadRows, *, stores: Callable[[int], bool]
-) -> tuple[StockPlan, float]:
-    """Store, unless a bad row forbids it; what was done, and for how many seconds others had to wait."""
-    for _ in range(_PLANS_MAX):
-        bad.plan_again()
-        plan = await load.plan()
-        async for page in load.rejected():
-            for row, fault in page:
-                bad.add_row(row, fault)
-        if not stores(bad.count):
-            return plan, 0.0
-        bad.sync()
-        stored = await load.store()
-        if stored is not None:
-            return plan, stored.locked_seconds
-    raise StoreUnavailable("Animals of the list were changed all the time; nothing was stored.")
+def _show(bad: BadRows) -> None:
+    """Print the first bad rows, by their lines, and how many more there are."""
+    shown = bad.first()
+    for fault in shown:
+        echo_err(f"line {fault.line}: {fault.fault}")
+    if bad.count > len(shown):
+        echo_err(f"… and {bad.count - len(shown):,} more.")
+
+
+def _synced(kept: BinaryIO | None) -> bool:
+    """Whether there is a file of rejects; it is on the disk before the other rows are stored.
+
+    Raises OSError.
+    """
+    if kept is None:
+        return False
+    kept.flush()
+    os.fsync(kept.fileno())
+    return True
 
 
 def _refusal(summary: Summary) -> str:
@@ -225,7 +197,7 @@ def _report(summary: Summary, as_json: bool, dry_run: bool, rejects: Path | None
     "--source-key",
     "key_name",
     metavar="COLUMN",
-    callback=_checked_key,
+    callback=checked(check_key_column),
     help="Write the suppliers' keys too, under this name; empty for an animal without one.",
 )
 @click.pass_obj
@@ -246,20 +218,11 @@ def export_pets(
     """
     to_terminal = str(file) == "-"
     chosen = kind or "csv" if to_terminal else _format_of(file.name, kind)
-    pages = PAGE_WRITERS[chosen](key_name)
+    query = PageQuery(SOURCE_KEYS_MAX, PetStatus(status) if status else None, category_id=category)
 
     async def write(store: Store, out: BinaryIO) -> None:
-        out.write(pages.heading())
-        chosen_status = PetStatus(status) if status else None
-        query = PageQuery(SOURCE_KEYS_MAX, chosen_status, category_id=category)
-        while True:
-            page = await store.pets.page(query)
-            keys = await store.stock.source_keys([pet.id for pet in page.pets]) if key_name else {}
-            out.write(pages.page(page.pets, keys))
-            if not page.has_more:
-                return
-            query = replace(query, after_id=page.pets[-1].id)
-            await asyncio.sleep(0)  # SQLite's next page is read from a newer state
+        async for piece in written_list(store.pets, store.stock, query, chosen, key_name):
+            out.write(piece)
 
     with whole_file(None if to_terminal else file) as kept:
         out = kept or sys.stdout.buffer

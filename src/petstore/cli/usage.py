@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from petstore.cli.billing import Bill, write_bill
+from petstore.cli.billing import write_bill
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import examples
 from petstore.cli.output import (
@@ -26,6 +26,7 @@ from petstore.core.durations import SECOND_MS
 from petstore.core.keys import ApiKey, Caller
 from petstore.core.limits.quota import view
 from petstore.core.limits.usage import UsageReport
+from petstore.core.lists.bills import Bill
 from petstore.core.moments import iso_day
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def usage(session: Session, /, account: str | None, days: int | None, as_json: b
     if bill is not None:
         if days is not None or (as_json and asked["as_csv"]):
             raise click.UsageError("A bill takes no --days, and either --csv or --json.")
-        write_bill(session, bill, "csv" if asked["as_csv"] else "json" if as_json else "table")
+        write_bill(session, account, bill, "csv" if asked["as_csv"] else "json" if as_json else "table")
         return
     if account is None or asked["as_csv"] or asked["summed"]:
         raise click.UsageError(
@@ -104,12 +105,12 @@ def _read_bill(
     if month is not None:
         if first is not None or last is not None:
             raise click.UsageError("Give either --month, or --from and --to.")
-        return Bill(account, *month, summed)
+        return Bill(None, *month, summed)
     if first is None or last is None:
         raise click.UsageError("--from and --to go together; both days are in the bill.")
     if first > last:
         raise click.UsageError("--from is after --to.")
-    return Bill(account, first[0], last[1], summed)
+    return Bill(None, first[0], last[1], summed)
 
 
 def _report(session: Session, account: str, days: int, as_json: bool) -> None:

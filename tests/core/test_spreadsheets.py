@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from petstore.cli.spreadsheets import csv_bytes, read_cell, safe_cell
+from petstore.core.lists.spreadsheets import csv_bytes, read_cell, safe_cell
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\uff1d1", "'=1", "''-x"])

@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import csv
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import msgspec
 
-from petstore.cli.output import printable
-from petstore.cli.spreadsheets import csv_bytes, read_cell
-from petstore.core.errors import InvalidBody, InvalidJson, OperatorError
+from petstore.core.errors import Invalid, InvalidBody, InvalidJson, OperatorError
+from petstore.core.lists.spreadsheets import csv_bytes, read_cell
 from petstore.core.members import read_integer
 from petstore.core.pets import NAME, STATUSES
+from petstore.core.printable import printable
 from petstore.core.stock import MEMBERS, StockRow, row_schema
 
 LINE_BYTES_MAX = 65_536  # as of a request's body
-FAULTS = "faults"  # the column that CsvList.rejects adds, and that the next import skips
+FAULTS = "faults"  # the column that the file of rejects adds, and that the next import skips
 _BOM = b"\xef\xbb\xbf"
 _SURELY_INT64 = re.compile("0|-?[1-9][0-9]{0,17}", re.ASCII)
 _INTEGER = re.compile("-?(0|[1-9][0-9]*)", re.ASCII)
@@ -215,29 +214,15 @@ SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 FORMATS: dict[str, type[CsvList] | type[JsonList]] = {"csv": CsvList, "jsonl": JsonList}
 
 
-class Spool:
-    """Rows in a temporary file, so that a list of any length is checked whole before a store sees it.
-
-    Close it.
-    """
-
-    def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115
-        self._encode = msgspec.msgpack.Encoder().encode
-        self._decode = msgspec.msgpack.Decoder(list[StockRow]).decode
-
-    def add(self, rows: list[StockRow]) -> None:
-        data = self._encode(rows)
-        self._file.write(len(data).to_bytes(8) + data)
-
-    def close(self) -> None:
-        self._file.close()
-
-    def chunks(self) -> Iterator[list[StockRow]]:
-        """The lists as they were added."""
-        self._file.seek(0)
-        while length := self._file.read(8):
-            yield self._decode(self._file.read(int.from_bytes(length)))
+def check_key_column(name: str) -> None:
+    """Raise Invalid unless a list can have this name as the column of its source keys."""
+    if name in (*MEMBERS, FAULTS) or not name:
+        raise Invalid("key_name", f"{name!r} can't be the column of the source keys.")
+    if not name.isprintable() or '"' in name or "\\" in name:
+        raise Invalid(
+            "key_name",
+            f"{name!r} can't be the column of the source keys: use printable characters but \" and \\.",
+        )
 
 
 def _row(line: int, read: Any) -> StockRow:

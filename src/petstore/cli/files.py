@@ -1,0 +1,50 @@
+"""Files that commands write: whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextlib.contextmanager
+def whole_file(path: Path | None) -> Iterator[BinaryIO | None]:
+    """A file that appears, or replaces one, when the block ends without an error; None without a path."""
+    if path is None:
+        yield None
+        return
+    if _is_device(path):
+        with path.open("wb") as file:
+            yield file
+        return
+    path = path.resolve()
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        with partial.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def rejects_file(path: Path | None) -> Iterator[BinaryIO | None]:
+    """`whole_file` that can be shortened and synced: a device such as /dev/null gets the rows at the end."""
+    if path is None or not _is_device(path):
+        with whole_file(path) as kept:
+            yield kept
+        return
+    with path.open("wb") as device, tempfile.TemporaryFile() as file:
+        yield file
+        file.seek(0)
+        shutil.copyfileobj(file, device)
+
+
+def _is_device(path: Path) -> bool:
+    return path.exists() and not path.is_file()

@@ -1,0 +1,148 @@
+"""The way of a stock list into a store: check each row, stage the good ones, plan, store all or nothing.
+
+Nothing here knows where the list comes from: a file, or an upload in the database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import BinaryIO, NamedTuple
+
+import msgspec
+
+from petstore.core.errors import StoreUnavailable
+from petstore.core.lists.reading import StockList
+from petstore.core.stock import StockImport, StockPlan, StockRow
+
+FAULTS_SHOWN = 100
+_ROWS_AT_A_TIME = 10_000
+_PLANS_MAX = 10
+
+
+class Fault(NamedTuple):
+    """A bad row: the line where it begins, what is wrong, and the row as the file of rejects has it."""
+
+    line: int
+    fault: str
+    row: bytes
+
+
+class Spool:
+    """Rows in a temporary file, so that a list of any length is checked whole before a store sees it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._decode = msgspec.msgpack.Decoder(list[StockRow]).decode
+
+    def add(self, rows: list[StockRow]) -> None:
+        data = self._encode(rows)
+        self._file.write(len(data).to_bytes(8) + data)
+
+    def chunks(self) -> Iterator[list[StockRow]]:
+        """The lists as they were added."""
+        self._file.seek(0)
+        while length := self._file.read(8):
+            yield self._decode(self._file.read(int.from_bytes(length)))
+
+
+class BadRows:
+    """The bad rows of a list: counted, the first ones kept, all of them in `file` unless it is None."""
+
+    def __init__(self, listed: StockList, file: BinaryIO | None) -> None:
+        self._listed = listed
+        self._file = file
+        self._first: list[Fault] = []
+        self._of_file = (0, 0, 0)
+        self.count = 0
+        if file is not None:
+            file.write(listed.heading())
+
+    def add(self, line: int, fault: str, raw: Sequence[str] | bytes) -> None:
+        """A row that breaks a rule of the file."""
+        if self._is_kept():
+            self._keep(line, fault, self._listed.reject(line, fault, raw))
+
+    def add_row(self, row: StockRow, fault: str) -> None:
+        """A row that the store can't carry out."""
+        if self._is_kept():
+            self._keep(row.line, fault, self._listed.reject_row(row, fault))
+
+    def _is_kept(self) -> bool:
+        """Count a row; whether its text is needed."""
+        self.count += 1
+        return self._file is not None or len(self._first) < FAULTS_SHOWN
+
+    def _keep(self, line: int, fault: str, rejected: bytes) -> None:
+        if len(self._first) < FAULTS_SHOWN:
+            self._first.append(Fault(line, fault, rejected))
+        if self._file is not None:
+            self._file.write(rejected)
+
+    def end_of_file(self) -> None:
+        """What follows are the rows that a plan of the store rejects."""
+        self._of_file = self.count, len(self._first), self._file.tell() if self._file is not None else 0
+
+    def plan_again(self) -> None:
+        """Forget the rows of the last plan."""
+        self.count, first, size = self._of_file
+        del self._first[first:]
+        if self._file is not None:
+            self._file.seek(size)
+            self._file.truncate()
+
+    def first(self) -> list[Fault]:
+        """The first FAULTS_SHOWN bad rows of the file and of the plan, by their lines."""
+        return sorted(self._first)
+
+
+def check_rows(listed: StockList, good: Spool, bad: BadRows, progress: Callable[[int], None]) -> int:
+    """Read the whole list; the number of its rows. `progress` gets the number of each batch of good ones.
+
+    Raises OperatorError for a file that can't be read to its end.
+    """
+    read, rows = 0, list[StockRow]()
+    for record in listed.records():
+        read += 1
+        if record.row is None:
+            bad.add(record.line, record.fault, record.raw)
+        else:
+            rows.append(record.row)
+            if len(rows) == _ROWS_AT_A_TIME:
+                good.add(rows)
+                progress(len(rows))
+                rows = []
+    good.add(rows)
+    progress(len(rows))
+    bad.end_of_file()
+    return read
+
+
+async def stage_rows(load: StockImport, good: Spool, progress: Callable[[int], None]) -> None:
+    """Hand the good rows to the store, which changes nothing yet."""
+    for rows in good.chunks():
+        await load.stage(rows)
+        progress(len(rows))
+
+
+async def plan_and_store(
+    load: StockImport, bad: BadRows, *, stores: Callable[[StockPlan, int], bool]
+) -> tuple[StockPlan, float]:
+    """The plan, and for how many seconds others had to wait for the store.
+
+    `stores` decides by the plan and the number of bad rows, just before; it is asked again when another
+    program has changed an animal of the plan meanwhile. Raises StoreUnavailable when
+    that happens again and again.
+    """
+    for _ in range(_PLANS_MAX):
+        bad.plan_again()
+        plan = await load.plan()
+        async for page in load.rejected():
+            for row, fault in page:
+                bad.add_row(row, fault)
+        if not stores(plan, bad.count):
+            return plan, 0.0
+        stored = await load.store()
+        if stored is not None:
+            return plan, stored.locked_seconds
+    raise StoreUnavailable("Animals of the list were changed all the time; nothing was stored.")
