@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from petstore.core.journal import JournalQuery
 from tests.cli.conftest import Cli
 from tests.cli.test_root import LEAVES
 from tests.support.backends import execute_in_file
@@ -103,6 +105,15 @@ class TestShown:
         assert result.stderr == "There are more: add --before 2\n"
         (only,) = shop.json("journal", "--before", "2")
         assert (only["type"], only["before"]) == ("account.added", None)
+
+    def test_a_search_goes_on_until_it_has_enough(self, shop: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        """However few entries the store reads at once; and it says whether there are more."""
+        monkeypatch.setattr("petstore.cli.journal.JournalQuery", partial(JournalQuery, looks_at=1))
+        for turn in range(3):
+            shop.ok("accounts", "set-plan", "shop", "--plan", ("business", "pro")[turn % 2])
+        actor = shop.session().actor
+        assert [entry["id"] for entry in shop.json("journal", "--actor", actor)] == [4, 3, 2, 1]
+        assert "--before 3" in shop.run("journal", "--actor", actor, "--limit", "2").stderr
 
     @pytest.mark.parametrize(
         ("since", "found"),

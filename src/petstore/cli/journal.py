@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import examples
 from petstore.cli.output import echo_err, json_option, moment, write_records
 from petstore.cli.types import ID, Since, limit_option
 from petstore.core.errors import Invalid
-from petstore.core.journal import About, Entry, JournalQuery, read_about
+from petstore.core.journal import About, Entry, JournalPage, JournalQuery, read_about
+
+if TYPE_CHECKING:
+    from petstore.wiring.administration import Store
 
 
 def _read_about(ctx: click.Context, param: click.Parameter, value: str | None) -> About | None:
@@ -72,7 +77,7 @@ def journal(
     objects keep their entries. When there are more, standard error says how to go on.
     """
     query = JournalQuery(limit, about, actor, since, before)
-    page = with_store(session, lambda store: store.journal.page(query))
+    page = with_store(session, lambda store: _search(store, query))
     write_records(
         [_record(entry) for entry in page.entries],
         {
@@ -88,6 +93,19 @@ def journal(
     )
     if page.has_more:
         echo_err(f"There are more: add --before {page.entries[-1].id}")
+
+
+async def _search(store: Store, query: JournalQuery) -> JournalPage:
+    """One page from the whole journal, however far back its entries are."""
+    page = await store.journal.page(query)
+    found = page.entries
+    while page.looked_back is not None:
+        further = msgspec.structs.replace(
+            query, limit=query.limit - len(found), before_id=page.looked_back.id
+        )
+        page = await store.journal.page(further)
+        found += page.entries
+    return JournalPage(found, page.has_more)
 
 
 def _record(entry: Entry) -> dict[str, object]:

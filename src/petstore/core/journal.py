@@ -73,7 +73,9 @@ class JournalQuery(msgspec.Struct, frozen=True):
     """Which entries to list, newest first: at most `limit`, those before the entry `before_id`.
 
     An account's entries are also those of its keys. `actor` is a whole actor or its beginning up to a colon
-    or a slash: `cli:anna`, `cli`, `api:shop`, `api:shop/key 3`. `since_ms` is a Unix time. All combine.
+    or a slash: `cli:anna`, `cli`, `api:shop`, `api:shop/key 3`. `since_ms` and `until_ms` are Unix times, the
+    second one excluded; an entry of a clock that was wrong by more than an hour may not be found by them. All
+    combine. Where no index serves a filter, at most `looks_at` entries are read.
     """
 
     limit: int
@@ -81,13 +83,32 @@ class JournalQuery(msgspec.Struct, frozen=True):
     actor: str | None = None
     since_ms: int | None = None
     before_id: int | None = None
+    until_ms: int | None = None
+    looks_at: int = 5_000
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether there is a filter without an index."""
+        return self.actor is not None or self.since_ms is not None or self.until_ms is not None
+
+
+class LookedBack(msgspec.Struct, frozen=True):
+    """The oldest entry that was read, with its time."""
+
+    id: int
+    at_ms: int
 
 
 class JournalPage(msgspec.Struct, frozen=True):
-    """`has_more`: there are matching entries before the last one."""
+    """`has_more`: there are matching entries before the last one.
+
+    `looked_back`: the page ends there because it read as many entries as it may; there may be matching ones
+    before it. None when the page is full, or nothing is left.
+    """
 
     entries: list[Entry]
     has_more: bool
+    looked_back: LookedBack | None = None
 
 
 class Position(msgspec.Struct, frozen=True):

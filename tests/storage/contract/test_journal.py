@@ -7,10 +7,12 @@ import inspect
 from collections.abc import Awaitable, Callable
 
 import pytest
+from msgspec.structs import replace
 
+from petstore.core.durations import DAY_MS
 from petstore.core.errors import NotFound, PetstoreError
 from petstore.core.idempotency import Idempotency
-from petstore.core.journal import JournalQuery, Position, read_about
+from petstore.core.journal import JournalPage, JournalQuery, LookedBack, Position, read_about
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.people import Role
@@ -253,6 +255,63 @@ class TestPage:
         for moment, expected in ((since, [2]), (since + 1, [])):
             query = JournalQuery(9, read_about("pet:1"), "cli:anna", moment, before_id=9)
             assert [entry.id for entry in (await store.journal.page(query)).entries] == expected
+
+    async def test_a_search_reads_so_many_entries_and_says_where_it_stopped(
+        self, store: Store, clock: ManualClock
+    ) -> None:
+        """By an actor: the bound, the place and its time, the end, and a full page, which needs no place."""
+        for turn in range(7):
+            await store.pets.add(REX, "cli:anna" if turn in {0, 3} else ACTOR)
+            clock.advance(1)
+        query = JournalQuery(5, actor="cli:anna", looks_at=3)
+        first = await store.journal.page(query)
+        assert (first.entries, first.has_more) == ([], False)
+        assert first.looked_back == LookedBack(5, clock.now_ms() - 3_000)
+        second = await store.journal.page(replace(query, before_id=5))
+        assert [entry.id for entry in second.entries] == [4]
+        assert second.looked_back == LookedBack(2, clock.now_ms() - 6_000)
+        third = await store.journal.page(replace(query, before_id=2))
+        assert ([entry.id for entry in third.entries], third.looked_back) == ([1], None)
+        full = await store.journal.page(replace(query, limit=1, looks_at=7))
+        assert ([entry.id for entry in full.entries], full.has_more, full.looked_back) == ([4], True, None)
+
+    async def test_a_search_about_one_object_reads_only_its_entries(self, store: Store) -> None:
+        """The bound counts the animal's own entries."""
+        for _ in range(4):
+            await store.pets.add(REX, ACTOR)
+        query = JournalQuery(5, read_about("pet:1"), actor="cli:anna", looks_at=2)
+        assert await store.journal.page(query) == JournalPage([], has_more=False)
+
+    async def test_between_two_moments_no_other_days_are_read(self, store: Store, clock: ManualClock) -> None:
+        """The bound begins at the last moment, which is excluded, and the first one ends the search."""
+        began = clock.now_ms()
+        for _ in range(10):
+            await store.pets.add(REX, ACTOR)
+            clock.advance(86_400)
+        query = JournalQuery(9, since_ms=began + 2 * DAY_MS, until_ms=began + 5 * DAY_MS, looks_at=5)
+        page = await store.journal.page(query)
+        assert ([entry.id for entry in page.entries], page.looked_back) == ([5, 4, 3], None)
+        rest = await store.journal.page(replace(query, before_id=4))
+        assert ([entry.id for entry in rest.entries], rest.looked_back) == ([3], None)
+
+    async def test_an_account_of_many_keys_is_searched_with_the_bound(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The same entries as by its keys; of a journal without bound not all are read."""
+        await store.accounts.add("shop", FREE, ACTOR)
+        await store.accounts.add("other", FREE, ACTOR)
+        for name in ("shop", "other", "shop"):
+            await store.keys.issue(name, "test", ACTOR)
+        query = JournalQuery(9, read_about("account:shop"))
+        by_keys = await store.journal.page(query)
+        assert [entry.about for entry in by_keys.entries] == ["key:3", "key:1", "account:1"]
+        newest = await store.journal.page(replace(query, limit=1))
+        assert (newest.entries, newest.has_more) == (by_keys.entries[:1], True)
+        monkeypatch.setattr("petstore.storage.transactions.journal_pages._KEYS_MAX", 1)
+        assert await store.journal.page(query) == by_keys
+        bounded = await store.journal.page(replace(query, looks_at=2))
+        assert bounded.looked_back is not None
+        assert bounded.entries == by_keys.entries[: len(bounded.entries)]
 
     async def test_a_removed_animal_keeps_its_journal(self, store: Store) -> None:
         """With what it was at the end."""

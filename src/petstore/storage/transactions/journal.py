@@ -6,18 +6,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from petstore.core.accounts import read_account_id
-from petstore.core.errors import AccountNotFound
-from petstore.core.journal import About, Entry, JournalPage, JournalQuery, Position
+from petstore.core.journal import Entry, JournalPage, JournalQuery, Position
 from petstore.storage.rows import ENTRY, read_entry, select
+from petstore.storage.transactions.journal_pages import page
 from petstore.storage.transactions.script import Database, Script, Statement, statement
 
-_ENTRIES = f"SELECT {select(ENTRY)} FROM journal"
-_ABOUT_ACCOUNT = (
-    "(subject = 'account' AND subject_id = {0}"
-    " OR subject = 'key' AND subject_id IN (SELECT id FROM api_keys WHERE account_id = {0}))"
-)
-_ACCOUNT = statement("SELECT id FROM accounts WHERE name = $1 OR id = $2")
 # SQLite has one writer, so its identifiers are in the order of the commits. PostgreSQL hands them out before:
 # below the oldest transaction that runs, nothing is added any more.
 _FOLLOWING = Statement(
@@ -70,40 +63,6 @@ def _unlike(members: Mapping[str, object], others: Mapping[str, object]) -> Memb
 def encode(members: Members) -> str | None:
     """Members as the JSON of both databases; its bytes are the same in each."""
     return None if members is None else msgspec.json.encode(members).decode()
-
-
-def page(query: JournalQuery) -> Script[JournalPage]:
-    """Newest first, along the index by subject or by identifier. Raises AccountNotFound."""
-    conditions = ["true"]
-    arguments: list[object] = [query.limit + 1]
-
-    def where(condition: str, *values: object) -> None:
-        places = [f"${len(arguments) + at}" for at, _ in enumerate(values, start=1)]
-        conditions.append(condition.format(*places))
-        arguments.extend(values)
-
-    if query.about is not None and query.about.subject == "account":
-        where(_ABOUT_ACCOUNT, (yield from _find_account(query.about)))
-    elif query.about is not None:
-        where("subject = {} AND subject_id = {}", query.about.subject, int(query.about.reference))
-    if query.actor is not None:
-        beginning = len(query.actor) + 1, f"{query.actor}:", f"{query.actor}/"
-        where("(actor = {} OR substr(actor, 1, {}) IN ({}, {}))", query.actor, *beginning)
-    if query.since_ms is not None:
-        where("at_ms >= {}", query.since_ms)
-    if query.before_id is not None:
-        where("id < {}", query.before_id)
-    sql = f"{_ENTRIES} WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT $1"
-    entries = [read_entry(row) for row in (yield statement(sql), tuple(arguments))]
-    return JournalPage(entries[: query.limit], len(entries) > query.limit)
-
-
-def _find_account(about: About) -> Script[int]:
-    number = read_account_id(about.reference)
-    rows = yield _ACCOUNT, (about.reference, 0 if number is None else number)
-    if not rows:
-        raise AccountNotFound(about.reference)
-    return int(rows[0][0])
 
 
 def following(position: Position, limit: int) -> Script[tuple[list[Entry], Position]]:

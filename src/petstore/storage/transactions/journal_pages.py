@@ -1,0 +1,145 @@
+"""Pages of the journal, for both databases: newest first, at a cost that does not grow with the journal.
+
+A subject has an index. Times are found by halving the identifiers, whose order is nearly that of the times.
+Where neither leads to the entries, a page reads a bounded number of them and says where it stopped.
+"""
+
+from __future__ import annotations
+
+from petstore.core.accounts import read_account_id
+from petstore.core.errors import AccountNotFound
+from petstore.core.journal import About, JournalPage, JournalQuery, LookedBack
+from petstore.storage.rows import ENTRY, read_entry, select
+from petstore.storage.transactions.script import Script, Statement, statement
+
+_HOUR_MS = 3_600_000
+# The entries of an account with more keys are searched for like those of an actor.
+_KEYS_MAX = 1_000
+
+_COLUMNS = select(ENTRY)
+_ACCOUNT = statement("SELECT id FROM accounts WHERE name = $1 OR id = $2")
+_KEYS = statement("SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE account_id = $1 LIMIT $2) AS keys")
+_NEWEST = statement("SELECT coalesce(max(id), 0) FROM journal")
+_NEXT = statement("SELECT id, at_ms FROM journal WHERE id >= $1 ORDER BY id LIMIT 1")
+_OF_ACCOUNT = "subject = 'account' AND subject_id = {}"
+# As a CASE, so that SQLite does not look up all keys' entries in the index by subject; with a value for each
+# entry, so that PostgreSQL does not collect the account's keys first.
+_OF_MANY_KEYS = (
+    "CASE subject WHEN 'account' THEN subject_id = {}"
+    " WHEN 'key' THEN (SELECT account_id FROM api_keys k WHERE k.id = journal.subject_id) = {} ELSE false END"
+)
+
+
+class _Conditions:
+    """What entries fulfil, all of it, as text and parameters."""
+
+    def __init__(self) -> None:
+        self.text = "true"
+        self.values: list[object] = []
+
+    def put(self, value: object) -> str:
+        """The place of a further parameter."""
+        self.values.append(value)
+        return f"${len(self.values)}"
+
+    def add(self, condition: str, *values: object) -> None:
+        """`{}` stands for a value."""
+        self.text += " AND " + condition.format(*map(self.put, values))
+
+
+def page(query: JournalQuery) -> Script[JournalPage]:
+    """See core.journal. Raises AccountNotFound."""
+    where = _Conditions()
+    yield from _between(query, where)
+    account_id, has_many_keys, stop = None, False, None
+    if query.about is not None and query.about.subject == "account":
+        account_id = yield from _find_account(query.about)
+        has_many_keys = (yield _KEYS, (account_id, _KEYS_MAX + 1))[0][0] > _KEYS_MAX
+    elif query.about is not None:
+        where.add("subject = {} AND subject_id = {}", query.about.subject, int(query.about.reference))
+    if has_many_keys or (account_id is None and query.is_searched):
+        stop = yield from _stop(query.looks_at, where)
+    if has_many_keys:
+        where.add(_OF_MANY_KEYS, account_id, account_id)
+        account_id = None
+    _filter(query, where)
+    select_page = _select(where, query.limit + 1, account_id)
+    entries = [read_entry(row) for row in (yield select_page, tuple(where.values))]
+    if len(entries) > query.limit:
+        return JournalPage(entries[: query.limit], has_more=True)
+    return JournalPage(entries, has_more=False, looked_back=stop)
+
+
+def _between(query: JournalQuery, where: _Conditions) -> Script[None]:
+    """The range of identifiers: clocks may differ by an hour, so `_filter` compares the times too."""
+    before_id = query.before_id
+    if query.until_ms is not None:
+        until_id = yield from _first_since(query.until_ms + _HOUR_MS)
+        before_id = until_id if before_id is None else min(before_id, until_id)
+    if before_id is not None:
+        where.add("id < {}", before_id)
+    if query.since_ms is not None:
+        where.add("id >= {}", (yield from _first_since(query.since_ms - _HOUR_MS)))
+
+
+def _first_since(at_ms: int) -> Script[int]:
+    """The identifier of the first entry from a time on, or the next one to come."""
+    low, high = 1, (yield _NEWEST, ())[0][0] + 1
+    while low < high:
+        middle = (low + high) // 2
+        rows = yield _NEXT, (middle,)
+        if rows and rows[0][1] < at_ms:
+            low = rows[0][0] + 1
+        else:
+            high = middle
+    return low
+
+
+def _find_account(about: About) -> Script[int]:
+    number = read_account_id(about.reference)
+    rows = yield _ACCOUNT, (about.reference, 0 if number is None else number)
+    if not rows:
+        raise AccountNotFound(about.reference)
+    return int(rows[0][0])
+
+
+def _stop(looks_at: int, where: _Conditions) -> Script[LookedBack | None]:
+    """The entry at which the search has to stop, if there are as many; no earlier ones are read then."""
+    nth = f"SELECT id, at_ms FROM journal WHERE {where.text} ORDER BY id DESC LIMIT 1"
+    place = len(where.values) + 1
+    rows = yield statement(f"{nth} OFFSET ${place}"), (*where.values, looks_at - 1)
+    if not rows:
+        return None
+    where.add("id >= {}", rows[0][0])
+    return LookedBack(*rows[0])
+
+
+def _filter(query: JournalQuery, where: _Conditions) -> None:
+    """What no index serves."""
+    if query.actor is not None:
+        beginning = len(query.actor) + 1, f"{query.actor}:", f"{query.actor}/"
+        where.add("(actor = {} OR substr(actor, 1, {}) IN ({}, {}))", query.actor, *beginning)
+    if query.since_ms is not None:
+        where.add("at_ms >= {}", query.since_ms)
+    if query.until_ms is not None:
+        where.add("at_ms < {}", query.until_ms)
+
+
+def _select(where: _Conditions, limit: int, account_id: int | None) -> Statement:
+    """The newest entries; of an account and its keys, which PostgreSQL has to ask one by one: for keys that
+    it does not know it may read the whole journal instead."""
+    if account_id is None:
+        return statement(f"{_from(where.text)} ORDER BY id DESC LIMIT {where.put(limit)}")
+    account, end = where.put(account_id), f"ORDER BY id DESC LIMIT {where.put(limit)}"
+    of_account = _from(f"{_OF_ACCOUNT.format(account)} AND {where.text}")
+    of_keys = f"subject = 'key' AND {where.text} AND subject_id"
+    keys = f"FROM api_keys WHERE account_id = {account}"
+    return Statement(
+        statement(f"{of_account} UNION ALL {_from(of_keys)} IN (SELECT id {keys}) {end}").sqlite,
+        f"({of_account} {end}) UNION ALL (SELECT entry.* FROM (SELECT id AS key_id {keys} OFFSET 0) AS k"
+        f" CROSS JOIN LATERAL ({_from(of_keys)} = key_id {end}) AS entry) {end}",
+    )
+
+
+def _from(conditions: str) -> str:
+    return f"SELECT {_COLUMNS} FROM journal WHERE {conditions}"
