@@ -35,6 +35,8 @@ ORDER_TRANSITIONS: dict[OrderStatus, tuple[OrderStatus, ...]] = {
     OrderStatus.DELIVERED: (),
     OrderStatus.CANCELLED: (),
 }
+# The states of an order that waits for staff, and holds its animal.
+OPEN = tuple(status for status, allowed in ORDER_TRANSITIONS.items() if allowed)
 # The state that a reserved animal gets with its order's.
 RELEASED_AS = {OrderStatus.DELIVERED: PetStatus.SOLD, OrderStatus.CANCELLED: PetStatus.AVAILABLE}
 
@@ -117,9 +119,10 @@ def changed(order: Order, status: OrderStatus | None, ship_date_ms: int | None, 
 
 
 class OrderQuery(msgspec.Struct, frozen=True):
-    """Which orders to list: ascending by id, at most `limit`, those after `after_id`.
+    """Which orders to list: ascending by id, or the newest first, at most `limit`.
 
-    `account_id`, `status` and `ids` combine; None is no such filter.
+    `account_id`, `status` and `ids` combine; None is no such filter. `open_only`: without a status, those in
+    one of OPEN. `after_id`: the last order of the page before; 0 for the first page.
     """
 
     account_id: int | None = None
@@ -127,6 +130,8 @@ class OrderQuery(msgspec.Struct, frozen=True):
     status: OrderStatus | None = None
     ids: tuple[int, ...] | None = None
     after_id: int = 0
+    newest_first: bool = False
+    open_only: bool = False
 
 
 class OrderPage(msgspec.Struct, frozen=True):
@@ -154,7 +159,7 @@ class OrderRepository(Protocol):
     """
 
     async def page(self, query: OrderQuery) -> OrderPage:
-        """The orders that match, in ascending order of id."""
+        """The orders that match."""
         ...
 
     async def get(self, order_id: int, account_id: int | None = None) -> Order:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections.abc import AsyncIterator, Iterator
 
@@ -13,12 +14,13 @@ from petstore.core.clock import SystemClock
 from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused
 from petstore.core.idempotency import Idempotency, fingerprint
 from petstore.core.limits.plans import FREE
+from petstore.core.orders import OrderQuery, OrderStatus
 from petstore.core.pets import Created, NewPet, PageQuery, Pet, PetStatus
 from petstore.storage.backend import Store, backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import pets
 from petstore.storage.postgres.connection import connect
-from petstore.storage.transactions import idempotency
+from petstore.storage.transactions import idempotency, order_pages
 from petstore.storage.transactions.pages import page_of
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
@@ -188,6 +190,34 @@ class TestPlans:
             for status in PetStatus:
                 await self._check(connection, pets._PAGE_BY_STATUS, (after, 21, status.value), 21)
         await self._check(connection, pets._ONE, (7,), 1)
+        connection.terminate()
+
+    @pytest.mark.parametrize("mode", ["force_generic_plan", "force_custom_plan"])
+    async def test_a_page_of_orders_reads_little_more_than_it_shows(
+        self, database: str, store: Store, mode: str
+    ) -> None:
+        """Of one account and of all, in one state, in those that wait and in any, from both ends: also where
+        the account or the state is rare, or all of its orders are old."""
+        run(
+            database,
+            "INSERT INTO accounts (name, plan, per_minute, per_day, created_at_ms)"
+            " SELECT 'a' || g, 'free', 60, 1000, 0 FROM generate_series(1, 20) g;"
+            " INSERT INTO orders (account_id, pet_id, status, created_at_ms)"
+            " SELECT CASE WHEN g % 1000 = 7 THEN 2 WHEN g < 100 THEN 3 ELSE 1 END, g,"
+            " CASE WHEN g < 200 THEN 'placed' WHEN g % 5000 = 0 THEN 'approved'"
+            " WHEN g % 9 = 0 THEN 'cancelled' ELSE 'delivered' END, 0 FROM generate_series(1, 30000) g;"
+            " ANALYZE orders",
+        )
+        connection = await asyncpg.connect(database, server_settings={"plan_cache_mode": mode})
+        for newest_first, account, (status, is_open), after in itertools.product(
+            (False, True),
+            (None, 1, 2, 3),
+            ((None, False), (OrderStatus.APPROVED, False), (None, True)),
+            (0, 15_000),
+        ):
+            query = OrderQuery(account, 20, status, None, after, newest_first, is_open)
+            statement, arguments = order_pages.page_of(query)
+            await self._check(connection, statement.postgres, arguments, 2 * (query.limit + 1))
         connection.terminate()
 
     async def test_the_service_plans_once(self, database: str) -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 import apsw
 import pytest
 
+from petstore.core.orders import OPEN, OrderQuery, OrderStatus
 from petstore.core.pets import PageQuery, PetStatus
 from petstore.storage.sqlite.connection import open_reader
 from petstore.storage.sqlite.pets import page_by_id
 from petstore.storage.sqlite.schema import prepare
+from petstore.storage.transactions import order_pages
 from petstore.storage.transactions.pages import PAGE_BY_STATUS, page_of
 
 
@@ -63,3 +65,28 @@ def test_identifiers_are_the_way_in(connection: apsw.Connection, query: PageQuer
     """Whatever else is filtered by."""
     found = steps(connection, *page_by_id(query, (1, 2, 3)))
     assert found == ["SEARCH pets USING INTEGER PRIMARY KEY (rowid=?)"]
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+@pytest.mark.parametrize("account_id", [None, 1])
+@pytest.mark.parametrize(("status", "is_open"), [(None, False), (OrderStatus.PLACED, False), (None, True)])
+def test_a_page_of_orders_is_a_walk_along_an_index(
+    connection: apsw.Connection,
+    account_id: int | None,
+    status: OrderStatus | None,
+    is_open: bool,
+    newest_first: bool,
+) -> None:
+    """Those of several states are a walk for each, merged as they go."""
+    query = OrderQuery(account_id, 50, status, None, 7, newest_first, is_open)
+    statement, arguments = order_pages.page_of(query)
+    rowid = f"rowid{'<' if newest_first else '>'}?)"
+    index = {
+        (False, False): f"INTEGER PRIMARY KEY ({rowid}",
+        (True, False): f"INDEX orders_by_account (account_id=? AND {rowid}",
+        (False, True): f"INDEX orders_by_status (status=? AND {rowid}",
+        (True, True): f"INDEX orders_by_account_and_status (account_id=? AND status=? AND {rowid}",
+    }[account_id is not None, is_open or status is not None]
+    assert steps(connection, statement.sqlite, arguments) == [f"SEARCH orders USING {index}"] * (
+        len(OPEN) if is_open else 1
+    )

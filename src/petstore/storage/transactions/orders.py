@@ -17,17 +17,17 @@ from petstore.core.orders import (
     check_available,
     members_of,
 )
-from petstore.core.pets import IDS_MAX, Pet, PetChange, PetStatus
+from petstore.core.pets import Pet, PetChange, PetStatus
 from petstore.storage.rows import ORDER, read_order, read_pet, select
 from petstore.storage.transactions.idempotency import create_once
 from petstore.storage.transactions.journal import record, record_changes
+from petstore.storage.transactions.order_pages import ORDERS, page_of
 from petstore.storage.transactions.pets import ONE as _PET
 from petstore.storage.transactions.pets import move_pet
 from petstore.storage.transactions.script import CATALOGUE, Database, Script, statement
 
-_ORDERS = f"SELECT {select(ORDER)} FROM orders"
-_FIND = statement(f"{_ORDERS} WHERE id = $1")
-_LOCK = statement(f"{_ORDERS} WHERE id = $1", lock=" FOR UPDATE")
+_FIND = statement(f"{ORDERS} WHERE id = $1")
+_LOCK = statement(f"{ORDERS} WHERE id = $1", lock=" FOR UPDATE")
 # The index open_orders_by_pet refuses a second open order of an animal, whatever the animal's row says.
 _ADD = statement(
     f"INSERT INTO orders ({select(ORDER[1:])}) VALUES ($1, $2, $3, $4, $5)"
@@ -37,25 +37,8 @@ _CHANGE = statement("UPDATE orders SET status = $2, ship_date_ms = $3 WHERE id =
 
 
 def page(query: OrderQuery) -> Script[OrderPage]:
-    """By identifiers, or along an index by account, by status or by both."""
-    arguments: list[object] = [query.after_id, query.limit + 1]
-    conditions = ["id > $1"]
-    # The additions keep those indexes out of it: identifiers are the narrower way in.
-    account_id, status = ("account_id", "status") if query.ids is None else ("account_id + 0", "status || ''")
-    if query.account_id is not None:
-        arguments.append(query.account_id)
-        conditions.append(f"{account_id} = ${len(arguments)}")
-    if query.status is not None:
-        arguments.append(query.status.value)
-        conditions.append(f"{status} = ${len(arguments)}")
-    if query.ids is not None:
-        # Repeated to one or a hundred: each text is one more statement that a connection keeps prepared.
-        ids = query.ids if len(query.ids) == 1 else (query.ids * IDS_MAX)[: max(IDS_MAX, len(query.ids))]
-        places = [f"${len(arguments) + at}" for at, _ in enumerate(ids, start=1)]
-        arguments += ids
-        conditions.append(f"id IN ({', '.join(places) or 'NULL'})")
-    sql = f"{_ORDERS} WHERE {' AND '.join(conditions)} ORDER BY id LIMIT $2"
-    orders = [read_order(row) for row in (yield statement(sql), tuple(arguments))]
+    """See core.orders.OrderRepository."""
+    orders = [read_order(row) for row in (yield page_of(query))]
     return OrderPage(orders[: query.limit], len(orders) > query.limit)
 
 
