@@ -21,6 +21,7 @@ from petstore.core.orders import OrderRepository
 from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
 from petstore.core.stock import StockRepository
+from petstore.core.totals import TotalsRepository
 from petstore.core.versions import Publisher, VersionSource
 from petstore.storage.migrations import Schema
 from petstore.storage.observer import MigrationObserver, StoreLoad, StoreObserver
@@ -43,6 +44,7 @@ class Store(Protocol):
     usage: UsageRepository
     billing: BillingRepository
     people: PeopleRepository
+    totals: TotalsRepository
     versions: VersionSource
 
     @property

@@ -14,6 +14,7 @@ from petstore.core.orders import OrderRepository
 from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
 from petstore.core.stock import StockRepository
+from petstore.core.totals import TotalsRepository
 from petstore.core.versions import NoPublisher, Publisher, VersionSource
 from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.options import PostgresOptions
@@ -26,6 +27,7 @@ from petstore.storage.postgres.schema import prepare
 from petstore.storage.postgres.sharing import Shared
 from petstore.storage.postgres.snapshots import SnapshotVersions
 from petstore.storage.postgres.stock import PostgresStock
+from petstore.storage.postgres.totals import PostgresTotals
 from petstore.storage.transactions.accounts import Accounts, has_accounts
 from petstore.storage.transactions.billing import Billing
 from petstore.storage.transactions.categories import Categories
@@ -63,6 +65,7 @@ class PostgresStore:
         self.usage: UsageRepository = Usage(database)
         self.billing: BillingRepository = Billing(database)
         self.people: PeopleRepository = People(database, clock)
+        self.totals: TotalsRepository = PostgresTotals(url, options)
         self.counters = self.merging_counters = PostgresCounters(database, clock)
         self.versions: VersionSource = SnapshotVersions(database)
         self._with_valkey = False

@@ -6,7 +6,6 @@ planned rows, and the sync of the log.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeVar
@@ -16,6 +15,7 @@ import apsw
 from petstore.core.clock import Clock
 from petstore.core.stock import StockPlan, StockRow, Stored
 from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
+from petstore.storage.sqlite.apart import in_thread
 from petstore.storage.sqlite.connection import open_writer, translate, translated
 from petstore.storage.sqlite.database import Database, run
 from petstore.storage.transactions import stock
@@ -25,7 +25,6 @@ _T = TypeVar("_T")
 # Together with Python less than 150 MiB. With a quarter of it the lock is held for twice as long.
 _CACHE_KIB = 80 << 10
 _STAGE_CACHE_KIB = 16 << 10
-_INTERRUPT_SECONDS = 0.05
 _STAGE = "INSERT INTO stock_rows VALUES (?, ?, ?, ?, ?, ?)"
 # In place of the triggers, which would move the version once for each animal.
 _MOVE_VERSION = "UPDATE versions SET catalogue = catalogue + 1"
@@ -144,19 +143,7 @@ class SqliteStockImport:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     async def _in_thread(self, work: Callable[[], _T], *, keeps_result: bool = False) -> _T:
-        """Run `work` beside the event loop; a cancellation interrupts it.
-
-        With `keeps_result`, work that was done before that is not taken for cancelled: it has committed.
-        """
-        running = asyncio.get_running_loop().run_in_executor(None, work)
         try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            while not running.done():
-                self._connection.interrupt()
-                await asyncio.wait([running], timeout=_INTERRUPT_SECONDS)
-            if running.exception() is None and keeps_result:
-                return running.result()
-            raise
+            return await in_thread(self._connection, work, keeps_result=keeps_result)
         except apsw.Error as error:
             raise translate(error, NOTHING_STORED) from error

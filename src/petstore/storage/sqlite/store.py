@@ -19,6 +19,7 @@ from petstore.core.orders import OrderRepository
 from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
 from petstore.core.stock import StockRepository
+from petstore.core.totals import TotalsRepository
 from petstore.core.versions import VersionSource
 from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.options import SqliteOptions
@@ -31,6 +32,7 @@ from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.pets import SqlitePets
 from petstore.storage.sqlite.schema import prepare
 from petstore.storage.sqlite.stock import SqliteStock
+from petstore.storage.sqlite.totals import SqliteTotals
 from petstore.storage.sqlite.writer import Writer
 from petstore.storage.transactions.accounts import Accounts, has_accounts
 from petstore.storage.transactions.billing import Billing
@@ -74,6 +76,7 @@ class SqliteStore:
         self.usage: UsageRepository = Usage(database)
         self.billing: BillingRepository = Billing(database)
         self.people: PeopleRepository = People(database, clock)
+        self.totals: TotalsRepository = SqliteTotals(path, busy_timeout_ms)
         self.counters: CounterStore = SqliteCounters(database, self.writer)
         self.merging_counters: MergingCounterStore | None = None
         self.versions: VersionSource = turn

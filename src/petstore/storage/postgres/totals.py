@@ -1,0 +1,40 @@
+"""Counts a database on a connection of its own: no request waits for it, and no timeout of theirs ends it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from petstore.core.totals import Totals
+from petstore.storage.options import PostgresOptions
+from petstore.storage.postgres.connection import connect
+from petstore.storage.postgres.faults import translate
+from petstore.storage.postgres.pool import close_connection
+from petstore.storage.postgres.transaction import run_locking
+from petstore.storage.transactions.totals import totals
+
+_TIMEOUT_SECONDS = 120
+# One core of the server at most. Set for this transaction alone: PgBouncer may hand the session on.
+_BEGIN = (
+    "BEGIN READ ONLY; SET LOCAL max_parallel_workers_per_gather = 0;"
+    f" SET LOCAL statement_timeout = {_TIMEOUT_SECONDS * 1_000}"
+)
+
+
+class PostgresTotals:
+    """Implements totals.TotalsRepository."""
+
+    def __init__(self, url: str, options: PostgresOptions) -> None:
+        self._url = url
+        self._options = options
+
+    async def count(self, now_ms: int) -> Totals:
+        try:
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
+                connection = await connect(self._url, self._options, bounded=False)
+                try:
+                    await connection.execute(_BEGIN)
+                    return await run_locking(connection, totals(now_ms))
+                finally:
+                    await close_connection(connection)
+        except Exception as error:
+            raise translate(error) from error

@@ -1,0 +1,55 @@
+"""Sums over the whole store, for both databases. They read whole tables: never run them in a request."""
+
+from __future__ import annotations
+
+from petstore.core.durations import DAY_MS
+from petstore.core.limits.usage import DailyUsage
+from petstore.core.orders import OrderStatus
+from petstore.core.pets import PetStatus
+from petstore.core.totals import CALLERS_DAYS, NAMED_MAX, DeprecatedCaller, NearLimit, Totals
+from petstore.storage.transactions.bans import BANNED
+from petstore.storage.transactions.script import Script, statement
+
+_PETS = statement("SELECT status, count(*) FROM pets GROUP BY status")
+_ORDERS = statement("SELECT status, count(*) FROM orders GROUP BY status")
+_ACCOUNTS = statement(
+    "SELECT count(*), count(closed_at_ms),"
+    " count(CASE WHEN closed_at_ms IS NULL THEN suspended_at_ms END) FROM accounts"
+)
+# A sum of PostgreSQL's is a decimal number otherwise.
+_TODAY = statement(
+    "SELECT CAST(coalesce(sum(requests), 0) AS bigint), CAST(coalesce(sum(refused), 0) AS bigint),"
+    " CAST(coalesce(sum(deprecated), 0) AS bigint) FROM usage_days WHERE day = $1"
+)
+_BANNED = statement(f"SELECT count(*) {BANNED}")
+_NEAR_LIMIT = statement(
+    "SELECT a.id, a.name, w.day_used, a.per_day FROM account_windows w JOIN accounts a ON a.id = w.account_id"
+    " WHERE w.day = $1 AND a.closed_at_ms IS NULL AND a.per_day - w.day_used <= a.per_day / 10"
+    " ORDER BY (a.per_day - w.day_used) * 1.0 / a.per_day, a.id LIMIT $2"
+)
+_CALLERS = statement(
+    "SELECT a.id, a.name, CAST(sum(u.deprecated) AS bigint) AS calls"
+    " FROM usage_days u JOIN accounts a ON a.id = u.account_id"
+    " WHERE u.day > $1 AND u.deprecated > 0 GROUP BY a.id, a.name ORDER BY calls DESC, a.id LIMIT $2"
+)
+
+
+def totals(now_ms: int) -> Script[Totals]:
+    """Each sum is of its own moment."""
+    today = now_ms // DAY_MS
+    pets = yield _PETS, ()
+    orders = yield _ORDERS, ()
+    ((accounts, closed, suspended),) = yield _ACCOUNTS, ()
+    ((*used,),) = yield _TODAY, (today,)
+    ((banned,),) = yield _BANNED, (now_ms,)
+    near_limit = yield _NEAR_LIMIT, (today, NAMED_MAX + 1)
+    callers = yield _CALLERS, (today - CALLERS_DAYS, NAMED_MAX + 1)
+    return Totals(
+        dict.fromkeys(PetStatus, 0) | {PetStatus(status): count for status, count in pets},
+        dict.fromkeys(OrderStatus, 0) | {OrderStatus(status): count for status, count in orders},
+        {"active": accounts - closed - suspended, "suspended": suspended, "closed": closed},
+        DailyUsage(today, *used),
+        banned,
+        [NearLimit(*row) for row in near_limit],
+        [DeprecatedCaller(*row) for row in callers],
+    )

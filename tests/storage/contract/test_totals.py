@@ -1,0 +1,129 @@
+"""What every store counts."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from petstore.core.errors import StoreUnavailable
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.plans import FREE, Plan
+from petstore.core.limits.usage import DailyUsage, UsageChanges
+from petstore.core.limits.windows import AccountWindows
+from petstore.core.orders import NewOrder, OrderStatus
+from petstore.core.pets import NewPet, PetStatus
+from petstore.core.totals import NAMED_MAX, DeprecatedCaller, NearLimit, Totals
+from petstore.storage.backend import Store
+from tests.support.backends import SharedData
+from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
+
+DAY_MS = 86_400_000
+
+
+async def add_accounts(store: Store, count: int) -> None:
+    for number in range(1, count + 1):
+        await store.accounts.add(f"a{number}", FREE, ACTOR)
+
+
+async def test_an_empty_store_has_a_zero_for_everything(store: Store, clock: ManualClock) -> None:
+    """Each state is there, so that a page needs no other case."""
+    assert await store.totals.count(clock.now_ms()) == Totals(
+        {PetStatus.AVAILABLE: 0, PetStatus.PENDING: 0, PetStatus.SOLD: 0},
+        dict.fromkeys(OrderStatus, 0),
+        {"active": 0, "suspended": 0, "closed": 0},
+        DailyUsage(clock.now_ms() // DAY_MS),
+        0,
+        [],
+        [],
+    )
+
+
+async def test_animals_orders_and_accounts_by_state(store: Store, clock: ManualClock) -> None:
+    """An ordered animal counts as pending, a closed account as closed even if it was suspended."""
+    await add_accounts(store, 4)
+    await store.accounts.suspend("a2", ACTOR)
+    await store.accounts.suspend("a3", ACTOR)
+    await store.accounts.close("a3", ACTOR)
+    for status in (PetStatus.AVAILABLE, PetStatus.AVAILABLE, PetStatus.AVAILABLE, PetStatus.SOLD):
+        await store.pets.add(NewPet("Rex", 1, status), ACTOR)
+    for pet_id in (1, 2):
+        await store.orders.place(1, NewOrder(pet_id), ACTOR)
+    await store.orders.change(2, ACTOR, status=OrderStatus.APPROVED)
+    counted = await store.totals.count(clock.now_ms())
+    assert counted.pets == {PetStatus.AVAILABLE: 1, PetStatus.PENDING: 2, PetStatus.SOLD: 1}
+    assert counted.orders == dict.fromkeys(OrderStatus, 0) | {
+        OrderStatus.PLACED: 1,
+        OrderStatus.APPROVED: 1,
+    }
+    assert counted.accounts == {"active": 2, "suspended": 1, "closed": 1}
+
+
+async def test_usage_of_today_and_who_calls_the_deprecated_operation(
+    store: Store, clock: ManualClock
+) -> None:
+    """Sums are today's alone; callers are those of seven days, the busiest first."""
+    await add_accounts(store, 3)
+    today = clock.now_ms() // DAY_MS
+    days = {
+        (1, today): DailyUsage(today, 10, 1, 4),
+        (2, today): DailyUsage(today, 20, 2, 0),
+        (1, today - 1): DailyUsage(today - 1, 99, 99, 3),
+        (3, today - 6): DailyUsage(today - 6, 99, 99, 90),
+        (2, today - 7): DailyUsage(today - 7, 99, 99, 99),
+    }
+    await store.counters.save(LimiterState(), UsageChanges(days))
+    counted = await store.totals.count(clock.now_ms())
+    assert counted.today == DailyUsage(today, 30, 3, 4)
+    assert counted.deprecated_callers == [DeprecatedCaller(3, "a3", 90), DeprecatedCaller(1, "a1", 7)]
+
+
+async def test_accounts_near_their_limit(store: Store, clock: ManualClock) -> None:
+    """From nine tenths of today's limit on, the fullest first, a few; no closed one, nobody of yesterday."""
+    await add_accounts(store, NAMED_MAX + 5)
+    await store.accounts.add("tiny", Plan("enterprise", 1, 1), ACTOR)
+    await store.accounts.close("a4", ACTOR)
+    today = clock.now_ms() // DAY_MS
+    used = {1: 899, 2: 900, 3: 1_000, 4: 1_000, 5: 1_000, NAMED_MAX + 6: 0}
+    windows = {account: AccountWindows(0, 0, today, count) for account, count in used.items()}
+    windows[5].day -= 1
+    await store.counters.save(LimiterState(windows), UsageChanges())
+    counted = await store.totals.count(clock.now_ms())
+    assert counted.near_limit == [NearLimit(3, "a3", 1_000, 1_000), NearLimit(2, "a2", 900, 1_000)]
+    full = {number: AccountWindows(0, 0, today, 1_000) for number in range(1, NAMED_MAX + 6)}
+    await store.counters.save(LimiterState(full), UsageChanges())
+    counted = await store.totals.count(clock.now_ms())
+    assert [use.id for use in counted.near_limit] == [1, 2, 3, 5, 6, 7]
+
+
+async def test_bans_in_force(store: Store, clock: ManualClock) -> None:
+    """Neither one that is over, nor one of a key that is revoked besides."""
+    await add_accounts(store, 1)
+    keys = [await store.keys.issue("a1", "test", ACTOR) for _ in range(3)]
+    await store.keys.revoke(keys[2].record.id, ACTOR)
+    now_ms = clock.now_ms()
+    bans = {issued.record.id: BanState(banned_until_ms=now_ms + 1) for issued in keys}
+    bans[keys[1].record.id].banned_until_ms = now_ms
+    await store.counters.save(LimiterState({}, bans), UsageChanges())
+    assert (await store.totals.count(now_ms)).banned_keys == 1
+
+
+async def test_a_count_can_be_cancelled(store: Store, clock: ManualClock) -> None:
+    """At the end of a service nobody waits for it; the next count is whole."""
+    counting = asyncio.create_task(store.totals.count(clock.now_ms()))
+    await asyncio.sleep(0)
+    counting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await counting
+    assert (await store.totals.count(clock.now_ms())).banned_keys == 0
+
+
+async def test_a_store_that_cannot_count_says_so(
+    backend: SharedData, store: Store, clock: ManualClock
+) -> None:
+    """As for every other reading."""
+    backend.execute("ALTER TABLE usage_days RENAME TO elsewhere")
+    with pytest.raises(StoreUnavailable):
+        await store.totals.count(clock.now_ms())
