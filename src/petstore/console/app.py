@@ -13,11 +13,13 @@ from starlette.routing import Route
 
 from petstore.console.cookies import Cookies
 from petstore.console.guard import Guard
+from petstore.console.journal import JournalPages
 from petstore.console.overview import OverviewPage
 from petstore.console.visit import Renderer, View
 from petstore.core import packaged
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
+from petstore.core.journal import JournalRepository
 from petstore.core.people import PeopleRepository
 from petstore.web.static import StaticFiles
 
@@ -27,6 +29,7 @@ PREFIX = "/console"
 class Repositories(Protocol):
     """What the pages read and change."""
 
+    journal: JournalRepository
     people: PeopleRepository
 
 
@@ -43,7 +46,7 @@ class Console:
         self._making = asyncio.Lock()
         cookies = Cookies(trusted)
         self._guard = Guard(stores.people, cookies, self._renderer, clock, body_timeout_seconds)
-        self._pages = (OverviewPage(),)
+        self._pages = (OverviewPage(), JournalPages(stores.journal))
 
     def views(self) -> list[View]:
         """Every page and action, in the order in which paths are compared."""

@@ -1,0 +1,101 @@
+"""Entries of the journal in words: who did what, when, from what to what.
+
+templates/journal_parts.html shows them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from petstore.core.journal import STORE, Entry
+from petstore.core.moments import read_moment
+
+_NAMES = {"pet": "animal"}
+_PLACES = {"cli": "command line", "api": "API", "console": "console"}
+_MEMBERS = {
+    "petId": "animal",
+    "accountId": "account",
+    "categoryId": "category",
+    "perMinute": "per minute",
+    "perDay": "per day",
+}
+# The page of a subject, below the console.
+_PAGES = {"pet": "pets/{}", "order": "orders/{}", "account": "accounts/{}", "key": "keys/{}"}
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+# Texts for the values of some members, by the member's name in the journal.
+Texts = Mapping[str, Callable[[Any], str]]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One member. A new object has no `before`, a removed one no `after`; a Unix time is an integer, and
+    `is_moment`."""
+
+    member: str
+    before: str | int | None
+    after: str | int | None
+    has_before: bool
+    has_after: bool
+    is_moment: bool = False
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One entry. `who` acted at `place`; `page` is where `about` is shown, nothing if nowhere."""
+
+    id: int
+    at_ms: int
+    actor: str
+    who: str
+    place: str
+    what: str
+    about: str
+    page: str
+    changes: list[Change]
+
+
+def lines(entries: Iterable[Entry], texts: Texts | None = None) -> list[Line]:
+    """The entries in words, in their order."""
+    return [_line(entry, texts or {}) for entry in entries]
+
+
+def _line(entry: Entry, texts: Texts) -> Line:
+    place, _, name = entry.actor.partition(":")
+    subject = _NAMES.get(entry.subject, entry.subject)
+    action = entry.action.replace("_", " ")
+    before, after = entry.before or {}, entry.after or {}
+    return Line(
+        id=entry.id,
+        at_ms=entry.at_ms,
+        actor=entry.actor,
+        who=name.replace("/", ", ") or entry.actor,
+        place=_PLACES.get(place, "") if name else "",
+        what=f"{subject} {action}".capitalize(),
+        about=subject if entry.subject == STORE else f"{subject} {entry.subject_id}",
+        page=_PAGES.get(entry.subject, "").format(entry.subject_id),
+        changes=[
+            _change(member, before, after, texts)
+            for member in dict.fromkeys((*before, *after))  # those of both, in this order
+        ],
+    )
+
+
+def _change(member: str, before: Mapping[str, Any], after: Mapping[str, Any], texts: Texts) -> Change:
+    say = texts.get(member, _text)
+    old, new = before.get(member), after.get(member)
+    moments = [None if value is None else read_moment(str(value)) for value in (old, new)]
+    is_moment = any(moments) and all(
+        moment is not None or value is None for moment, value in zip(moments, (old, new), strict=True)
+    )
+    was, now = moments if is_moment else (None if value is None else say(value) for value in (old, new))
+    name = _MEMBERS.get(member) or _HUMP.sub(" ", member).lower()
+    return Change(name, was, now, member in before, member in after, is_moment)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

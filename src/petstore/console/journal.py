@@ -1,0 +1,96 @@
+"""The journal: who changed what, with filters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from petstore.console.history import lines
+from petstore.console.visit import View, Visit
+from petstore.core.durations import DAY_MS
+from petstore.core.errors import AccountNotFound, Invalid
+from petstore.core.journal import JournalPage, JournalQuery, JournalRepository, read_about
+from petstore.core.pets import INT64_MAX
+
+_FILTERS = ("about", "actor", "since", "until")
+_EPOCH = date(1970, 1, 1)
+_ID = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
+_PAGE_LIMIT = 50
+
+
+class JournalPages:
+    def __init__(self, journal: JournalRepository) -> None:
+        self._journal = journal
+
+    def views(self) -> list[View]:
+        return [View("GET", "/journal", self.show)]
+
+    async def show(self, visit: Visit) -> Response:
+        """A page of entries, newest first. What is wrong with a filter stands beside it."""
+        asked = {name: visit.query.get(name, "").strip() for name in _FILTERS}
+        before = visit.query.get("before", "")
+        page, status, faults = JournalPage([], has_more=False), 200, dict.fromkeys((*_FILTERS, "before"), "")
+        try:
+            page = await self._journal.page(_read_query(asked, before))
+        except (Invalid, AccountNotFound) as error:
+            status = error.status
+            faults[error.field if isinstance(error, Invalid) else "about"] = error.message
+        return visit.page(
+            "journal.html",
+            "Journal",
+            status,
+            fragment="rows",
+            lines=lines(page.entries),
+            looked_back=page.looked_back,
+            asked=asked,
+            faults=faults,
+            first=_address(asked) if before else "",
+            next=_next(asked, page),
+        )
+
+
+def _read_query(asked: Mapping[str, str], before: str) -> JournalQuery:
+    """Raises Invalid, with the filter at fault as its field."""
+    since = _read_day("since", asked["since"])
+    until = _read_day("until", asked["until"])
+    if since is not None and until is not None and since > until:
+        raise Invalid("until", "The last day is before the first one.")
+    if not asked["actor"].isprintable():
+        raise Invalid("actor", "Write a name such as console:anna, cli:anna, api:shop, or just api.")
+    if before and (_ID.fullmatch(before) is None or int(before) > INT64_MAX):
+        raise Invalid("before", "This address is cut off: go back to the first page.")
+    return JournalQuery(
+        _PAGE_LIMIT,
+        read_about(asked["about"]) if asked["about"] else None,
+        asked["actor"] or None,
+        None if since is None else since * DAY_MS,
+        int(before) if before else None,
+        None if until is None else (until + 1) * DAY_MS,
+    )
+
+
+def _read_day(name: str, text: str) -> int | None:
+    """A UTC day, counted from the epoch; None without a text."""
+    if not text:
+        return None
+    try:
+        return (date.fromisoformat(text) - _EPOCH).days
+    except ValueError:
+        raise Invalid(name, f"{text!r} is no day: write it like 2026-11-22.") from None
+
+
+def _next(asked: Mapping[str, str], page: JournalPage) -> str:
+    """The address of the entries before this page, if there may be any."""
+    if page.has_more:
+        return _address(asked, page.entries[-1].id)
+    return _address(asked, page.looked_back.id) if page.looked_back is not None else ""
+
+
+def _address(asked: Mapping[str, str], before: int | None = None) -> str:
+    given = {name: value for name, value in asked.items() if value}
+    query = urlencode(given if before is None else {**given, "before": before})
+    return f"journal?{query}" if query else "journal"

@@ -1,0 +1,128 @@
+"""The journal's page: entries in words, filters, and pages that end."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from petstore.console.history import lines
+from petstore.core.journal import Entry, JournalQuery
+from petstore.core.limits.plans import FREE, PRO
+from petstore.core.orders import NewOrder
+from petstore.core.pets import NewPet, PetChange
+from tests.support.console import Visitor
+from tests.support.journal import ACTOR
+from tests.support.service import Shop
+
+REX = NewPet("Rex <b>", 1)
+
+
+async def test_an_entry_says_who_what_when_and_from_what_to_what(shop: Shop, viewer: Visitor) -> None:
+    """In words, with links to what it is about and to all of the same actor."""
+    await shop.store.pets.add(REX, "console:anna")
+    await shop.store.pets.change(1, PetChange(name="Max"), "api:shop/key 3")
+    shown = await viewer.get("journal")
+    assert "shop, key 3 API Animal changed animal 1 name: Rex <b> → Max" in shown.text
+    assert "anna console Animal added animal 1 name: Rex <b> category: 1 status: available" in shown.text
+    assert shown.links["animal 1"] == "../console/pets/1"
+    assert shown.links["anna"].endswith("journal?actor=console%3Aanna")
+
+
+async def test_each_kind_of_subject_has_its_page(shop: Shop, viewer: Visitor) -> None:
+    """Animals, orders, accounts and keys; a category and the store have none of their own."""
+    store = shop.store
+    await store.accounts.add("farm", FREE, ACTOR)
+    account = await store.accounts.find("farm")
+    await store.keys.issue("farm", "test", ACTOR)
+    (key,) = await store.keys.keys("farm")
+    await store.pets.add(REX, ACTOR)
+    await store.orders.place(account.id, NewOrder(1), ACTOR)
+    await store.categories.name(7, "Dogs", ACTOR)
+    shown = await viewer.get("journal")
+    for link in (f"account {account.id}", f"key {key.id}", "animal 1", "order 1"):
+        path = link.replace("animal", "pet").replace(" ", "s/")
+        assert shown.links[link] == f"../console/{path}"
+    assert "category 7" in shown.text
+    assert "category 7" not in shown.links
+
+
+def test_members_are_named_and_times_are_times() -> None:
+    """Names without humps, none for what was not there, moments to be shown like all others."""
+    before = {"expiresAt": None, "complete": False, "perMinute": 60, "plan": "free"}
+    after = {"expiresAt": "2027-01-15T08:00:30.000Z", "complete": True, "perMinute": 300, "plan": "pro"}
+    (line,) = lines([Entry(1, 5, "cli", "account", 1, "plan_changed", before, after)], {"plan": str.upper})
+    assert (line.who, line.place, line.what) == ("cli", "", "Account plan changed")
+    assert [(change.member, change.before, change.after, change.is_moment) for change in line.changes] == [
+        ("expires at", None, 1_800_000_030_000, True),
+        ("complete", "no", "yes", False),
+        ("per minute", "60", "300", False),
+        ("plan", "FREE", "PRO", False),
+    ]
+
+
+async def test_filters_combine_and_stay_on_the_next_page(
+    shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By object, actor and days, the last one included; and a page further they still hold."""
+    monkeypatch.setattr("petstore.console.journal._PAGE_LIMIT", 1)
+    await shop.store.accounts.add("farm", FREE, "cli:bob")
+    await shop.store.accounts.set_plan("farm", PRO, "cli:anna")
+    await shop.store.accounts.set_plan("farm", FREE, "cli:anna")
+    await shop.store.accounts.set_plan("farm", PRO, "cli:bob")
+    filters: dict[str, Any] = {
+        "about": "account:farm",
+        "actor": "cli:anna",
+        "since": "2027-01-15",
+        "until": "2027-01-15",
+    }
+    shown = await viewer.submit(await viewer.get("journal"), "journal", **filters)
+    assert "300 → 60" in shown.text
+    assert shown.forms[-1].fields == filters
+    further = await viewer.get(shown.links["Earlier entries"].removeprefix("../console/"))
+    assert "60 → 300" in further.text
+    assert "Earlier entries" not in further.links
+    assert "First page" in further.links
+    none = await viewer.get("journal?" + urlencode({**filters, "until": "2027-01-14", "since": ""}))
+    assert "No entries match." in none.text
+
+
+async def test_a_long_search_says_how_far_it_looked(
+    shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of the last entry that was read, and a way further."""
+    monkeypatch.setattr("petstore.console.journal.JournalQuery", partial(JournalQuery, looks_at=2))
+    for actor in ("cli:anna", "cli:bob", "cli:bob", "cli:bob"):
+        await shop.store.pets.add(REX, actor)
+    shown = await viewer.get("journal?actor=cli:anna")
+    assert "Looked back to 2027-01-15 08:00:30 UTC; there may be earlier entries." in shown.text
+    assert "No entries match." not in shown.text
+    while "Animal added" not in shown.text:
+        shown = await viewer.get(shown.links["Look further"].removeprefix("../console/"))
+    assert "anna command line Animal added" in shown.text
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "told"),
+    [
+        ({"about": "dog:7"}, 400, "'dog:7' names nothing that the journal is about: write store, pet:7"),
+        ({"about": "account:nobody"}, 404, "nobody"),
+        ({"actor": "a\0"}, 400, "Write a name such as console:anna"),
+        ({"since": "yesterday"}, 400, "'yesterday' is no day: write it like 2026-11-22."),
+        ({"since": "2027-01-02", "until": "2027-01-01"}, 400, "The last day is before the first one."),
+        ({"before": "0"}, 400, "go back to the first page"),
+        ({"before": "9" * 19}, 400, "go back to the first page"),
+    ],
+)
+async def test_a_wrong_filter_is_named_and_kept(
+    viewer: Visitor, query: dict[str, str], status: int, told: str
+) -> None:
+    """What to write instead stands beside the field, which keeps what was typed."""
+    shown = await viewer.get(f"journal?{urlencode(query)}")
+    assert shown.status == status
+    assert told in shown.text
+    kept = shown.forms[-1].fields
+    assert all(kept[name] == value.strip() for name, value in query.items() if name in kept)
+    assert "No entries match." not in shown.text
