@@ -1,0 +1,132 @@
+"""Every page of the console in a large store: milliseconds until it is there, and kilobytes over the wire.
+
+The time is a client's on the same machine, over one connection that is kept: the server's own time and the
+loopback's. A page comes compressed; what it loads besides is counted once, since browsers keep it.
+"""
+
+from __future__ import annotations
+
+import http.client
+import re
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import urljoin
+
+import msgspec
+
+from benchmarks import servers
+from benchmarks.console.data import Size, fill_postgres, fill_sqlite
+from benchmarks.data import copy_of
+from tests.support.console_places import PLACES, places
+from tests.support.postgres import PostgresServer
+from tests.support.valkey import ValkeyServer
+
+MOST_MS, MOST_KB = 50.0, 100.0
+_ROUNDS = 50
+_LOADED = re.compile(rb'<(?:link rel="stylesheet" href|script src)="([^"]+)"')
+
+
+class PageCost(msgspec.Struct):
+    """Milliseconds of fifty views by turns; kilobytes (1,000 bytes) of the page, and of a first view."""
+
+    store: str
+    page: str
+    median_ms: float
+    p99_ms: float
+    page_kb: float
+    first_view_kb: float
+    within: bool
+
+
+class Measured(msgspec.Struct):
+    """Everything of one run. `over`: pages beyond 50 ms or 100 kB."""
+
+    animals: int
+    accounts: int
+    over: int
+    pages: list[PageCost]
+
+
+class _Reader:
+    """A person's browser without the drawing: a connection that is kept, and a cookie."""
+
+    def __init__(self, port: int, token: str) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        self._headers = {
+            "Accept": "text/html",
+            "Accept-Encoding": "gzip",
+            "Cookie": f"petstore-session={token}",
+        }
+
+    def get(self, target: str, *, plain: bool = False) -> tuple[float, int, bytes]:
+        """Milliseconds, bytes of the whole answer, and its body. Raises RuntimeError unless it is a 200."""
+        headers = self._headers | ({"Accept-Encoding": "identity"} if plain else {})
+        began = time.perf_counter()
+        self._connection.request("GET", target, headers=headers)
+        answer = self._connection.getresponse()
+        body = answer.read()
+        took = (time.perf_counter() - began) * 1_000
+        if answer.status != 200:
+            raise RuntimeError(f"{target} was answered {answer.status}: {body[:300]!r}")
+        head = sum(len(name) + len(value) + 4 for name, value in answer.getheaders())
+        return took, head + len(body), body
+
+
+def _besides(reader: _Reader, target: str) -> float:
+    """Kilobytes of the style sheets and scripts of a page."""
+    _, _, body = reader.get(target, plain=True)
+    loaded = {urljoin(target, address.decode()) for address in _LOADED.findall(body)}
+    return sum(reader.get(address)[1] for address in loaded) / 1_000
+
+
+def _measure(store: str, port: int, token: str, size: Size) -> Iterator[PageCost]:
+    reader = _Reader(port, token)
+    known = {"pet": size.animals // 2, "order": size.orders // 2, "account": "customer-1", "key": 1}
+    addresses = [place for path in PLACES for place in places(path, **known)]
+    for place in addresses:
+        reader.get(place)
+    taken: dict[str, list[float]] = {place: [] for place in addresses}
+    for _ in range(_ROUNDS):
+        for place, times in taken.items():
+            times.append(reader.get(place)[0])
+    for place, times in taken.items():
+        median, p99 = statistics.median(times), statistics.quantiles(times, n=100, method="inclusive")[98]
+        page = reader.get(place)[1] / 1_000
+        first = page + _besides(reader, place)
+        within = p99 <= MOST_MS and first <= MOST_KB
+        yield PageCost(store, place, median, p99, page, first, within)
+
+
+@contextmanager
+def _served(store: str, size: Size, say: Callable[[str], None]) -> Iterator[tuple[int, str]]:
+    """A server's port, and the token of a session."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        settings = {"console": "on"}
+        path = folder / "unused"
+        if store == "sqlite":
+            source, token = fill_sqlite(size)
+            path = copy_of(source, folder)
+        else:
+            tuning = ("shared_buffers=512MB", "max_wal_size=4GB", "jit=off")
+            database = stack.enter_context(PostgresServer(*tuning).start())
+            valkey = stack.enter_context(ValkeyServer().start())
+            token = fill_postgres(database.url(), size, say)
+            settings |= {"database_url": database.url(), "valkey_url": valkey.url}
+        server = stack.enter_context(servers.petstore("console", path, settings=settings))
+        yield server.port, token
+
+
+def measure(size: Size, stores: list[str], say: Callable[[str], None]) -> Measured:
+    """Each store after the other."""
+    pages: list[PageCost] = []
+    for store in stores:
+        say(f"{store}: filling")
+        with _served(store, size, say) as (port, token):
+            say(f"{store}: measuring")
+            pages += _measure(store, port, token, size)
+    return Measured(size.animals, size.accounts, sum(not page.within for page in pages), pages)

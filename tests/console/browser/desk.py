@@ -1,0 +1,110 @@
+"""A person at a browser, and the shop whose console it shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import cycle
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.support.browser import WatchedPage
+from tests.support.server import Response, Server
+from tools.servers.petstore import run
+
+_LINK = re.compile(r"http://\S+/console/\S+")
+
+
+class Shop:
+    """The servers of one store; `key` is that of its first account."""
+
+    def __init__(self, servers: Sequence[Server]) -> None:
+        self.servers = servers
+        self.key = next(server.key for server in servers if server.key)
+
+    def command(self, *words: str) -> str:
+        """What a command prints, run beside the servers as an operator does."""
+        done = run(*words, settings=self.servers[0].settings)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def link_for(self, name: str, role: str) -> str:
+        """Add a person; the one-time link, on the first server."""
+        found = _LINK.search(self.command("people", "add", name, "--role", role))
+        assert found is not None
+        parts = urlsplit(found[0])
+        return f"{self.servers[0].base_url}{parts.path}" + (f"?{parts.query}" if parts.query else "")
+
+    def ask(self, key: str, target: str = "/v1/pets?limit=1") -> Response:
+        """A customer's request, to the last server."""
+        return self.servers[-1].request("GET", target, key=key)
+
+
+class Desk(WatchedPage):
+    """Each `step` goes on at the next server, as behind a load balancer that remembers nobody.
+
+    Cookies belong to a host, whatever its port.
+    """
+
+    def __init__(self, page: Page, shop: Shop) -> None:
+        bases = [server.base_url for server in shop.servers]
+        super().__init__(page, *bases)
+        self.shop = shop
+        self._bases = cycle(bases)
+        self._refusals: set[int] = set()
+        next(self._bases)
+
+    def is_expected(self, status: int, url: str) -> bool:
+        return status in self._refusals
+
+    def expect_refusals(self, *statuses: int) -> None:
+        """From here on these answers are what the person was to meet."""
+        self._refusals = set(statuses)
+
+    def step(self) -> Page:
+        """Load the present page from the next server."""
+        base = next(self._bases)
+        if base != self.base_url:
+            parts = urlsplit(self.page.url)
+            self.base_url = base
+            self.page.goto(f"{base}{parts.path}" + (f"?{parts.query}" if parts.query else ""))
+        return self.page
+
+    def go(self, name: str) -> Page:
+        """Use the menu at the side, on the next server."""
+        self.step()
+        self.page.get_by_role("navigation", name="Pages", exact=True).get_by_role("link", name=name).click()
+        return self.page
+
+    def see(self, title: str) -> None:
+        """The heading of the page."""
+        expect(self.page.get_by_role("heading", level=1)).to_have_text(title)
+
+    def told(self, text: str) -> None:
+        """What the page says of the last action."""
+        expect(self.page.locator(".told")).to_contain_text(text)
+
+    def fill(self, **fields: str) -> Desk:
+        """Fields by their names: a choice is chosen by its value."""
+        for name, value in fields.items():
+            field = self.page.locator(f"main [name='{name}']")
+            if field.evaluate("field => field.tagName") == "SELECT":
+                field.select_option(value)
+            else:
+                field.fill(value)
+        return self
+
+    def press(self, label: str) -> Page:
+        """A button of the page."""
+        self.page.locator("main").get_by_role("button", name=label, exact=True).click()
+        return self.page
+
+    def follow(self, label: str) -> Page:
+        """A link of the page."""
+        self.page.locator("main").get_by_role("link", name=label, exact=True).click()
+        return self.page
+
+    def row(self, text: str) -> Locator:
+        """The row of a table that has this text."""
+        return self.page.locator("main tbody tr", has_text=text)

@@ -1,0 +1,100 @@
+"""What holds for every page of the console in a real browser, with a store that has something to show."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import pytest
+from playwright.sync_api import Browser
+
+from petstore.core.clock import SystemClock
+from petstore.core.people import Role
+from petstore.storage.backend import backend_for
+from tests.support.browser import DESKTOP, NARROW, PHONE, WatchedPage, fits, unfold, violations, weigh
+from tests.support.console_places import PLACES, places
+from tests.support.postgres import apart
+from tests.support.server import Server, running_server
+from tools.demo.making import make
+
+pytestmark = [
+    pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("console-browser"),
+]  # fmt: skip
+
+_DAYS = 3
+_MOST_BYTES = 100_000
+_PAPER: dict[Literal["light", "dark"], str] = {"light": "rgb(255, 255, 255)", "dark": "rgb(19, 23, 31)"}
+
+
+async def _fill(url: str) -> str:
+    """Some days of a shop, and a session of an operator; its token."""
+    clock = SystemClock()
+    await make({"PETSTORE_DATABASE_URL": url}, 1, _DAYS, clock.now_ms(), lambda: None)
+    store = backend_for(url).open(clock)
+    try:
+        person = await store.people.add("olga", Role.OPERATOR, "cli:test")
+        return await store.people.open_session(person.id, "127.0.0.1")
+    finally:
+        await store.close()
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, str]]:
+    """A server of a store with some days behind it, and the token of an operator's session."""
+    folder = tmp_path_factory.mktemp("full")
+    token = apart(lambda: asyncio.run(_fill(f"sqlite:///{folder}/petstore.db")))
+    with running_server(folder, console="on", access_log="off") as server:
+        yield server, token
+
+
+Open = Callable[..., WatchedPage]
+
+
+@pytest.fixture
+def open_page(browser: Browser, full: tuple[Server, str]) -> Iterator[Open]:
+    """Makes pages of the operator, with options of a context."""
+    server, token = full
+    opened: list[WatchedPage] = []
+
+    def make_page(**options: Any) -> WatchedPage:
+        context = browser.new_context(**{"viewport": DESKTOP, "reduced_motion": "reduce", **options})
+        context.add_cookies([{"name": "petstore-session", "value": token, "url": server.base_url}])
+        watched = WatchedPage(context.new_page(), server.base_url)
+        opened.append(watched)
+        return watched
+
+    yield make_page
+    for watched in opened:
+        watched.page.context.close()
+
+
+@pytest.mark.parametrize("path", PLACES)
+def test_a_page_is_light_and_accessible_everywhere(open_page: Open, path: str) -> None:
+    """axe has no complaint of any severity, wide and on a phone, light and dark.
+
+    A first view is less than 100 kB over the wire. At 360 pixels nothing scrolls sideways. There is no error
+    in the browser's console, no refusal by the policy, no other host, nothing missing.
+    """
+    for place in places(path):
+        watched = open_page()
+        page = watched.page
+        assert weigh(page, watched.base_url + place).size_bytes < _MOST_BYTES
+        assert page.locator("h1").count() == 1
+        for size in (DESKTOP, PHONE):
+            page.set_viewport_size(size)
+            unfold(page)
+            for scheme, paper in _PAPER.items():
+                page.emulate_media(color_scheme=scheme)
+                assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == paper
+                assert violations(page) == []
+        page.set_viewport_size(NARROW)
+        assert fits(page)
+        assert watched.faults() == []
+
+
+def test_the_next_view_is_the_page_alone(open_page: Open) -> None:
+    """Style sheets and scripts stay in the browser; it asks whether the icon has changed."""
+    watched = open_page()
+    weigh(watched.page, watched.base_url + "/console")
+    assert weigh(watched.page, watched.base_url + "/console").requests <= 2
