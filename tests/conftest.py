@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from tests.support.clock import ManualClock
 from tests.support.machine import memory
+from tests.support.measuring import is_measured, unmeasured
 from tests.support.service import Shop, open_shop
 
 
@@ -24,6 +26,13 @@ def pytest_collection_finish() -> None:
     """Spare the garbage collector what stays to the end: modules, and thousands of collected tests."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Stop measuring coverage for a test that does not count for it."""
+    with nullcontext() if is_measured(item) else unmeasured():
+        return (yield)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -1,0 +1,38 @@
+"""Which tests measure coverage: those that aim at some code, not those that run everything once more.
+
+Tracing doubles the processor time of Python 3.11, here and in each process that a test starts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from coverage import Coverage
+
+_UNMEASURED = ("slow", "browser")
+_FOR_CHILDREN = "COVERAGE_PROCESS_CONFIG"
+
+
+def is_measured(item: pytest.Item) -> bool:
+    """Whether coverage counts what this test runs."""
+    return not any(item.get_closest_marker(name) for name in _UNMEASURED)
+
+
+@contextmanager
+def unmeasured() -> Iterator[None]:
+    """Trace nothing meanwhile, and no process that starts meanwhile."""
+    coverage = Coverage.current()
+    if coverage is None:
+        yield
+        return
+    children = os.environ.pop(_FOR_CHILDREN, None)
+    coverage.stop()
+    try:
+        yield
+    finally:
+        coverage.start()
+        if children is not None:
+            os.environ[_FOR_CHILDREN] = children
