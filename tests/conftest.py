@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.backends import repeated_through_pgbouncer
 from tests.support.clock import ManualClock
 from tests.support.machine import memory
 from tests.support.measuring import is_measured, unmeasured
@@ -20,6 +21,13 @@ def pytest_configure() -> None:
     """Keep the files of tests in memory where there is room: thousands of databases are synced otherwise."""
     if (place := memory()) is not None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(place))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take out what repeats others."""
+    repeated = set(repeated_through_pgbouncer(items))
+    items[:] = [item for item in items if item not in repeated]
+    config.hook.pytest_deselected(items=list(repeated))
 
 
 def pytest_collection_finish() -> None:

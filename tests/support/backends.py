@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,23 @@ if system_program("pgbouncer") or os.environ.get("CI"):  # else test_pgbouncer.p
     # The same database by another road.
     STORES.append(pytest.param("pgbouncer", marks=pytest.mark.slow))
 Execute = Callable[[str], list[tuple[object, ...]]]
+
+
+def repeated_through_pgbouncer(items: Iterable[pytest.Item]) -> list[pytest.Item]:
+    """Cases beyond the first of a test through PgBouncer: they send the same statements with other values."""
+    seen: set[str] = set()
+    repeated: list[pytest.Item] = []
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        if isinstance(item, pytest.Function) and _is_through_pgbouncer(item):
+            if name in seen:
+                repeated.append(item)
+            seen.add(name)
+    return repeated
+
+
+def _is_through_pgbouncer(item: pytest.Function) -> bool:
+    return hasattr(item, "callspec") and item.callspec.params.get("backend") == "pgbouncer"
 
 
 class SharedData:
