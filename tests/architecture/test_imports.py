@@ -39,7 +39,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "api.openapi": (set(), {"yaml"}),
     "web": (set(), {"starlette"}),
     "site": ({"", "web"}, {"starlette", "structlog", "jinja2", "markdown_it", "markupsafe", "pygments"}),
-    "console": ({"web"}, {"starlette", "structlog", "jinja2", "markupsafe"}),
+    "console": ({"web"}, {"argon2", "starlette", "structlog", "jinja2", "markupsafe"}),
     "ops": ({""}, {"starlette", "structlog", "prometheus_client"}),
     "wiring": (set(), set()),
     "wiring.administration": ({"config", "storage", "limiter"}, set()),

@@ -103,7 +103,8 @@ def play(text: str) -> str:
 
 
 def _without_chance(text: str) -> str:
-    """Keys are random: each becomes the same words."""
+    """Keys and one-time links are random: each becomes the same words."""
+    text = re.sub(r"/console/link/[\w-]{43}", "/console/link/YourOwnLinkStandsHere", text)
     text = re.sub(r"pets_live_[0-9A-Za-z]{38}\b", "pets_live_YourOwnKeyStandsHere", text)
     return re.sub(r"pets_live_…[0-9A-Za-z]{4}", "pets_live_…Here", text)
 

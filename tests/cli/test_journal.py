@@ -59,6 +59,14 @@ WALK: list[tuple[str, list[str]]] = [
     ("pets import {folder}/stock.csv --source-key sku", []),
     ("accounts close store --yes", ["account.closed", "key.revoked"]),
     ("accounts close store --yes", []),
+    ("people add anna --role operator", ["person.added"]),
+    ("people add anna --role viewer", []),
+    ("people role anna staff", ["person.role_changed"]),
+    ("people role anna staff", []),
+    ("people disable anna --yes", ["person.disabled"]),
+    ("people disable anna --yes", []),
+    ("people enable anna", ["person.enabled"]),
+    ("people enable anna", []),
     ("db migrate", []),
     ("db check", []),
     ("db backup {folder}/backup.db", []),
@@ -66,10 +74,11 @@ WALK: list[tuple[str, list[str]]] = [
 READS = {
     *("accounts list", "accounts show", "keys list", "keys show", "keys check", "usage", "bans"),
     *("limits check", "pets list", "pets show", "pets export", "categories list", "orders list"),
-    *("orders show", "journal", "config", "openapi", "completion"),
+    *("orders show", "people list", "journal", "config", "openapi", "completion"),
 }
-# Tested in tests/cli/test_serve.py, tests/storage/sqlite/test_restore.py and tests/cli/test_db_copy.py.
-ELSEWHERE = {"serve", "db restore", "db copy"}
+# Tested in tests/cli/test_serve.py, tests/storage/sqlite/test_restore.py, tests/cli/test_db_copy.py and
+# tests/storage/contract/test_people.py.
+ELSEWHERE = {"serve", "db restore", "db copy", "people reset"}
 
 
 def test_each_change_by_a_command_has_one_entry(cli: Cli, tmp_path: Path) -> None:

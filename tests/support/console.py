@@ -13,6 +13,7 @@ from petstore.core.people import Role
 from tests.support.journal import ACTOR
 from tests.support.service import Answer, Pairs, Shop
 
+HOST = "127.0.0.1:8080"
 BROWSER = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8")
 
 
@@ -125,9 +126,10 @@ class Visitor:
 
     async def sign_in_as(self, role: Role | str, name: str = "") -> Visitor:
         """A session for a new person of this role, without the pages."""
-        people = self.shop.store.people
-        person = await people.add(name or f"a-{role}", Role(role), ACTOR)
-        self.cookies["petstore-session"] = await people.open_session(person.id, self._address)
+        store = self.shop.store
+        link = await store.people.add(name or f"a-{role}", Role(role), ACTOR)
+        token = await store.sign_ins.redeem(link.token, "no hash", self._address)
+        self.cookies["petstore-session"] = token
         return self
 
     async def get(self, path: str = "", *, headers: Pairs = (), follow: bool = True) -> Shown:
@@ -158,7 +160,8 @@ class Visitor:
     async def _ask(self, method: str, target: str, headers: Pairs, body: bytes, *, follow: bool) -> Shown:
         cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         given = {name for name, _ in headers}
-        sent = [pair for pair in (BROWSER, ("cookie", cookies)) if pair[0] not in given and pair[1]]
+        usual = (BROWSER, ("cookie", cookies), ("host", HOST))
+        sent = [pair for pair in usual if pair[0] not in given and pair[1]]
         answer = await self.shop.call(
             method, target, [*sent, *self._headers, *headers], body, client=self._address
         )

@@ -48,14 +48,14 @@ def _checked_actor(_context: click.Context, _option: click.Parameter, actor: str
     "--about",
     callback=_read_about,
     metavar="WHAT",
-    help="Only one object: pet:7, order:5, category:1, key:3, account:shop, store.",
+    help="Only one object: pet:7, order:5, category:1, key:3, account:shop, person:anna, store.",
 )
 @click.option("--since", type=Since(), metavar="TIME", help="Only later ones: 2h, 2026-10-01, or a moment.")
 @click.option(
     "--actor",
     callback=_checked_actor,
     metavar="WHO",
-    help="Only by cli:anna, by all of cli, by api:shop or one key: api:shop/key 3.",
+    help="Only by cli:anna, all of cli, console:anna, api:shop or one key: api:shop/key 3.",
 )
 @limit_option
 @click.option("--before", type=ID, metavar="ID", help="Only entries before this one.")
@@ -72,7 +72,7 @@ def journal(
 ) -> None:
     """Show who changed what, the newest change first.
 
-    Each change of an animal, order, category, account, plan or key and each restore is one entry. An
+    Each change of an animal, order, category, account, plan, key or person and each restore is one entry. An
     account's entries are also those of its keys; what the account did itself is by api:ACCOUNT. Removed
     objects keep their entries. When there are more, standard error says how to go on.
     """

@@ -20,6 +20,7 @@ COMMANDS = {
     "pets": "petstore.cli.pets:pets",
     "categories": "petstore.cli.categories:categories",
     "orders": "petstore.cli.orders:orders",
+    "people": "petstore.cli.people:people",
     "journal": "petstore.cli.journal:journal",
     "db": "petstore.cli.db:db",
     "config": "petstore.cli.config:show_config",

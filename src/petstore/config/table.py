@@ -158,6 +158,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return f"http://{host}:{self.port}"
 
     @property
+    def reached_at(self) -> str:
+        """The address of the service for people, without a slash at the end."""
+        return self.base_url.removesuffix("/v1") or self.listens_at
+
+    @property
     def own_hosts(self) -> frozenset[str]:
         """The names by which operators call this service, in lower case."""
         urls = (self.base_url, self.staging_base_url)

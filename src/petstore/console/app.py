@@ -11,16 +11,23 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from petstore.console.connections import Connections
 from petstore.console.cookies import Cookies
 from petstore.console.guard import Guard
 from petstore.console.journal import JournalPages
+from petstore.console.me import MyPages
 from petstore.console.overview import OverviewPage
+from petstore.console.passwords import Passwords
+from petstore.console.people import PeoplePages
+from petstore.console.sign_in import Entrance, SignInPages
 from petstore.console.visit import Renderer, View
 from petstore.core import packaged
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
 from petstore.core.journal import JournalRepository
 from petstore.core.people import PeopleRepository
+from petstore.core.sign_ins import SignInRepository
+from petstore.web.addresses import address_of
 from petstore.web.static import StaticFiles
 
 PREFIX = "/console"
@@ -31,22 +38,44 @@ class Repositories(Protocol):
 
     journal: JournalRepository
     people: PeopleRepository
+    sign_ins: SignInRepository
 
 
 class Console:
-    """The pages below /console. `trusted`: the proxies that say whether a reader uses TLS."""
+    """The pages below /console. `trusted`: the proxies that say whether a reader uses TLS.
+
+    `hosts`: the names of the service; `base`: its address for links, empty where the reader's own serves.
+    """
 
     def __init__(
-        self, stores: Repositories, clock: Clock, *, trusted: Networks, body_timeout_seconds: float
+        self,
+        stores: Repositories,
+        clock: Clock,
+        *,
+        trusted: Networks,
+        hosts: frozenset[str],
+        base: str,
+        body_timeout_seconds: float,
     ) -> None:
         folder = packaged.files("petstore.console")
         self._static = StaticFiles(folder.joinpath("static"))
         self._templates = folder.joinpath("templates")
         self._made: list[Renderer] = []
         self._making = asyncio.Lock()
-        cookies = Cookies(trusted)
-        self._guard = Guard(stores.people, cookies, self._renderer, clock, body_timeout_seconds)
-        self._pages = (OverviewPage(), JournalPages(stores.journal))
+        connections = Connections(trusted, hosts)
+        cookies = Cookies(connections)
+        self._guard = Guard(
+            stores.sign_ins, cookies, connections, self._renderer, clock, body_timeout_seconds
+        )
+        self.passwords = Passwords()
+        entrance = Entrance(stores.sign_ins, self.passwords, cookies, connections)
+        self._pages = (
+            OverviewPage(),
+            JournalPages(stores.journal),
+            SignInPages(entrance),
+            MyPages(entrance),
+            PeoplePages(stores.people, stores.sign_ins, lambda request: base or address_of(request, trusted)),
+        )
 
     def views(self) -> list[View]:
         """Every page and action, in the order in which paths are compared."""

@@ -9,19 +9,16 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from petstore.core.client_address import Networks
-from petstore.core.people import SESSION_MAX_MS, new_token
-from petstore.web.addresses import scheme_of
+from petstore.console.connections import Connections
+from petstore.core.sign_ins import SESSION_MAX_MS, new_token
 
 _SESSION = "petstore-session"
 _FORM = "petstore-form"
 
 
 class Cookies:
-    """`trusted`: the proxies whose X-Forwarded-Proto is believed."""
-
-    def __init__(self, trusted: Networks) -> None:
-        self._trusted = trusted
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
 
     def session(self, request: Request) -> str:
         """The session's token; empty without one."""
@@ -41,12 +38,8 @@ class Cookies:
         if self._name(_FORM, request) not in request.cookies:
             self._set(_FORM, request, response, secret, None)
 
-    def is_secure(self, request: Request) -> bool:
-        """Whether the reader's browser uses TLS."""
-        return scheme_of(request, self._trusted) == "https"
-
     def _name(self, name: str, request: Request) -> str:
-        return f"__Host-{name}" if self.is_secure(request) else name
+        return f"__Host-{name}" if self._connections.is_secure(request) else name
 
     def _set(self, name: str, request: Request, response: Response, value: str, seconds: int | None) -> None:
         response.set_cookie(
@@ -54,7 +47,7 @@ class Cookies:
             value,
             max_age=seconds,
             path="/",
-            secure=self.is_secure(request),
+            secure=self._connections.is_secure(request),
             httponly=True,
             samesite="lax",
         )

@@ -10,6 +10,7 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
+from petstore.console.connections import Connections
 from petstore.console.cookies import Cookies
 from petstore.console.tokens import check_csrf
 from petstore.console.visit import Renderer, View, Visit
@@ -23,7 +24,7 @@ from petstore.core.errors import (
     RequestTimeout,
     Unauthorized,
 )
-from petstore.core.people import PeopleRepository, PersonSession
+from petstore.core.sign_ins import PersonSession, SignInRepository
 from petstore.web.negotiation import prefers_html
 
 _FORM_MAX_BYTES = 64 * 1024
@@ -38,14 +39,16 @@ class Guard:
 
     def __init__(
         self,
-        people: PeopleRepository,
+        sign_ins: SignInRepository,
         cookies: Cookies,
+        connections: Connections,
         renderer: Callable[[], Awaitable[Renderer]],
         clock: Clock,
         body_timeout_seconds: float,
     ) -> None:
-        self._people = people
+        self._sign_ins = sign_ins
         self._cookies = cookies
+        self._connections = connections
         self._renderer = renderer
         self._clock = clock
         self._body_timeout_seconds = body_timeout_seconds
@@ -62,7 +65,11 @@ class Guard:
 
     async def _answer(self, request: Request, view: View) -> Response:
         token = self._cookies.session(request)
-        session = await self._people.session(token) if token else None
+        try:
+            self._connections.check_host(request)
+            session = await self._sign_ins.session(token) if token else None
+        except PetstoreError as error:
+            return _refusal(await self._visit(request, None, ""), error)
         if session is None and view.role is not None:
             return await self._sign_in_first(request)
         secret = token if session is not None else self._cookies.form_secret(request)
@@ -70,6 +77,8 @@ class Guard:
         try:
             if view.role is not None and not visit.may(view.role):
                 raise Forbidden(f"This takes the role {view.role}; yours is {visit.person.role}.")
+            if request.method == "POST":
+                self._connections.check_origin(request)
             if request.method == "POST" and view.reads_form:
                 visit.form = await self._read_form(request)
                 check_csrf(secret, visit.form.get(_CSRF_FIELD, ""))

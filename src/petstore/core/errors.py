@@ -119,6 +119,13 @@ class OrderNotFound(NotFound):
         super().__init__(f"There is no order {order_id}.")
 
 
+class PersonNotFound(NotFound):
+    """Nobody has this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no person {name!r}.")
+
+
 class MethodNotAllowed(PetstoreError, code="method_not_allowed", status=405):
     """The path exists, the method is not one of its `allow`."""
 
@@ -168,6 +175,13 @@ class Gone(PetstoreError, code="gone", status=410):
     """The operation was removed on its published date."""
 
 
+class LinkGone(Gone):
+    """A one-time link was used, replaced or is too old."""
+
+    def __init__(self) -> None:
+        super().__init__("This link was used already, or is too old. Ask an operator for a new one.")
+
+
 class PayloadTooLarge(PetstoreError, code="payload_too_large", status=413):
     """The body is larger than the service reads."""
 
@@ -190,6 +204,15 @@ class IdempotencyKeyReused(PetstoreError, code="idempotency_key_reused", status=
 
 class RateLimited(PetstoreError, code="rate_limited", status=429):
     """A window of the account, or of the client's address, is used up."""
+
+
+class TooManyTries(RateLimited):
+    """A budget of wrong passwords is used up; the same for names that do not exist."""
+
+    def __init__(self, retry_after_ms: int) -> None:
+        seconds = max(1, -(-retry_after_ms // 1_000))
+        wait = f"{-(-seconds // 60)} minutes" if seconds > 60 else f"{seconds} s"
+        super().__init__(f"Too many wrong tries. Try again in {wait}.", retry_after_seconds=seconds)
 
 
 class KeyBanned(PetstoreError, code="key_banned", status=429):

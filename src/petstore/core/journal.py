@@ -1,7 +1,7 @@
 """The journal: who changed what, when, from what to what.
 
-Every change of an animal, order, category, account, plan or key, and every restore, is one entry in the
-transaction that makes it. Actors are `api:ACCOUNT/key N` and `cli:USER`.
+Every change of an animal, order, category, account, plan, key or person, and every restore, is one entry in
+the transaction that makes it. Actors are `api:ACCOUNT/key N`, `cli:USER` and `console:PERSON`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from petstore.core.pets import INT64_MAX, INT64_MIN
 
 # The store has no number; its entries have 0.
 STORE = "store"
-_FORMS = "store, pet:7, order:5, category:1, key:3, account:shop or account:2"
+_FORMS = "store, pet:7, order:5, category:1, key:3, account:shop, account:2 or person:anna"
 _NUMBERED = re.compile(r"(pet|order|key):([1-9][0-9]{0,18})|(category):(0|-?[1-9][0-9]{0,18})", re.ASCII)
-_ACCOUNT = re.compile(r"account:([A-Za-z0-9._-]{1,64})", re.ASCII)
+_NAMED = re.compile(r"(account|person):([A-Za-z0-9._-]{1,64})", re.ASCII)
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ class Entry(msgspec.Struct, frozen=True):
     id: int
     at_ms: int
     actor: str
-    subject: str  # pet, order, category, account, key or store
+    subject: str  # pet, order, category, account, key, person or store
     subject_id: int
     action: str
     before: dict[str, Any] | None
@@ -49,7 +49,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class About(msgspec.Struct, frozen=True):
-    """What entries are about. `reference` is a number in digits, of an account also its name."""
+    """What entries are about. `reference` is a number in digits, of an account or person also their name."""
 
     subject: str
     reference: str
@@ -60,8 +60,8 @@ def read_about(text: str) -> About:
     removed."""
     if text == STORE:
         return About(STORE, "0")
-    if account := _ACCOUNT.fullmatch(text):
-        return About("account", account[1])
+    if named := _NAMED.fullmatch(text):
+        return About(named[1], named[2])
     if numbered := _NUMBERED.fullmatch(text):
         subject, number = numbered[1] or numbered[3], numbered[2] or numbered[4]
         if INT64_MIN <= int(number) <= INT64_MAX:
@@ -122,7 +122,7 @@ class JournalRepository(Protocol):
     """The journal of a store. Each method may raise StoreUnavailable."""
 
     async def page(self, query: JournalQuery) -> JournalPage:
-        """The entries that match, newest first. Raises AccountNotFound."""
+        """The entries that match, newest first. Raises AccountNotFound and PersonNotFound."""
         ...
 
     async def following(self, position: Position, limit: int) -> tuple[list[Entry], Position]:

@@ -1,22 +1,16 @@
-"""People who use the console: their roles and sessions, and the protocol of their store."""
+"""People who use the console: their roles, and the protocol of their store. Sessions: sign_ins.py."""
 
 from __future__ import annotations
 
-import hashlib
 import re
-import secrets
 from enum import StrEnum
 from typing import Protocol
 
 import msgspec
 
-from petstore.core.durations import DAY_MS, HOUR_MS
 from petstore.core.errors import Invalid
 
-SESSION_IDLE_MS = 12 * HOUR_MS
-SESSION_MAX_MS = 7 * DAY_MS
-_TOKEN_BYTES = 32
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+_NAME = re.compile(r"(?![0-9]+\Z)[A-Za-z0-9._-]{1,64}\Z", re.ASCII)
 
 
 class Role(StrEnum):
@@ -49,55 +43,69 @@ class Person(msgspec.Struct, frozen=True):
         """Who makes the person's changes, for the journal."""
         return f"console:{self.name}"
 
+    @property
+    def state(self) -> str:
+        """`active`, `invited` (until a one-time link is used) or `disabled`."""
+        if self.disabled_at_ms is not None:
+            return "disabled"
+        return "active" if self.has_password else "invited"
 
-class PersonSession(msgspec.Struct, frozen=True):
-    """A session that has not ended. `address` is where it began."""
+
+class SignInLink(msgspec.Struct, frozen=True):
+    """A one-time link. Its token is shown once; `expires_at_ms` is a Unix time."""
 
     person: Person
-    address: str
-    created_at_ms: int
-    used_at_ms: int
+    token: str
+    expires_at_ms: int
 
 
-def new_token() -> str:
-    """256 random bits, for a session or a link."""
-    return secrets.token_urlsafe(_TOKEN_BYTES)
-
-
-def token_digest(token: str) -> bytes:
-    """What the store keeps of a token. A slow hash is for secrets with little entropy."""
-    return hashlib.sha256(token.encode()).digest()
+def is_person_name(text: str) -> bool:
+    """Whether somebody may have this name: never digits alone, which would look like an id."""
+    return _NAME.match(text) is not None
 
 
 def check_person_name(name: str) -> None:
     """Raise Invalid unless `name` can name a person."""
-    if _NAME.fullmatch(name) is None:
+    if not is_person_name(name):
         raise Invalid(
             "name",
-            f"{name!r} can't name a person: use 1 to 64 letters, digits, dots, dashes or underscores.",
+            f"{name!r} can't name a person: use 1 to 64 letters, digits, dots, dashes or underscores,"
+            " and not digits alone.",
         )
 
 
 class PeopleRepository(Protocol):
     """People in a store. Each method is one transaction and may raise StoreUnavailable.
 
-    `actor` is kept in the journal.
+    `actor` is kept in the journal. Methods that take a name raise PersonNotFound. Where `keeps_operator`,
+    they raise Conflict instead of leaving nobody who is an operator and not disabled.
     """
 
-    async def add(self, name: str, role: Role, actor: str) -> Person:
-        """Raises Invalid for what can't be a name, and Conflict when somebody has it."""
+    async def add(self, name: str, role: Role, actor: str) -> SignInLink:
+        """A new person, and the link to come in. Raises Invalid for a bad name, Conflict for a taken one."""
         ...
+
+    async def find(self, name: str) -> Person: ...
 
     async def all(self) -> list[Person]:
         """By name."""
         ...
 
-    async def open_session(self, person_id: int, address: str) -> str:
-        """A new session; its token, which the store does not keep."""
+    async def disable(self, name: str, actor: str, *, keeps_operator: bool = True) -> Person:
+        """End all sessions and links, and let the person in no more."""
         ...
 
-    async def session(self, token: str) -> PersonSession | None:
-        """The session of a token; None when it has ended, or its person is disabled. Notes its use."""
+    async def enable(self, name: str, actor: str) -> Person:
+        """Let a disabled person in again, with the password of before."""
         ...
 
-    async def end_session(self, token: str) -> None: ...
+    async def set_role(self, name: str, role: Role, actor: str, *, keeps_operator: bool = True) -> Person:
+        """Acts on the person's next request."""
+        ...
+
+    async def reset(self, name: str, actor: str) -> SignInLink:
+        """End all sessions and links, remove the password, and make a new link.
+
+        Raises Conflict for a disabled person.
+        """
+        ...

@@ -20,6 +20,7 @@ from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import OrderRepository
 from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
+from petstore.core.sign_ins import SignInRepository
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
 from petstore.core.versions import Publisher, VersionSource
@@ -45,6 +46,7 @@ class Store(Protocol):
     billing: BillingRepository
     people: PeopleRepository
     totals: TotalsRepository
+    sign_ins: SignInRepository
     versions: VersionSource
 
     @property
@@ -85,7 +87,7 @@ class Store(Protocol):
         ...
 
     async def purge(self, now_ms: int) -> None:
-        """Delete Idempotency-Keys that are older than 24 hours."""
+        """Delete Idempotency-Keys older than 24 hours, and sessions, links and tries that have ended."""
         ...
 
     async def close(self) -> None:

@@ -170,6 +170,8 @@ def _build_console(settings: Settings, store: Store, clock: Clock) -> Console:
         store,
         clock,
         trusted=settings.trusted_proxies,
+        hosts=settings.own_hosts,
+        base=settings.base_url.removesuffix("/v1"),
         body_timeout_seconds=settings.body_timeout_ms / 1_000,
     )
 

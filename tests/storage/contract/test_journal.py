@@ -42,6 +42,18 @@ def row(key: str, name: str) -> StockRow:
     return StockRow(1, key, name, 1, PetStatus.AVAILABLE)
 
 
+LINKS: list[str] = []
+
+
+async def adds_anna(store: Store) -> None:
+    LINKS.append((await store.people.add("anna", Role.STAFF, ACTOR)).token)
+
+
+async def changes_password(store: Store) -> None:
+    attempt = await store.sign_ins.take_try("anna", "::1")
+    assert await store.sign_ins.change_password(attempt, "another hash", "::1")
+
+
 # Each line after the ones before: a method that changes something, what it does, the types of its entries.
 # The second of two equal calls changes nothing.
 WALK: list[tuple[str, Work, list[str]]] = [
@@ -103,8 +115,20 @@ WALK: list[tuple[str, Work, list[str]]] = [
     ("categories.unname", lambda s: s.categories.unname(-7, ACTOR), []),
     ("accounts.close", lambda s: s.accounts.close("1", ACTOR), ["account.closed", "key.revoked"]),
     ("accounts.close", lambda s: s.accounts.close("1", ACTOR), []),
-    ("people.add", lambda s: s.people.add("anna", Role.STAFF, ACTOR), ["person.added"]),
-    ("people.add", lambda s: s.people.add("anna", Role.STAFF, ACTOR), []),
+    ("people.add", adds_anna, ["person.added"]),
+    ("people.add", adds_anna, []),
+    ("people.set_role", lambda s: s.people.set_role("anna", Role.OPERATOR, ACTOR), ["person.role_changed"]),
+    ("people.set_role", lambda s: s.people.set_role("anna", Role.OPERATOR, ACTOR), []),
+    ("sign_ins.redeem", lambda s: s.sign_ins.redeem(LINKS[-1], "hash", "::1"), ["person.password_set"]),
+    ("sign_ins.redeem", lambda s: s.sign_ins.redeem(LINKS[-1], "hash", "::1"), []),
+    ("sign_ins.change_password", changes_password, ["person.password_set"]),
+    ("people.reset", lambda s: s.people.reset("anna", ACTOR), ["person.reset"]),
+    ("people.disable", lambda s: s.people.disable("anna", ACTOR), []),
+    ("people.add", lambda s: s.people.add("ben", Role.OPERATOR, ACTOR), ["person.added"]),
+    ("people.disable", lambda s: s.people.disable("anna", ACTOR), ["person.disabled"]),
+    ("people.disable", lambda s: s.people.disable("anna", ACTOR), []),
+    ("people.enable", lambda s: s.people.enable("anna", ACTOR), ["person.enabled"]),
+    ("people.enable", lambda s: s.people.enable("anna", ACTOR), []),
 ]
 READS = {
     *("pets.page", "pets.get", "stock.source_keys", "orders.page", "orders.get", "accounts.find"),
@@ -119,7 +143,9 @@ READS = {
     ),
     *("journal.following", "categories.all", "usage.report", "usage.days", "usage.bans", "billing.accounts"),
     # A session is no change of the store.
-    *("people.all", "people.session", "people.open_session", "people.end_session"),
+    *("people.all", "people.find", "sign_ins.take_try", "sign_ins.accept", "sign_ins.link"),
+    *("sign_ins.session", "sign_ins.sessions_of", "sign_ins.end_session", "sign_ins.end_session_of"),
+    *("sign_ins.end_sessions", "totals.count"),
 }
 
 

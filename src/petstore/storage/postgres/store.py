@@ -13,6 +13,7 @@ from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import OrderRepository
 from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
+from petstore.core.sign_ins import SignInRepository
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
 from petstore.core.versions import NoPublisher, Publisher, VersionSource
@@ -35,6 +36,7 @@ from petstore.storage.transactions.idempotency import purge
 from petstore.storage.transactions.journal import Journal
 from petstore.storage.transactions.orders import Orders
 from petstore.storage.transactions.people import People
+from petstore.storage.transactions.sign_ins import SignIns, purge_sign_ins
 from petstore.storage.transactions.usage import Usage
 
 _TRY_WRITE = "INSERT INTO usage_days SELECT * FROM usage_days WHERE false"
@@ -66,6 +68,7 @@ class PostgresStore:
         self.billing: BillingRepository = Billing(database)
         self.people: PeopleRepository = People(database, clock)
         self.totals: TotalsRepository = PostgresTotals(url, options)
+        self.sign_ins: SignInRepository = SignIns(database, clock)
         self.counters = self.merging_counters = PostgresCounters(database, clock)
         self.versions: VersionSource = SnapshotVersions(database)
         self._with_valkey = False
@@ -106,6 +109,7 @@ class PostgresStore:
         if self._with_valkey:  # a service without Valkey, or a restored dump, may have removed the note
             await self._database.write_rows(_NOTE_VALKEY)
         await purge(self._database, self._clock.pinned_ms())
+        await purge_sign_ins(self._database, now_ms)
 
     async def close(self) -> None:
         await self._database.close()

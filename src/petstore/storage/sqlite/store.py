@@ -18,6 +18,7 @@ from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import OrderRepository
 from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
+from petstore.core.sign_ins import SignInRepository
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
 from petstore.core.versions import VersionSource
@@ -41,6 +42,7 @@ from petstore.storage.transactions.idempotency import purge
 from petstore.storage.transactions.journal import Journal
 from petstore.storage.transactions.orders import Orders
 from petstore.storage.transactions.people import People
+from petstore.storage.transactions.sign_ins import SignIns, purge_sign_ins
 from petstore.storage.transactions.usage import Usage
 
 
@@ -77,6 +79,7 @@ class SqliteStore:
         self.billing: BillingRepository = Billing(database)
         self.people: PeopleRepository = People(database, clock)
         self.totals: TotalsRepository = SqliteTotals(path, busy_timeout_ms)
+        self.sign_ins: SignInRepository = SignIns(database, clock)
         self.counters: CounterStore = SqliteCounters(database, self.writer)
         self.merging_counters: MergingCounterStore | None = None
         self.versions: VersionSource = turn
@@ -106,6 +109,7 @@ class SqliteStore:
 
     async def purge(self, now_ms: int) -> None:
         await purge(self._database, now_ms)
+        await purge_sign_ins(self._database, now_ms)
 
     async def close(self) -> None:
         await self.writer.drain()

@@ -7,7 +7,7 @@ Where neither leads to the entries, a page reads a bounded number of them and sa
 from __future__ import annotations
 
 from petstore.core.accounts import read_account_id
-from petstore.core.errors import AccountNotFound
+from petstore.core.errors import AccountNotFound, PersonNotFound
 from petstore.core.journal import About, JournalPage, JournalQuery, LookedBack
 from petstore.storage.rows import ENTRY, read_entry, select
 from petstore.storage.transactions.script import Script, Statement, statement
@@ -18,6 +18,7 @@ _KEYS_MAX = 1_000
 
 _COLUMNS = select(ENTRY)
 _ACCOUNT = statement("SELECT id FROM accounts WHERE name = $1 OR id = $2")
+_PERSON = statement("SELECT id FROM people WHERE name = $1 OR id = $2")
 _KEYS = statement("SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE account_id = $1 LIMIT $2) AS keys")
 _NEWEST = statement("SELECT coalesce(max(id), 0) FROM journal")
 _NEXT = statement("SELECT id, at_ms FROM journal WHERE id >= $1 ORDER BY id LIMIT 1")
@@ -48,13 +49,15 @@ class _Conditions:
 
 
 def page(query: JournalQuery) -> Script[JournalPage]:
-    """See core.journal. Raises AccountNotFound."""
+    """See core.journal. Raises AccountNotFound and PersonNotFound."""
     where = _Conditions()
     yield from _between(query, where)
     account_id, has_many_keys, stop = None, False, None
     if query.about is not None and query.about.subject == "account":
         account_id = yield from _find_account(query.about)
         has_many_keys = (yield _KEYS, (account_id, _KEYS_MAX + 1))[0][0] > _KEYS_MAX
+    elif query.about is not None and query.about.subject == "person":
+        where.add("subject = 'person' AND subject_id = {}", (yield from _find_person(query.about)))
     elif query.about is not None:
         where.add("subject = {} AND subject_id = {}", query.about.subject, int(query.about.reference))
     if has_many_keys or (account_id is None and query.is_searched):
@@ -100,6 +103,14 @@ def _find_account(about: About) -> Script[int]:
     rows = yield _ACCOUNT, (about.reference, 0 if number is None else number)
     if not rows:
         raise AccountNotFound(about.reference)
+    return int(rows[0][0])
+
+
+def _find_person(about: About) -> Script[int]:
+    number = read_account_id(about.reference)
+    rows = yield _PERSON, (about.reference, 0 if number is None else number)
+    if not rows:
+        raise PersonNotFound(about.reference)
     return int(rows[0][0])
 
 

@@ -27,6 +27,14 @@ CREATE TABLE sessions (
 );
 CREATE INDEX sessions_by_person ON sessions (person_id);
 
+-- Networks from which a person has signed in.
+CREATE TABLE known_addresses (
+    person_id  bigint NOT NULL REFERENCES people (id) ON DELETE CASCADE,
+    network    text COLLATE "C" NOT NULL,
+    used_at_ms bigint NOT NULL,
+    PRIMARY KEY (person_id, network)
+);
+
 CREATE TABLE sign_in_tries (
     subject   text COLLATE "C" PRIMARY KEY,
     opened_ms bigint NOT NULL,
@@ -45,7 +53,7 @@ BEGIN
     FOR allowed IN
         SELECT relation, privilege_type AS what,
             CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END AS who
-        FROM unnest(ARRAY['people', 'sign_in_links', 'sessions', 'sign_in_tries']) AS relation, pg_class,
+        FROM unnest(ARRAY['people', 'sign_in_links', 'sessions', 'known_addresses', 'sign_in_tries']) AS relation, pg_class,
             aclexplode(coalesce(relacl, acldefault('r', relowner)))
         WHERE pg_class.oid = 'pets'::regclass AND privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
     LOOP

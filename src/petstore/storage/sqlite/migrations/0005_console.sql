@@ -27,6 +27,14 @@ CREATE TABLE sessions (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_by_person ON sessions (person_id);
 
+-- Networks from which a person has signed in.
+CREATE TABLE known_addresses (
+    person_id  INTEGER NOT NULL REFERENCES people (id) ON DELETE CASCADE,
+    network    TEXT NOT NULL,
+    used_at_ms INTEGER NOT NULL,
+    PRIMARY KEY (person_id, network)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE sign_in_tries (
     subject   TEXT PRIMARY KEY,
     opened_ms INTEGER NOT NULL,

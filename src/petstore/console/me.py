@@ -1,0 +1,68 @@
+"""A person's own account: their password and their sessions."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from petstore.console.sign_in import LENGTHS, Entrance, new_password
+from petstore.console.visit import View, Visit
+from petstore.core.errors import Invalid, TooManyTries
+from petstore.core.sign_ins import token_digest
+
+
+class MyPages:
+    """For everybody who has a session; each acts on their own alone."""
+
+    def __init__(self, entrance: Entrance) -> None:
+        self._entrance = entrance
+
+    def views(self) -> list[View]:
+        return [
+            View("GET", "/me", self.show),
+            View("POST", "/me/password", self.change_password),
+            View("POST", "/me/sessions/{session:str}/end", self.end_session),
+            View("POST", "/me/sign-out-everywhere", self.sign_out_everywhere),
+        ]
+
+    async def show(self, visit: Visit) -> Response:
+        return await self._page(visit)
+
+    async def _page(self, visit: Visit, status: int = 200, faults: dict[str, str] | None = None) -> Response:
+        sessions = await self._entrance.sign_ins.sessions_of(visit.person.id)
+        here = token_digest(visit.secret).hex()
+        return visit.page(
+            "me.html", "My account", status, sessions=sessions, this=here, faults=faults or {}, **LENGTHS
+        )
+
+    async def change_password(self, visit: Visit) -> Response:
+        """Asks for the present one: whoever finds a browser open can't take the account over."""
+        self._entrance.check_secrets(visit)
+        name = visit.person.name
+        try:
+            password = new_password(visit, name)
+            attempt = await self._entrance.try_password(visit, name, visit.form.get("present", ""))
+        except Invalid as error:
+            return await self._page(visit, 400, {error.field: error.message})
+        except TooManyTries as error:
+            response = await self._page(visit, 429, {"present": error.message})
+            response.headers["retry-after"] = str(error.retry_after_seconds)
+            return response
+        if attempt is None:
+            return await self._page(visit, 403, {"present": "This is not your present password."})
+        stored = await self._entrance.passwords.hash(password)
+        address = self._entrance.address(visit)
+        token = await self._entrance.sign_ins.change_password(attempt, stored, address)
+        if token is None:
+            return visit.go("sign-in", told="Your account was changed meanwhile. Sign in again.")
+        told = "Your password is changed. Your other sessions have ended."
+        return self._entrance.let_in(visit, visit.go("me", told=told), token)
+
+    async def end_session(self, visit: Visit) -> Response:
+        await self._entrance.sign_ins.end_session(visit.person.id, visit.path["session"])
+        return visit.go("me", told="The session has ended.")
+
+    async def sign_out_everywhere(self, visit: Visit) -> Response:
+        await self._entrance.sign_ins.end_sessions(visit.person, visit.actor)
+        response = visit.go("sign-in", told="You are signed out everywhere.")
+        self._entrance.cookies.end_session(visit.request, response)
+        return response

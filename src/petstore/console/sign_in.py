@@ -1,0 +1,168 @@
+"""Getting in and out: the sign-in page, one-time links, and the end of a session."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+from starlette.responses import Response
+
+from petstore.console.connections import Connections
+from petstore.console.cookies import Cookies
+from petstore.console.passwords import Passwords
+from petstore.console.visit import View, Visit
+from petstore.core.errors import Forbidden, Invalid, TooManyTries
+from petstore.core.passwords import PASSWORD_MAX_CHARACTERS, PASSWORD_MIN_CHARACTERS, check_password
+from petstore.core.people import Role
+from petstore.core.sign_ins import Attempt, SignInRepository
+
+_log = structlog.get_logger("petstore.console")
+# A page of the console, never another site's.
+_NEXT = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9/_-]{0,199}", re.ASCII)
+_NEEDS_TLS = (
+    "A password can't be sent to this address: without TLS others on the network could read it. Use the"
+    " service's https address. Behind a proxy, an operator adds it to PETSTORE_TRUSTED_PROXIES and lets it"
+    " send X-Forwarded-Proto."
+)
+
+
+class Entrance:
+    """Checks passwords, within the budgets of tries, and keeps the session of whoever comes in."""
+
+    def __init__(
+        self, sign_ins: SignInRepository, passwords: Passwords, cookies: Cookies, connections: Connections
+    ) -> None:
+        self.sign_ins = sign_ins
+        self.passwords = passwords
+        self.cookies = cookies
+        self._connections = connections
+
+    def address(self, visit: Visit) -> str:
+        return self._connections.address(visit.request)
+
+    def check_secrets(self, visit: Visit) -> None:
+        """Raise Forbidden where a password would cross the network without TLS."""
+        if not self._connections.takes_secrets(visit.request):
+            raise Forbidden(_NEEDS_TLS)
+
+    async def try_password(self, visit: Visit, name: str, password: str) -> Attempt | None:
+        """The attempt when the password is right, else None. Raises TooManyTries, before any hash."""
+        try:
+            attempt = await self.sign_ins.take_try(name, self.address(visit))
+        except TooManyTries:
+            _log.warning("sign-in refused", reason="too many tries")
+            raise
+        if await self.passwords.verify(attempt.stored, password):
+            return attempt
+        known = attempt.person.name if attempt.person is not None else None
+        _log.warning("sign-in refused", reason="wrong name or password", person=known)
+        return None
+
+    def let_in(self, visit: Visit, response: Response, token: str) -> Response:
+        """The response, with the cookie of a new session."""
+        self.cookies.keep_session(visit.request, response, token)
+        return response
+
+
+class SignInPages:
+    """The pages that need no session."""
+
+    def __init__(self, entrance: Entrance) -> None:
+        self._entrance = entrance
+
+    def views(self) -> list[View]:
+        return [
+            View("GET", "/sign-in", self.show, role=None),
+            View("POST", "/sign-in", self.sign_in, role=None),
+            View("GET", "/link/{token:str}", self.show_link, role=None),
+            View("POST", "/link/{token:str}", self.use_link, role=None),
+            View("POST", "/sign-out", self.sign_out, role=Role.VIEWER),
+        ]
+
+    async def show(self, visit: Visit) -> Response:
+        self._entrance.check_secrets(visit)
+        if visit.may(Role.VIEWER):
+            return visit.go(_next(visit.query))
+        return self._form(visit, visit.query.get("next", ""))
+
+    async def sign_in(self, visit: Visit) -> Response:
+        self._entrance.check_secrets(visit)
+        name, password = visit.form.get("name", "").strip(), visit.form.get("password", "")
+        wanted = visit.form.get("next", "")
+        try:
+            attempt = await self._entrance.try_password(visit, name, password)
+            token = None if attempt is None else await self._accept(visit, attempt, password)
+        except TooManyTries as error:
+            return self._refuse(visit, error, wanted, name)
+        if token is None:
+            return self._form(visit, wanted, name, "The name or the password is wrong.", status=403)
+        _log.info("signed in", person=name)
+        return self._entrance.let_in(visit, visit.go(_next(visit.form)), token)
+
+    async def _accept(self, visit: Visit, attempt: Attempt, password: str) -> str | None:
+        passwords = self._entrance.passwords
+        is_old = attempt.stored is not None and passwords.is_old(attempt.stored)
+        rehashed = await passwords.hash(password) if is_old else None
+        return await self._entrance.sign_ins.accept(attempt, self._entrance.address(visit), rehashed)
+
+    def _refuse(self, visit: Visit, error: TooManyTries, wanted: str, name: str) -> Response:
+        response = self._form(visit, wanted, name, error.message, status=429)
+        response.headers["retry-after"] = str(error.retry_after_seconds)
+        return response
+
+    def _form(
+        self, visit: Visit, wanted: str, name: str = "", fault: str = "", *, status: int = 200
+    ) -> Response:
+        return visit.page("sign_in.html", "Sign in", status, wanted=wanted, name=name, fault=fault)
+
+    async def show_link(self, visit: Visit) -> Response:
+        """Uses nothing: programs open links to preview them."""
+        self._entrance.check_secrets(visit)
+        await self._entrance.sign_ins.link(visit.path["token"])
+        return await self._link_form(visit)
+
+    async def use_link(self, visit: Visit) -> Response:
+        self._entrance.check_secrets(visit)
+        token = visit.path["token"]
+        link = await self._entrance.sign_ins.link(token)
+        try:
+            password = new_password(visit, link.person.name)
+        except Invalid as error:
+            return await self._link_form(visit, error.message, status=400)
+        stored = await self._entrance.passwords.hash(password)
+        session = await self._entrance.sign_ins.redeem(token, stored, self._entrance.address(visit))
+        _log.info("password set by a link", person=link.person.name)
+        response = visit.go(told=f"Welcome, {link.person.name}. Next time, sign in with your password.")
+        return self._entrance.let_in(visit, response, session)
+
+    async def _link_form(self, visit: Visit, fault: str = "", status: int = 200) -> Response:
+        link = await self._entrance.sign_ins.link(visit.path["token"])
+        return visit.page(
+            "link.html", f"Welcome, {link.person.name}", status, name=link.person.name, fault=fault, **LENGTHS
+        )
+
+    async def sign_out(self, visit: Visit) -> Response:
+        await self._entrance.sign_ins.end_session_of(visit.secret)
+        response = visit.go("sign-in", told="You are signed out.")
+        self._entrance.cookies.end_session(visit.request, response)
+        return response
+
+
+# For the fields of a new password.
+LENGTHS: dict[str, Any] = {"least": PASSWORD_MIN_CHARACTERS, "most": PASSWORD_MAX_CHARACTERS}
+
+
+def new_password(visit: Visit, name: str) -> str:
+    """The password of a form's two fields. Raises Invalid."""
+    password = visit.form.get("password", "")
+    check_password(password, name)
+    if visit.form.get("again", "") != password:
+        raise Invalid("again", "The two passwords are not the same. Type both again.")
+    return password
+
+
+def _next(values: Mapping[str, str]) -> str:
+    wanted = values.get("next", "")
+    return wanted if _NEXT.fullmatch(wanted) and not wanted.startswith(("sign-", "link/")) else ""

@@ -1,0 +1,149 @@
+"""Signing in to the console: one-time links, sessions, and how many tries a password has.
+
+A try is counted before its password is looked at. A right one gives its try back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from ipaddress import IPv6Address
+from typing import Protocol
+
+import msgspec
+
+from petstore.core.client_address import UNKNOWN_CLIENT, parse_address
+from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS
+from petstore.core.people import Person, SignInLink
+
+LINK_VALID_MS = DAY_MS
+SESSION_IDLE_MS = 12 * HOUR_MS
+SESSION_MAX_MS = 7 * DAY_MS
+# Whoever guesses from elsewhere can't use up the tries of an address that a person has signed in from.
+ADDRESS_KNOWN_MS = 30 * DAY_MS
+_TOKEN_BYTES = 32
+_IPV6_NETWORK_BITS = 64
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """How many wrong tries fit into a window, which opens with the first."""
+
+    kind: str
+    tries: int
+    window_ms: int
+
+
+OF_ADDRESS = Budget("address", 20, 15 * MINUTE_MS)
+# Of the addresses together that are not known for the person.
+OF_NAME = Budget("name", 100, HOUR_MS)
+OF_PAIR = Budget("pair", 5, 15 * MINUTE_MS)
+LONGEST_WINDOW_MS = max(budget.window_ms for budget in (OF_ADDRESS, OF_NAME, OF_PAIR))
+
+
+class PersonSession(msgspec.Struct, frozen=True):
+    """A session that has not ended. `address` is where it began; `id` lets nobody in."""
+
+    id: str
+    person: Person
+    address: str
+    created_at_ms: int
+    used_at_ms: int
+
+    def has_ended(self, now_ms: int) -> bool:
+        """By its age, or because nobody used it."""
+        return now_ms - self.used_at_ms >= SESSION_IDLE_MS or now_ms - self.created_at_ms >= SESSION_MAX_MS
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """A try that was counted: the windows that it was taken from, each a subject and when it opened.
+
+    `stored` is the hash to compare with: None when nobody has the name, or may not sign in by a password.
+    """
+
+    person: Person | None
+    stored: str | None
+    network: str
+    taken: tuple[tuple[str, int], ...]
+
+
+def new_token() -> str:
+    """256 random bits, for a session or a link."""
+    return secrets.token_urlsafe(_TOKEN_BYTES)
+
+
+def token_digest(token: str) -> bytes:
+    """What the store keeps of a token. A slow hash is for secrets with little entropy."""
+    return hashlib.sha256(token.encode()).digest()
+
+
+def link_address(base: str, link: SignInLink) -> str:
+    """Where the link leads; `base` is the address of the service, without a slash at the end."""
+    return f"{base}/console/link/{link.token}"
+
+
+def network_of(address: str) -> str:
+    """The address itself; for IPv6 its /64, since a subscriber has all of it."""
+    parsed = parse_address(address)
+    if isinstance(parsed, IPv6Address):
+        return f"{int(parsed) >> _IPV6_NETWORK_BITS:x}/64"
+    return str(parsed) if parsed is not None else UNKNOWN_CLIENT
+
+
+def subject_of(budget: Budget, name: str, network: str) -> str:
+    """What a window counts. Names are digests: a password typed into the wrong field is not kept."""
+    hidden = hashlib.sha256(name.encode()).hexdigest()[:32]
+    parts = {"address": (network,), "name": (hidden,), "pair": (hidden, network)}[budget.kind]
+    return " ".join((budget.kind, *parts))
+
+
+class SignInRepository(Protocol):
+    """Links, sessions and tries in a store. Each method is one transaction and may raise StoreUnavailable."""
+
+    async def take_try(self, name: str, address: str) -> Attempt:
+        """Count a try, before its password is looked at. Raises TooManyTries, and then counts nothing."""
+        ...
+
+    async def accept(self, attempt: Attempt, address: str, rehashed: str | None = None) -> str | None:
+        """Open a session after a right password, and give the try back; the session's token.
+
+        None when the person was disabled, or got another password, meanwhile. `rehashed` replaces the hash.
+        """
+        ...
+
+    async def link(self, token: str) -> SignInLink:
+        """A link that can be used. Uses nothing. Raises LinkGone."""
+        ...
+
+    async def redeem(self, token: str, password: str, address: str) -> str:
+        """Use a link: set the password (its hash), end all sessions, open one; its token. Raises LinkGone."""
+        ...
+
+    async def change_password(self, attempt: Attempt, password: str, address: str) -> str | None:
+        """After the right password of before: set another (its hash), end all sessions, open one; its token.
+
+        None as with `accept`.
+        """
+        ...
+
+    async def session(self, token: str) -> PersonSession | None:
+        """The session of a token; None when it has ended, or its person is disabled.
+
+        Its use is noted, at most once a minute.
+        """
+        ...
+
+    async def sessions_of(self, person_id: int) -> list[PersonSession]:
+        """Newest use first."""
+        ...
+
+    async def end_session(self, person_id: int, session_id: str) -> None:
+        """Nothing happens when it has ended."""
+        ...
+
+    async def end_session_of(self, token: str) -> None:
+        """End the session of a token."""
+        ...
+
+    async def end_sessions(self, person: Person, actor: str) -> int:
+        """End all sessions of a person; how many there were."""
+        ...

@@ -1,0 +1,103 @@
+"""Tries at passwords, for both databases: each is one counted row, so replicas can't exceed a budget."""
+
+from __future__ import annotations
+
+from petstore.core.errors import TooManyTries
+from petstore.core.people import Person
+from petstore.core.sign_ins import (
+    ADDRESS_KNOWN_MS,
+    LONGEST_WINDOW_MS,
+    OF_ADDRESS,
+    OF_NAME,
+    OF_PAIR,
+    Attempt,
+    Budget,
+    network_of,
+    subject_of,
+)
+from petstore.storage.transactions.people import PASSWORD_AT, PERSON_COLUMNS, read_person
+from petstore.storage.transactions.script import Database, Script, Statement, statement
+
+_TRIED = statement(
+    f"SELECT EXISTS (SELECT 1 FROM known_addresses k WHERE k.person_id = p.id AND k.network = $2"
+    f" AND k.used_at_ms > $3), {PERSON_COLUMNS} FROM people p WHERE p.name = $1"
+)
+# A window that opened later than the clock could say, because that was set back, is opened anew.
+_TAKE = statement(
+    "INSERT INTO sign_in_tries (subject, opened_ms, tries) VALUES ($1, $2, 1)"
+    " ON CONFLICT (subject) DO UPDATE SET"
+    " tries = CASE WHEN abs($2 - sign_in_tries.opened_ms) < $3 THEN sign_in_tries.tries + 1 ELSE 1 END,"
+    " opened_ms = CASE WHEN abs($2 - sign_in_tries.opened_ms) < $3 THEN sign_in_tries.opened_ms ELSE $2 END"
+    " RETURNING tries, opened_ms"
+)
+_GIVE_BACK = statement(
+    "UPDATE sign_in_tries SET tries = tries - 1 WHERE subject = $1 AND opened_ms = $2 AND tries > 0"
+)
+_CLEAR = statement("DELETE FROM sign_in_tries WHERE subject = $1")
+_KNOW = statement(
+    "INSERT INTO known_addresses (person_id, network, used_at_ms) VALUES ($1, $2, $3)"
+    " ON CONFLICT (person_id, network) DO UPDATE SET used_at_ms = $3"
+)
+_PURGE_AT_A_TIME = 1_000
+_PURGE = Statement(
+    sqlite="DELETE FROM sign_in_tries WHERE subject IN (SELECT subject FROM sign_in_tries"
+    f" WHERE opened_ms + {LONGEST_WINDOW_MS} < ?1 LIMIT {_PURGE_AT_A_TIME}) RETURNING subject",
+    postgres="DELETE FROM sign_in_tries WHERE subject IN (SELECT subject FROM sign_in_tries"
+    f" WHERE opened_ms + {LONGEST_WINDOW_MS} < $1 LIMIT {_PURGE_AT_A_TIME} FOR UPDATE SKIP LOCKED)"
+    " RETURNING subject",
+)
+_PURGE_ADDRESSES = statement(f"DELETE FROM known_addresses WHERE used_at_ms + {ADDRESS_KNOWN_MS} < $1")
+
+
+def take_try(name: str, is_a_name: bool, address: str, now_ms: int) -> Script[Attempt]:
+    """See core.sign_ins. Windows are locked in this order by every transaction."""
+    network = network_of(address)
+    person: Person | None = None
+    stored: str | None = None
+    known = False
+    if is_a_name:  # PostgreSQL refuses some other text, such as U+0000
+        for is_known, *row in (yield _TRIED, (name, network, now_ms - ADDRESS_KNOWN_MS)):
+            known, person = bool(is_known), read_person(row)
+            stored = None if person.disabled_at_ms is not None else row[PASSWORD_AT]
+    budgets = (OF_ADDRESS, OF_PAIR) if known else (OF_ADDRESS, OF_NAME, OF_PAIR)
+    taken = []
+    for budget in budgets:
+        subject = subject_of(budget, name, network)
+        taken.append((subject, (yield from _take(budget, subject, now_ms))))
+    return Attempt(person, stored, network, tuple(taken))
+
+
+def _take(budget: Budget, subject: str, now_ms: int) -> Script[int]:
+    """When the window opened. Raises TooManyTries, so that the transaction counts nothing."""
+    ((tries, opened_ms),) = yield _TAKE, (subject, now_ms, budget.window_ms)
+    if tries > budget.tries:
+        raise TooManyTries(opened_ms + budget.window_ms - now_ms)
+    return int(opened_ms)
+
+
+def clear(attempt: Attempt, person_id: int, now_ms: int) -> Script[None]:
+    """After a right password: the pair starts anew, the other windows get the try back."""
+    *others, (pair, _) = attempt.taken
+    for subject, opened_ms in others:
+        yield _GIVE_BACK, (subject, opened_ms)
+    yield _CLEAR, (pair,)
+    yield from know_address(person_id, attempt.network, now_ms)
+
+
+def know_address(person_id: int, network: str, now_ms: int) -> Script[None]:
+    """The person has signed in from there."""
+    yield _KNOW, (person_id, network, now_ms)
+
+
+async def purge_tries(database: Database, now_ms: int) -> None:
+    """Delete windows that are over, 1,000 in each transaction, and addresses unused for long."""
+
+    def delete() -> Script[int]:
+        return len((yield _PURGE, (now_ms,)))
+
+    def forget() -> Script[None]:
+        yield _PURGE_ADDRESSES, (now_ms,)
+
+    while await database.write(delete) == _PURGE_AT_A_TIME:
+        pass
+    await database.write(forget)

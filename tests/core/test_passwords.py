@@ -1,0 +1,55 @@
+"""Which passwords are taken: by their length and how soon they are guessed, not by kinds of characters."""
+
+from __future__ import annotations
+
+import pytest
+
+from petstore.core.errors import Invalid
+from petstore.core.passwords import check_password, normalized
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        "mein hund bellt laut",
+        "all lower case letters",
+        "8" + "4715920361" * 2,
+        "пароль из многих слов",
+        "🐕🐈🐇🐹🐢🐍🦜🐠🦎🐓🐖🐑",  # twelve characters, 48 bytes
+        "Anna wohnt in Augsburg",
+        "x" * 3 + "no rule of repetition" + "x" * 104,
+    ],
+)
+def test_long_ones_are_taken_whatever_their_characters(password: str) -> None:
+    """No composition rules, spaces and every script, 12 to 128 code points (NIST SP 800-63B, 3.1.1.2)."""
+    check_password(password, "anna")
+
+
+@pytest.mark.parametrize(
+    ("password", "fault"),
+    [
+        ("eleven char", "at least 12"),
+        ("e\u0301" * 11 + "", "at least 12"),  # 22 code points that are 11 in NFC
+        ("long " * 25 + "abcd", "at most 128"),
+        ("password1234", "first that are guessed"),
+        ("PassWord1234", "first that are guessed"),
+        ("correcthorsebatterystaple", "first that are guessed"),
+        ("aaaaaaaaaaaa", "first that are guessed"),
+        ("abcabcabcabcab", "first that are guessed"),
+        ("123456789012", "first that are guessed"),
+        ("zyxwvutsrqponm", "first that are guessed"),
+        ("qwertyuiopasdf", "first that are guessed"),
+        ("anna.miller12", "'anna.miller' is too much"),
+        ("Anna.Milleranna.miller!", "'anna.miller' is too much"),
+        ("petstore2026!", "'petstore' is too much"),
+    ],
+)
+def test_weak_ones_are_refused_with_the_reason(password: str, fault: str) -> None:
+    """Too short, too long, guessed at once, or little more than the person's or the service's name."""
+    with pytest.raises(Invalid, match=fault):
+        check_password(password, "anna.miller")
+
+
+def test_one_password_from_every_keyboard() -> None:
+    """é is one character or two, as the keyboard has it; both are the same password (RFC 8265, NFC)."""
+    assert normalized("cafe\u0301 au lait") == normalized("caf\u00e9 au lait")

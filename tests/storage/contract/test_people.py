@@ -1,0 +1,119 @@
+"""What every store does with people: names, roles, who may not be the last, and what ends their access."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from petstore.core.errors import Conflict, Invalid, LinkGone, PersonNotFound
+from petstore.core.people import Role
+from petstore.storage.backend import Store
+from tests.support.backends import SharedData
+from tests.support.journal import ACTOR, entries, written
+
+HERE = "192.0.2.7"
+
+
+@pytest.fixture
+async def anna(store: Store) -> str:
+    """The session of an operator, `anna`, who has a password."""
+    link = await store.people.add("anna", Role.OPERATOR, ACTOR)
+    return await store.sign_ins.redeem(link.token, "hash", HERE)
+
+
+async def test_a_person_is_added_once_with_a_link(store: Store) -> None:
+    """The name is taken for good; it is found, listed by name, and invited until the link is used."""
+    added = await store.people.add("zoe", Role.STAFF, ACTOR)
+    await store.people.add("Anna.M-1_x", Role.VIEWER, ACTOR)
+    with pytest.raises(Conflict):
+        await store.people.add("zoe", Role.VIEWER, ACTOR)
+    assert [person.name for person in await store.people.all()] == ["Anna.M-1_x", "zoe"]
+    found = await store.people.find("zoe")
+    assert (found, found.state, found.role) == (added.person, "invited", Role.STAFF)
+    assert await written(store) == ["person.added person:1", "person.added person:2"]
+    assert (await entries(store, "person:zoe"))[0].after == {"name": "zoe", "role": "staff"}
+
+
+@pytest.mark.parametrize("name", ["", "a b", "é", "a/b", "7", "x" * 65, "a\x00b", "anna\n"])
+async def test_what_can_be_no_name_is_refused_and_nobody_has_it(store: Store, name: str) -> None:
+    """Letters, digits, dots, dashes and underscores, at most 64, not digits alone."""
+    with pytest.raises(Invalid):
+        await store.people.add(name, Role.STAFF, ACTOR)
+    with pytest.raises(PersonNotFound):
+        await store.people.find(name)
+
+
+async def test_a_disabled_person_is_out_at_once_on_every_replica(
+    backend: SharedData, store: Store, anna: str
+) -> None:
+    """The next look at the session finds none; enabled again, the password of before is there."""
+    other = backend.open()
+    assert await other.sign_ins.session(anna) is not None
+    await store.people.add("ben", Role.OPERATOR, ACTOR)
+    disabled = await store.people.disable("anna", ACTOR)
+    assert disabled.state == "disabled"
+    assert await other.sign_ins.session(anna) is None
+    assert await store.people.disable("anna", ACTOR) == disabled
+    assert (await store.people.enable("anna", ACTOR)).state == "active"
+    assert await other.sign_ins.session(anna) is None
+    assert (await written(store, "person:anna"))[-2:] == [
+        "person.disabled person:1",
+        "person.enabled person:1",
+    ]
+
+
+async def test_a_role_acts_on_the_next_request(backend: SharedData, store: Store, anna: str) -> None:
+    """The session goes on, with the role of now."""
+    await store.people.set_role("anna", Role.VIEWER, ACTOR, keeps_operator=False)
+    session = await backend.open().sign_ins.session(anna)
+    assert session is not None
+    assert session.person.role is Role.VIEWER
+
+
+async def test_a_reset_ends_sessions_links_and_password(store: Store, anna: str) -> None:
+    """Only the new link lets the person in; the first one, and one that was replaced, do not."""
+    first = await store.people.reset("anna", ACTOR)
+    second = await store.people.reset("anna", ACTOR)
+    assert await store.sign_ins.session(anna) is None
+    assert (await store.people.find("anna")).state == "invited"
+    with pytest.raises(LinkGone):
+        await store.sign_ins.link(first.token)
+    assert (await store.sign_ins.take_try("anna", HERE)).stored is None
+    assert await store.sign_ins.redeem(second.token, "hash", HERE)
+    await store.people.disable("anna", ACTOR, keeps_operator=False)
+    with pytest.raises(Conflict):
+        await store.people.reset("anna", ACTOR)
+
+
+async def test_an_operator_remains(store: Store, anna: str) -> None:
+    """The last one is neither disabled nor given another role, unless that is asked for."""
+    await store.people.add("ben", Role.STAFF, ACTOR)
+    with pytest.raises(Conflict):
+        await store.people.disable("anna", ACTOR)
+    with pytest.raises(Conflict):
+        await store.people.set_role("anna", Role.STAFF, ACTOR)
+    await store.people.set_role("ben", Role.OPERATOR, ACTOR)
+    await store.people.set_role("anna", Role.OPERATOR, ACTOR)
+    await store.people.set_role("anna", Role.STAFF, ACTOR)
+    await store.people.disable("ben", ACTOR, keeps_operator=False)
+
+
+async def test_two_operators_cannot_remove_each_other_at_once(backend: SharedData) -> None:
+    """Of all who try at the same time on two replicas, the last one fails."""
+    stores = [backend.open(), backend.open()]
+    names = ["anna", "ben", "carl", "dora"]
+    for name in names:
+        await stores[0].people.add(name, Role.OPERATOR, ACTOR)
+    tries = [stores[at % 2].people.disable(name, ACTOR) for at, name in enumerate(names)]
+    answers = await asyncio.gather(*tries, return_exceptions=True)
+    assert sum(isinstance(answer, Conflict) for answer in answers) == 1
+    assert sum(person.disabled_at_ms is None for person in await stores[0].people.all()) == 1
+
+
+@pytest.mark.parametrize("change", ["enable", "disable", "reset", "set_role", "find"])
+async def test_nobody_of_that_name(store: Store, change: str) -> None:
+    """Every method says so."""
+    arguments = {"find": (), "set_role": (Role.STAFF, ACTOR)}.get(change, (ACTOR,))
+    with pytest.raises(PersonNotFound):
+        await getattr(store.people, change)("nobody", *arguments)

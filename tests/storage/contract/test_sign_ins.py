@@ -1,0 +1,267 @@
+"""What every store does with links, sessions and tries, also when replicas act at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import cast
+
+import pytest
+
+from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS
+from petstore.core.errors import LinkGone, TooManyTries
+from petstore.core.people import Role
+from petstore.core.sign_ins import Attempt
+from petstore.storage.backend import Store
+from tests.support.backends import SharedData
+from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR, written
+
+HOME = "192.0.2.7"
+ELSEWHERE = "198.51.100.9"
+NEW = "203.0.113.5"
+
+
+@pytest.fixture
+async def anna(store: Store) -> str:
+    """A session of `anna`, who has a password and is known at HOME."""
+    link = await store.people.add("anna", Role.STAFF, ACTOR)
+    return await store.sign_ins.redeem(link.token, "hash", HOME)
+
+
+async def signs_in(store: Store, address: str = HOME) -> str:
+    """A right password of anna's."""
+    token = await store.sign_ins.accept(await store.sign_ins.take_try("anna", address), address)
+    assert token is not None
+    return token
+
+
+async def wrong(store: Store, times: int, name: str = "anna", address: str = ELSEWHERE) -> None:
+    for _ in range(times):
+        await store.sign_ins.take_try(name, address)
+
+
+class TestLinks:
+    async def test_a_link_is_looked_at_as_often_as_one_likes_and_used_once(
+        self, backend: SharedData, store: Store
+    ) -> None:
+        """Of all who use it at once, on two replicas, one comes in."""
+        link = await store.people.add("anna", Role.STAFF, ACTOR)
+        stores = [store, backend.open()]
+        for each in stores * 2:
+            assert (await each.sign_ins.link(link.token)).person.name == "anna"
+        uses = [stores[at % 2].sign_ins.redeem(link.token, f"hash {at}", HOME) for at in range(10)]
+        answers = await asyncio.gather(*uses, return_exceptions=True)
+        assert Counter(type(answer) for answer in answers) == {str: 1, LinkGone: 9}
+        (token,) = [answer for answer in answers if isinstance(answer, str)]
+        session = await stores[1].sign_ins.session(token)
+        assert session is not None
+        assert session.address == HOME
+        with pytest.raises(LinkGone):
+            await store.sign_ins.link(link.token)
+        assert await written(store) == ["person.added person:1", "person.password_set person:1"]
+
+    async def test_a_link_ends_after_a_day(self, store: Store, clock: ManualClock) -> None:
+        """It can be used in the last second, and not at its end."""
+        link = await store.people.add("anna", Role.STAFF, ACTOR)
+        clock.advance(DAY_MS / 1_000 - 1)
+        await store.sign_ins.link(link.token)
+        clock.advance(1)
+        with pytest.raises(LinkGone):
+            await store.sign_ins.link(link.token)
+        with pytest.raises(LinkGone):
+            await store.sign_ins.redeem(link.token, "hash", HOME)
+
+    async def test_no_link_lets_a_disabled_person_in(self, store: Store) -> None:
+        """Disabling ends it for good."""
+        link = await store.people.add("anna", Role.STAFF, ACTOR)
+        await store.people.disable("anna", ACTOR)
+        await store.people.enable("anna", ACTOR)
+        with pytest.raises(LinkGone):
+            await store.sign_ins.redeem(link.token, "hash", HOME)
+
+
+class TestSessions:
+    async def test_a_session_ends_without_use_and_at_its_age(
+        self, store: Store, anna: str, clock: ManualClock
+    ) -> None:
+        """12 hours after the last use, and 7 days after it began, whatever its use."""
+        clock.advance(12 * 3_600 - 1)
+        assert await store.sign_ins.session(anna) is not None
+        clock.advance(12 * 3_600)
+        assert await store.sign_ins.session(anna) is None
+        second = await signs_in(store)
+        for _ in range(7 * 24 - 1):
+            clock.advance(3_600)
+            assert await store.sign_ins.session(second) is not None
+        clock.advance(3_600)
+        assert await store.sign_ins.session(second) is None
+
+    async def test_its_use_is_written_once_a_minute(
+        self, backend: SharedData, store: Store, anna: str, clock: ManualClock
+    ) -> None:
+        """A page that polls does not write each time."""
+        clock.advance(59)
+        await store.sign_ins.session(anna)
+        began = clock.ms - 59_000
+        assert backend.execute("SELECT used_at_ms FROM sessions") == [(began,)]
+        clock.advance(1)
+        await store.sign_ins.session(anna)
+        assert backend.execute("SELECT used_at_ms FROM sessions") == [(clock.ms,)]
+
+    async def test_sessions_are_ended_one_by_one_and_everywhere(
+        self, backend: SharedData, store: Store, anna: str
+    ) -> None:
+        """Each person their own; the next request on another replica finds none."""
+        link = await store.people.add("ben", Role.STAFF, ACTOR)
+        bens = await store.sign_ins.redeem(link.token, "hash", HOME)
+        tokens = [anna, await signs_in(store, NEW), await signs_in(store, NEW)]
+        person = await store.people.find("anna")
+        sessions = await store.sign_ins.sessions_of(person.id)
+        assert sorted(session.address for session in sessions) == [HOME, NEW, NEW]
+        ben = await store.people.find("ben")
+        await store.sign_ins.end_session(ben.id, sessions[0].id)
+        assert len(await store.sign_ins.sessions_of(person.id)) == 3
+        await store.sign_ins.end_session(person.id, sessions[0].id)
+        await store.sign_ins.end_session(person.id, "no session")
+        assert len(await store.sign_ins.sessions_of(person.id)) == 2
+        assert await store.sign_ins.end_sessions(person, person.actor) == 2
+        other = backend.open()
+        assert [await other.sign_ins.session(token) for token in tokens] == [None] * 3
+        assert await other.sign_ins.session(bens) is not None
+        await store.sign_ins.end_session_of(bens)
+        assert await other.sign_ins.session(bens) is None
+
+    async def test_a_new_password_ends_the_others(self, store: Store, anna: str) -> None:
+        """And the session that set it goes on under another token (OWASP ASVS 7.2.4)."""
+        second = await signs_in(store)
+        attempt = await store.sign_ins.take_try("anna", HOME)
+        token = await store.sign_ins.change_password(attempt, "another hash", HOME)
+        assert token is not None
+        assert await store.sign_ins.session(token) is not None
+        assert [await store.sign_ins.session(old) for old in (anna, second)] == [None, None]
+        assert await store.sign_ins.change_password(attempt, "third", HOME) is None
+
+    async def test_a_right_password_of_before_opens_nothing(self, store: Store, anna: str) -> None:
+        """When the person was disabled, or the password replaced, while it was compared."""
+        attempt = await store.sign_ins.take_try("anna", HOME)
+        await store.people.disable("anna", ACTOR)
+        assert await store.sign_ins.accept(attempt, HOME) is None
+        await store.people.enable("anna", ACTOR)
+        link = await store.people.reset("anna", ACTOR)
+        assert await store.sign_ins.accept(attempt, HOME) is None
+        await store.sign_ins.redeem(link.token, "another hash", HOME)
+        assert await store.sign_ins.accept(attempt, HOME) is None
+
+    async def test_the_tables_have_digests_alone(self, backend: SharedData, store: Store, anna: str) -> None:
+        """Whoever reads a copy of the database can use neither session nor link."""
+        link = await store.people.add("ben", Role.STAFF, ACTOR)
+        rows = backend.execute("SELECT digest FROM sessions UNION ALL SELECT digest FROM sign_in_links")
+        digests = [bytes(digest) for (digest,) in cast("list[tuple[bytes]]", rows)]
+        assert [len(digest) for digest in digests] == [32, 32]
+        assert all(token.encode() not in digest for token in (anna, link.token) for digest in digests)
+
+
+class TestTries:
+    async def test_five_wrong_ones_of_a_name_from_an_address(
+        self, store: Store, anna: str, clock: ManualClock
+    ) -> None:
+        """The sixth is refused until 15 minutes after the first; other addresses and names are not."""
+        await wrong(store, 1)
+        clock.advance(60)
+        await wrong(store, 4)
+        with pytest.raises(TooManyTries) as refused:
+            await wrong(store, 1)
+        assert refused.value.retry_after_seconds == 14 * 60
+        await signs_in(store)
+        await signs_in(store, NEW)
+        await wrong(store, 1, "ben")
+        clock.advance(14 * 60)
+        await wrong(store, 5)
+
+    async def test_twenty_wrong_ones_from_an_address(self, store: Store, anna: str) -> None:
+        """Whatever the names, whether they exist or not; an IPv6 address counts as its /64."""
+        for at in range(20):
+            await wrong(store, 1, f"nobody-{at % 10}", "2001:db8:0:1::1")
+        with pytest.raises(TooManyTries):
+            await wrong(store, 1, "anna", "2001:db8:0:1:ffff::2")
+        await wrong(store, 1, "anna", "2001:db8:0:2::1")
+
+    async def test_a_right_one_gives_its_try_back(self, store: Store, anna: str) -> None:
+        """An office behind one address may sign in as often as it likes; the pair starts anew."""
+        await wrong(store, 4, address=HOME)
+        for _ in range(30):
+            await signs_in(store)
+        await wrong(store, 5, address=HOME)
+
+    async def test_nobody_is_locked_out_of_a_known_address(
+        self, store: Store, anna: str, clock: ManualClock
+    ) -> None:
+        """100 wrong ones from everywhere in an hour stop other addresses, not one that was signed in from."""
+        for at in range(100):
+            await wrong(store, 1, address=f"198.51.100.{at}")
+        with pytest.raises(TooManyTries):
+            await wrong(store, 1, address=NEW)
+        await signs_in(store, HOME)
+        clock.advance(3_600)
+        await signs_in(store, NEW)
+
+    async def test_an_address_is_known_for_thirty_days(
+        self, store: Store, anna: str, clock: ManualClock
+    ) -> None:
+        """After a sign-in; then it counts with all others."""
+        clock.advance(30 * DAY_MS / 1_000)
+        for at in range(100):
+            await wrong(store, 1, address=f"198.51.100.{at}")
+        with pytest.raises(TooManyTries):
+            await signs_in(store, HOME)
+
+    async def test_a_name_that_nobody_has_is_limited_the_same(self, store: Store) -> None:
+        """Also text that can be no name."""
+        for name in ("nobody", "no\x00body"):
+            await wrong(store, 5, name)
+            with pytest.raises(TooManyTries):
+                await wrong(store, 1, name)
+
+    async def test_a_bound_holds_exactly_on_two_replicas(self, backend: SharedData, store: Store) -> None:
+        """Of 60 at once five are counted, and a refused one counts in no window."""
+        stores = [store, backend.open()]
+        tries = [stores[at % 2].sign_ins.take_try("anna", ELSEWHERE) for at in range(60)]
+        answers = await asyncio.gather(*tries, return_exceptions=True)
+        assert Counter(type(answer) for answer in answers) == {Attempt: 5, TooManyTries: 55}
+        assert sorted(backend.execute("SELECT tries FROM sign_in_tries")) == [(5,), (5,), (5,)]
+
+    async def test_a_clock_that_was_set_back_locks_nobody_out(self, store: Store, clock: ManualClock) -> None:
+        """A window that opens in the future is opened anew."""
+        await wrong(store, 5)
+        clock.advance(-3_600)
+        await wrong(store, 1)
+
+    async def test_no_name_is_kept(self, backend: SharedData, store: Store) -> None:
+        """A password that was typed into the wrong field is in no table."""
+        await wrong(store, 1, "my secret password")
+        assert all("secret" not in str(row) for row in backend.execute("SELECT subject FROM sign_in_tries"))
+
+
+async def test_what_has_ended_is_purged(
+    backend: SharedData, store: Store, anna: str, clock: ManualClock
+) -> None:
+    """Sessions, links, windows and addresses, each after its time, and not before."""
+    await store.people.add("ben", Role.STAFF, ACTOR)
+    await wrong(store, 1)
+    tables = {
+        "sign_in_tries": HOUR_MS,
+        "sessions": 12 * HOUR_MS,
+        "sign_in_links": DAY_MS,
+        "known_addresses": 30 * DAY_MS,
+    }
+    began = clock.ms
+    for table, lasts_ms in tables.items():
+        clock.ms = began + lasts_ms
+        await store.purge(clock.ms)
+        assert backend.execute(f"SELECT count(*) FROM {table}") == [
+            (table.startswith("sign_in_tries") * 2 + 1,)
+        ]
+        clock.ms += MINUTE_MS
+        await store.purge(clock.ms)
+        assert backend.execute(f"SELECT count(*) FROM {table}") == [(0,)]
