@@ -10,8 +10,15 @@ from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import Record, echo_err, json_option, moment, write_record, write_records
 from petstore.cli.types import ACCOUNT, ID, limit_option, read_ship_date
-from petstore.core.errors import Conflict
-from petstore.core.orders import QUANTITY, NewOrder, Order, OrderPage, OrderQuery, OrderStatus
+from petstore.core.orders import (
+    QUANTITY,
+    NewOrder,
+    Order,
+    OrderPage,
+    OrderQuery,
+    OrderStatus,
+    check_customer,
+)
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
@@ -95,8 +102,7 @@ def place_order(session: Session, pet_id: int, account: str, as_json: bool) -> N
 
     async def place(store: Store) -> Record:
         owner = await store.accounts.find(account)
-        if owner.closed_at_ms is not None:
-            raise Conflict(f"Account {owner.name!r} is closed; place the order for another one.")
+        check_customer(owner)
         placed = await store.orders.place(owner.id, NewOrder(pet_id), session.actor)
         return _record(placed.order, owner.name)
 

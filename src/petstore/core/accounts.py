@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Protocol
 
 import msgspec
@@ -102,6 +103,10 @@ class AccountRepository(Protocol):
         ...
 
     async def find(self, reference: str) -> Account: ...
+
+    async def names(self, ids: Iterable[int]) -> dict[int, str]:
+        """The names of at most IDS_MAX accounts by id, of those that there are."""
+        ...
 
     async def all(self) -> list[Account]:
         """By id. A service may have 100,000: no answer to a request is made of it."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Protocol
 
 import msgspec
 
+from petstore.core.accounts import Account
 from petstore.core.errors import Conflict
 from petstore.core.idempotency import Idempotency
 from petstore.core.members import Schema, Text
@@ -100,6 +101,21 @@ def check_available(pet: Pet | None, pet_id: int) -> Pet:
     return pet
 
 
+def check_customer(account: Account) -> None:
+    """Raise Conflict for an account that gets no orders any more."""
+    if account.closed_at_ms is not None:
+        raise Conflict(f"Account {account.name!r} is closed; place the order for another one.")
+
+
+def check_expected(order: Order, expected: OrderStatus | None) -> None:
+    """Raise Conflict when somebody has moved the order since a person saw it as `expected`."""
+    if expected not in (None, order.status):
+        raise Conflict(
+            f"Order {order.id} is {order.status} by now: somebody has moved it since it was {expected}."
+            " Nothing was changed."
+        )
+
+
 def changed(order: Order, status: OrderStatus | None, ship_date_ms: int | None, now_ms: int) -> Order:
     """The order in another state or with another ship date; None leaves that as it is.
 
@@ -183,6 +199,10 @@ class OrderRepository(Protocol):
         status: OrderStatus | None = None,
         ship_date_ms: int | None = None,
         account_id: int | None = None,
+        expected: OrderStatus | None = None,
     ) -> Order:
-        """Move an order, or give it a ship date. Raises OrderNotFound and Conflict; see `changed`."""
+        """Move an order, or give it a ship date. Raises OrderNotFound and Conflict; see `changed`.
+
+        With `expected`, an order that is in another state stays as it is: that is a Conflict too.
+        """
         ...

@@ -205,6 +205,20 @@ def entries_of_names(backend: SharedData) -> list[tuple[object, ...]]:
     return backend.execute(f"SELECT id FROM journal WHERE actor = '{WHO}'")
 
 
+class TestNames:
+    """Names for the identifiers on a page."""
+
+    async def test_those_that_there_are(self, store: Store) -> None:
+        """In one query, also for a hundred or for one."""
+        for number in range(4):
+            await store.accounts.add(f"named{number}", FREE, ACTOR)
+        first, *_, last = [(await store.accounts.find(f"named{number}")).id for number in range(4)]
+        assert await store.accounts.names([first]) == {first: "named0"}
+        assert await store.accounts.names([last, first, 10**9]) == {first: "named0", last: "named3"}
+        assert await store.accounts.names([]) == {}
+        assert len(await store.accounts.names(range(1, 101))) == len(await store.accounts.all())
+
+
 class TestRepetition:
     """The same again changes nothing."""
 

@@ -206,6 +206,19 @@ class TestChange:
             await store.orders.change(order.id, "test", status=APPROVED, ship_date_ms=given)
             assert (await store.orders.change(order.id, "test", status=DELIVERED)).ship_date_ms == expected
 
+    async def test_the_second_of_two_people_changes_nothing(self, backend: SharedData, store: Store) -> None:
+        """Both saw it approved; the first has delivered it. Neither its state nor its ship date moves."""
+        await open_accounts(store)
+        await add_pets(store, 1)
+        await place(store)
+        await store.orders.change(1, "test", status=APPROVED, expected=PLACED)
+        first = await store.orders.change(1, "test", status=DELIVERED, ship_date_ms=5, expected=APPROVED)
+        for status in (DELIVERED, CANCELLED):
+            with pytest.raises(Conflict, match="is delivered by now"):
+                await store.orders.change(1, "test", status=status, ship_date_ms=9, expected=APPROVED)
+        assert await store.orders.get(1) == first
+        assert len(entries(backend)) == 3
+
     async def test_a_cancelled_order_gets_no_ship_date(self, store: Store) -> None:
         """Neither with its cancellation nor afterwards."""
         await open_accounts(store)

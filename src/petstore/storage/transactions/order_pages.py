@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from petstore.core.orders import OPEN, OrderQuery
-from petstore.core.pets import IDS_MAX, INT64_MAX
+from petstore.core.pets import INT64_MAX
 from petstore.storage.rows import ORDER, select
-from petstore.storage.transactions.script import Statement, statement
+from petstore.storage.transactions.script import Statement, padded, statement
 
 ORDERS = f"SELECT {select(ORDER)} FROM orders"
 
@@ -23,8 +23,7 @@ def page_of(query: OrderQuery) -> tuple[Statement, tuple[object, ...]]:
     arguments += [status.value for status in statuses]
     status_places = list(range(first_status, first_status + len(statuses)))
     if query.ids is not None:
-        # Repeated to one or a hundred: each text is one more statement that a connection keeps prepared.
-        ids = query.ids if len(query.ids) == 1 else (query.ids * IDS_MAX)[: max(IDS_MAX, len(query.ids))]
+        ids = padded(query.ids)
         id_places = [len(arguments) + at for at, _ in enumerate(ids, start=1)]
         return _by_id(query, places, status_places, id_places), (*arguments, *ids)
     walks = [_walk(query, {**places, "status": place}) for place in status_places]

@@ -15,6 +15,7 @@ from petstore.core.orders import (
     PlacedOrder,
     changed,
     check_available,
+    check_expected,
     members_of,
 )
 from petstore.core.pets import Pet, PetChange, PetStatus
@@ -69,6 +70,7 @@ def change(
     status: OrderStatus | None,
     ship_date_ms: int | None,
     account_id: int | None,
+    expected: OrderStatus | None,
     actor: str,
     now_ms: int,
 ) -> Script[Order]:
@@ -77,6 +79,7 @@ def change(
     pet = yield from _lock_pet(pet_id)
     ((*row,),) = yield _LOCK, (order_id,)
     before = read_order(row)
+    check_expected(before, expected)
     after = changed(before, status, ship_date_ms, now_ms)
     if after == before:
         return before
@@ -137,8 +140,9 @@ class Orders:
         status: OrderStatus | None = None,
         ship_date_ms: int | None = None,
         account_id: int | None = None,
+        expected: OrderStatus | None = None,
     ) -> Order:
         now_ms = self._clock.now_ms()
         return await self._database.write(
-            lambda: change(order_id, status, ship_date_ms, account_id, actor, now_ms), CATALOGUE
+            lambda: change(order_id, status, ship_date_ms, account_id, expected, actor, now_ms), CATALOGUE
         )

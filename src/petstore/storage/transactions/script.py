@@ -12,6 +12,8 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from petstore.core.pets import IDS_MAX
+
 T = TypeVar("T")
 
 
@@ -31,6 +33,13 @@ def statement(sql: str, *, lock: str = "") -> Statement:
     No script sees a driver's error: a row that may be there already needs `ON CONFLICT`.
     """
     return Statement(sql.replace("$", "?"), sql, lock)
+
+
+def padded(ids: tuple[int, ...]) -> tuple[int, ...]:
+    """Identifiers for `IN`, repeated to one or a hundred: each text is one more statement that a connection
+    keeps prepared.
+    """
+    return ids if len(ids) == 1 else (ids * IDS_MAX)[: max(IDS_MAX, len(ids))]
 
 
 def moment_ms(parameter: int) -> str:
