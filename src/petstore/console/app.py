@@ -16,16 +16,22 @@ from petstore.console.cookies import Cookies
 from petstore.console.guard import Guard
 from petstore.console.journal import JournalPages
 from petstore.console.me import MyPages
+from petstore.console.new_orders import NewOrderPages
+from petstore.console.order_moves import OrderMoves
+from petstore.console.orders import OrderPages
 from petstore.console.overview import OverviewPage
 from petstore.console.passwords import Passwords
 from petstore.console.people import PeoplePages
 from petstore.console.sign_in import Entrance, SignInPages
 from petstore.console.visit import Renderer, View
 from petstore.core import packaged
+from petstore.core.accounts import AccountRepository
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
 from petstore.core.journal import JournalRepository
+from petstore.core.orders import OrderRepository
 from petstore.core.people import PeopleRepository
+from petstore.core.pets import PetRepository
 from petstore.core.sign_ins import SignInRepository
 from petstore.web.addresses import address_of
 from petstore.web.static import StaticFiles
@@ -36,6 +42,9 @@ PREFIX = "/console"
 class Repositories(Protocol):
     """What the pages read and change."""
 
+    pets: PetRepository
+    orders: OrderRepository
+    accounts: AccountRepository
     journal: JournalRepository
     people: PeopleRepository
     sign_ins: SignInRepository
@@ -75,6 +84,9 @@ class Console:
             SignInPages(entrance),
             MyPages(entrance),
             PeoplePages(stores.people, stores.sign_ins, lambda request: base or address_of(request, trusted)),
+            NewOrderPages(stores),
+            OrderPages(stores),
+            OrderMoves(stores),
         )
 
     def views(self) -> list[View]:

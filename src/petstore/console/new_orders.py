@@ -1,0 +1,63 @@
+"""The form of a new order. Sent twice, it places one order: the animal is taken then."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from petstore.console.orders import Store
+from petstore.console.visit import View, Visit
+from petstore.core.errors import AccountNotFound, Conflict
+from petstore.core.integers import read_id
+from petstore.core.orders import NewOrder, check_customer
+from petstore.core.people import Role
+
+
+class NewOrderPages:
+    """`/orders/new`; from an animal's page with `?pet=7`, from an account's with `?account=shop`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def views(self) -> list[View]:
+        return [
+            View("GET", "/orders/new", self.new, Role.STAFF),
+            View("POST", "/orders/new", self.place, Role.STAFF),
+        ]
+
+    async def new(self, visit: Visit) -> Response:
+        return await self._page(visit, visit.query.get("account", ""), visit.query.get("pet", ""))
+
+    async def place(self, visit: Visit) -> Response:
+        account, pet = visit.form.get("account", "").strip(), visit.form.get("pet", "").strip()
+        pet_id = read_id(pet)
+        faults = {}
+        if not account:
+            faults["account"] = "Whose order is it? Give an account's name or its number."
+        if pet_id is None:
+            faults["pet"] = "Expected an animal's number, such as 7."
+        if faults or pet_id is None:
+            return await self._page(visit, account, pet, 400, faults)
+        try:
+            owner = await self._store.accounts.find(account)
+            check_customer(owner)
+        except (AccountNotFound, Conflict) as error:
+            return await self._page(visit, account, pet, error.status, {"account": error.message})
+        try:
+            placed = await self._store.orders.place(owner.id, NewOrder(pet_id), visit.actor)
+        except Conflict as error:
+            return await self._page(visit, account, pet, 409, {"pet": error.message})
+        return visit.go(f"orders/{placed.order.id}", told=f"Order {placed.order.id} is placed.")
+
+    async def _page(
+        self, visit: Visit, account: str, pet: str, status: int = 200, faults: dict[str, str] | None = None
+    ) -> Response:
+        pet_id = read_id(pet)
+        return visit.page(
+            "orders_new.html",
+            "Place an order",
+            status,
+            account=account,
+            pet_id=pet,
+            pet=None if pet_id is None else await self._store.pets.get(pet_id),
+            faults=faults or {},
+        )

@@ -1,0 +1,80 @@
+"""Which orders somebody wants to see, from the address of the list and back to one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+import msgspec
+
+from petstore.core.errors import Invalid
+from petstore.core.integers import read_id
+from petstore.core.orders import OPEN, ORDER_STATUSES, OrderStatus
+
+# The lists by state: the parameter and its name. The first one is what waits for staff.
+TABS = (
+    ("", "Waiting"),
+    *((status.value, status.value.capitalize()) for status in OrderStatus),
+    ("all", "All"),
+)
+_FIRST = {"newest": True, "oldest": False}
+
+
+class Search(msgspec.Struct, frozen=True):
+    """`state` is one of TABS; `first` is `newest` or `oldest`, or empty for what fits the state."""
+
+    state: str = ""
+    account: str = ""
+    first: str = ""
+    after_id: int = 0
+    order_id: int | None = None
+
+    @property
+    def tabs(self) -> tuple[tuple[str, str], ...]:
+        """The lists by state: their parameter and their name."""
+        return TABS
+
+    @property
+    def status(self) -> OrderStatus | None:
+        return ORDER_STATUSES.get(self.state)
+
+    @property
+    def open_only(self) -> bool:
+        return self.state == ""
+
+    @property
+    def newest_first(self) -> bool:
+        """Who waits longest comes first; of what is done, the last."""
+        return _FIRST.get(self.first, not self.open_only and self.status not in OPEN)
+
+    def address(self) -> str:
+        """The list below the console."""
+        given = {"state": self.state, "account": self.account, "first": self.first, "after": self.after_id}
+        query = urlencode({name: value for name, value in given.items() if value})
+        return f"orders?{query}" if query else "orders"
+
+    def in_state(self, state: str) -> str:
+        """The address of the same search in another state."""
+        return msgspec.structs.replace(self, state=state, after_id=0).address()
+
+    def behind(self, order_id: int) -> str:
+        """The address of the page behind an order; behind 0, of the first one."""
+        return msgspec.structs.replace(self, after_id=order_id).address()
+
+
+def read_search(query: Mapping[str, str]) -> Search:
+    """Raises Invalid, which names the field."""
+    state, first = query.get("state", ""), query.get("first", "")
+    if state not in dict(TABS):
+        raise Invalid("state", f"There is no list of {state!r} orders; choose one of the lists.")
+    if first and first not in _FIRST:
+        raise Invalid("first", "Choose which orders come first.")
+    after = query.get("after", "")
+    after_id = read_id(after) if after else 0
+    if after_id is None:
+        raise Invalid("after", "The address of this page is wrong; begin with the first page.")
+    wanted = query.get("id", "").strip()
+    order_id = read_id(wanted)
+    if wanted and order_id is None:
+        raise Invalid("id", "An order's number has digits alone, such as 7.")
+    return Search(state, query.get("account", "").strip(), first, after_id, order_id)

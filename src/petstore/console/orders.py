@@ -1,0 +1,148 @@
+"""Pages of orders: the list by state, and one order with its history. Moves: order_moves.py."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from starlette.responses import Response
+
+from petstore.console.history import lines
+from petstore.console.order_search import Search, read_search
+from petstore.console.visit import View, Visit
+from petstore.core.accounts import AccountRepository
+from petstore.core.errors import AccountNotFound, Invalid, NotFound, OrderNotFound, PetstoreError
+from petstore.core.integers import read_id
+from petstore.core.journal import About, JournalQuery, JournalRepository
+from petstore.core.orders import ORDER_TRANSITIONS, Order, OrderPage, OrderQuery, OrderRepository
+from petstore.core.pets import PageQuery, Pet, PetRepository
+
+_ROWS = 50
+_ENTRIES = 50
+
+
+class Store(Protocol):
+    """What these pages read and change."""
+
+    @property
+    def orders(self) -> OrderRepository: ...
+
+    @property
+    def pets(self) -> PetRepository: ...
+
+    @property
+    def accounts(self) -> AccountRepository: ...
+
+    @property
+    def journal(self) -> JournalRepository: ...
+
+
+class OrderPages:
+    """`/orders`, and `/orders/7`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def views(self) -> list[View]:
+        return [
+            View("GET", "/orders", self.list_orders),
+            View("GET", "/orders/{order_id}", self.show),
+        ]
+
+    async def list_orders(self, visit: Visit) -> Response:
+        """Those that wait, the oldest first, unless another list is asked for."""
+        status, faults, search, page = 200, dict[str, str](), Search(), OrderPage([], False)
+        try:
+            search = read_search(visit.query)
+            if search.order_id is not None:
+                return visit.go(f"orders/{(await self._store.orders.get(search.order_id)).id}")
+            page = await self._page(search)
+        except Invalid as error:
+            status, faults = error.status, {error.field: error.message}
+        except OrderNotFound as error:
+            status, faults = error.status, {"id": error.message}
+        except AccountNotFound as error:
+            status, faults = error.status, {"account": error.message}
+        return visit.page(
+            "orders.html",
+            "Orders",
+            status,
+            typed=visit.query,
+            search=search,
+            faults=faults,
+            rows=await rows_of(self._store, page.orders),
+            further=search.behind(page.orders[-1].id) if page.has_more else None,
+        )
+
+    async def _page(self, search: Search) -> OrderPage:
+        account_id = None
+        if search.account:
+            account_id = (await self._store.accounts.find(search.account)).id
+        return await self._store.orders.page(
+            OrderQuery(
+                account_id,
+                _ROWS,
+                search.status,
+                None,
+                search.after_id,
+                search.newest_first,
+                search.open_only,
+            )
+        )
+
+    async def show(self, visit: Visit) -> Response:
+        return await show_order(self._store, visit, order_id_of(visit))
+
+
+async def rows_of(store: Store, orders: list[Order]) -> list[tuple[Order, str, Pet | None]]:
+    """Orders with the names of their accounts, and with their animals as far as they are there."""
+    names = await store.accounts.names({order.account_id for order in orders})
+    pets = await _pets_of(store, orders)
+    return [(order, names.get(order.account_id, ""), pets.get(order.pet_id)) for order in orders]
+
+
+async def _pets_of(store: Store, orders: list[Order]) -> dict[int, Pet]:
+    ids = tuple({order.pet_id for order in orders})
+    if not ids:
+        return {}
+    page = await store.pets.page(PageQuery(limit=len(ids), ids=ids))
+    return {pet.id: pet for pet in page.pets}
+
+
+async def show_order(
+    store: Store,
+    visit: Visit,
+    order_id: int,
+    status: int = 200,
+    *,
+    refused: PetstoreError | None = None,
+    ship_date: str = "",
+    ship_date_fault: str = "",
+) -> Response:
+    """An order with the moves that it can make now; `refused` is why the one that was asked for was not made.
+
+    Raises OrderNotFound.
+    """
+    order = await store.orders.get(order_id)
+    account = await store.accounts.find(str(order.account_id))
+    history = await store.journal.page(JournalQuery(_ENTRIES, About("order", str(order_id))))
+    return visit.page(
+        "orders_one.html",
+        f"Order {order_id}",
+        refused.status if refused else status,
+        order=order,
+        account=account,
+        pet=await store.pets.get(order.pet_id),
+        moves=[move.value for move in ORDER_TRANSITIONS[order.status]],
+        history=lines(history.entries),
+        fault=refused.public_message if refused else "",
+        ship_date=ship_date,
+        ship_date_fault=ship_date_fault,
+    )
+
+
+def order_id_of(visit: Visit) -> int:
+    """The identifier in the path. Raises NotFound for one that no order can have."""
+    order_id = read_id(visit.path["order_id"])
+    if order_id is None:
+        raise NotFound("There is no such order.")
+    return order_id

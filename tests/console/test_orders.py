@@ -1,0 +1,283 @@
+"""Orders at the console: the lists, one order, its moves, and new ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from petstore.console.order_moves import read_ship_date
+from petstore.core.limits.plans import FREE
+from petstore.core.orders import NewOrder, OrderStatus
+from petstore.core.pets import NewPet, PetStatus
+from tests.support.console import Shown, Visitor
+from tests.support.journal import ACTOR
+from tests.support.service import Shop
+
+PLACED, APPROVED, DELIVERED, CANCELLED = OrderStatus
+
+
+@pytest.fixture
+async def stocked(shop: Shop) -> Shop:
+    """Accounts `farm` and `zoo`; four animals, of which the first two are ordered."""
+    for name in ("farm", "zoo"):
+        await shop.store.accounts.add(name, FREE, ACTOR)
+    for name in ("Rex <b>", "Tom", "Kim", "Sam"):
+        await shop.store.pets.add(NewPet(name, 1), ACTOR)
+    for pet_id, account in ((1, "farm"), (2, "zoo")):
+        owner = await shop.store.accounts.find(account)
+        await shop.store.orders.place(owner.id, NewOrder(pet_id), ACTOR)
+    return shop
+
+
+async def move(shop: Shop, order_id: int, *statuses: OrderStatus) -> None:
+    for status in statuses:
+        await shop.store.orders.change(order_id, ACTOR, status=status)
+
+
+async def pet_status(shop: Shop, pet_id: int) -> str:
+    return str((await shop.store.pets.get(pet_id)).status)
+
+
+def listed(shown: Shown) -> list[str]:
+    """The orders of a list, from the first row to the last."""
+    return [text for text, address in shown.links.items() if address.endswith(f"orders/{text}")]
+
+
+class TestList:
+    """By state, account and number, in pages."""
+
+    async def test_what_waits_comes_first(self, stocked: Shop, viewer: Visitor) -> None:
+        """Placed and approved ones, the oldest first, with the names of their accounts and animals."""
+        await move(stocked, 2, APPROVED)
+        shown = await viewer.get("orders")
+        assert listed(shown) == ["1", "2"]
+        assert "1 farm Rex <b> 1 placed" in shown.text
+        assert "2 zoo Tom 2 approved" in shown.text
+        assert shown.links["Rex <b>"].endswith("pets/1")
+        assert "Place an order" not in shown.links
+
+    async def test_each_state_has_its_list(self, stocked: Shop, viewer: Visitor) -> None:
+        """What is done is shown with the newest first."""
+        await stocked.store.orders.place(1, NewOrder(3), ACTOR)
+        await move(stocked, 1, CANCELLED)
+        await move(stocked, 3, CANCELLED)
+        for state, first, found in (
+            ("", "", ["2"]),
+            ("placed", "", ["2"]),
+            ("approved", "", []),
+            ("cancelled", "", ["3", "1"]),
+            ("cancelled", "oldest", ["1", "3"]),
+            ("all", "", ["3", "2", "1"]),
+        ):
+            assert listed(await viewer.get(f"orders?state={state}&first={first}")) == found
+
+    async def test_by_account_and_by_number(self, stocked: Shop, viewer: Visitor) -> None:
+        """A number leads to the order itself; an account's name keeps the state."""
+        assert listed(await viewer.get("orders?account=zoo")) == ["2"]
+        assert listed(await viewer.get("orders?account=2")) == listed(await viewer.get("orders?account=farm"))
+        shown = await viewer.get("orders?id=2")
+        assert (shown.address, "Order 2" in shown.text) == ("/console/orders/2", True)
+
+    async def test_the_next_page_keeps_the_search(self, stocked: Shop, viewer: Visitor) -> None:
+        """Fifty on a page, and every order once."""
+        for pet_id in range(5, 60):
+            await stocked.store.pets.add(NewPet("Pet", 1), ACTOR)
+            await stocked.store.orders.place(1, NewOrder(pet_id), ACTOR)
+        first = await viewer.get("orders?state=all&account=1&first=oldest")
+        assert len(listed(first)) == 50
+        second = await viewer.get(first.links["Next page"].removeprefix("../console/"))
+        assert [*listed(first), *listed(second)] == [str(n) for n in range(1, 58) if n not in (1, 2)]
+        assert "Next page" not in second.links
+        assert listed(await viewer.get(second.links["First page"].removeprefix("../console/"))) == listed(
+            first
+        )
+
+    @pytest.mark.parametrize(
+        ("query", "status", "told"),
+        [
+            ("id=x", 400, "digits alone"),
+            ("id=99", 404, "order 99"),
+            ("account=nobody", 404, "nobody"),
+            ("state=lost", 400, "choose one of the lists"),
+            ("first=last", 400, "which orders come first"),
+            ("after=-1", 400, "begin with the first page"),
+        ],
+    )
+    async def test_what_is_not_understood_is_named(
+        self, viewer: Visitor, query: str, status: int, told: str
+    ) -> None:
+        """The page is there, with what was typed and what is wrong with it."""
+        shown = await viewer.get(f"orders?{query}")
+        assert (shown.status, told in shown.text) == (status, True)
+        assert shown.forms
+
+    async def test_an_empty_list_says_so(self, viewer: Visitor) -> None:
+        """Nothing waits is good news; elsewhere nothing matches."""
+        assert "No order waits." in (await viewer.get("orders")).text
+        assert "No orders match." in (await viewer.get("orders?state=delivered")).text
+
+
+class TestOne:
+    """An order, with its history."""
+
+    async def test_all_about_it(self, stocked: Shop, viewer: Visitor) -> None:
+        """Account, animal, state and who did what; a viewer has no buttons."""
+        await stocked.store.orders.change(1, "console:anna", status=APPROVED)
+        shown = await viewer.get("orders/1")
+        assert "State approved Account farm Animal Rex <b> 1 pending" in shown.text
+        assert "anna console Order approved status: placed → approved" in shown.text
+        assert shown.links["farm"].endswith("accounts/2")
+        assert "What to do next" not in shown.text
+
+    async def test_a_removed_animal_is_no_dead_link(self, stocked: Shop, viewer: Visitor) -> None:
+        """An order outlives its animal."""
+        await move(stocked, 1, CANCELLED)
+        await stocked.store.pets.remove(1, ACTOR)
+        assert "Animal 1, removed" in (await viewer.get("orders/1")).text
+        assert "1, removed" in (await viewer.get("orders?state=all")).text
+
+    @pytest.mark.parametrize("path", ["orders/99", "orders/x", "orders/99/cancel"])
+    async def test_an_order_that_is_not_there(self, staff: Visitor, path: str) -> None:
+        """404, in words."""
+        shown = await staff.get(path)
+        assert (shown.status, "order" in shown.text.lower()) == (404, True)
+
+
+class TestMoves:
+    """The allowed ones, by the same transactions as everywhere."""
+
+    async def test_an_order_on_its_way(self, stocked: Shop, staff: Visitor) -> None:
+        """Approved, then delivered at a time; the animal is sold, and the journal names the person."""
+        shown = await staff.submit(await staff.get("orders/1"), "orders/1/approve")
+        assert "Order 1 is approved." in shown.text
+        shown = await staff.submit(shown, "orders/1/deliver", ship_date="2026-11-22T07:15")
+        assert "Order 1 is delivered." in shown.text
+        assert "Ship date 2026-11-22 07:15:00 UTC" in shown.text
+        assert not [form for form in shown.forms if "orders/1" in form.action]
+        assert await pet_status(stocked, 1) == "sold"
+        assert "a-staff console Order delivered" in shown.text
+
+    async def test_a_delivery_without_a_date_is_now(self, stocked: Shop, staff: Visitor) -> None:
+        """As the command and the interface have it."""
+        await move(stocked, 1, APPROVED)
+        await staff.submit(await staff.get("orders/1"), "orders/1/deliver")
+        assert (await stocked.store.orders.get(1)).ship_date_ms == stocked.clock.now_ms()
+
+    async def test_a_wrong_ship_date_is_named(self, stocked: Shop, staff: Visitor) -> None:
+        """Beside the field, with what was typed; nothing is moved."""
+        await move(stocked, 1, APPROVED)
+        shown = await staff.submit(
+            await staff.get("orders/1"), "orders/1/deliver", ship_date="2026-02-30T07:15"
+        )
+        assert (shown.status, "Expected a date and a time" in shown.text) == (400, True)
+        assert shown.form("deliver").fields["ship_date"] == "2026-02-30T07:15"
+        assert (await stocked.store.orders.get(1)).status is APPROVED
+
+    async def test_a_cancellation_asks_first(self, stocked: Shop, staff: Visitor) -> None:
+        """On a page that says what it touches; then the animal is available again."""
+        asked = await staff.get("orders/1/cancel")
+        assert "farm ordered Rex <b>" in asked.text
+        assert (await stocked.store.orders.get(1)).status is PLACED
+        shown = await staff.submit(asked, "orders/1/cancel")
+        assert "Order 1 is cancelled." in shown.text
+        assert await pet_status(stocked, 1) == "available"
+
+    async def test_the_second_of_two_people_is_told(self, stocked: Shop, staff: Visitor) -> None:
+        """Both have the page open, one cancels, the other approves: 409, what it is now, and who did it."""
+        before = await staff.get("orders/1")
+        asked = await staff.get("orders/1/cancel")
+        await stocked.store.orders.change(1, "console:bert", status=CANCELLED)
+        for shown in (await staff.submit(before, "approve"), await staff.submit(asked, "cancel")):
+            assert shown.status == 409
+            assert "Order 1 is cancelled by now" in shown.text
+            assert "bert console Order cancelled" in shown.text
+
+    async def test_a_stale_delivery_keeps_the_ship_date(self, stocked: Shop, staff: Visitor) -> None:
+        """The first one's date stays."""
+        await move(stocked, 1, APPROVED)
+        before = await staff.get("orders/1")
+        await staff.submit(before, "deliver", ship_date="2026-11-22T07:15")
+        shown = await staff.submit(before, "deliver", ship_date="2026-11-23T07:15")
+        assert (shown.status, "Ship date 2026-11-22" in shown.text) == (409, True)
+
+    async def test_what_is_closed_is_not_asked_about(self, stocked: Shop, staff: Visitor) -> None:
+        """No question that has only one answer."""
+        await move(stocked, 1, CANCELLED)
+        shown = await staff.get("orders/1/cancel")
+        assert (shown.status, "can't be cancelled any more" in shown.text) == (409, True)
+
+    async def test_a_form_of_no_page(self, stocked: Shop, staff: Visitor) -> None:
+        """Without what the page knew, nothing is moved."""
+        shown = await staff.submit(await staff.get("orders/1"), "approve", was="")
+        assert (shown.status, "load the order's page again" in shown.text) == (400, True)
+        assert (await stocked.store.orders.get(1)).status is PLACED
+
+    async def test_a_viewer_moves_nothing(self, stocked: Shop, viewer: Visitor) -> None:
+        """Neither places, approves, delivers nor cancels; 403."""
+        token = (await viewer.get("orders/1")).form("sign-out").fields["csrf"]
+        for path in ("orders/new", "orders/1/approve", "orders/1/deliver", "orders/1/cancel"):
+            fields = {"csrf": token, "was": "placed", "account": "zoo", "pet": "3"}
+            assert (await viewer.post(path, fields)).status == 403
+        assert (await viewer.get("orders/1/cancel")).status == 403
+        assert (await stocked.store.orders.get(1)).status is PLACED
+        assert await pet_status(stocked, 3) == "available"
+
+
+class TestPlace:
+    """A new order for an account."""
+
+    async def test_it_reserves_the_animal(self, stocked: Shop, staff: Visitor) -> None:
+        """From the animal's page, for an account by its name."""
+        form = await staff.get("orders/new?pet=3")
+        assert "Kim available" in form.text
+        shown = await staff.submit(form, "orders/new", account="zoo")
+        assert (shown.address, "Order 3 is placed." in shown.text) == ("/console/orders/3", True)
+        assert await pet_status(stocked, 3) == "pending"
+        assert "a-staff console Order placed" in shown.text
+
+    async def test_a_suspended_account_may_order(self, stocked: Shop, staff: Visitor) -> None:
+        """As the command: only its keys are refused. Its page says so."""
+        await stocked.store.accounts.suspend("zoo", ACTOR)
+        shown = await staff.submit(await staff.get("orders/new?account=zoo"), "orders/new", pet=3)
+        assert "Account zoo suspended" in shown.text
+
+    @pytest.mark.parametrize(
+        ("account", "pet", "status", "told"),
+        [
+            ("", "3", 400, "Whose order is it?"),
+            ("zoo", "x", 400, "Expected an animal's number"),
+            ("nobody", "3", 404, "nobody"),
+            ("closed", "3", 409, "Account 'closed' is closed; place the order for another one."),
+            ("zoo", "99", 409, "There is no animal 99 to order."),
+            ("zoo", "1", 409, "Animal 1 is pending"),
+            ("zoo", "5", 409, "Animal 5 is sold"),
+        ],
+    )
+    async def test_what_can_not_be_ordered(
+        self, stocked: Shop, staff: Visitor, account: str, pet: str, status: int, told: str
+    ) -> None:
+        """The form is there again, with what was typed and the reason beside its field."""
+        await stocked.store.accounts.add("closed", FREE, ACTOR)
+        await stocked.store.accounts.close("closed", ACTOR)
+        await stocked.store.pets.add(NewPet("Old", 1, PetStatus.SOLD), ACTOR)
+        shown = await staff.submit(await staff.get("orders/new"), "orders/new", account=account, pet=pet)
+        assert (shown.status, told in shown.text) == (status, True)
+        assert shown.form("orders/new").fields["account"] == account
+        assert shown.form("orders/new").fields["pet"] == pet
+        assert await pet_status(stocked, 3) == "available"
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("1970-01-01T00:01", 60_000),
+        ("1970-01-01T00:00:07", 7_000),
+        ("1970-01-01T00:00:07.5", 7_500),
+        ("1970-01-01", None),
+        ("1970-01-01T25:00", None),
+        ("1970-01-01T00:01Z", None),
+        ("", None),
+    ],
+)
+def test_ship_dates_as_browsers_send_them(typed: str, expected: int | None) -> None:
+    """A local time without an offset, which is read as UTC."""
+    assert read_ship_date(typed) == expected
