@@ -112,6 +112,13 @@ class KeyNotFound(NotFound):
         super().__init__(f"There is no key {key_id}.")
 
 
+class UploadNotFound(NotFound):
+    """No stock list has this id; it may have been there for longer than a day."""
+
+    def __init__(self, upload_id: int) -> None:
+        super().__init__(f"There is no stock list {upload_id}. Lists are kept for 24 hours.")
+
+
 class OrderNotFound(NotFound):
     """No order has this id, or it is another account's."""
 

@@ -22,6 +22,7 @@ from petstore.core.pets import (
     held_by_order,
     name_fault,
 )
+from petstore.core.uploads import UploadRun
 
 MEMBERS = ("name", "categoryId", "status")
 SOURCE_KEYS_MAX = 500
@@ -82,10 +83,13 @@ class StockImport(Protocol):
 class StockRepository(Protocol):
     """Stock lists in a store. Every method may raise StoreUnavailable."""
 
-    def importing(self, actor: str, key_name: str | None) -> AbstractAsyncContextManager[StockImport]:
+    def importing(
+        self, actor: str, key_name: str | None, upload: UploadRun | None = None
+    ) -> AbstractAsyncContextManager[StockImport]:
         """Begin an import by `actor`; without `store` nothing of it is left.
 
-        `key_name` is the column of the source keys, for messages; None for a list without them.
+        `key_name` is the column of the source keys, for messages; None for a list without them. `store` marks
+        the `upload` as stored in the same transaction, and raises Conflict when somebody else works on it.
         """
         ...
 

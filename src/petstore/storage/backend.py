@@ -23,6 +23,7 @@ from petstore.core.pets import PetRepository
 from petstore.core.sign_ins import SignInRepository
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
+from petstore.core.uploads import UploadRepository
 from petstore.core.versions import Publisher, VersionSource
 from petstore.storage.migrations import Schema
 from petstore.storage.observer import MigrationObserver, StoreLoad, StoreObserver
@@ -37,6 +38,7 @@ class Store(Protocol):
 
     pets: PetRepository
     stock: StockRepository
+    uploads: UploadRepository
     orders: OrderRepository
     categories: CategoryRepository
     accounts: AccountRepository
@@ -87,7 +89,7 @@ class Store(Protocol):
         ...
 
     async def purge(self, now_ms: int) -> None:
-        """Delete Idempotency-Keys older than 24 hours, and sessions, links and tries that have ended."""
+        """Delete Idempotency-Keys and uploads older than 24 hours, and ended sessions, links and tries."""
         ...
 
     async def close(self) -> None:

@@ -23,6 +23,7 @@ from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.orders import ORDER_STATUSES, Order
 from petstore.core.pets import STATUSES, Pet
+from petstore.core.uploads import Upload
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -49,13 +50,14 @@ CATEGORY = ("id", "name")
 ENTRY = ("id", "at_ms", "actor", "subject", "subject_id", "action", "before", "after")
 PET = ("id", "name", "category_id", "status")
 PERSON = ("id", "name", "role", "password", "created_at_ms", "disabled_at_ms")
+UPLOAD = Upload.__struct_fields__
 CREATION = ("account_id", "key", "fingerprint", "resource_id", "created_at_ms", "resource")
 WINDOWS = AccountWindows.__struct_fields__
 BAN_STATE = BanState.__struct_fields__
 DAILY_USAGE = DailyUsage.__struct_fields__
 
 # In the order of their references. SQLite's table of versions and PostgreSQL's notes are their own, and
-# sessions, links and tries end with the database that they began in.
+# sessions, links, tries and uploads end with the database that they began in.
 TABLES = (
     Table("pets", PET),
     Table("pet_sources", ("source_key", "pet_id"), "source_key", has_identity=False),

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from petstore.core.clock import Clock
 from petstore.core.stock import StockPlan, StockRow, Stored
+from petstore.core.uploads import UploadRun
 from petstore.core.versions import WRITER_SECONDS, Publisher
 from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
 from petstore.storage.options import PostgresOptions
@@ -46,13 +47,15 @@ class PostgresStock(Stock):
         self._clock = clock
 
     @contextlib.asynccontextmanager
-    async def importing(self, actor: str, key_name: str | None) -> AsyncIterator[PostgresStockImport]:
+    async def importing(
+        self, actor: str, key_name: str | None, upload: UploadRun | None = None
+    ) -> AsyncIterator[PostgresStockImport]:
         try:
             connection = await connect(self._url, self._options, bounded=False)
         except Exception as error:
             raise translate(error, NOTHING_STORED) from error
         try:
-            opened = PostgresStockImport(connection, self._publisher, self._clock, actor, key_name)
+            opened = PostgresStockImport(connection, self._publisher, self._clock, actor, key_name, upload)
             await opened.begin()
             yield opened
         finally:
@@ -69,12 +72,14 @@ class PostgresStockImport:
         clock: Clock,
         actor: str,
         key_name: str | None,
+        upload: UploadRun | None,
     ) -> None:
         self._connection = connection
         self._publisher = publisher
         self._clock = clock
         self._actor = actor
         self._key_name = key_name
+        self._upload = upload
         self._staged = 0
         self._indexed = key_name is None
         self._has_work = False
@@ -100,7 +105,7 @@ class PostgresStockImport:
         await self._known(self._connection.execute(_ANALYZE))
         await self._known(self._connection.execute(_ONE_AT_A_TIME))
         plan = await self._run(stock.plan(with_keys=self._key_name is not None))
-        self._has_work = plan.added + plan.changed > 0
+        self._has_work = plan.added + plan.changed > 0 or self._upload is not None
         return plan
 
     async def rejected(self) -> AsyncIterator[list[tuple[StockRow, str]]]:
@@ -114,7 +119,7 @@ class PostgresStockImport:
     async def store(self) -> Stored | None:
         if not self._has_work:
             return Stored(0.0)
-        if not await self._run(stock.store(self._actor, self._clock.now_ms())):
+        if not await self._run(stock.store(self._actor, self._clock.now_ms(), self._upload)):
             return None
         ending = asyncio.ensure_future(self._commit())
         try:

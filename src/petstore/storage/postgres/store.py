@@ -16,6 +16,7 @@ from petstore.core.pets import PetRepository
 from petstore.core.sign_ins import SignInRepository
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
+from petstore.core.uploads import UploadRepository
 from petstore.core.versions import NoPublisher, Publisher, VersionSource
 from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.options import PostgresOptions
@@ -37,6 +38,7 @@ from petstore.storage.transactions.journal import Journal
 from petstore.storage.transactions.orders import Orders
 from petstore.storage.transactions.people import People
 from petstore.storage.transactions.sign_ins import SignIns, purge_sign_ins
+from petstore.storage.transactions.uploads import Uploads
 from petstore.storage.transactions.usage import Usage
 
 _TRY_WRITE = "INSERT INTO usage_days SELECT * FROM usage_days WHERE false"
@@ -59,6 +61,8 @@ class PostgresStore:
         database = self._database = Database(url, clock, options, publisher, observer)
         self.pets: PetRepository = PostgresPets(database, clock)
         self.stock: StockRepository = PostgresStock(url, options, publisher, database, clock)
+        self._uploads = Uploads(database, clock)
+        self.uploads: UploadRepository = self._uploads
         self.orders: OrderRepository = Orders(database, clock)
         self.categories: CategoryRepository = Categories(database, clock)
         self.accounts: AccountRepository = Accounts(database, clock)
@@ -110,6 +114,7 @@ class PostgresStore:
             await self._database.write_rows(_NOTE_VALKEY)
         await purge(self._database, self._clock.pinned_ms())
         await purge_sign_ins(self._database, now_ms)
+        await self._uploads.purge()
 
     async def close(self) -> None:
         await self._database.close()

@@ -14,6 +14,7 @@ import apsw
 
 from petstore.core.clock import Clock
 from petstore.core.stock import StockPlan, StockRow, Stored
+from petstore.core.uploads import UploadRun
 from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
 from petstore.storage.sqlite.apart import in_thread
 from petstore.storage.sqlite.connection import open_writer, translate, translated
@@ -40,7 +41,9 @@ class SqliteStock(Stock):
         self._clock = clock
 
     @contextlib.asynccontextmanager
-    async def importing(self, actor: str, key_name: str | None) -> AsyncIterator[SqliteStockImport]:
+    async def importing(
+        self, actor: str, key_name: str | None, upload: UploadRun | None = None
+    ) -> AsyncIterator[SqliteStockImport]:
         with contextlib.closing(open_writer(self._path, self._busy_timeout_ms)) as connection:
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             connection.execute("PRAGMA temp_store = FILE")
@@ -48,7 +51,7 @@ class SqliteStock(Stock):
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
             # A source key is added with its animal: nothing to look up under the lock.
             connection.execute("PRAGMA foreign_keys = OFF")
-            opened = SqliteStockImport(connection, self._clock, actor, key_name)
+            opened = SqliteStockImport(connection, self._clock, actor, key_name, upload)
             await opened.begin()
             yield opened
 
@@ -56,11 +59,19 @@ class SqliteStock(Stock):
 class SqliteStockImport:
     """Implements stock.StockImport."""
 
-    def __init__(self, connection: apsw.Connection, clock: Clock, actor: str, key_name: str | None) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        clock: Clock,
+        actor: str,
+        key_name: str | None,
+        upload: UploadRun | None,
+    ) -> None:
         self._connection = connection
         self._clock = clock
         self._actor = actor
         self._key_name = key_name
+        self._upload = upload
         self._staged = 0
         self._indexed = key_name is None
         self._has_work = False
@@ -92,7 +103,7 @@ class SqliteStockImport:
                     self._connection.execute("COMMIT")
 
         plan = await self._in_thread(make)
-        self._has_work = plan.added + plan.changed > 0
+        self._has_work = plan.added + plan.changed > 0 or self._upload is not None
         return plan
 
     async def rejected(self) -> AsyncIterator[list[tuple[StockRow, str]]]:
@@ -117,7 +128,7 @@ class SqliteStockImport:
         try:
             connection.execute("BEGIN IMMEDIATE")
             began = self._clock.monotonic()
-            if not run(connection, stock.store(self._actor, now_ms)):
+            if not run(connection, stock.store(self._actor, now_ms, self._upload)):
                 connection.execute("ROLLBACK")
                 return None
             connection.execute(_MOVE_VERSION)

@@ -21,6 +21,7 @@ from petstore.core.pets import PetRepository
 from petstore.core.sign_ins import SignInRepository
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
+from petstore.core.uploads import UploadRepository
 from petstore.core.versions import VersionSource
 from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.options import SqliteOptions
@@ -43,6 +44,7 @@ from petstore.storage.transactions.journal import Journal
 from petstore.storage.transactions.orders import Orders
 from petstore.storage.transactions.people import People
 from petstore.storage.transactions.sign_ins import SignIns, purge_sign_ins
+from petstore.storage.transactions.uploads import Uploads
 from petstore.storage.transactions.usage import Usage
 
 
@@ -70,6 +72,8 @@ class SqliteStore:
         database = self._database = Database(self._reader, self.writer)
         self.pets: PetRepository = SqlitePets(turn, self.writer, database, clock)
         self.stock: StockRepository = SqliteStock(path, busy_timeout_ms, database, clock)
+        self._uploads = Uploads(database, clock)
+        self.uploads: UploadRepository = self._uploads
         self.orders: OrderRepository = Orders(database, clock)
         self.categories: CategoryRepository = Categories(database, clock)
         self.accounts: AccountRepository = Accounts(database, clock)
@@ -110,6 +114,7 @@ class SqliteStore:
     async def purge(self, now_ms: int) -> None:
         await purge(self._database, now_ms)
         await purge_sign_ins(self._database, now_ms)
+        await self._uploads.purge()
 
     async def close(self) -> None:
         await self.writer.drain()

@@ -11,8 +11,10 @@ from typing import Any
 
 from petstore.core.pets import STATUSES, TRANSITIONS, PetStatus
 from petstore.core.stock import SOURCE_KEYS_MAX, StockPlan, StockRow, change_fault, same_key_fault
+from petstore.core.uploads import UploadRun
 from petstore.storage.rows import ENTRY, PET, select
 from petstore.storage.transactions.script import Database, Script, Statement, statement
+from petstore.storage.transactions.uploads import mark_stored
 
 STAGED = ("position", "line", "source_key", "name", "category_id", "status")
 _PAGE_ROWS = 1_000
@@ -227,8 +229,11 @@ def _fault(row: Sequence[Any], key_name: str) -> str:
     return change_fault(pet_id, STATUSES[status], STATUSES[row[5]], order_id)
 
 
-def store(actor: str, now_ms: int) -> Script[bool]:
-    """Carry out the plan. False, and nothing was changed, when an animal is not as it was planned."""
+def store(actor: str, now_ms: int, upload: UploadRun | None) -> Script[bool]:
+    """Carry out the plan. False, and nothing was changed, when an animal is not as it was planned.
+
+    Raises Conflict when the upload is somebody else's by now.
+    """
     if (yield _MOVED, ()):
         return False
     yield _NUMBER, ()
@@ -238,6 +243,8 @@ def store(actor: str, now_ms: int) -> Script[bool]:
     yield _RECORD_ADDED, (now_ms, actor, base)
     yield _CHANGE_PETS, ()
     yield _RECORD_CHANGED, (now_ms, actor)
+    if upload is not None:
+        yield from mark_stored(upload)
     return True
 
 

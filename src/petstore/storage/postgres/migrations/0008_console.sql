@@ -41,6 +41,33 @@ CREATE TABLE sign_in_tries (
     tries     bigint NOT NULL
 );
 
+-- Stock lists that people send to the console, in compressed parts, so that any process goes on with them.
+CREATE TABLE stock_uploads (
+    id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    actor         text COLLATE "C" NOT NULL,
+    file          text NOT NULL,
+    form          text COLLATE "C" NOT NULL CHECK (form IN ('csv', 'jsonl')),
+    key_name      text,
+    state         text COLLATE "C" NOT NULL CHECK (state IN ('arriving', 'waiting', 'checking', 'checked', 'storing',
+                  'stored', 'refused', 'discarded')),
+    bytes         bigint NOT NULL,
+    counts        text,
+    faults        text NOT NULL,
+    message       text NOT NULL,
+    worked_by     text NOT NULL,
+    run           text COLLATE "C" NOT NULL,
+    done          bigint NOT NULL,
+    created_at_ms bigint NOT NULL,
+    beat_at_ms    bigint NOT NULL
+);
+CREATE TABLE stock_upload_parts (
+    upload_id bigint NOT NULL REFERENCES stock_uploads (id) ON DELETE CASCADE,
+    kind      text COLLATE "C" NOT NULL CHECK (kind IN ('list', 'rejects')),
+    number    bigint NOT NULL,
+    content   bytea NOT NULL,
+    PRIMARY KEY (upload_id, kind, number)
+);
+
 -- For the sums of a day, and for the callers of the deprecated operation.
 CREATE INDEX usage_days_by_day ON usage_days (day);
 CREATE INDEX usage_days_deprecated ON usage_days (day) WHERE deprecated > 0;
@@ -53,7 +80,8 @@ BEGIN
     FOR allowed IN
         SELECT relation, privilege_type AS what,
             CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END AS who
-        FROM unnest(ARRAY['people', 'sign_in_links', 'sessions', 'known_addresses', 'sign_in_tries']) AS relation, pg_class,
+        FROM unnest(ARRAY['people', 'sign_in_links', 'sessions', 'known_addresses', 'sign_in_tries',
+            'stock_uploads', 'stock_upload_parts']) AS relation, pg_class,
             aclexplode(coalesce(relacl, acldefault('r', relowner)))
         WHERE pg_class.oid = 'pets'::regclass AND privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
     LOOP

@@ -41,6 +41,33 @@ CREATE TABLE sign_in_tries (
     tries     INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Stock lists that people send to the console, in compressed parts, so that any process goes on with them.
+CREATE TABLE stock_uploads (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    actor         TEXT NOT NULL,
+    file          TEXT NOT NULL,
+    form          TEXT NOT NULL CHECK (form IN ('csv', 'jsonl')),
+    key_name      TEXT,
+    state         TEXT NOT NULL CHECK (state IN ('arriving', 'waiting', 'checking', 'checked', 'storing',
+                  'stored', 'refused', 'discarded')),
+    bytes         INTEGER NOT NULL,
+    counts        TEXT,
+    faults        TEXT NOT NULL,
+    message       TEXT NOT NULL,
+    worked_by     TEXT NOT NULL,
+    run           TEXT NOT NULL,
+    done          INTEGER NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    beat_at_ms    INTEGER NOT NULL
+) STRICT;
+CREATE TABLE stock_upload_parts (
+    upload_id INTEGER NOT NULL REFERENCES stock_uploads (id) ON DELETE CASCADE,
+    kind      TEXT NOT NULL CHECK (kind IN ('list', 'rejects')),
+    number    INTEGER NOT NULL,
+    content   BLOB NOT NULL,
+    PRIMARY KEY (upload_id, kind, number)
+) STRICT;
+
 -- For the sums of a day, and for the callers of the deprecated operation.
 CREATE INDEX usage_days_by_day ON usage_days (day);
 CREATE INDEX usage_days_deprecated ON usage_days (day) WHERE deprecated > 0;
