@@ -61,7 +61,7 @@ class _Reader(HTMLParser):
         elif tag == "select":
             self._select = name
             form.choices[name] = []
-        elif tag == "option":
+        elif tag == "option" and self._select:  # of a datalist otherwise
             form.choices[self._select].append(given.get("value", ""))
             if "selected" in given or self._select not in form.fields:
                 form.fields[self._select] = given.get("value", "")
@@ -87,6 +87,8 @@ class _Reader(HTMLParser):
             self._link = ""
         elif tag == "button":
             self._in_button = False
+        elif tag == "select":
+            self._select = ""
         elif tag == "textarea":
             self._in_textarea = False
 

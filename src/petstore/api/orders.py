@@ -11,7 +11,6 @@ from petstore.api.pipeline.paging import (
     bind,
     page_links,
     read_cursor,
-    read_id,
     read_ids,
     read_limit,
     read_one_of,
@@ -22,6 +21,7 @@ from petstore.api.pipeline.request import Parameters, Request
 from petstore.api.pipeline.response import Header, Response, encode, make_response
 from petstore.core.errors import NotFound
 from petstore.core.idempotency import Idempotency
+from petstore.core.integers import read_id
 from petstore.core.keys import Caller
 from petstore.core.moments import read_moment
 from petstore.core.orders import (

@@ -10,7 +10,6 @@ from petstore.api.pipeline.paging import (
     bind,
     page_links,
     read_cursor,
-    read_id,
     read_ids,
     read_integer,
     read_limit,
@@ -23,6 +22,7 @@ from petstore.api.pipeline.response import Header, Response, encode, make_respon
 from petstore.core.clock import Clock
 from petstore.core.errors import NotFound
 from petstore.core.idempotency import Idempotency
+from petstore.core.integers import read_id
 from petstore.core.keys import Caller
 from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, PageQuery, PetRepository, PetStatus
 

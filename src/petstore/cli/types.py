@@ -15,10 +15,10 @@ import click
 
 from petstore.core.durations import DAY_MS, format_duration, parse_duration
 from petstore.core.errors import Invalid
+from petstore.core.integers import read_int64
 from petstore.core.moments import moment_fault, read_moment
 from petstore.core.pets import INT64_MAX, INT64_MIN, PAGE_LIMIT_DEFAULT, PetStatus, name_fault
 
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _FIRST_YEAR = 2000  # earlier ones are typing errors
 _SHOWN_MAX = 24  # longer than any number, shorter than a key that was given by mistake
@@ -42,10 +42,11 @@ class WholeNumber(click.ParamType[int]):
         if isinstance(value, int):
             return value
         text = str(value)
-        if _WHOLE.fullmatch(text) is None or not self.lowest <= int(text) <= self.highest:
+        number = read_int64(text)
+        if number is None or not self.lowest <= number <= self.highest:
             shown = text if len(text) <= _SHOWN_MAX else f"{text[:10]}…"
             self.fail(f"{shown!r} is not a whole number from {self.lowest} to {self.highest}.", param, ctx)
-        return int(text)
+        return number
 
 
 class Duration(click.ParamType[int]):

@@ -11,21 +11,25 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from petstore.console.categories import CategoryPages
 from petstore.console.connections import Connections
 from petstore.console.cookies import Cookies
 from petstore.console.guard import Guard
 from petstore.console.journal import JournalPages
 from petstore.console.me import MyPages
 from petstore.console.new_orders import NewOrderPages
+from petstore.console.new_pets import NewPetPages
 from petstore.console.order_moves import OrderMoves
 from petstore.console.orders import OrderPages
 from petstore.console.overview import OverviewPage
 from petstore.console.passwords import Passwords
 from petstore.console.people import PeoplePages
+from petstore.console.pets import PetPages
 from petstore.console.sign_in import Entrance, SignInPages
 from petstore.console.visit import Renderer, View
 from petstore.core import packaged
 from petstore.core.accounts import AccountRepository
+from petstore.core.categories import CategoryRepository
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
 from petstore.core.journal import JournalRepository
@@ -45,9 +49,16 @@ class Repositories(Protocol):
     pets: PetRepository
     orders: OrderRepository
     accounts: AccountRepository
+    categories: CategoryRepository
     journal: JournalRepository
     people: PeopleRepository
     sign_ins: SignInRepository
+
+
+class Pages(Protocol):
+    """The pages of one noun."""
+
+    def views(self) -> list[View]: ...
 
 
 class Console:
@@ -78,8 +89,11 @@ class Console:
         )
         self.passwords = Passwords()
         entrance = Entrance(stores.sign_ins, self.passwords, cookies, connections)
-        self._pages = (
+        self._pages: tuple[Pages, ...] = (
             OverviewPage(),
+            NewPetPages(stores),
+            PetPages(stores),
+            CategoryPages(stores),
             JournalPages(stores.journal),
             SignInPages(entrance),
             MyPages(entrance),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from enum import StrEnum
 from typing import Annotated, Protocol
 
@@ -18,6 +19,8 @@ NAME_MAX_CHARACTERS = 255
 PAGE_LIMIT_MAX = 100
 PAGE_LIMIT_DEFAULT = 20
 IDS_MAX = 100
+# So many animals at most does one search by name and another filter look at.
+LOOKED_AT_MAX = 1_000
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -85,6 +88,7 @@ def held_by_order(order_id: int, pet_id: int, so: str) -> str:
 
 
 STATUS_IS_HELD = "its status can't change"
+_FOLD = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 def name_fault(name: str, most: int = NAME_MAX_CHARACTERS) -> str | None:
@@ -98,6 +102,11 @@ def name_fault(name: str, most: int = NAME_MAX_CHARACTERS) -> str | None:
     if _SURROGATE.search(name):
         return "lone surrogates are not allowed"
     return None
+
+
+def fold(name: str) -> str:
+    """A name as searches compare it: in lower case, as far as its letters are of ASCII."""
+    return name.translate(_FOLD)
 
 
 _NAME = Text(NAME, name_fault)
@@ -127,6 +136,45 @@ class Page(msgspec.Struct, frozen=True):
     has_more: bool
 
 
+class NamePlace(msgspec.Struct, frozen=True):
+    """A place in the order of names, of equal ones by `id`: that of an animal."""
+
+    name: str
+    id: int
+
+
+class NameQuery(msgspec.Struct, frozen=True):
+    """Which animals to find by the beginning of their names, in that order: at most `limit`.
+
+    Letters of ASCII match in upper and lower case. `status` and `category_id` (None: no such filter) combine.
+    `after`: the place to go on from.
+    """
+
+    prefix: str
+    limit: int = PAGE_LIMIT_DEFAULT
+    status: PetStatus | None = None
+    category_id: int | None = None
+    after: NamePlace | None = None
+
+
+class NamePage(msgspec.Struct, frozen=True):
+    """Found animals. `further` is the place to go on from; None when all have been looked at.
+
+    A search with a filter ends after LOOKED_AT_MAX animals, however few it has found.
+    """
+
+    pets: list[Pet]
+    further: NamePlace | None
+
+
+class PetChangedMeanwhile(Conflict):
+    """Somebody has changed the animal since it was read. `present` is what it is now."""
+
+    def __init__(self, present: Pet) -> None:
+        super().__init__(f"Animal {present.id} has changed meanwhile; look at it, and change it again.")
+        self.present = present
+
+
 class Created(msgspec.Struct, frozen=True):
     """An added animal; `replayed` when an earlier request with the same Idempotency-Key added it."""
 
@@ -144,6 +192,10 @@ class PetRepository(Protocol):
         """The animals that match."""
         ...
 
+    async def find_by_name(self, query: NameQuery) -> NamePage:
+        """The animals whose names begin so."""
+        ...
+
     async def get(self, pet_id: int) -> Pet | None:
         """One animal, or None."""
         ...
@@ -156,12 +208,16 @@ class PetRepository(Protocol):
         """
         ...
 
-    async def change(self, pet_id: int, change: PetChange, actor: str) -> Pet:
+    async def change(self, pet_id: int, change: PetChange, actor: str, *, expected: Pet | None = None) -> Pet:
         """Change an animal; it is durable when this returns. What is as it was is no change.
 
-        Raises PetNotFound, and Conflict for a transition that is not allowed or a status that an open order
-        decides.
+        Raises PetNotFound, PetChangedMeanwhile for a change of an animal that is not as `expected`, and
+        Conflict for a transition that is not allowed or a status that an open order decides.
         """
+        ...
+
+    async def open_order(self, pet_id: int) -> int | None:
+        """The placed or approved order that holds the animal; None when none does."""
         ...
 
     async def remove(self, pet_id: int, actor: str) -> Pet:

@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 from petstore.core.errors import Conflict, PetNotFound, PetstoreError
 from petstore.core.limits.plans import FREE
 from petstore.core.orders import NewOrder, OrderStatus
-from petstore.core.pets import PageQuery, Pet, PetChange, PetStatus
+from petstore.core.pets import PageQuery, Pet, PetChange, PetChangedMeanwhile, PetStatus
 from petstore.storage.backend import Store
 from tests.storage.contract.test_pets import fill
 from tests.support.backends import SharedData
@@ -112,6 +112,65 @@ class TestChange:
         assert entries(backend) == []
 
 
+class TestExpected:
+    """`change` of an animal that has to be as its editor saw it."""
+
+    async def test_what_nobody_changed_changes(self, store: Store) -> None:
+        """The next one then expects the animal of this change."""
+        pets = await fill(store, 2)
+        mia = await store.pets.change(1, PetChange(name="Mia"), ACTOR, expected=pets[0])
+        assert await store.pets.change(1, PetChange(status=SOLD), ACTOR, expected=mia) == replace(
+            mia, status=SOLD
+        )
+
+    @pytest.mark.parametrize(
+        "meanwhile", [PetChange(name="Mia"), PetChange(category_id=7), PetChange(status=AVAILABLE)], ids=str
+    )
+    async def test_what_somebody_changed_does_not(
+        self, backend: SharedData, store: Store, meanwhile: PetChange
+    ) -> None:
+        """Whichever member it was. The error has the animal as it is; nothing is written."""
+        pets = await fill(store, 1)
+        present = await backend.open().pets.change(1, meanwhile, "cli:anna")
+        told = entries(backend)
+        with pytest.raises(PetChangedMeanwhile, match="Animal 1 has changed meanwhile") as refused:
+            await store.pets.change(1, PetChange("x", 9, SOLD), "cli:ben", expected=pets[0])
+        assert refused.value.present == present == await store.pets.get(1)
+        assert entries(backend) == told
+
+    async def test_what_is_already_so_is_no_change(self, backend: SharedData, store: Store) -> None:
+        """A change that is sent twice is not refused; it is recorded once."""
+        pets = await fill(store, 1)
+        change = PetChange("Mia", 1, PENDING)
+        answers = [await store.pets.change(1, change, "cli:anna", expected=pets[0]) for _ in range(2)]
+        assert answers == [Pet(1, "Mia", 1, PENDING)] * 2
+        assert len(entries(backend)) == 1
+
+    async def test_an_animal_that_was_removed_is_not_found(self, store: Store) -> None:
+        """There is nothing that could be as expected."""
+        pets = await fill(store, 1)
+        await store.pets.remove(1, ACTOR)
+        with pytest.raises(PetNotFound):
+            await store.pets.change(1, PetChange(name="x"), ACTOR, expected=pets[0])
+
+    async def test_of_many_at_once_one_wins(self, backend: SharedData, store: Store) -> None:
+        """Through two stores: the others are told what the winner has made of the animal."""
+        pets = await fill(store, 1)
+        stores = [store, backend.open()]
+        answers = await asyncio.gather(
+            *(
+                stores[n % 2].pets.change(1, PetChange(name=f"n{n}"), f"s{n}", expected=pets[0])
+                for n in range(12)
+            ),
+            return_exceptions=True,
+        )
+        (winner,) = (answer for answer in answers if isinstance(answer, Pet))
+        refused = [answer for answer in answers if isinstance(answer, PetChangedMeanwhile)]
+        assert [each.present for each in refused] == [winner] * 11
+        assert await store.pets.get(1) == winner
+        assert [entry[3:] for entry in entries(backend)] == [({"name": "pet 1"}, {"name": winner.name})]
+
+
 class TestRemove:
     """`remove`."""
 
@@ -148,6 +207,7 @@ class TestOrders:
         """Its status stays and so does the animal; name and category can change. The order is named."""
         pets = await fill(store, 4)
         order(backend, 1, status)
+        assert [await store.pets.open_order(pet) for pet in (1, 2)] == [1, None]
         for attempt in (
             store.pets.change(1, PetChange(status=AVAILABLE), "staff"),
             store.pets.change(1, PetChange("x", 9, SOLD), "staff"),

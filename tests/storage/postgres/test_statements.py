@@ -21,7 +21,7 @@ from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import pets
 from petstore.storage.postgres.connection import connect
 from petstore.storage.transactions import idempotency, order_pages
-from petstore.storage.transactions.pages import page_of
+from petstore.storage.transactions.pages import after_every_name, by_name, page_of
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import by_way_of, place_of, run
@@ -220,6 +220,33 @@ class TestPlans:
             await self._check(connection, statement.postgres, arguments, 2 * (query.limit + 1))
         connection.terminate()
 
+    @pytest.mark.parametrize("mode", ["force_generic_plan", "force_custom_plan"])
+    @pytest.mark.parametrize("known", [True, False], ids=["", "statistics of before"])
+    async def test_a_search_by_name(self, filled: str, mode: str, known: bool) -> None:
+        """First and deep, among many that are equal and at the end of the alphabet: what is read is what may
+        be looked at, and nothing is sorted."""
+        statements = (
+            "UPDATE pets SET name = CASE WHEN id % 5 = 0 THEN 'Rex' WHEN id % 5 = 1 THEN 'zz' || id"
+            " ELSE md5(id::text) END",
+            "ANALYZE pets" if known else "SELECT",
+        )
+        for statement in statements:
+            run(filled, statement)
+        connection = await asyncpg.connect(filled, server_settings={"plan_cache_mode": mode})
+        for prefix, name, after in (
+            ("r", "r", 0),
+            ("rex", "rex", 25_000),
+            ("a", "a", 0),
+            ("zz", "zz4", 7),
+            ("", "", 0),
+            ("q", "q", 0),
+        ):
+            for most in (51, 1_000):
+                arguments = name, after, after_every_name(prefix)
+                nodes = await self._check(connection, by_name(most).postgres, arguments, most)
+                assert {node["Node Type"] for node in nodes} == {"Limit", "Index Scan", "Result"}, nodes
+        connection.terminate()
+
     async def test_the_service_plans_once(self, database: str) -> None:
         """Not for each page: planning would cost more than reading it."""
         connection = await connect(database, PostgresOptions())
@@ -228,9 +255,9 @@ class TestPlans:
 
     async def _check(
         self, connection: asyncpg.Connection, sql: str, arguments: tuple[object, ...], most: int
-    ) -> None:
-        """`most`: rows that a step may handle. EXECUTE, because EXPLAIN of the statement itself plans for its
-        arguments in every mode."""
+    ) -> list[dict]:
+        """The plan's nodes. `most`: rows that a step may handle. EXECUTE, because EXPLAIN of the statement
+        itself plans for its arguments in every mode."""
         await connection.execute(f"PREPARE page AS {sql}")
         written = ", ".join(map(_literal, arguments))
         text = await connection.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE page ({written})")
@@ -240,6 +267,7 @@ class TestPlans:
         assert "Seq Scan" not in {node["Node Type"] for node in nodes}, nodes
         assert max(node["Actual Rows"] for node in nodes) <= max(most, 100), nodes
         assert sum(node.get("Rows Removed by Filter", 0) for node in nodes) <= 100, nodes
+        return nodes
 
 
 def queries(newest_first: bool, ids: tuple[int, ...]) -> Iterator[PageQuery]:

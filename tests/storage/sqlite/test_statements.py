@@ -14,7 +14,7 @@ from petstore.storage.sqlite.connection import open_reader
 from petstore.storage.sqlite.pets import page_by_id
 from petstore.storage.sqlite.schema import prepare
 from petstore.storage.transactions import order_pages
-from petstore.storage.transactions.pages import PAGE_BY_STATUS, page_of
+from petstore.storage.transactions.pages import PAGE_BY_STATUS, after_every_name, by_name, page_of
 
 
 @pytest.fixture
@@ -90,3 +90,12 @@ def test_a_page_of_orders_is_a_walk_along_an_index(
     assert steps(connection, statement.sqlite, arguments) == [f"SEARCH orders USING {index}"] * (
         len(OPEN) if is_open else 1
     )
+
+
+def test_a_search_by_name_is_two_walks_merged(connection: apsw.Connection) -> None:
+    """The rest of one name from an identifier on, and the names beyond."""
+    found = steps(connection, by_name(51).sqlite, ("rex", 7, after_every_name("re")))
+    assert found == [
+        "SEARCH pets USING INDEX pets_by_name (name=? AND rowid>?)",
+        "SEARCH pets USING INDEX pets_by_name (name>? AND name<?)",
+    ]

@@ -16,13 +16,11 @@ from typing import TypeVar
 
 from petstore.api.pipeline.request import Parameters, unknown_parameter
 from petstore.core.errors import InvalidParameter
+from petstore.core.integers import read_id, read_int64
 from petstore.core.pets import IDS_MAX, INT64_MAX, INT64_MIN, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX
 
 _T = TypeVar("_T")
 
-# int() also takes '+1', ' 1', '1_0' and full-width digits.
-_CANONICAL_ID = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
-_CANONICAL_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 # The number for each valid text: a look-up instead of parsing.
 _LIMITS = {str(limit): limit for limit in range(1, PAGE_LIMIT_MAX + 1)}
 _LIMIT_EXPECTED = f"an integer from 1 to {PAGE_LIMIT_MAX}"
@@ -84,22 +82,15 @@ def read_ids(listed: list[str]) -> tuple[int, ...] | None:
     return tuple(sorted(ids))
 
 
-def read_id(text: str) -> int | None:
-    """A canonical positive int64; None for any other text, which identifies nothing."""
-    if _CANONICAL_ID.fullmatch(text) is None:
-        return None
-    number = int(text)
-    return number if number <= INT64_MAX else None
-
-
 def read_integer(given: Mapping[str, str], name: str) -> int | None:
     """A canonical int64; None when it was not sent."""
     text = given.get(name)
     if text is None:
         return None
-    if _CANONICAL_INTEGER.fullmatch(text) is not None and INT64_MIN <= (number := int(text)) <= INT64_MAX:
-        return number
-    raise InvalidParameter(f"{name}: expected an integer from {INT64_MIN} to {INT64_MAX}.")
+    number = read_int64(text)
+    if number is None:
+        raise InvalidParameter(f"{name}: expected an integer from {INT64_MIN} to {INT64_MAX}.")
+    return number
 
 
 def bind(filters: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from petstore.core.pets import INT64_MAX, PageQuery, PetStatus
+from petstore.core.pets import INT64_MAX, NAME_MAX_CHARACTERS, PageQuery, PetStatus
 from petstore.storage.rows import PET, select
 from petstore.storage.transactions.script import Statement, statement
 
@@ -90,3 +90,29 @@ def page_of(query: PageQuery) -> tuple[Statement, tuple[object, ...]]:
     if query.status is None:
         return direction.by_category, (*begin, query.category_id)
     return direction.by_category_and_status, (*begin, query.category_id, query.status.value)
+
+
+_FOLDED = 'lower(name COLLATE "C")'  # as in the index: the letters of ASCII alone
+
+
+def by_name(most: int) -> Statement:
+    """At most so many animals in the order of their folded names: beyond a name ($1) and an identifier ($2),
+    below a name ($3).
+
+    PostgreSQL knows nothing of a SELECT's result: it plans for a large part of all animals whatever the
+    names are, and of those it takes the first ones only by the index. SQLite merges the rest of one name with
+    the names beyond.
+    """
+    begin = f"SELECT {select(PET)} FROM pets WHERE name"
+    return Statement(
+        f"{begin} = ?1 COLLATE NOCASE AND id > ?2 AND ?1 < ?3"
+        f" UNION ALL {begin} > ?1 COLLATE NOCASE AND name < ?3 COLLATE NOCASE"
+        f" ORDER BY name COLLATE NOCASE, id LIMIT {most}",
+        f"{_PETS} ({_FOLDED}, id) > ((SELECT $1::text), (SELECT $2::bigint))"
+        f" AND {_FOLDED} < (SELECT $3::text) ORDER BY {_FOLDED}, id LIMIT {most}",
+    )
+
+
+def after_every_name(prefix: str) -> str:
+    """What is greater than every name that begins so, and not greater than any other greater name."""
+    return prefix + "\U0010ffff" * (NAME_MAX_CHARACTERS + 1)

@@ -10,17 +10,24 @@ from petstore.core.clock import Clock
 from petstore.core.errors import Conflict, PetNotFound
 from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
 from petstore.core.pets import (
+    LOOKED_AT_MAX,
     STATUS_IS_HELD,
     Created,
+    NamePage,
+    NamePlace,
+    NameQuery,
     NewPet,
     Pet,
     PetChange,
+    PetChangedMeanwhile,
     check_transition,
+    fold,
     held_by_order,
 )
 from petstore.storage.rows import PET, read_pet, select
 from petstore.storage.transactions.idempotency import create_once
 from petstore.storage.transactions.journal import record, record_changes
+from petstore.storage.transactions.pages import after_every_name, by_name
 from petstore.storage.transactions.script import CATALOGUE, Database, Script, statement
 
 _PETS = f"SELECT {select(PET)} FROM pets WHERE"
@@ -31,9 +38,33 @@ _REMOVE = statement("DELETE FROM pets WHERE id = $1")
 _OPEN_ORDER = statement("SELECT id FROM orders WHERE pet_id = $1 AND status IN ('placed', 'approved')")
 
 
-def change_pet(pet_id: int, change: PetChange, actor: str, now_ms: int) -> Script[Pet]:
-    """Change an animal by hand. Raises PetNotFound, and Conflict for a status that an open order decides."""
+def find_by_name(query: NameQuery) -> Script[NamePage]:
+    """One walk along the index by name. With a filter it reads all that it may look at, which is sifted."""
+    is_filtered = query.status is not None or query.category_id is not None
+    most = LOOKED_AT_MAX if is_filtered else query.limit + 1
+    prefix = fold(query.prefix)
+    begin = prefix, 0
+    if query.after is not None:
+        begin = max(begin, (fold(query.after.name), query.after.id))
+    rows = yield by_name(most), (*begin, after_every_name(prefix))
+    found: list[Pet] = []
+    for row in rows:
+        pet = read_pet(row)
+        if query.status in (None, pet.status) and query.category_id in (None, pet.category_id):
+            if len(found) == query.limit:
+                return NamePage(found, NamePlace(found[-1].name, found[-1].id))
+            found.append(pet)
+    return NamePage(found, NamePlace(rows[-1][1], rows[-1][0]) if len(rows) == most else None)
+
+
+def change_pet(
+    pet_id: int, change: PetChange, actor: str, now_ms: int, expected: Pet | None = None
+) -> Script[Pet]:
+    """Change an animal by hand. Raises PetNotFound, PetChangedMeanwhile, and Conflict for a status that an
+    open order decides."""
     pet = yield from find_pet(pet_id)
+    if expected not in (None, pet) and _after(pet, change) != pet:
+        raise PetChangedMeanwhile(pet)
     if change.status not in (msgspec.UNSET, pet.status):
         yield from _check_no_open_order(pet_id, STATUS_IS_HELD)
     return (yield from move_pet(pet, change, actor, now_ms))
@@ -52,16 +83,21 @@ def move_pet(pet: Pet, change: PetChange, actor: str, now_ms: int) -> Script[Pet
 
     What is as it was gives no entry in the journal.
     """
-    members = msgspec.structs.asdict(change)
-    changed = msgspec.structs.replace(
-        pet, **{name: value for name, value in members.items() if value is not msgspec.UNSET}
-    )
+    changed = _after(pet, change)
     check_transition(pet.id, pet.status, changed.status)
     if changed != pet:
         yield _CHANGE, (pet.id, changed.name, changed.category_id, changed.status.value)
         before, after = members_of(pet), members_of(changed)
         yield from record_changes(now_ms, actor, "pet", pet.id, "changed", before, after)
     return changed
+
+
+def _after(pet: Pet, change: PetChange) -> Pet:
+    """The animal with a change."""
+    members = msgspec.structs.asdict(change)
+    return msgspec.structs.replace(
+        pet, **{name: value for name, value in members.items() if value is not msgspec.UNSET}
+    )
 
 
 def remove_pet(pet_id: int, actor: str, now_ms: int) -> Script[Pet]:
@@ -75,9 +111,15 @@ def remove_pet(pet_id: int, actor: str, now_ms: int) -> Script[Pet]:
 
 def _check_no_open_order(pet_id: int, so: str) -> Script[None]:
     """Raise Conflict while a placed or approved order holds the animal."""
-    orders = yield _OPEN_ORDER, (pet_id,)
-    if orders:
-        raise Conflict(held_by_order(orders[0][0], pet_id, so))
+    order_id = yield from open_order(pet_id)
+    if order_id is not None:
+        raise Conflict(held_by_order(order_id, pet_id, so))
+
+
+def open_order(pet_id: int) -> Script[int | None]:
+    """The placed or approved order that holds an animal."""
+    rows = yield _OPEN_ORDER, (pet_id,)
+    return rows[0][0] if rows else None
 
 
 def members_of(pet: Pet) -> dict[str, object]:
@@ -114,9 +156,17 @@ class Pets:
             lambda: create_once(creation, pinned_ms, lambda: add_pet(new, actor, now_ms)), CATALOGUE
         )
 
-    async def change(self, pet_id: int, change: PetChange, actor: str) -> Pet:
+    async def find_by_name(self, query: NameQuery) -> NamePage:
+        return await self._database.read(find_by_name(query))
+
+    async def change(self, pet_id: int, change: PetChange, actor: str, *, expected: Pet | None = None) -> Pet:
         now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: change_pet(pet_id, change, actor, now_ms), CATALOGUE)
+        return await self._database.write(
+            lambda: change_pet(pet_id, change, actor, now_ms, expected), CATALOGUE
+        )
+
+    async def open_order(self, pet_id: int) -> int | None:
+        return await self._database.read(open_order(pet_id))
 
     async def remove(self, pet_id: int, actor: str) -> Pet:
         now_ms = self._clock.now_ms()

@@ -71,3 +71,33 @@ CREATE TABLE stock_upload_parts (
 -- For the sums of a day, and for the callers of the deprecated operation.
 CREATE INDEX usage_days_by_day ON usage_days (day);
 CREATE INDEX usage_days_deprecated ON usage_days (day) WHERE deprecated > 0;
+
+-- A form of the console creates what belongs to no account, so a creation's account is no foreign key any more,
+-- as in PostgreSQL. Every row is of the last 24 hours.
+DROP VIEW idempotency_keys;
+ALTER TABLE creations RENAME TO former_creations;
+CREATE TABLE creations (
+    account_id    INTEGER NOT NULL,
+    key           TEXT NOT NULL,
+    fingerprint   BLOB NOT NULL,
+    resource_id   INTEGER NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    resource      TEXT NOT NULL DEFAULT 'pet',
+    PRIMARY KEY (account_id, key)
+) STRICT, WITHOUT ROWID;
+INSERT INTO creations (account_id, key, fingerprint, resource_id, created_at_ms, resource)
+SELECT account_id, key, fingerprint, resource_id, created_at_ms, resource FROM former_creations;
+DROP TABLE former_creations;
+CREATE INDEX creations_by_age ON creations (created_at_ms);
+
+-- For programs of 1.0.0, as before.
+CREATE VIEW idempotency_keys AS
+SELECT account_id, key, fingerprint, resource_id AS pet_id, created_at_ms FROM creations WHERE resource = 'pet';
+
+CREATE TRIGGER idempotency_keys_added INSTEAD OF INSERT ON idempotency_keys BEGIN
+    INSERT OR REPLACE INTO creations (account_id, key, resource, fingerprint, resource_id, created_at_ms)
+    VALUES (NEW.account_id, NEW.key, 'pet', NEW.fingerprint, NEW.pet_id, NEW.created_at_ms);
+END;
+CREATE TRIGGER idempotency_keys_removed INSTEAD OF DELETE ON idempotency_keys BEGIN
+    DELETE FROM creations WHERE account_id = OLD.account_id AND key = OLD.key;
+END;

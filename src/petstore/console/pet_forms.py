@@ -1,0 +1,102 @@
+"""What somebody has typed into the form of an animal, and what of it is a change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import UNSET
+
+from petstore.console.category_names import CategoryNames
+from petstore.core.errors import Invalid, InvalidBody
+from petstore.core.integers import read_id, read_int64
+from petstore.core.pets import STATUSES, TRANSITIONS, NewPet, Pet, PetChange, PetStatus, name_fault
+
+INCOMPLETE = "The form is incomplete; load its page again."
+
+
+class Typed(msgspec.Struct):
+    """The fields of the form, as they stand there, and what is wrong with them by field."""
+
+    name: str = ""
+    category: str = ""
+    status: str = PetStatus.AVAILABLE.value
+    faults: dict[str, str] = {}
+
+
+class Edit(msgspec.Struct):
+    """A form that was sent: the animal as it was when the form was made, and the newest entry of its journal
+    then."""
+
+    before: Pet
+    seen_id: int
+    typed: Typed
+
+
+def typed_of(pet: Pet, names: CategoryNames) -> Typed:
+    """The form of an animal as it is."""
+    return Typed(pet.name, names.written(pet.category_id), pet.status.value)
+
+
+def read_typed(form: Mapping[str, str], names: CategoryNames) -> tuple[Typed, NewPet | None]:
+    """What was typed and, when nothing is wrong with it, the animal that it means.
+
+    Without a status, which an order decides, it is that of before.
+    """
+    typed = Typed(
+        form.get("name", ""), form.get("category", ""), form.get("status", form.get("was_status", "")), {}
+    )
+    fault = name_fault(typed.name)
+    if fault is not None:
+        typed.faults["name"] = f"{fault[0].upper()}{fault[1:]}."
+    category_id = 0
+    try:
+        category_id = names.read(typed.category)
+    except Invalid as error:
+        typed.faults[error.field] = error.message
+    if typed.status not in STATUSES:
+        typed.faults["status"] = f"Expected one of {', '.join(STATUSES)}."
+    if typed.faults:
+        return typed, None
+    return typed, NewPet(typed.name, category_id, STATUSES[typed.status])
+
+
+def read_edit(pet_id: int, form: Mapping[str, str], names: CategoryNames) -> tuple[Edit, NewPet | None]:
+    """Raises InvalidBody for a form that no page had."""
+    category_id, status = read_int64(form.get("was_category", "")), form.get("was_status", "")
+    seen_id = 0 if form.get("seen") == "0" else read_id(form.get("seen", ""))
+    name = form.get("was_name", "")
+    if category_id is None or status not in STATUSES or seen_id is None or name_fault(name) is not None:
+        raise InvalidBody(INCOMPLETE)
+    typed, wanted = read_typed(form, names)
+    return Edit(Pet(pet_id, name, category_id, STATUSES[status]), seen_id, typed), wanted
+
+
+def change_between(before: Pet, wanted: NewPet) -> PetChange:
+    """Only what somebody has changed: what another person changed meanwhile stays."""
+    return PetChange(
+        UNSET if wanted.name == before.name else wanted.name,
+        UNSET if wanted.category_id == before.category_id else wanted.category_id,
+        UNSET if wanted.status is before.status else wanted.status,
+    )
+
+
+def merged(present: Pet, change: PetChange, typed: Typed, names: CategoryNames) -> Typed:
+    """The form of a changed animal: what somebody wants of it, and else what it is now."""
+    now = typed_of(present, names)
+    if change.name is not UNSET:
+        now.name = typed.name
+    if change.category_id is not UNSET:
+        now.category = typed.category
+    if change.status is not UNSET:
+        if change.status in (present.status, *TRANSITIONS[present.status]):
+            now.status = typed.status
+        else:
+            now.faults["status"] = f"It is {present.status} now, and can't become {change.status}."
+    return now
+
+
+def status_choices(status: PetStatus | None) -> list[tuple[str, str]]:
+    """The states that an animal in this one can have next, that of now among them; a new one can have any."""
+    next_ones = set(PetStatus) if status is None else {status, *TRANSITIONS[status]}
+    return [(each.value, each.value) for each in PetStatus if each in next_ones]

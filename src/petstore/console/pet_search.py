@@ -1,0 +1,125 @@
+"""The search for animals: what somebody has asked for, the animals of one page, and where to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+import msgspec
+from msgspec.structs import replace
+
+from petstore.core.errors import Invalid, InvalidParameter
+from petstore.core.integers import read_id, read_int64
+from petstore.core.pets import (
+    NAME_MAX_CHARACTERS,
+    STATUSES,
+    NamePlace,
+    NameQuery,
+    PageQuery,
+    Pet,
+    PetRepository,
+    PetStatus,
+    name_fault,
+)
+
+_ROWS = 50
+
+
+class Search(msgspec.Struct, frozen=True):
+    """`text` is the beginning of a name, in digits also an identifier. `after`: the place to go on from;
+    without a text only its identifier counts."""
+
+    text: str = ""
+    category_id: int | None = None
+    status: PetStatus | None = None
+    newest_first: bool = True
+    after: NamePlace | None = None
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether it does not show all animals."""
+        return bool(self.text) or self.category_id is not None or self.status is not None
+
+    @property
+    def first(self) -> Search:
+        """The same from the beginning."""
+        return replace(self, after=None)
+
+    def address(self) -> str:
+        """Its page, below the console."""
+        given = {
+            "q": self.text,
+            "category": "" if self.category_id is None else str(self.category_id),
+            "status": self.status or "",
+            "order": "" if self.newest_first else "oldest",
+            "after": "" if self.after is None else str(self.after.id),
+            "after_name": self.after.name if self.after is not None and self.text else "",
+        }
+        query = urlencode({name: value for name, value in given.items() if value})
+        return f"pets?{query}" if query else "pets"
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A page of animals. `further` goes on; `looked_to` is the name up to which few or none were found."""
+
+    pets: list[Pet]
+    further: Search | None = None
+    looked_to: str | None = None
+
+
+def read_search(query: Mapping[str, str]) -> Search:
+    """What a page's address asks for. Raises Invalid, whose field is the form's, and InvalidParameter."""
+    text = query.get("q", "")
+    text = "" if text.isspace() else text
+    fault = name_fault(text, NAME_MAX_CHARACTERS) if text else None
+    if fault is not None:
+        raise Invalid("q", f"{fault[0].upper()}{fault[1:]}.")
+    category, status = query.get("category", ""), query.get("status", "")
+    category_id = read_int64(category)
+    if category and category_id is None:
+        raise Invalid("category", "Choose a category.")
+    if status and status not in STATUSES:
+        raise Invalid("status", f"Choose one of {', '.join(STATUSES)}.")
+    return Search(
+        text, category_id, STATUSES.get(status), query.get("order") != "oldest", _read_after(query, text)
+    )
+
+
+def _read_after(query: Mapping[str, str], text: str) -> NamePlace | None:
+    """Where the page before ended."""
+    after, name = query.get("after", ""), query.get("after_name", "")
+    if not after:
+        return None
+    pet_id = read_id(after)
+    if pet_id is None or (bool(text) and name_fault(name) is not None):
+        raise InvalidParameter("The address of this page is incomplete; begin at the first page.")
+    return NamePlace(name, pet_id)
+
+
+async def find(pets: PetRepository, search: Search) -> Found:
+    """The animals of a search's page: by name, or by identifier when no name is asked for."""
+    if search.text:
+        return await _find_by_name(pets, search)
+    after_id = search.after.id if search.after is not None else 0
+    query = PageQuery(_ROWS, search.status, None, after_id, search.category_id, search.newest_first)
+    page = await pets.page(query)
+    last = NamePlace("", page.pets[-1].id) if page.has_more else None
+    return Found(page.pets, replace(search, after=last) if last is not None else None)
+
+
+async def _find_by_name(pets: PetRepository, search: Search) -> Found:
+    """The animal with the identifier comes first, whatever its name is."""
+    pet_id = read_id(search.text)
+    if pet_id is not None and search.after is None:
+        query = PageQuery(1, search.status, (pet_id,), 0, search.category_id)
+        first = (await pets.page(query)).pets
+    else:
+        first = []
+    named = await pets.find_by_name(
+        NameQuery(search.text, _ROWS, search.status, search.category_id, search.after)
+    )
+    found = first + [pet for pet in named.pets if pet.id != pet_id]
+    if named.further is None:
+        return Found(found)
+    stopped = named.further.name if len(named.pets) < _ROWS else None
+    return Found(found, replace(search, after=named.further), stopped)

@@ -1,0 +1,191 @@
+"""Pages of animals: search, show with history, change, remove. New ones: new_pets.py."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from starlette.responses import Response
+
+from petstore.console.category_names import CategoryNames
+from petstore.console.pet_forms import (
+    Edit,
+    change_between,
+    merged,
+    read_edit,
+    status_choices,
+    typed_of,
+)
+from petstore.console.pet_history import history_of
+from petstore.console.pet_search import Found, Search, find, read_search
+from petstore.console.visit import View, Visit
+from petstore.core.categories import CategoryRepository
+from petstore.core.errors import Conflict, Invalid, NotFound, PetNotFound
+from petstore.core.integers import read_id
+from petstore.core.journal import JournalRepository
+from petstore.core.people import Role
+from petstore.core.pets import Pet, PetChange, PetChangedMeanwhile, PetRepository
+
+
+class Store(Protocol):
+    """What these pages read and change."""
+
+    @property
+    def pets(self) -> PetRepository: ...
+
+    @property
+    def categories(self) -> CategoryRepository: ...
+
+    @property
+    def journal(self) -> JournalRepository: ...
+
+
+class PetPages:
+    """`/pets`, and `/pets/7` with what is below it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def views(self) -> list[View]:
+        return [
+            View("GET", "/pets", self.search),
+            View("GET", "/pets/{pet_id}", self.show),
+            View("POST", "/pets/{pet_id}", self.change, Role.STAFF),
+            View("GET", "/pets/{pet_id}/history", self.history),
+            View("GET", "/pets/{pet_id}/remove", self.ask_removal, Role.STAFF),
+            View("POST", "/pets/{pet_id}/remove", self.remove, Role.STAFF),
+        ]
+
+    async def search(self, visit: Visit) -> Response:
+        names = await self._names()
+        status, faults = 200, dict[str, str]()
+        try:
+            search = read_search(visit.query)
+            found = await find(self._store.pets, search)
+        except Invalid as error:
+            search, found = Search(), Found([])
+            status, faults = 400, {error.field: error.message}
+        return visit.page(
+            "pets.html",
+            "Animals",
+            status,
+            fragment="rows",
+            names=names,
+            typed=visit.query,
+            search=search,
+            found=found,
+            faults=faults,
+        )
+
+    async def show(self, visit: Visit) -> Response:
+        return await self._show(visit, pet_id_of(visit))
+
+    async def history(self, visit: Visit) -> Response:
+        pet_id = pet_id_of(visit)
+        before_id = read_id(visit.query.get("before", ""))
+        history = await history_of(self._store.journal, pet_id, await self._names(), before_id=before_id)
+        if not history.events:
+            raise NotFound(f"The journal has no more about animal {pet_id}.")
+        return visit.page("pets_history.html", f"History of animal {pet_id}", pet_id=pet_id, history=history)
+
+    async def change(self, visit: Visit) -> Response:
+        pet_id = pet_id_of(visit)
+        edit, wanted = read_edit(pet_id, visit.form, await self._names())
+        if wanted is None:
+            return await self._show(visit, pet_id, 400, edit)
+        change = change_between(edit.before, wanted)
+        if change == PetChange():
+            return visit.go(f"pets/{pet_id}", told="Nothing was changed.")
+        try:
+            await self._store.pets.change(pet_id, change, visit.actor, expected=edit.before)
+        except PetChangedMeanwhile as error:
+            return await self._changed_meanwhile(visit, error.present, edit, change)
+        except Conflict as error:
+            return await self._show(visit, pet_id, 409, edit, error.message)
+        except PetNotFound:
+            return await self._show(visit, pet_id)
+        return visit.go(f"pets/{pet_id}", told="Saved.")
+
+    async def ask_removal(self, visit: Visit) -> Response:
+        return await self._ask_removal(visit, pet_id_of(visit))
+
+    async def remove(self, visit: Visit) -> Response:
+        pet_id = pet_id_of(visit)
+        try:
+            await self._store.pets.remove(pet_id, visit.actor)
+        except Conflict as error:
+            return await self._ask_removal(visit, pet_id, 409, error.message)
+        except PetNotFound:
+            return await self._show(visit, pet_id)
+        return visit.go("pets", told=f"Animal {pet_id} is removed.")
+
+    async def _names(self) -> CategoryNames:
+        return CategoryNames(await self._store.categories.all())
+
+    async def _show(
+        self, visit: Visit, pet_id: int, status: int = 200, edit: Edit | None = None, fault: str = ""
+    ) -> Response:
+        """The animal with its form, as it was typed; of a removed one, what happened to it."""
+        names = await self._names()
+        # The history first: what happens between the two reads is then told rather than missed.
+        history = await history_of(self._store.journal, pet_id, names)
+        pet = await self._store.pets.get(pet_id)
+        title = f"Animal {pet_id}"
+        if pet is None:
+            if not history.is_removed:
+                raise PetNotFound(pet_id)
+            return visit.page("pets_removed.html", title, 404, pet_id=pet_id, history=history)
+        if edit is None:
+            edit = Edit(pet, history.newest_id, typed_of(pet, names))
+        return visit.page(
+            "pet.html",
+            title,
+            status,
+            pet=pet,
+            edit=edit,
+            statuses=status_choices(edit.before.status),
+            order_id=await self._store.pets.open_order(pet_id),
+            names=names,
+            history=history,
+            fault=fault,
+        )
+
+    async def _changed_meanwhile(self, visit: Visit, present: Pet, edit: Edit, change: PetChange) -> Response:
+        """The present animal beside what was typed, and who changed it since the form was shown."""
+        names = await self._names()
+        history = await history_of(self._store.journal, present.id, names, since_id=edit.seen_id)
+        seen_id = history.newest_id or edit.seen_id
+        return visit.page(
+            "pets_changed.html",
+            f"Animal {present.id} has changed meanwhile",
+            409,
+            pet=present,
+            sent=edit,
+            edit=Edit(present, seen_id, merged(present, change, edit.typed, names)),
+            statuses=status_choices(present.status),
+            order_id=await self._store.pets.open_order(present.id),
+            names=names,
+            history=history,
+        )
+
+    async def _ask_removal(self, visit: Visit, pet_id: int, status: int = 200, fault: str = "") -> Response:
+        pet = await self._store.pets.get(pet_id)
+        if pet is None:
+            raise PetNotFound(pet_id)
+        order_id = await self._store.pets.open_order(pet_id)
+        return visit.page(
+            "pets_remove.html",
+            f"Remove animal {pet_id}?",
+            status,
+            pet=pet,
+            names=await self._names(),
+            order_id=order_id,
+            fault=fault,
+        )
+
+
+def pet_id_of(visit: Visit) -> int:
+    """The identifier in the path. Raises NotFound for one that no animal can have."""
+    pet_id = read_id(visit.path["pet_id"])
+    if pet_id is None:
+        raise NotFound("There is no such animal.")
+    return pet_id

@@ -1,0 +1,123 @@
+"""The pages of categories: name one, rename it, take the name away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from petstore.core.categories import CATEGORIES_MAX, Category
+from tests.support.backends import execute_in_file
+from tests.support.console import Visitor
+from tests.support.journal import ACTOR, entries
+from tests.support.service import Shop
+
+DOGS = Category(1, "Dogs")
+NO_CATEGORIES = ("2", "01", "x", "9223372036854775808", "9" * 5_000)
+
+
+@pytest.fixture(autouse=True)
+async def dogs(shop: Shop) -> None:
+    """Category 1 has a name."""
+    await shop.store.categories.name(1, "Dogs", ACTOR)
+
+
+async def test_everybody_sees_them(viewer: Visitor) -> None:
+    """With a link to the animals of each; a viewer has no form."""
+    shown = await viewer.get("categories")
+    assert "1 Dogs Show its animals" in shown.text
+    assert shown.links["Show its animals"].endswith("pets?category=1")
+    assert [form.buttons for form in shown.forms] == [["Sign out"]]
+    assert "Rename" not in shown.links
+
+
+async def test_a_viewer_changes_nothing(shop: Shop, viewer: Visitor) -> None:
+    """With a valid token too."""
+    token = (await viewer.get("categories")).form("sign-out").fields["csrf"]
+    for path in ("categories", "categories/1", "categories/1/remove"):
+        assert (await viewer.post(path, {"csrf": token, "id": "2", "name": "Cats"})).status == 403
+    assert await shop.store.categories.all() == [DOGS]
+
+
+async def test_one_gets_a_name(shop: Shop, staff: Visitor) -> None:
+    """The next free number is proposed; any int64 can be."""
+    shown = await staff.get("categories")
+    assert shown.form("categories").fields["id"] == "2"
+    shown = await staff.submit(shown, "categories", name="Cats")
+    assert "Category 2 has its name." in shown.text
+    shown = await staff.submit(shown, "categories", id=2**63 - 1, name="Fish")
+    assert shown.form("categories").fields["id"] == ""
+    await staff.submit(shown, "categories", id=-(2**63), name="Birds")
+    assert [category.name for category in await shop.store.categories.all()] == [
+        "Birds",
+        "Dogs",
+        "Cats",
+        "Fish",
+    ]
+    assert (await entries(shop.store, "category:2"))[0].actor == "console:a-staff"
+
+
+async def test_what_can_not_be_a_name_or_a_number(shop: Shop, staff: Visitor) -> None:
+    """Is told beside its field; what was typed stays."""
+    form = await staff.get("categories")
+    for name, value, status, told in (
+        ("name", "", 400, "Expected 1 to 100 characters, got 0."),
+        ("name", "x" * 101, 400, "Expected 1 to 100 characters, got 101."),
+        ("id", "", 400, "Expected an integer from -9223372036854775808"),
+        ("id", "9223372036854775808", 400, "Expected an integer"),
+        ("id", "1", 409, "Category 1 is called Dogs. To rename it, choose it in the list."),
+    ):
+        typed: dict[str, Any] = {"id": "2", "name": "Cats", name: value}
+        shown = await staff.submit(form, "categories", **typed)
+        assert (shown.status, told in shown.text) == (status, True), told
+        assert {name: shown.form("categories").fields[name] for name in typed} == typed
+    assert await shop.store.categories.all() == [DOGS]
+
+
+async def test_no_more_than_there_is_room_for(shop: Shop, staff: Visitor) -> None:
+    """The page says what to do; all of them are on it."""
+    values = ", ".join(f"({number}, 'c{number}')" for number in range(2, CATEGORIES_MAX + 1))
+    execute_in_file(shop.path, f"INSERT INTO categories (id, name) VALUES {values}")
+    shown = await staff.submit(await staff.get("categories"), "categories", name="Cats")
+    assert shown.status == 409
+    assert "At most 1,000 categories can have names; take one away first." in shown.text
+    assert "c1000" in shown.text
+
+
+class TestRename:
+    """Another name."""
+
+    async def test_it_is_saved(self, shop: Shop, staff: Visitor) -> None:
+        """And shown."""
+        shown = await staff.get("categories")
+        shown = await staff.get(shown.links["Rename"].partition("console/")[2])
+        shown = await staff.submit(shown, "categories/1", name="Hounds")
+        assert "Saved." in shown.text
+        assert await shop.store.categories.all() == [Category(1, "Hounds")]
+
+    async def test_a_fault_keeps_what_was_typed(self, shop: Shop, staff: Visitor) -> None:
+        """With 400."""
+        shown = await staff.submit(await staff.get("categories/1"), "categories/1", name="x" * 101)
+        assert shown.status == 400
+        assert shown.form("categories/1").fields["name"] == "x" * 101
+        assert await shop.store.categories.all() == [DOGS]
+
+
+class TestTakeAway:
+    """No name any more."""
+
+    async def test_it_asks_and_then_does(self, shop: Shop, staff: Visitor) -> None:
+        """The list says so."""
+        asked = await staff.get("categories/1/remove")
+        assert "Its animals stay in it" in asked.text
+        shown = await staff.submit(asked, "categories/1/remove")
+        assert "Category 1 has no name any more." in shown.text
+        assert await shop.store.categories.all() == []
+        assert (await staff.submit(asked, "categories/1/remove")).status == 404
+
+    async def test_one_without_a_name(self, staff: Visitor) -> None:
+        """Is not found, to look at and to change."""
+        token = (await staff.get("categories")).form("sign-out").fields["csrf"]
+        for path in (f"categories/{number}{page}" for number in NO_CATEGORIES for page in ("", "/remove")):
+            assert (await staff.get(path)).status == 404
+            assert (await staff.post(path, {"csrf": token, "name": "Cats"})).status == 404

@@ -1,0 +1,265 @@
+"""The pages of one animal: show, change, remove; of two editors, the second is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from petstore.core.orders import NewOrder
+from petstore.core.pets import NewPet, Pet, PetChange, PetStatus
+from tests.support.console import Visitor
+from tests.support.journal import ACTOR, entries, written
+from tests.support.service import Shop
+
+AVAILABLE, PENDING, SOLD = PetStatus.AVAILABLE, PetStatus.PENDING, PetStatus.SOLD
+REX = Pet(1, "Rex", 1, AVAILABLE)
+BEFORE = {"was_name": "Rex", "was_category": "1", "was_status": "available", "seen": "1"}
+NO_ANIMALS = ("2", "0", "-1", "01", "1.0", "abc", "9223372036854775808", "9" * 5_000, "\uff11")
+
+FAULTS = [
+    ("name", "", "Expected 1 to 255 characters, got 0."),
+    ("name", "x" * 256, "Expected 1 to 255 characters, got 256."),
+    ("name", " ", "Expected at least one character that is not white space."),
+    ("name", "a\x07", "Control characters"),
+    ("category", "", "Choose a category, or write its number."),
+    ("category", "Dgos", "No category has this name."),
+    ("category", "9223372036854775808", "Expected an integer from -9223372036854775808"),
+    ("status", "SOLD", "Expected one of available, pending, sold."),
+]
+
+
+@pytest.fixture(autouse=True)
+async def rex(shop: Shop) -> None:
+    """Animal 1, in a category with a name."""
+    await shop.store.pets.add(NewPet("Rex", 1), ACTOR)
+    await shop.store.categories.name(1, "Dogs", ACTOR)
+
+
+class TestShown:
+    """What everybody sees."""
+
+    async def test_the_animal_and_what_happened_to_it(self, shop: Shop, viewer: Visitor) -> None:
+        """Who, from what, to what; the newest first. No button for a viewer."""
+        await shop.store.pets.change(1, PetChange("Mia", 2, SOLD), "cli:anna")
+        shown = await viewer.get("pets/1")
+        assert "Name Mia Category 2 Status sold Open order none" in shown.text
+        assert "cli:anna changed: Name Rex → Mia; Category Dogs → 2; Status available → sold" in shown.text
+        assert "cli:tests added: Name Rex; Category Dogs; Status available" in shown.text
+        assert [form.buttons for form in shown.forms] == [["Sign out"]]
+        assert "Remove" not in shown.links
+
+    async def test_its_open_order_is_linked(self, shop: Shop, viewer: Visitor) -> None:
+        """The one that holds it."""
+        await shop.store.orders.place(1, NewOrder(1), ACTOR)
+        assert (await viewer.get("pets/1")).links["Order 1"].endswith("console/orders/1")
+
+    async def test_older_changes_are_on_further_pages(self, shop: Shop, viewer: Visitor) -> None:
+        """Twenty on each."""
+        for number in range(45):
+            await shop.store.pets.change(1, PetChange(name=f"n{number}"), ACTOR)
+        told = (shown := await viewer.get("pets/1")).text.count("cli:tests ")
+        while "Older changes" in shown.links:
+            assert told % 20 == 0
+            shown = await viewer.get(shown.links["Older changes"].partition("console/")[2])
+            told += shown.text.count("cli:tests ")
+        assert told == 46
+        assert shown.links["First page"].endswith("console/pets/1")
+        assert (await viewer.get("pets/1/history?before=1")).status == 404
+
+    @pytest.mark.parametrize("page", ["", "/remove", "/history"])
+    async def test_there_is_no_such_animal(self, staff: Visitor, page: str) -> None:
+        """A page says so, whatever stands there."""
+        for pet_id in NO_ANIMALS:
+            assert (await staff.get(f"pets/{pet_id}{page}")).status == 404, pet_id
+
+
+class TestRoles:
+    """Staff change, viewers look."""
+
+    async def test_a_viewer_changes_nothing(self, shop: Shop, viewer: Visitor) -> None:
+        """With a valid token too."""
+        token = (await viewer.get("pets")).form("sign-out").fields["csrf"]
+        sent = {"csrf": token, "name": "Mia", "category": "1", "status": "sold", "once": "x" * 22, **BEFORE}
+        for path in ("pets/new", "pets/1", "pets/1/remove"):
+            assert (await viewer.post(path, sent)).status == 403
+        assert [await shop.store.pets.get(pet) for pet in (1, 2)] == [REX, None]
+
+    async def test_a_viewer_does_not_see_the_forms(self, viewer: Visitor) -> None:
+        """Nor the links to them."""
+        for path in ("pets/new", "pets/1/remove"):
+            assert (await viewer.get(path)).status == 403
+        assert "Add an animal" not in (await viewer.get("pets")).links
+
+
+class TestChange:
+    """The form on an animal's page."""
+
+    async def test_what_was_typed_is_saved(self, shop: Shop, staff: Visitor) -> None:
+        """Under the name of who did it; a category by its name."""
+        await shop.store.categories.name(-5, "Cats", ACTOR)
+        shown = await staff.get("pets/1")
+        shown = await staff.submit(shown, "pets/1", name=" Mia ", category="cats", status="sold")
+        assert shown.text.count("Saved.") == 1
+        assert await shop.store.pets.get(1) == Pet(1, " Mia ", -5, SOLD)
+        told = [(entry.actor, entry.type) for entry in await entries(shop.store, "pet:1")]
+        assert ("console:a-staff", "pet.changed") in told
+
+    async def test_nothing_changed_is_no_change(self, shop: Shop, staff: Visitor) -> None:
+        """No entry in the journal."""
+        before = await written(shop.store)
+        shown = await staff.submit(await staff.get("pets/1"), "pets/1")
+        assert "Nothing was changed." in shown.text
+        assert await written(shop.store) == before
+
+    async def test_only_allowed_moves_are_offered(self, shop: Shop, staff: Visitor) -> None:
+        """And the state of now, which is chosen."""
+        every = ["available", "pending", "sold"]
+        for status, offered in ((AVAILABLE, every), (PENDING, every), (SOLD, ["available", "sold"])):
+            await shop.store.pets.change(1, PetChange(status=status), ACTOR)
+            form = (await staff.get("pets/1")).form("pets/1")
+            assert (form.choices["status"], form.fields["status"]) == (offered, status.value)
+
+    async def test_another_move_is_refused_as_by_the_interface(self, shop: Shop, staff: Visitor) -> None:
+        """In the same words; what was typed stays in the form."""
+        await shop.store.pets.change(1, PetChange(status=SOLD), ACTOR)
+        shown = await staff.get("pets/1")
+        shown = await staff.submit(shown, "pets/1", name="Mia", status="pending")
+        assert shown.status == 409
+        assert (await shop.patch(1, {"status": "pending"})).json()["message"] in shown.text
+        assert shown.form("pets/1").fields["name"] == "Mia"
+        assert (await shop.store.pets.get(1)).name == "Rex"
+
+    async def test_an_open_order_decides_the_status(self, shop: Shop, staff: Visitor) -> None:
+        """The page names it and offers no other; sent nevertheless, it is refused in the interface's words.
+        The name can change."""
+        await shop.store.orders.place(1, NewOrder(1), ACTOR)
+        held = await staff.get("pets/1")
+        assert "status" not in held.form("pets/1").fields
+        assert "Order 1 holds this animal" in held.text
+        sent = {**held.form("pets/1").fields, "status": "sold"}
+        refused = await staff.post("pets/1", sent)
+        assert refused.status == 409
+        assert (await shop.patch(1, {"status": "sold"})).json()["message"] in refused.text
+        saved = await staff.submit(held, "pets/1", name="Mia")
+        assert "Saved." in saved.text
+        assert await shop.store.pets.get(1) == Pet(1, "Mia", 1, PENDING)
+
+    async def test_a_fault_stands_beside_its_field(self, shop: Shop, staff: Visitor) -> None:
+        """With 400; what was typed stays, and nothing is saved."""
+        form = await staff.get("pets/1")
+        for name, value, told in FAULTS:
+            typed: dict[str, Any] = {"name": "Mia", name: value}
+            shown = await staff.submit(form, "pets/1", **typed)
+            assert (shown.status, told in shown.text) == (400, True), told
+            fields = {"name": "Mia", "category": "Dogs", name: value}
+            assert all(
+                name == "status" or shown.form("pets/1").fields[name] == fields[name] for name in fields
+            )
+        assert await shop.store.pets.get(1) == REX
+
+    async def test_an_incomplete_form(self, shop: Shop, staff: Visitor) -> None:
+        """Is refused as a whole."""
+        fields = {**(await staff.get("pets/1")).form("pets/1").fields, "name": "Mia"}
+        for missing in (*BEFORE, "csrf"):
+            sent = {name: value for name, value in fields.items() if name != missing}
+            assert (await staff.post("pets/1", sent)).status == (403 if missing == "csrf" else 400)
+        assert await shop.store.pets.get(1) == REX
+
+
+class TestTwoEditors:
+    """The second is told what the first one did."""
+
+    async def test_the_second_sees_it_beside_what_they_typed(self, shop: Shop, staff: Visitor) -> None:
+        """By whom and when; nothing of theirs is saved. What happened before they began is not told."""
+        shown = await staff.get("pets/1")
+        shop.clock.advance(60)
+        await shop.store.pets.change(1, PetChange("Max", status=SOLD), "console:ben")
+        shown = await staff.submit(shown, "pets/1", name="Mia")
+        assert shown.status == 409
+        assert "08:01:30 UTC console:ben changed: Name Rex → Max; Status available → sold" in shown.text
+        assert "added:" not in shown.text
+        assert "Name Rex Max Mia Category Dogs Dogs Dogs Status available sold available" in shown.text
+        assert await shop.store.pets.get(1) == Pet(1, "Max", 1, SOLD)
+
+    async def test_they_can_save_theirs_over_it(self, shop: Shop, staff: Visitor) -> None:
+        """Only what they changed themselves: the rest stays as the first one left it."""
+        shown = await staff.get("pets/1")
+        await shop.store.pets.change(1, PetChange("Max", 7, SOLD), "console:ben")
+        shown = await staff.submit(shown, "pets/1", name="Mia")
+        fields = shown.form("pets/1").fields
+        assert [fields[name] for name in ("name", "category", "status")] == ["Mia", "7", "sold"]
+        shown = await staff.submit(shown, "pets/1")
+        assert "Saved." in shown.text
+        assert await shop.store.pets.get(1) == Pet(1, "Mia", 7, SOLD)
+
+    async def test_they_can_drop_theirs(self, shop: Shop, staff: Visitor) -> None:
+        """A link leads to the animal as it is."""
+        shown = await staff.get("pets/1")
+        await shop.store.pets.change(1, PetChange("Max"), "console:ben")
+        shown = await staff.submit(shown, "pets/1", name="Mia")
+        dropped = await staff.get(shown.links["Drop mine"].partition("console/")[2])
+        assert dropped.form("pets/1").fields["name"] == "Max"
+
+    async def test_a_third_change_is_told_again(self, shop: Shop, staff: Visitor) -> None:
+        """That one alone."""
+        shown = await staff.get("pets/1")
+        await shop.store.pets.change(1, PetChange("Max"), "console:ben")
+        shown = await staff.submit(shown, "pets/1", name="Mia")
+        await shop.store.pets.change(1, PetChange("Tom"), "console:cleo")
+        shown = await staff.submit(shown, "pets/1")
+        assert shown.status == 409
+        assert "console:cleo changed: Name Max → Tom" in shown.text
+        assert "console:ben" not in shown.text
+
+    async def test_a_move_that_is_not_allowed_any_more(self, shop: Shop, staff: Visitor) -> None:
+        """Is named, and the form has the state of now."""
+        shown = await staff.get("pets/1")
+        await shop.store.pets.change(1, PetChange(status=SOLD), "console:ben")
+        shown = await staff.submit(shown, "pets/1", status="pending")
+        assert "It is sold now, and can't become pending." in shown.text
+        assert shown.form("pets/1").fields["status"] == "sold"
+
+    async def test_an_animal_that_was_removed(self, shop: Shop, staff: Visitor) -> None:
+        """By whom and when; its history stays."""
+        shown = await staff.get("pets/1")
+        asked = await staff.get("pets/1/remove")
+        await shop.store.pets.remove(1, "console:ben")
+        for gone in (
+            await staff.submit(shown, "pets/1", name="Mia"),
+            await staff.submit(asked, "pets/1/remove"),
+            await staff.get("pets/1"),
+        ):
+            assert gone.status == 404
+            assert (
+                "There is no animal 1 any more: console:ben removed it on 2027-01-15 08:00:30 UTC."
+                in gone.text
+            )
+            assert "cli:tests added: Name Rex" in gone.text
+
+
+class TestRemove:
+    """Asked on a page of its own."""
+
+    async def test_it_shows_what_it_removes_and_then_does(self, shop: Shop, staff: Visitor) -> None:
+        """The page of animals says so, once."""
+        asked = await staff.get("pets/1/remove")
+        assert "This can't be undone" in asked.text
+        assert "Rex" in asked.text
+        assert await shop.store.pets.get(1) == REX
+        shown = await staff.submit(asked, "pets/1/remove")
+        assert "Animal 1 is removed. Animals" in shown.text
+        assert await shop.store.pets.get(1) is None
+        assert "is removed" not in (await staff.get("pets")).text
+
+    async def test_not_while_an_order_holds_it(self, shop: Shop, staff: Visitor) -> None:
+        """The page names the order and has no button; one from before is refused in the interface's words."""
+        asked = await staff.get("pets/1/remove")
+        await shop.store.orders.place(1, NewOrder(1), ACTOR)
+        held = await staff.get("pets/1/remove")
+        assert held.links["Order 1"].endswith("console/orders/1")
+        assert [form.buttons for form in held.forms] == [["Sign out"]]
+        refused = await staff.submit(asked, "pets/1/remove")
+        assert refused.status == 409
+        removal = await shop.ask("DELETE", "/v1/pets/1")
+        assert removal.json()["message"] in refused.text
