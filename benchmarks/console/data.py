@@ -78,10 +78,10 @@ def _statements(size: Size, now_ms: int, digest: str) -> list[str]:
         SELECT CASE WHEN n % 10 = 0 THEN 1 ELSE 1 + n % {size.accounts} END, n,
             CASE WHEN n % 20 = 0 THEN 'placed' WHEN n % 20 < 3 THEN 'approved'
                 WHEN n % 20 < 6 THEN 'cancelled' ELSE 'delivered' END,
-            NULL, {now_ms} - ({size.orders} - n) * {MINUTE_MS} FROM counter""",
+            NULL, {now_ms} - CAST({size.orders} - n AS bigint) * {MINUTE_MS} FROM counter""",
         f"""INSERT INTO journal (at_ms, actor, subject, subject_id, action, before, after)
         {_COUNTER.format(size.entries)}
-        SELECT {now_ms} - ({size.entries} - n) * {MINUTE_MS},
+        SELECT {now_ms} - CAST({size.entries} - n AS bigint) * {MINUTE_MS},
             'api:customer-' || (1 + n % {size.accounts}) || '/key 7',
             CASE n % 10 WHEN 0 THEN 'order' WHEN 1 THEN 'account' ELSE 'pet' END,
             CASE n % 10 WHEN 1 THEN 1 + n % {size.accounts} ELSE 1 + n % {size.animals} END, 'changed',
