@@ -17,10 +17,9 @@ import msgspec
 from benchmarks.data import CACHE
 from petstore.core.clock import SystemClock
 from petstore.core.durations import DAY_MS, MINUTE_MS
-from petstore.core.people import Role
 from petstore.storage.backend import backend_for
+from tests.support.console_places import People, add_people
 
-PERSON = "bench"
 _COUNTER = "WITH RECURSIVE counter(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counter WHERE n < {0})"
 _DAYS_OF_ALL, _DAYS_OF_THE_BUSY = 10, 90
 
@@ -89,29 +88,28 @@ def _statements(size: Size, now_ms: int, digest: str) -> list[str]:
     ]
 
 
-async def _open(url: str) -> str:
-    """Make the schema, and a session of an operator; its token."""
+async def _open(url: str) -> People:
+    """Make the schema, and people."""
     store = backend_for(url).open(SystemClock())
     try:
-        link = await store.people.add(PERSON, Role.OPERATOR, "cli:bench")
-        return await store.sign_ins.redeem(link.token, "no hash", "127.0.0.1")
+        return await add_people(store)
     finally:
         await store.close()
 
 
-def fill_sqlite(size: Size) -> tuple[Path, str]:
-    """A database of that size, made once and kept in the cache; its path, and the token of a session.
+def fill_sqlite(size: Size) -> tuple[Path, People]:
+    """A database of that size, made once and kept in the cache; its path, and its people.
 
-    A session ends after days: from then on the database is made anew.
+    A session ends after half a day: from then on the database is made anew.
     """
     folder = CACHE / f"console-{size.name}"
-    path, token = folder / "petstore.db", folder / "token.txt"
-    if token.exists() and time.time() - token.stat().st_mtime < DAY_MS / 2_000:
-        return path, token.read_text(encoding="ascii")
+    path, known = folder / "petstore.db", folder / "people.txt"
+    if known.exists() and time.time() - known.stat().st_mtime < DAY_MS / 2_000:
+        return path, People(*known.read_text(encoding="ascii").split())
     folder.mkdir(parents=True, exist_ok=True)
     for leftover in folder.iterdir():
         leftover.unlink()
-    text = asyncio.run(_open(f"sqlite:///{path}"))
+    people = asyncio.run(_open(f"sqlite:///{path}"))
     connection = apsw.Connection(str(path))
     connection.execute("PRAGMA synchronous = OFF")
     triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
@@ -125,12 +123,12 @@ def fill_sqlite(size: Size) -> tuple[Path, str]:
     connection.execute("COMMIT")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
-    token.write_text(text, encoding="ascii")
-    return path, text
+    known.write_text("\n".join(people), encoding="ascii")
+    return path, people
 
 
-def fill_postgres(url: str, size: Size, say: Callable[[str], None]) -> str:
-    """The same in an empty database; the token of a session."""
+def fill_postgres(url: str, size: Size, say: Callable[[str], None]) -> People:
+    """The same in an empty database."""
 
     async def fill() -> None:
         connection = await asyncpg.connect(url)
@@ -140,6 +138,6 @@ def fill_postgres(url: str, size: Size, say: Callable[[str], None]) -> str:
         await connection.execute("VACUUM ANALYZE")
         await connection.close()
 
-    token = asyncio.run(_open(url))
+    people = asyncio.run(_open(url))
     asyncio.run(fill())
-    return token
+    return people

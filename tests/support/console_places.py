@@ -2,19 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from petstore.core.people import Role
+from petstore.storage.backend import Store
+from tests.support.journal import ACTOR
+
 # By the path of a route below /console: its addresses, of lists also what a search or a filter shows. There
 # is none for a file, which a browser keeps and does not show.
 PLACES: dict[str, tuple[str, ...]] = {
     "": ("",),
-    "/journal": (
-        "journal", "journal?about=pet:{pet}", "journal?about=account:{account}", "journal?actor=api",
-        "journal?actor=console:nobody", "journal?since=2020-01-01&until=2020-02-01",
-    ),
-}  # fmt: skip
+    "/sign-in": ("sign-in",),
+    "/link/{token:str}": ("link/{link}",),
+    "/me": ("me",),
+    "/people": ("people",),
+    "/people/add": ("people/add",),
+    "/people/of/{name:str}": ("people/of/{person}", "people/of/{new_person}"),
+    "/people/of/{name:str}/disable": ("people/of/{new_person}/disable",),
+    "/people/of/{name:str}/reset": ("people/of/{new_person}/reset",),
+    "/journal": ("journal", "journal?actor=console:nobody"),
+}
+# Addresses that look like one of those and may cost more.
+DEAR = (
+    "journal?about=pet:{pet}", "journal?about=account:{account}", "journal?actor=api",
+    "journal?since=2020-01-01&until=2020-02-01",
+)  # fmt: skip
+# Where a session would lead on to another page.
+WITHOUT_SESSION = ("/sign-in", "/link/{token:str}")
 # What the store of `make demo` has; benchmarks name other things.
-_DEMO = {"pet": 7, "order": 1, "account": "zooland", "key": 1}
+_DEMO = {"pet": 7, "order": 1, "account": 5, "key": 1}
 
 
-def places(path: str, **known: object) -> list[str]:
-    """The addresses of a path, with what is `known` of the store in them."""
-    return [f"/console/{place}".rstrip("/").format_map(_DEMO | known) for place in PLACES[path]]
+class People(NamedTuple):
+    """An operator's session, and a link that nobody has used."""
+
+    token: str
+    link: str
+
+
+async def add_people(store: Store) -> People:
+    """An operator who is signed in, and somebody who has not been there yet."""
+    link = await store.people.add("olga", Role.OPERATOR, ACTOR)
+    token = await store.sign_ins.redeem(link.token, "no hash", "127.0.0.1")
+    unused = await store.people.add("nils", Role.STAFF, ACTOR)
+    return People(token, unused.token)
+
+
+def places(patterns: Iterable[str], people: People, **known: object) -> list[str]:
+    """Addresses with what is `known` of the store in them."""
+    names = {"person": "olga", "new_person": "nils", "link": people.link}
+    return [f"/console/{pattern}".rstrip("/").format_map(_DEMO | names | known) for pattern in patterns]

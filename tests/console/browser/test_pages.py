@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser
 
 from petstore.core.clock import SystemClock
-from petstore.core.people import Role
 from petstore.storage.backend import backend_for
 from tests.support.browser import DESKTOP, NARROW, PHONE, WatchedPage, fits, unfold, violations, weigh
-from tests.support.console_places import PLACES, places
+from tests.support.console_places import PLACES, WITHOUT_SESSION, People, add_people, places
 from tests.support.postgres import apart
 from tests.support.server import Server, running_server
 from tools.demo.making import make
@@ -27,39 +26,41 @@ _MOST_BYTES = 100_000
 _PAPER: dict[Literal["light", "dark"], str] = {"light": "rgb(255, 255, 255)", "dark": "rgb(19, 23, 31)"}
 
 
-async def _fill(url: str) -> str:
-    """Some days of a shop, and a session of an operator; its token."""
+async def fill(url: str) -> People:
+    """Some days of a shop, and people."""
     clock = SystemClock()
     await make({"PETSTORE_DATABASE_URL": url}, 1, _DAYS, clock.now_ms(), lambda: None)
     store = backend_for(url).open(clock)
     try:
-        link = await store.people.add("olga", Role.OPERATOR, "cli:test")
-        return await store.sign_ins.redeem(link.token, "no hash", "127.0.0.1")
+        return await add_people(store)
     finally:
         await store.close()
 
 
 @pytest.fixture(scope="module")
-def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, str]]:
-    """A server of a store with some days behind it, and the token of an operator's session."""
+def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, People]]:
+    """A server of a store with some days behind it."""
     folder = tmp_path_factory.mktemp("full")
-    token = apart(lambda: asyncio.run(_fill(f"sqlite:///{folder}/petstore.db")))
+    people: People = apart(lambda: asyncio.run(fill(f"sqlite:///{folder}/petstore.db")))
     with running_server(folder, console="on", access_log="off") as server:
-        yield server, token
+        yield server, people
 
 
 Open = Callable[..., WatchedPage]
 
 
 @pytest.fixture
-def open_page(browser: Browser, full: tuple[Server, str]) -> Iterator[Open]:
-    """Makes pages of the operator, with options of a context."""
-    server, token = full
+def open_page(browser: Browser, full: tuple[Server, People]) -> Iterator[Open]:
+    """Makes pages: of the operator, or of nobody."""
+    server, people = full
     opened: list[WatchedPage] = []
 
-    def make_page(**options: Any) -> WatchedPage:
-        context = browser.new_context(**{"viewport": DESKTOP, "reduced_motion": "reduce", **options})
-        context.add_cookies([{"name": "petstore-session", "value": token, "url": server.base_url}])
+    def make_page(*, signed_in: bool = True) -> WatchedPage:
+        # Pico lets colours change slowly, unless a reader wants less motion.
+        context = browser.new_context(viewport=DESKTOP, reduced_motion="reduce")
+        if signed_in:
+            cookie = {"name": "petstore-session", "value": people.token, "url": server.base_url}
+            context.add_cookies([cookie])  # type: ignore[list-item]
         watched = WatchedPage(context.new_page(), server.base_url)
         opened.append(watched)
         return watched
@@ -70,14 +71,16 @@ def open_page(browser: Browser, full: tuple[Server, str]) -> Iterator[Open]:
 
 
 @pytest.mark.parametrize("path", PLACES)
-def test_a_page_is_light_and_accessible_everywhere(open_page: Open, path: str) -> None:
+def test_a_page_is_light_and_accessible_everywhere(
+    open_page: Open, full: tuple[Server, People], path: str
+) -> None:
     """axe has no complaint of any severity, wide and on a phone, light and dark.
 
     A first view is less than 100 kB over the wire. At 360 pixels nothing scrolls sideways. There is no error
     in the browser's console, no refusal by the policy, no other host, nothing missing.
     """
-    for place in places(path):
-        watched = open_page()
+    for place in places(PLACES[path], full[1]):
+        watched = open_page(signed_in=path not in WITHOUT_SESSION)
         page = watched.page
         assert weigh(page, watched.base_url + place).size_bytes < _MOST_BYTES
         assert page.locator("h1").count() == 1
