@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import re
 import socket
 from collections.abc import Iterator, MutableMapping
 from typing import Any
@@ -99,6 +100,24 @@ class TestFirstStart:
         assert "account  local (id 1)" in service.ok("keys", "check", stdin=key)
         assert service.started[0]["count"] == 1
         assert service.started[0]["overlap"] is False  # two workers at once would both count
+
+    def test_prints_a_link_to_the_console_that_works(self, service: Service) -> None:
+        """For an operator, who sets a password with it; a second start prints none."""
+        told = service.start()
+        (token,) = re.findall(r"http://127\.0\.0\.1:\d+/console/link/([\w-]{43})$", told, re.MULTILINE)
+        link = service.with_store(lambda store: store.sign_ins.link(token))
+        assert (link.person.name, link.person.role) == ("operator", "operator")
+        assert "console/link" not in service.start()
+        assert all(token not in str(event) for event in service.events)
+
+    @pytest.mark.parametrize("settings", [{"PETSTORE_CONSOLE": "off"}, {"PETSTORE_HOST": "0.0.0.0"}])
+    def test_no_link_without_a_console_or_where_others_listen(
+        self, service: Service, settings: dict[str, str]
+    ) -> None:
+        """Nobody is added either."""
+        service.settings |= settings
+        assert "console/link" not in service.start()
+        assert service.with_store(lambda store: store.people.all()) == []
 
     def test_of_two_at_once_one_issues_the_key(
         self, service: Service, monkeypatch: pytest.MonkeyPatch

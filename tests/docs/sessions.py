@@ -24,6 +24,7 @@ _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 _HEADER = re.compile(r"[a-z][a-z-]*: ")
 _VOLATILE = (
     (re.compile(r"pets_(live|test)_[0-9A-Za-z]+"), r"pets_\1_KEY"),
+    (re.compile(r"/console/link/[\w-]+"), "/console/link/LINK"),
     (re.compile(r"pets_(live|test)_…\S{4}"), r"pets_\1_…LAST"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ"), "TIME"),
     (re.compile(r"^(x-ratelimit-reset): \d{10}$"), r"\1: UNIX"),

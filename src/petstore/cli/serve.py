@@ -1,4 +1,4 @@
-"""`petstore serve`: its options, and the first key for a person to see. The service: server/parent.py."""
+"""`petstore serve`: its options, and the first key and link for people. The service: server/parent.py."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def serve(session: Session, workers: int | None) -> None:
     replaces the workers one by one (on a terminal it stops the service, since the terminal was closed).
 
     Creates the database when there is none, and migrates one as PETSTORE_MIGRATE says. On the first start,
-    and only on a loopback address, it issues a key on the Free plan for an account "local", printed once.
+    and only on a loopback address, it issues a key on the Free plan for an account "local", and a one-time
+    link to the console for a person "operator"; both are printed once.
     """
     from petstore.ops import build
     from petstore.server import parent
@@ -40,7 +41,7 @@ def serve(session: Session, workers: int | None) -> None:
 
     build.commit()  # cached for the workers: the checkout may change before one starts
     settings = _with_workers(session.settings, workers)
-    ending = parent.run(settings, session.settings, session.clock, _show_key)
+    ending = parent.run(settings, session.settings, session.clock, _show_first)
     codes = {Ending.STOPPED: 0, Ending.CUT_SHORT: EXIT_CUT_SHORT, Ending.FAILED: EXIT_REFUSED}
     click.get_current_context().exit(codes[ending])
 
@@ -55,8 +56,11 @@ def _with_workers(settings: Settings, workers: int | None) -> Settings:
     return settings
 
 
-def _show_key(secret: str, here: str) -> None:
-    """Print the first key; it is never a line of the log."""
+def _show_first(secret: str, here: str, link: str | None) -> None:
+    """Print the first key and the first link; they are never a line of the log."""
     echo_err("\nFirst start: here is a key on the Free plan for the account 'local'. It is shown only now.\n")
-    echo_err(f"  {secret}\n\nTry it:\n")
+    echo_err(f"  {secret}\n")
+    if link is not None:
+        echo_err(f"The console, by a link that works once, until tomorrow:\n\n  {link}\n")
+    echo_err("Try the key:\n")
     echo_err(f"  curl -i -H 'Authorization: Bearer {secret}' {here}/v1/pets\n")

@@ -26,7 +26,7 @@ from petstore.server.job import WorkerFailed
 from petstore.server.notify import Notifier
 from petstore.server.process import Report, Timeouts
 from petstore.server.reload import SET_UP_AT_START, renewed
-from petstore.server.starting import ShowKey, prepare
+from petstore.server.starting import ShowFirst, prepare
 from petstore.server.supervisor import Supervisor
 from petstore.wiring import administration, background
 
@@ -44,14 +44,14 @@ class Ending(Enum):
     FAILED = "failed"
 
 
-def run(settings: Settings, configured: Settings, clock: Clock, show_key: ShowKey) -> Ending:
+def run(settings: Settings, configured: Settings, clock: Clock, show_first: ShowFirst) -> Ending:
     """Serve until a signal to stop. `configured`: the settings without the command line's options.
 
     Raises OperatorError, PetstoreError and OSError. Any other exception is logged, and the ending FAILED.
     """
     output = background.start_log_of_parent(settings)
     try:
-        ending = _serve(settings, configured, clock, None if output.is_journal else show_key)
+        ending = _serve(settings, configured, clock, None if output.is_journal else show_first)
     except (OperatorError, PetstoreError, OSError):
         raise
     except Exception as error:
@@ -65,7 +65,7 @@ def run(settings: Settings, configured: Settings, clock: Clock, show_key: ShowKe
     return ending
 
 
-def _serve(settings: Settings, configured: Settings, clock: Clock, show_key: ShowKey | None) -> Ending:
+def _serve(settings: Settings, configured: Settings, clock: Clock, show_first: ShowFirst | None) -> Ending:
     with contextlib.ExitStack() as opened:
         # First, so that a port in use is found before the database is created.
         listener = opened.enter_context(contextlib.closing(binding.bind(settings.host, settings.port)))
@@ -73,7 +73,7 @@ def _serve(settings: Settings, configured: Settings, clock: Clock, show_key: Sho
         backend = administration.backend_of(settings)
         if not settings.valkey_url:  # services that share a Valkey may share the database
             opened.enter_context(backend.hold_for_serving())
-        prepare(settings, backend, clock, show_key)
+        prepare(settings, backend, clock, show_first)
         binding.listen(listener, settings.host, settings.port)
         _load_program(settings, backend)
         metrics = opened.enter_context(metrics_directory())

@@ -1,4 +1,4 @@
-"""The start of a service up to its workers: checks, migration, first key."""
+"""The start of a service up to its workers: checks, migration, first key, first link."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from petstore import __version__
 from petstore.config import Settings
 from petstore.config.user import read_actor
 from petstore.core.clock import Clock
-from petstore.core.errors import AccountExists, StoreUnavailable
+from petstore.core.errors import AccountExists, Conflict, StoreUnavailable
 from petstore.core.limits.plans import FREE
+from petstore.core.people import Role
+from petstore.core.sign_ins import link_address
 from petstore.wiring import administration
 from petstore.wiring.administration import Backend, Store
 
-# Prints the first key and the address of the service.
-ShowKey = Callable[[str, str], None]
+# Prints the first key, the address of the service, and the first link to the console where there is one.
+ShowFirst = Callable[[str, str, str | None], None]
 
 _log = structlog.get_logger("petstore.parent")
 
 
-def prepare(settings: Settings, backend: Backend, clock: Clock, show_key: ShowKey | None) -> None:
-    """Prepare the database, which this service holds. Without `show_key` a first start issues no key.
+def prepare(settings: Settings, backend: Backend, clock: Clock, show_first: ShowFirst | None) -> None:
+    """Prepare the database, which this service holds. Without `show_first` a first start issues no key.
 
     Raises OperatorError and StoreUnavailable.
     """
@@ -33,19 +35,19 @@ def prepare(settings: Settings, backend: Backend, clock: Clock, show_key: ShowKe
     administration.migrate_at_start(settings, backend, clock, _MigrationEvents())
     if not backend.schema().exists:
         _log_preparation(f"Making the database {backend.name}.")
-    asyncio.run(_use(settings, backend, clock, show_key))
+    asyncio.run(_use(settings, backend, clock, show_first))
     if remark := backend.schema().remark:
         _log.warning("start check", message=f"Note: {remark}.")
 
 
-async def _use(settings: Settings, backend: Backend, clock: Clock, show_key: ShowKey | None) -> None:
+async def _use(settings: Settings, backend: Backend, clock: Clock, show_first: ShowFirst | None) -> None:
     url = settings.valkey_url
     async with administration.store_for_command(backend, url, clock, _log_preparation) as store:
         await _try_to_write(backend, store)
         await _warn_of_separate_counters(settings, store)
         here = _log_address(settings)
         if await store.is_empty():
-            await _issue_first_key(settings, store, here, show_key)
+            await _issue_first_key(settings, store, here, show_first)
 
 
 def _log_preparation(text: str) -> None:
@@ -77,9 +79,9 @@ def _log_address(settings: Settings) -> str:
     return here
 
 
-async def _issue_first_key(settings: Settings, store: Store, here: str, show_key: ShowKey | None) -> None:
+async def _issue_first_key(settings: Settings, store: Store, here: str, show_first: ShowFirst | None) -> None:
     """On loopback only: the log of a public service must hold no key."""
-    if show_key is None or not settings.is_loopback:
+    if show_first is None or not settings.is_loopback:
         command = "petstore accounts add NAME --plan free, then petstore keys issue NAME"
         _log.info("no account yet", command=command, message=f"No account yet: {command}")
         return
@@ -89,7 +91,18 @@ async def _issue_first_key(settings: Settings, store: Store, here: str, show_key
     except AccountExists:  # by another replica that starts now, and prints the key
         return
     issued = await store.keys.issue("local", settings.environment, actor, label="first start")
-    show_key(issued.secret, here)
+    show_first(issued.secret, here, await _first_link(settings, store, actor))
+
+
+async def _first_link(settings: Settings, store: Store, actor: str) -> str | None:
+    """A link for a first person, an operator; None without a console, or when the name is taken."""
+    if not settings.has_console:
+        return None
+    try:
+        link = await store.people.add("operator", Role.OPERATOR, actor)
+    except Conflict:
+        return None
+    return link_address(settings.listens_at, link)
 
 
 async def _warn_of_separate_counters(settings: Settings, store: Store) -> None:
