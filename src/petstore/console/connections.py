@@ -55,16 +55,13 @@ class Connections:
 
     def check_origin(self, request: Request) -> None:
         """That no other site's page has sent this form (Fetch Metadata, RFC 6454). Raises Forbidden."""
-        site = request.headers.get("sec-fetch-site")
+        site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
         if site is not None:
             ours = site in ("same-origin", "none")
-        else:
-            origin = request.headers.get("origin")
-            host = urlsplit(origin).netloc if origin else None
-            ours = (
-                host is None
-                or host == request.headers.get("host")
-                or (is_host_of_ours(host, self._hosts) and _PORT.sub("", host) in self._hosts)
+        else:  # `null` has no host; a proxy may give another Host than the browser sent
+            host = urlsplit(origin or "").netloc
+            ours = origin is None or (
+                host != "" and (host == request.headers.get("host") or _PORT.sub("", host) in self._hosts)
             )
         if not ours:
             raise Forbidden(
