@@ -50,7 +50,6 @@ class PetPages:
             View("GET", "/pets", self.search),
             View("GET", "/pets/{pet_id}", self.show),
             View("POST", "/pets/{pet_id}", self.change, Role.STAFF),
-            View("GET", "/pets/{pet_id}/history", self.history),
             View("GET", "/pets/{pet_id}/remove", self.ask_removal, Role.STAFF),
             View("POST", "/pets/{pet_id}/remove", self.remove, Role.STAFF),
         ]
@@ -78,14 +77,6 @@ class PetPages:
 
     async def show(self, visit: Visit) -> Response:
         return await self._show(visit, pet_id_of(visit))
-
-    async def history(self, visit: Visit) -> Response:
-        pet_id = pet_id_of(visit)
-        before_id = read_id(visit.query.get("before", ""))
-        history = await history_of(self._store.journal, pet_id, await self._names(), before_id=before_id)
-        if not history.events:
-            raise NotFound(f"The journal has no more about animal {pet_id}.")
-        return visit.page("pets_history.html", f"History of animal {pet_id}", pet_id=pet_id, history=history)
 
     async def change(self, visit: Visit) -> Response:
         pet_id = pet_id_of(visit)
