@@ -45,6 +45,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "wiring.administration": ({"config", "storage", "limiter"}, set()),
     "wiring.limits": ({"config", "storage", "limiter"}, set()),
     "wiring.background": ({"config", "storage", "ops"}, {"structlog"}),
+    "wiring.console": ({"config", "storage", "console", "ops"}, {"starlette"}),
     "wiring.service": (
         {"config", "storage", "limiter", "api", "site", "console", "ops", "wiring"},
         {"starlette"},

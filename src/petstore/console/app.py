@@ -25,6 +25,7 @@ from petstore.console.overview import OverviewPage
 from petstore.console.passwords import Passwords
 from petstore.console.people import PeoplePages
 from petstore.console.pets import PetPages
+from petstore.console.service import ServicePages
 from petstore.console.sign_in import Entrance, SignInPages
 from petstore.console.visit import Renderer, View
 from petstore.core import packaged
@@ -33,9 +34,11 @@ from petstore.core.categories import CategoryRepository
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
 from petstore.core.journal import JournalRepository
+from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import OrderRepository
 from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
+from petstore.core.service import ServiceReport
 from petstore.core.sign_ins import SignInRepository
 from petstore.web.addresses import address_of
 from petstore.web.static import StaticFiles
@@ -53,6 +56,7 @@ class Repositories(Protocol):
     journal: JournalRepository
     people: PeopleRepository
     sign_ins: SignInRepository
+    usage: UsageRepository
 
 
 class Pages(Protocol):
@@ -72,6 +76,7 @@ class Console:
         stores: Repositories,
         clock: Clock,
         *,
+        service: ServiceReport,
         trusted: Networks,
         hosts: frozenset[str],
         base: str,
@@ -95,6 +100,7 @@ class Console:
             PetPages(stores),
             CategoryPages(stores),
             JournalPages(stores.journal),
+            ServicePages(service, stores.usage),
             SignInPages(entrance),
             MyPages(entrance),
             PeoplePages(stores.people, stores.sign_ins, lambda request: base or address_of(request, trusted)),

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
-from petstore.core.moments import iso_moment
+from petstore.core.moments import iso_day, iso_moment
 
 _UNITS = ((DAY_MS, "day"), (HOUR_MS, "hour"), (MINUTE_MS, "minute"), (SECOND_MS, "second"))
 
@@ -35,4 +35,20 @@ def number(value: float) -> str:
     return f"{value:,}"
 
 
-FILTERS: dict[str, Callable[..., Any]] = {"moment": moment, "duration": duration, "number": number}
+def size(length_bytes: float) -> str:
+    """In its greatest unit, such as `3.2 MiB`."""
+    units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    while length_bytes >= 1_024 and len(units) > 1:
+        length_bytes /= 1_024
+        units.pop(0)
+    is_whole = units[0] == "bytes" or length_bytes >= 100
+    return f"{length_bytes:,.{0 if is_whole else 1}f} {units[0]}"
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "moment": moment,
+    "duration": duration,
+    "number": number,
+    "size": size,
+    "day": iso_day,
+}

@@ -15,24 +15,26 @@ def database_metrics(path: Path, backup_mark: Path) -> Callable[[], Iterable[Met
 
     def read() -> Iterable[Metric]:
         for name, text, value in (
-            ("database_bytes", "Size of the database.", _stat(path, "st_size")),
-            ("database_log_bytes", "Size of SQLite's log.", _stat(log, "st_size")),
-            ("disk_free_bytes", "Room on the database's disk.", _free(path.parent)),
-            ("backup_timestamp_seconds", "The last sound backup, or 0.", _stat(backup_mark, "st_mtime")),
+            ("database_bytes", "Size of the database.", stat(path, "st_size")),
+            ("database_log_bytes", "Size of SQLite's log.", stat(log, "st_size")),
+            ("disk_free_bytes", "Room on the database's disk.", free(path.parent)),
+            ("backup_timestamp_seconds", "The last sound backup, or 0.", stat(backup_mark, "st_mtime")),
         ):
             yield GaugeMetricFamily(f"petstore_{name}", text, value=value)
 
     return read
 
 
-def _stat(path: Path, field: str) -> float:
+def stat(path: Path, field: str) -> float:
+    """Such as st_size; 0 for what is not there."""
     try:
         return float(getattr(path.stat(), field))
     except OSError:
         return 0
 
 
-def _free(directory: Path) -> float:
+def free(directory: Path) -> float:
+    """Bytes that this user may still write there; 0 when it can't be read."""
     try:
         found = os.statvfs(directory)
     except OSError:

@@ -68,7 +68,7 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
     def collect(self) -> Iterable[Metric]:
-        numbers = self._all()
+        numbers = self.total() or self._own()
         yield from _families(numbers.counts, numbers.levels)
         yield _program(self._commit)
         for local in self._local:
@@ -79,8 +79,10 @@ class Metrics(Collector):
             source(self.counts, self._levels)
         return Numbers(self.counts, self._levels)
 
-    def _all(self) -> Numbers:
-        """The last written numbers of all workers, and the current ones of this worker."""
+    def total(self) -> Numbers | None:
+        """The last written numbers of all workers, and the current ones of this worker; None when they can't
+        be read.
+        """
         own = self._own()
         if self._shared is None:
             return own
@@ -89,7 +91,7 @@ class Metrics(Collector):
             return self._shared.total(own)
         except (OSError, msgspec.MsgspecError) as error:
             _log.warning("counts of other workers not read", reason=str(error))
-            return own
+            return None
 
     def _write(self, shared: WorkerMetricsDirectory, own: Numbers) -> None:
         try:

@@ -32,7 +32,8 @@ def write_metrics(directory: Path, metrics: SupervisorMetrics) -> None:
     partial.replace(directory / _FILE)
 
 
-def _read(directory: Path | None) -> SupervisorMetrics:
+def read_metrics(directory: Path | None) -> SupervisorMetrics:
+    """What the supervisor wrote last; zeros without a directory."""
     if directory is None:
         return SupervisorMetrics()
     try:
@@ -45,7 +46,7 @@ def supervision_metrics(directory: Path | None) -> Callable[[], Iterable[Metric]
     """Reads the file at each scrape. Without one every count is 0 and the number of workers is left out."""
 
     def collect() -> Iterable[Metric]:
-        metrics = _read(directory)
+        metrics = read_metrics(directory)
         if metrics.workers is not None:
             yield GaugeMetricFamily("petstore_workers", "Workers that serve.", value=metrics.workers)
         for name, text, label, counts in (

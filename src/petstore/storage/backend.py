@@ -129,6 +129,10 @@ class Backend(Protocol):
         """The schema that the database has, beside the one of this program."""
         ...
 
+    def size_bytes(self) -> int:
+        """The size of the database; of a file without its log."""
+        ...
+
     def migrate(self, clock: Clock, observer: MigrationObserver, *, serving: bool = False) -> None:
         """Bring the schema up to date, also in a new database; an existing file is copied first.
 

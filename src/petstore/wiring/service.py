@@ -5,10 +5,12 @@ Commands use administration.py, which imports less.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 from starlette.applications import Starlette
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from petstore.api.categories import CategoryOperations
@@ -23,7 +25,6 @@ from petstore.api.pipeline.gate import Gate
 from petstore.api.pipeline.routing import Operation
 from petstore.api.usage import UsageOperations
 from petstore.config import Settings
-from petstore.console.app import Console
 from petstore.core.clock import Clock, SystemClock
 from petstore.core.limits.counters import Limiter
 from petstore.core.limits.usage import UsageMeter
@@ -31,16 +32,18 @@ from petstore.limiter.address_limiter import AddressLimiter
 from petstore.ops.counts import Counts, Levels
 from petstore.ops.endpoints import Endpoints
 from petstore.ops.flusher import CounterFlusher
+from petstore.ops.history import ServiceHistory
 from petstore.ops.incidents import Incidents
 from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
 from petstore.ops.telemetry import ApiObserver, LimiterWatch, SiteWatch
 from petstore.site.app import build_site
 from petstore.site.pages import Pages
-from petstore.storage.backend import Store
+from petstore.storage.backend import Backend, Store
 from petstore.wiring.administration import backend_of
 from petstore.wiring.background import build_metrics, measure, run_until_closed, start_log
-from petstore.wiring.limits import open_store, processes
+from petstore.wiring.console import build_history, console_routes
+from petstore.wiring.limits import Save, open_store, processes
 
 
 class Service:
@@ -165,18 +168,9 @@ def _build_api(
     return api
 
 
-def _build_console(settings: Settings, store: Store, clock: Clock) -> Console:
-    return Console(
-        store,
-        clock,
-        trusted=settings.trusted_proxies,
-        hosts=settings.own_hosts,
-        base=settings.base_url.removesuffix("/v1"),
-        body_timeout_seconds=settings.body_timeout_ms / 1_000,
-    )
-
-
-def _build_site(settings: Settings, store: Store, endpoints: Endpoints, clock: Clock) -> Starlette:
+def _build_site(
+    settings: Settings, endpoints: Endpoints, console: Sequence[Route], clock: Clock
+) -> Starlette:
     pages = Pages(
         openapi_document(settings),
         version=INTERFACE_VERSION,
@@ -185,8 +179,38 @@ def _build_site(settings: Settings, store: Store, endpoints: Endpoints, clock: C
         trusted=settings.trusted_proxies,
         clock=clock,
     )
-    console = _build_console(settings, store, clock).routes() if settings.has_console else []
     return build_site([*pages.routes(), *endpoints.routes(), *console], pages.error)
+
+
+def _each_round(
+    settings: Settings, backend: Backend, metrics: Metrics, incidents: Incidents, history: ServiceHistory
+) -> list[Callable[[], None]]:
+    """What is done once a second."""
+    steps = [metrics.share, incidents.check]
+    if backend.file is not None:
+        steps.append(backend.file.keep_reserve)
+    if settings.has_console:
+        steps.append(history.sample)
+    return steps
+
+
+def _build_flusher(
+    limiter: Limiter,
+    meter: UsageMeter,
+    save: Save,
+    store: Store,
+    steps: list[Callable[[], None]],
+    clock: Clock,
+) -> CounterFlusher:
+    return CounterFlusher(
+        limiter=limiter,
+        meter=meter,
+        save=save,
+        purge=store.purge,
+        try_write=store.try_write,
+        each_round=steps,
+        clock=clock,
+    )
 
 
 async def build(
@@ -201,11 +225,16 @@ async def build(
         log_writer = start_log(settings, worker)
         opened.callback(log_writer.close)
         metrics = build_metrics(counts_directory)
-        return await _join(settings, clock or SystemClock(), log_writer, metrics, opened)
+        return await _join(settings, clock or SystemClock(), log_writer, metrics, counts_directory, opened)
 
 
 async def _join(
-    settings: Settings, clock: Clock, log_writer: LogWriter, metrics: Metrics, opened: AsyncExitStack
+    settings: Settings,
+    clock: Clock,
+    log_writer: LogWriter,
+    metrics: Metrics,
+    counts_directory: Path | None,
+    opened: AsyncExitStack,
 ) -> Service:
     backend = backend_of(settings)
     watch = LimiterWatch(metrics, clock)
@@ -216,20 +245,15 @@ async def _join(
     observer = ApiObserver(
         metrics.counts, incidents, access_log, logs_addresses=settings.log_address != "off"
     )
-    flusher = CounterFlusher(
-        limiter=limiter,
-        meter=meter,
-        save=save,
-        purge=store.purge,
-        try_write=store.try_write,
-        each_round=[metrics.share, incidents.check, *([backend.file.keep_reserve] if backend.file else [])],
-        clock=clock,
-    )
+    history = build_history(metrics, clock)
+    steps = _each_round(settings, backend, metrics, incidents, history)
+    flusher = _build_flusher(limiter, meter, save, store, steps, clock)
     api = _build_api(settings, clock, store, limiter, meter, observer, metrics)
     measure(backend, clock, metrics, store, flusher, log_writer)
     endpoints = _build_endpoints(settings, store, flusher, metrics)
     unwatched = {route.path for route in endpoints.routes()}
-    pages = _build_site(settings, store, endpoints, clock)
+    console = console_routes(settings, store, backend, history, flusher, counts_directory, clock)
+    pages = _build_site(settings, endpoints, console, clock)
     site = SiteWatch(pages, metrics.counts, clock, access_log, unwatched=unwatched)
     run_until_closed(flusher, opened)
     return Service(

@@ -141,7 +141,15 @@ READS = {
         "keys.find_key",
         "journal.page",
     ),
-    *("journal.following", "categories.all", "usage.report", "usage.days", "usage.bans", "billing.accounts"),
+    *(
+        "journal.following",
+        "categories.all",
+        "usage.report",
+        "usage.days",
+        "usage.bans",
+        "usage.deprecated_callers",
+        "billing.accounts",
+    ),
     # A session is no change of the store.
     *("people.all", "people.find", "sign_ins.take_try", "sign_ins.accept", "sign_ins.link"),
     *("sign_ins.session", "sign_ins.sessions_of", "sign_ins.end_session", "sign_ins.end_session_of"),

@@ -7,7 +7,14 @@ import pytest
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
-from petstore.core.limits.usage import BannedKey, DailyUsage, KeyBan, UsageChanges
+from petstore.core.limits.usage import (
+    BannedKey,
+    DailyUsage,
+    DeprecatedCalls,
+    DeprecatedUse,
+    KeyBan,
+    UsageChanges,
+)
 from petstore.core.limits.windows import AccountWindows
 from petstore.storage.backend import Store
 from tests.support.backends import SharedData
@@ -123,3 +130,40 @@ class TestReport:
             DailyUsage(today, 3, 20, 200),
             DailyUsage(today - 1, 5, 10, 100),
         ]
+
+
+class TestDeprecated:
+    """Who calls the deprecated operation."""
+
+    async def test_accounts_with_their_calls_and_the_last_day(self, store: Store, clock: ManualClock) -> None:
+        """Of 30 days, today included; the most calls first; nobody who calls only other operations."""
+        today = clock.now_ms() // DAY_MS
+        await store.accounts.add("c", FREE, ACTOR)
+        for account, day, calls in (
+            (1, today - 30, 99),
+            (1, today - 29, 1),
+            (2, today - 3, 4),
+            (2, today - 1, 5),
+            (2, today, 0),
+            (3, today, 0),
+        ):
+            usage = UsageChanges({(account, day): DailyUsage(day, 10, 10, calls)})
+            await store.counters.save(LimiterState(), usage)
+        found = await store.usage.deprecated_callers(clock.now_ms())
+        names = [(await store.accounts.find(number)).name for number in ("1", "2")]
+        assert found == DeprecatedUse(
+            [DeprecatedCalls(2, names[1], 9, today - 1), DeprecatedCalls(1, names[0], 1, today - 29)],
+            is_cut=False,
+        )
+
+    async def test_no_more_days_are_read_than_a_page_can_wait_for(
+        self, store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The newest ones, and the report says that there are others."""
+        monkeypatch.setattr("petstore.storage.transactions.usage._DEPRECATED_READ", 2)
+        today = clock.now_ms() // DAY_MS
+        for age in range(3):
+            usage = UsageChanges({(1, today - age): DailyUsage(today - age, 1, 0, 1)})
+            await store.counters.save(LimiterState(), usage)
+        found = await store.usage.deprecated_callers(clock.now_ms())
+        assert ([caller.calls for caller in found.callers], found.is_cut) == ([2], True)

@@ -13,6 +13,9 @@ from petstore.core.durations import DAY_MS
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import INT64_MAX
 
+DEPRECATED_DAYS = 30
+DEPRECATED_NAMED = 100
+
 
 class DailyUsage(msgspec.Struct, gc=False):
     """Counts of one account on one UTC day."""
@@ -88,6 +91,26 @@ class BannedKey(msgspec.Struct, frozen=True):
     banned_until_ms: int
 
 
+class DeprecatedCalls(msgspec.Struct, frozen=True):
+    """An account's calls of the deprecated operation in the last DEPRECATED_DAYS days."""
+
+    account_id: int
+    account: str
+    calls: int
+    last_day: int  # since 1970-01-01
+
+
+class DeprecatedUse(msgspec.Struct, frozen=True):
+    """Who calls the deprecated operation, the most calls first; at most DEPRECATED_NAMED accounts.
+
+    `is_cut`: there are more accounts, or too many of their days to read them all, and the calls are of the
+    newest ones.
+    """
+
+    callers: list[DeprecatedCalls]
+    is_cut: bool
+
+
 class UsageReport(msgspec.Struct, frozen=True):
     """An account's use as last written: about a second behind a running server at most."""
 
@@ -126,4 +149,8 @@ class UsageRepository(Protocol):
 
         At most `limit`, those behind the end (Unix time in ms) and id of `after`.
         """
+        ...
+
+    async def deprecated_callers(self, now_ms: int) -> DeprecatedUse:
+        """The callers of the deprecated operation, as last written."""
         ...

@@ -47,6 +47,9 @@ class PostgresBackend:
     def schema(self) -> Schema:
         return schemas.read_database(self._url, self._options)
 
+    def size_bytes(self) -> int:
+        return upkeep.read_size(self._url, self._options)
+
     def migrate(self, clock: Clock, observer: MigrationObserver, *, serving: bool = False) -> None:
         schemas.migrate(self._url, self._options, observer.applied)
 

@@ -37,6 +37,15 @@ def check(url: str, options: PostgresOptions) -> CheckReport:
     return on_connection(url, options, _check, bounded=False)
 
 
+def read_size(url: str, options: PostgresOptions) -> int:
+    """Bytes of the database on the server's disk."""
+    return on_connection(url, options, _read_size)
+
+
+async def _read_size(connection: Connection) -> int:
+    return int(await connection.fetchval("SELECT pg_database_size(current_database())"))
+
+
 @contextmanager
 def held_for_serving(url: str, options: PostgresOptions) -> Iterator[None]:
     """Hold the database for one service that shares no counters, on an idle connection.

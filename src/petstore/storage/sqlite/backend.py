@@ -42,6 +42,9 @@ class SqliteBackend:
     def schema(self) -> Schema:
         return schemas.read_file(self.name, self._busy_timeout_ms)
 
+    def size_bytes(self) -> int:
+        return self.file.checked_path().stat().st_size
+
     def migrate(self, clock: Clock, observer: MigrationObserver, *, serving: bool = False) -> None:
         migrating.migrate(self.name, self._busy_timeout_ms, clock, observer, serving=serving)
 

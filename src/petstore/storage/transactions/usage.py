@@ -5,7 +5,16 @@ from __future__ import annotations
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
-from petstore.core.limits.usage import BannedKey, DailyUsage, KeyBan, UsageReport
+from petstore.core.limits.usage import (
+    DEPRECATED_DAYS,
+    DEPRECATED_NAMED,
+    BannedKey,
+    DailyUsage,
+    DeprecatedCalls,
+    DeprecatedUse,
+    KeyBan,
+    UsageReport,
+)
 from petstore.core.limits.windows import AccountWindows, oldest_day
 from petstore.core.pets import INT64_MAX
 from petstore.storage.rows import BAN_STATE, DAILY_USAGE, WINDOWS, select
@@ -22,6 +31,14 @@ _BANS = statement(
 )
 _DAYS = statement(
     f"SELECT {select(DAILY_USAGE)} FROM usage_days WHERE account_id = $1 AND day > $2 ORDER BY day DESC"
+)
+# Along the index of days with such calls, and no more of them than a page can wait for.
+_DEPRECATED_READ = 5_000
+_DEPRECATED = statement(
+    "SELECT a.id, a.name, sum(used.deprecated), max(used.day), count(*) FROM"
+    " (SELECT account_id, day, deprecated FROM usage_days WHERE deprecated > 0 AND day > $1"
+    " ORDER BY day DESC LIMIT $2) AS used JOIN accounts a ON a.id = used.account_id"
+    " GROUP BY a.id, a.name ORDER BY 3 DESC, a.id"
 )
 
 
@@ -49,6 +66,15 @@ def report(account_id: int, now_ms: int, days: int) -> Script[UsageReport]:
     return UsageReport(used, [KeyBan(*ban) for ban in bans], daily)
 
 
+def deprecated_callers(now_ms: int) -> Script[DeprecatedUse]:
+    """See core.limits.usage."""
+    rows = yield _DEPRECATED, (now_ms // DAY_MS - DEPRECATED_DAYS, _DEPRECATED_READ)
+    callers = [DeprecatedCalls(row[0], row[1], int(row[2]), row[3]) for row in rows]
+    days_read = sum(int(row[4]) for row in rows)
+    is_cut = len(callers) > DEPRECATED_NAMED or days_read >= _DEPRECATED_READ
+    return DeprecatedUse(callers[:DEPRECATED_NAMED], is_cut)
+
+
 class Usage:
     """Implements usage.UsageRepository."""
 
@@ -65,3 +91,6 @@ class Usage:
         self, now_ms: int, *, after: tuple[int, int] = (0, 0), limit: int = INT64_MAX
     ) -> list[BannedKey]:
         return await self._database.read(bans_in_force(now_ms, after, limit))
+
+    async def deprecated_callers(self, now_ms: int) -> DeprecatedUse:
+        return await self._database.read(deprecated_callers(now_ms))

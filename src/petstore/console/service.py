@@ -1,0 +1,34 @@
+"""How the service does: its numbers, its database, its workers, and who calls the deprecated operation."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from petstore.console.sparklines import charts
+from petstore.console.visit import View, Visit
+from petstore.core.durations import DAY_MS
+from petstore.core.limits.usage import DEPRECATED_DAYS, UsageRepository
+from petstore.core.service import ServiceReport
+
+
+class ServicePages:
+    def __init__(self, service: ServiceReport, usage: UsageRepository) -> None:
+        self._service = service
+        self._usage = usage
+
+    def views(self) -> list[View]:
+        return [View("GET", "/service", self.show)]
+
+    async def show(self, visit: Visit) -> Response:
+        """The page, or the numbers alone, which the page asks for every few seconds."""
+        state = await self._service.state()
+        return visit.page(
+            "service.html",
+            "Service",
+            fragment="numbers",
+            state=state,
+            charts=charts(state),
+            use=await self._usage.deprecated_callers(visit.now_ms),
+            deprecated_days=DEPRECATED_DAYS,
+            days_left=max(0, -(-(state.removal_at_ms - visit.now_ms) // DAY_MS)),
+        )

@@ -1,0 +1,88 @@
+"""Small charts without axes, as SVG that the server draws: they need no script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from petstore.console.formats import size
+from petstore.core.service import ServiceState
+
+_HEIGHT = 32
+
+
+class Chart(msgspec.Struct, frozen=True):
+    """A number with its course. `line` is the path in a box of width and height; `label` says it in words."""
+
+    title: str
+    value: str
+    unit: str
+    note: str
+    line: str
+    width: int
+    height: int
+    label: str
+
+
+def charts(state: ServiceState) -> list[Chart]:
+    """Requests, errors, refusals, latency, commits, waiting requests and memory."""
+    recent, history = state.recent, state.history
+    latency = recent.latency
+    minute = f"average of the last {recent.seconds} seconds"
+    rates = (
+        ("Requests", "requests", recent.requests, minute),
+        ("Errors (5xx)", "errors", recent.errors, minute),
+        ("Refused (429)", "refusals", recent.refusals, minute),
+        ("Commits", "commits", recent.commits, minute),
+    )
+    shown = [
+        _chart(title, history[name], short(value), "a second", note) for title, name, value, note in rates
+    ]
+    quantiles = (
+        "no answers in the last minute"
+        if latency is None
+        else f"95 % of the answers; half in {short(latency.p50)} ms, 99 % in {short(latency.p99)} ms"
+    )
+    value = "none" if latency is None else short(latency.p95)
+    shown.insert(3, _chart("Latency", history["p95"], value, "ms", quantiles))
+    waiting = "writes or requests that wait for the database, now"
+    shown.append(_chart("Waiting", history["waiting"], short(state.waiting), "", waiting))
+    memory = size(state.workers.memory_bytes)
+    shown.append(_chart("Memory", history["memory_bytes"], memory, "", "of all workers, now", size))
+    return shown
+
+
+def _chart(
+    title: str,
+    values: Sequence[float | None],
+    value: str,
+    unit: str,
+    note: str,
+    say: Callable[[float], str] | None = None,
+) -> Chart:
+    known = [each for each in values if each is not None]
+    say = say or (lambda each: f"{short(each)} {unit}".strip())
+    label = f"{title} in the last ten minutes: "
+    label += f"from {say(min(known))} to {say(max(known))}" if known else "nothing known yet"
+    return Chart(title, value, unit, note, path(values), len(values) - 1, _HEIGHT, label)
+
+
+def path(values: Sequence[float | None]) -> str:
+    """An SVG path from left to right, a unit for each value, from 0 at the bottom to the highest value near
+    the top; with a gap where a value is unknown."""
+    top = max((value for value in values if value is not None), default=0) or 1
+    steps, is_drawing = [], False
+    for x, value in enumerate(values):
+        if value is not None:
+            y = _HEIGHT - 1 - value / top * (_HEIGHT - 2)
+            steps.append(f"{'L' if is_drawing else 'M'}{x} {y:.1f}")
+        is_drawing = value is not None
+    return "".join(steps)
+
+
+def short(value: float) -> str:
+    """With one or two digits that mean something: 0.04, 3.2, 1,204."""
+    if value == 0 or value >= 10:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 0.1 else f"{value:.2g}"

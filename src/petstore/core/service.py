@@ -1,0 +1,106 @@
+"""What a service says of itself, for pages: its load, its database, its workers, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """Something that a person should mend: what is wrong, and what to do. Whole sentences."""
+
+    what: str
+    to_do: str
+
+
+class Latency(msgspec.Struct, frozen=True):
+    """Milliseconds within which half, 95 % and 99 % of the answers came; estimated from a histogram."""
+
+    p50: float
+    p95: float
+    p99: float
+
+
+class Recent(msgspec.Struct, frozen=True):
+    """Averages a second over the last `seconds`. Without answers there is no latency."""
+
+    seconds: int
+    requests: float
+    errors: float  # 5xx
+    refusals: float  # 429
+    commits: float
+    latency: Latency | None
+
+
+class DatabaseState(msgspec.Struct, frozen=True):
+    """A database, as read within the last minute. `name` has neither user nor password.
+
+    `free_bytes` and `backed_up_at_ms` are known of a file; 0: never backed up. `remark` says how the schema
+    differs from the program's.
+    """
+
+    kind: str
+    name: str
+    schema_version: int
+    schema_known: int
+    remark: str
+    size_bytes: int
+    free_bytes: int | None = None
+    backed_up_at_ms: int | None = None
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How requests are counted. `processes_in_outage` can't reach Valkey; `outages` since the start."""
+
+    with_valkey: bool
+    on_outage: str  # PETSTORE_LIMITER_OUTAGE
+    processes_in_outage: int
+    outages: int
+
+
+class Workers(msgspec.Struct, frozen=True):
+    """Of all workers of this replica. `serving` is None where nobody supervises them; `ended` by themselves,
+    by cause.
+    """
+
+    replicas: int
+    expected: int
+    serving: int | None
+    ended: Mapping[str, int]
+    reloads: Mapping[str, int]
+    newest_started_at_ms: int
+    memory_bytes: int
+    connections: int
+
+
+class ServiceState(msgspec.Struct, frozen=True):
+    """Of all workers of this replica.
+
+    `history`: values of the last ten minutes by name, oldest first, None where unknown.
+    """
+
+    version: str
+    commit: str
+    python: str
+    recent: Recent
+    history: Mapping[str, Sequence[float | None]]
+    waiting: int  # writes in SQLite's queue, requests that wait for a connection to PostgreSQL
+    database: DatabaseState | None  # None: it can't be read
+    limits: Limits
+    workers: Workers
+    counters_saved_at_ms: int
+    log_lines_dropped: int
+    removal_at_ms: int  # when the deprecated operation ends
+    troubles: Sequence[Trouble]
+
+
+class ServiceReport(Protocol):
+    """The service's own numbers. Once a minute a call waits until the size of the database is read."""
+
+    async def troubles(self) -> Sequence[Trouble]:
+        """What is wrong now, the worst first."""
+        ...
+
+    async def state(self) -> ServiceState: ...

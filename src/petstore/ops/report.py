@@ -1,0 +1,192 @@
+"""The service's state for pages, and what is wrong with it: conditions of the alerts in deploy/.
+
+A reader who has no Prometheus finds here what the alerts would say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from petstore import __version__
+from petstore.core.clock import Clock
+from petstore.core.durations import DAY_MS, MINUTE_MS
+from petstore.core.errors import OperatorError, StoreUnavailable
+from petstore.core.service import DatabaseState, Limits, ServiceState, Trouble, Workers
+from petstore.ops.history import ServiceHistory
+from petstore.ops.supervision import SupervisorMetrics, read_metrics
+
+_DATABASE_READ_EVERY_SECONDS = 60
+_BACKUP_OLD_MS = 2 * DAY_MS
+_SAVED_LATE_MS = MINUTE_MS
+_CROWDED = 500
+_DESCRIPTORS_USED = 0.8
+
+_log = structlog.get_logger("petstore.report")
+
+
+class Known(msgspec.Struct, frozen=True):
+    """What does not change while the service runs. `on_outage`: PETSTORE_LIMITER_OUTAGE."""
+
+    commit: str
+    with_valkey: bool
+    on_outage: str
+    replicas: int
+    workers: int
+    directory: Path | None  # where the supervisor writes its metrics
+    removal_at_ms: int  # PETSTORE_REMOVAL_DATE
+
+
+class Report:
+    """Implements core.service.ServiceReport. `read_database` may block and is called in a thread."""
+
+    def __init__(
+        self,
+        history: ServiceHistory,
+        read_database: Callable[[], DatabaseState],
+        saving_trouble: Callable[[], str | None],
+        known: Known,
+        clock: Clock,
+    ) -> None:
+        self._history = history
+        self._read_database = read_database
+        self._saving_trouble = saving_trouble
+        self._known = known
+        self._clock = clock
+        self._reading = asyncio.Lock()
+        self._database: DatabaseState | None = None
+        self._read_at: float | None = None
+
+    async def troubles(self) -> Sequence[Trouble]:
+        self._history.sample()
+        database = await self._current_database()
+        return list(self._troubles(database, read_metrics(self._known.directory)))
+
+    async def state(self) -> ServiceState:
+        self._history.sample()
+        database = await self._current_database()
+        supervisor = read_metrics(self._known.directory)
+        counts, levels = self._history.latest.counts, self._history.latest.levels
+        return ServiceState(
+            version=__version__,
+            commit=self._known.commit,
+            python=platform.python_version(),
+            recent=self._history.recent(),
+            history=self._history.series(),
+            waiting=levels.writes_waiting + levels.pool_waiting,
+            database=database,
+            limits=Limits(self._known.with_valkey, self._known.on_outage, levels.in_outage, counts.outages),
+            workers=Workers(
+                replicas=self._known.replicas,
+                expected=self._known.workers,
+                serving=supervisor.workers,
+                ended=supervisor.restarts,
+                reloads=supervisor.reloads,
+                newest_started_at_ms=round(levels.started_at * 1_000),
+                memory_bytes=levels.resident_bytes,
+                connections=levels.connections,
+            ),
+            counters_saved_at_ms=round(levels.counters_saved_at * 1_000),
+            removal_at_ms=self._known.removal_at_ms,
+            log_lines_dropped=counts.lines_dropped,
+            troubles=list(self._troubles(database, supervisor)),
+        )
+
+    async def _current_database(self) -> DatabaseState | None:
+        async with self._reading:
+            now = self._clock.monotonic()
+            if self._read_at is None or now - self._read_at >= _DATABASE_READ_EVERY_SECONDS:
+                try:
+                    self._database = await asyncio.to_thread(self._read_database)
+                except (OSError, OperatorError, StoreUnavailable) as error:
+                    _log.warning("database not read", reason=str(error))
+                    self._database = None
+                self._read_at = now
+            return self._database
+
+    def _troubles(self, database: DatabaseState | None, supervisor: SupervisorMetrics) -> Iterator[Trouble]:
+        yield from self._of_answers()
+        yield from self._of_limits()
+        yield from self._of_database(database)
+        yield from self._of_processes(supervisor)
+
+    def _of_answers(self) -> Iterator[Trouble]:
+        if errors := round(self._history.total("errors")):
+            yield Trouble(
+                f"{errors:,} {'answer' if errors == 1 else 'answers'} failed in the last ten minutes (5xx).",
+                "The log says why: look for “store unavailable” and “unexpected error”.",
+            )
+        levels = self._history.latest.levels
+        if levels.writes_waiting > _CROWDED or levels.pool_waiting:
+            yield Trouble(
+                f"{levels.writes_waiting + levels.pool_waiting:,} requests wait for the database.",
+                "See whether its disk is slow; with PostgreSQL raise PETSTORE_DATABASE_POOL.",
+            )
+
+    def _of_limits(self) -> Iterator[Trouble]:
+        if lost := self._history.latest.levels.in_outage:
+            effect = (
+                "requests are refused"
+                if self._known.on_outage == "refuse"
+                else "each process grants its share of the limits"
+            )
+            yield Trouble(
+                f"{lost} of {self._known.workers} processes can't reach Valkey: {effect}.",
+                "Start Valkey again, or mend the network between; the service finds it by itself.",
+            )
+        saved_ms = self._history.latest.levels.counters_saved_at * 1_000
+        late = self._clock.now_ms() - saved_ms > _SAVED_LATE_MS and saved_ms > 0
+        if (reason := self._saving_trouble()) is not None or late:
+            yield Trouble(
+                f"Limits and usage have not been saved{'' if reason is None else f' {reason}'}".rstrip(".")
+                + ".",
+                "A crash now loses these counts. Mend the database or its disk.",
+            )
+
+    def _of_database(self, database: DatabaseState | None) -> Iterator[Trouble]:
+        if database is None:
+            yield Trouble("The database can't be read.", "The log says why: “database not read”.")
+            return
+        if database.remark:
+            yield Trouble(
+                f"The program and the database differ: {database.remark}.",
+                "Run the program that belongs to the schema.",
+            )
+        if database.free_bytes is not None and database.free_bytes < 2 * database.size_bytes:
+            yield Trouble(
+                "The database's disk has little room: less than two copies of the database.",
+                "Free some: writes fail on a full disk, and a restore needs that room.",
+            )
+        backed_up_ms = database.backed_up_at_ms
+        if backed_up_ms is not None and self._clock.now_ms() - backed_up_ms > _BACKUP_OLD_MS:
+            yield Trouble(
+                "There is no backup yet." if not backed_up_ms else "The last backup is older than two days.",
+                "Run `petstore db backup FILE`, and let a timer do it each day.",
+            )
+
+    def _of_processes(self, supervisor: SupervisorMetrics) -> Iterator[Trouble]:
+        levels = self._history.latest.levels
+        if supervisor.workers is not None and supervisor.workers < self._known.workers:
+            yield Trouble(
+                f"{supervisor.workers} of {self._known.workers} workers serve.",
+                "It starts new ones by itself; the log says why they ended.",
+            )
+        if supervisor.is_replaced:
+            yield Trouble(
+                "Another version is installed than the one that runs.", "Restart the service to use it."
+            )
+        if levels.open_descriptors > _DESCRIPTORS_USED * levels.max_descriptors > 0:
+            yield Trouble(
+                f"A worker has {levels.open_descriptors:,} of {levels.max_descriptors:,} descriptors open.",
+                "Raise LimitNOFILE, or find the clients that keep connections open.",
+            )
+        if dropped := round(self._history.total("lines_dropped")):
+            yield Trouble(
+                f"{dropped:,} log lines were not written in the last ten minutes.",
+                "See who reads the log, and whether its disk is full.",
+            )

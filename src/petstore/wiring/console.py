@@ -1,0 +1,77 @@
+"""The console with what it shows of the service, and the history of numbers that it needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from starlette.routing import Route
+
+from petstore.config import Settings
+from petstore.console.app import Console
+from petstore.core.clock import Clock
+from petstore.core.service import DatabaseState
+from petstore.ops import build, disk
+from petstore.ops.flusher import CounterFlusher
+from petstore.ops.history import ServiceHistory
+from petstore.ops.metrics import Metrics
+from petstore.ops.report import Known, Report
+from petstore.storage.backend import Backend, Store
+
+
+def console_routes(
+    settings: Settings,
+    store: Store,
+    backend: Backend,
+    history: ServiceHistory,
+    flusher: CounterFlusher,
+    counts_directory: Path | None,
+    clock: Clock,
+) -> list[Route]:
+    """The pages of the console; none where it is switched off."""
+    if not settings.has_console:
+        return []
+    known = Known(
+        commit=build.commit(),
+        with_valkey=bool(settings.valkey_url),
+        on_outage=settings.limiter_outage,
+        replicas=settings.replicas,
+        workers=settings.workers,
+        directory=counts_directory,
+        removal_at_ms=round(settings.removal_date.timestamp() * 1_000),
+    )
+    report = Report(history, lambda: read_database(backend), lambda: flusher.trouble, known, clock)
+    console = Console(
+        store,
+        clock,
+        service=report,
+        trusted=settings.trusted_proxies,
+        hosts=settings.own_hosts,
+        base=settings.base_url.removesuffix("/v1"),
+        body_timeout_seconds=settings.body_timeout_ms / 1_000,
+    )
+    return console.routes()
+
+
+def build_history(metrics: Metrics, clock: Clock) -> ServiceHistory:
+    """The history of all workers' numbers; `sample` is to be called once a second."""
+    return ServiceHistory(metrics.total, clock.monotonic)
+
+
+def read_database(backend: Backend) -> DatabaseState:
+    """Blocks. Raises OSError, ConfigurationError and StoreUnavailable."""
+    schema = backend.schema()
+    file = backend.file
+    free = backed_up = None
+    if file is not None:
+        free = round(disk.free(file.checked_path().resolve().parent))
+        backed_up = round(disk.stat(file.backup_mark(), "st_mtime") * 1_000)
+    return DatabaseState(
+        kind="PostgreSQL" if file is None else "SQLite",
+        name=backend.name,
+        schema_version=schema.version,
+        schema_known=schema.newest,
+        remark=schema.remark,
+        size_bytes=backend.size_bytes(),
+        free_bytes=free,
+        backed_up_at_ms=backed_up,
+    )

@@ -1,0 +1,63 @@
+"""The service's page: its numbers with their units, its troubles, and no secret."""
+
+from __future__ import annotations
+
+import re
+
+from petstore.core.durations import DAY_MS
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.usage import DailyUsage, UsageChanges
+from tests.support.console import Visitor
+from tests.support.service import Shop
+
+HTMX = [("hx-request", "true")]
+
+
+async def test_a_viewer_sees_the_numbers_with_unit_and_period(shop: Shop, viewer: Visitor) -> None:
+    """Requests of the interface a second over the last seconds, and their latency in milliseconds."""
+    await viewer.get("service")  # from here on the numbers are known
+    for _ in range(3):
+        await shop.call("GET", "/v1/pets", [("authorization", f"Bearer {shop.key}")])
+    await shop.call("GET", "/v1/nothing")
+    shop.clock.advance(2)
+    shown = await viewer.get("service")
+    assert shown.status == 200
+    assert "Requests 2.0 a second average of the last 2 seconds" in shown.text
+    assert re.search(r"Latency [0-9.]+ ms 95 % of the answers; half in [0-9.]+ ms", shown.text)
+    assert "Each chart shows the last ten minutes" in shown.text
+
+
+async def test_it_says_what_is_wrong_and_what_to_do(viewer: Visitor) -> None:
+    """Such as a database without a backup."""
+    shown = await viewer.get("service")
+    assert "There is no backup yet. Run `petstore db backup FILE`" in shown.text
+
+
+async def test_the_facts_of_the_program_and_its_database(viewer: Visitor) -> None:
+    """Kind and name, schema, size and room, workers, and how requests are counted."""
+    text = (await viewer.get("service")).text
+    for said in ("Kind SQLite", "Schema version", "Free on its disk", "Last backup none", "Version 1."):
+        assert said in text
+    assert "in the memory of this process" in text
+    assert "Workers 1" in text
+
+
+async def test_the_page_asks_for_the_numbers_alone(viewer: Visitor) -> None:
+    """Every few seconds, and the answer asks again."""
+    shown = await viewer.get("service", headers=HTMX)
+    assert shown.body.lstrip().startswith(b"<div hx-get")
+    assert b"<h1>" not in shown.body
+    assert "Requests 0" in shown.text
+
+
+async def test_callers_of_the_deprecated_operation_and_the_days_left(shop: Shop, viewer: Visitor) -> None:
+    """Each account with its calls and a link, the date, and the days until then."""
+    assert "Nobody called it." in (await viewer.get("service")).text
+    today = shop.clock.now_ms() // DAY_MS
+    usage = UsageChanges({(1, today): DailyUsage(today, 5, 0, 1_234)})
+    await shop.store.counters.save(LimiterState(), usage)
+    shown = await viewer.get("service")
+    account = await shop.store.accounts.find("1")
+    assert f"{account.name} 1,234 2027-01-15" in shown.text
+    assert shown.links[account.name] == "../console/accounts/1"
+    assert "ends on 2030-12-05 00:00:00 UTC, in 1,420 days" in shown.text

@@ -1,0 +1,146 @@
+"""What the service says is wrong: each trouble in words with what to do, and none without cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from petstore.core.errors import StoreUnavailable
+from petstore.core.service import DatabaseState
+from petstore.ops.counts import Counts, Levels
+from petstore.ops.history import ServiceHistory
+from petstore.ops.report import Known, Report
+from petstore.ops.supervision import SupervisorMetrics, write_metrics
+from petstore.ops.worker_metrics import Numbers
+from tests.support.clock import ManualClock
+
+DAY_MS = 86_400_000
+
+
+class Service:
+    """A service in which all is well, until a test changes it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.clock = ManualClock()
+        now_ms = self.clock.now_ms()
+        self.numbers = Numbers(
+            Counts(), Levels(counters_saved_at=now_ms / 1_000, open_descriptors=9, max_descriptors=100)
+        )
+        self.history = ServiceHistory(lambda: self.numbers, self.clock.monotonic)
+        self.history.sample()
+        self.database: DatabaseState | None = DatabaseState(
+            "SQLite", "petstore.db", 6, 6, "", 100, free_bytes=200, backed_up_at_ms=now_ms
+        )
+        self.supervisor = SupervisorMetrics(workers=2)
+        self.saving: str | None = None
+        self.reads = 0
+        self.known = Known("abc", True, "local", 1, 2, directory, now_ms)
+
+    def read_database(self) -> DatabaseState:
+        self.reads += 1
+        if self.database is None:
+            raise StoreUnavailable("no route")
+        return self.database
+
+    def change_database(self, **changes: Any) -> None:
+        assert self.database is not None
+        self.database = replace(self.database, **changes)
+
+    def report(self) -> Report:
+        assert self.known.directory is not None
+        write_metrics(self.known.directory, self.supervisor)
+        return Report(self.history, self.read_database, lambda: self.saving, self.known, self.clock)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Service:
+    return Service(tmp_path)
+
+
+async def test_nothing_is_wrong_without_cause(service: Service) -> None:
+    """The ground of the tests below."""
+    assert await service.report().troubles() == []
+    assert (await service.report().state()).troubles == []
+
+
+def failing(service: Service) -> None:
+    service.numbers.counts.latencies("listPets", 503).counts[0] += 2
+    service.clock.advance(1)
+
+
+def refusing(service: Service) -> None:
+    service.numbers.levels.in_outage = 1
+    service.known = replace(service.known, on_outage="refuse")
+
+
+def dropping(service: Service) -> None:
+    service.numbers.counts.lines_dropped += 7
+    service.clock.advance(1)
+
+
+def lost(service: Service) -> None:
+    service.database = None
+
+
+Cause = Callable[[Service], object]
+CAUSES: dict[str, Cause] = {
+    "2 answers failed in the last ten minutes (5xx).": failing,
+    "501 requests wait for the database.": lambda s: setattr(s.numbers.levels, "writes_waiting", 501),
+    "1 requests wait for the database.": lambda s: setattr(s.numbers.levels, "pool_waiting", 1),
+    "2 of 2 processes can't reach Valkey: each process grants its share of the limits.": lambda s: setattr(
+        s.numbers.levels, "in_outage", 2
+    ),
+    "1 of 2 processes can't reach Valkey: requests are refused.": refusing,
+    "Limits and usage have not been saved.": lambda s: s.clock.advance(61),
+    "Limits and usage have not been saved for 12 s: full.": lambda s: setattr(s, "saving", "for 12 s: full."),
+    "The database can't be read.": lost,
+    "The program and the database differ: older.": lambda s: s.change_database(remark="older"),
+    "The database's disk has little room: less than two copies of the database.": lambda s: s.change_database(
+        free_bytes=199
+    ),
+    "There is no backup yet.": lambda s: s.change_database(backed_up_at_ms=0),
+    "The last backup is older than two days.": lambda s: s.change_database(
+        backed_up_at_ms=s.clock.now_ms() - 2 * DAY_MS - 1
+    ),
+    "1 of 2 workers serve.": lambda s: setattr(s.supervisor, "workers", 1),
+    "Another version is installed than the one that runs.": lambda s: setattr(
+        s.supervisor, "is_replaced", True
+    ),
+    "A worker has 81 of 100 descriptors open.": lambda s: setattr(s.numbers.levels, "open_descriptors", 81),
+    "7 log lines were not written in the last ten minutes.": dropping,
+}
+
+
+@pytest.mark.parametrize("what", CAUSES)
+async def test_each_trouble_says_what_is_wrong_and_what_to_do(service: Service, what: str) -> None:
+    """Alone, in whole sentences."""
+    CAUSES[what](service)
+    (trouble,) = await service.report().troubles()
+    assert trouble.what == what
+    assert trouble.to_do.endswith(".")
+
+
+async def test_the_database_is_read_once_a_minute(service: Service) -> None:
+    """However often the page asks; a failure is tried again a minute later as well."""
+    report = service.report()
+    for _ in range(3):
+        await report.state()
+    assert service.reads == 1
+    service.database = None
+    service.numbers.levels.counters_saved_at += 60
+    service.clock.advance(60)
+    assert (await report.state()).database is None
+    await report.troubles()
+    assert service.reads == 2
+
+
+async def test_without_a_supervisor_its_numbers_are_unknown(service: Service) -> None:
+    """A worker that runs alone, as with --reload."""
+    service.known = replace(service.known, directory=None)
+    report = Report(service.history, service.read_database, lambda: None, service.known, service.clock)
+    state = await report.state()
+    assert (state.workers.serving, state.troubles) == (None, [])
