@@ -5,10 +5,7 @@ Numbers are as strict as in the interface: `int()` would accept `+1`, `1_0` and 
 
 from __future__ import annotations
 
-import re
-from calendar import monthrange
 from collections.abc import Callable
-from datetime import date
 from typing import Any, TypeVar
 
 import click
@@ -16,11 +13,9 @@ import click
 from petstore.core.durations import DAY_MS, format_duration, parse_duration
 from petstore.core.errors import Invalid
 from petstore.core.integers import read_int64
-from petstore.core.moments import moment_fault, read_moment
+from petstore.core.moments import moment_fault, read_day, read_moment, read_month
 from petstore.core.pets import INT64_MAX, INT64_MIN, PAGE_LIMIT_DEFAULT, PetStatus, name_fault
 
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
-_FIRST_YEAR = 2000  # earlier ones are typing errors
 _SHOWN_MAX = 24  # longer than any number, shorter than a key that was given by mistake
 _LONGEST_MS = 36_500 * DAY_MS
 _LIST_MAX = 10_000
@@ -91,17 +86,15 @@ class Days(click.ParamType[tuple[int, int]]):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, int]:
         text = str(value)
-        given = text if self.name == "day" else f"{text}-01"
-        try:
-            first = date.fromisoformat(given) if _DAY.fullmatch(given) else None
-        except ValueError:  # such as 2026-02-30
-            first = None
-        if first is None or first.year < _FIRST_YEAR:
+        if self.name == "month":
+            found = read_month(text)
+        else:
+            day = read_day(text)
+            found = None if day is None else (day, day)
+        if found is None:
             shown = "2026-10-01" if self.name == "day" else "2026-10"
             self.fail(f"{text[:_SHOWN_MAX]!r} is not a {self.name}; write it as {shown}.", param, ctx)
-        length = 1 if self.name == "day" else monthrange(first.year, first.month)[1]
-        began = (first - date(1970, 1, 1)).days
-        return began, began + length - 1
+        return found
 
 
 class Since(click.ParamType[int]):
@@ -111,7 +104,8 @@ class Since(click.ParamType[int]):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         text = str(value)
-        at_ms = read_moment(f"{text}T00:00:00Z" if _DAY.fullmatch(text) else text)
+        day = read_day(text)
+        at_ms = read_moment(text) if day is None else day * DAY_MS
         if at_ms is not None:
             return at_ms
         try:

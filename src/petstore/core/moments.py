@@ -1,9 +1,10 @@
-"""Times as text: RFC 3339 in UTC with milliseconds."""
+"""Times as text: RFC 3339 in UTC with milliseconds, UTC days and months."""
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from calendar import monthrange
+from datetime import UTC, date, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -13,6 +14,9 @@ _HOUR_AND_MINUTE = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 _MOMENT = re.compile(
     rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{_HOUR_AND_MINUTE}:[0-9]{{2}}(?:\.[0-9]{{1,3}})?(?:Z|[+-]{_HOUR_AND_MINUTE})"
 )
+
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_FIRST_YEAR = 2000  # earlier ones are typing errors
 
 
 def iso_moment(ms: int) -> str:
@@ -24,6 +28,21 @@ def iso_moment(ms: int) -> str:
 def iso_day(day: int) -> str:
     """A UTC day, counted from the epoch, such as 2026-11-21."""
     return (_EPOCH + timedelta(days=day)).date().isoformat()
+
+
+def read_day(text: str) -> int | None:
+    """A UTC day such as 2026-11-21, counted from the epoch; None for what is none or before the year 2000."""
+    try:
+        day = date.fromisoformat(text) if _DAY.fullmatch(text) else None
+    except ValueError:  # such as 2026-02-30
+        return None
+    return None if day is None or day.year < _FIRST_YEAR else (day - _EPOCH.date()).days
+
+
+def read_month(text: str) -> tuple[int, int] | None:
+    """The first and the last day of a month such as 2026-11; see `read_day`."""
+    first = read_day(f"{text}-01")
+    return None if first is None else (first, first + monthrange(int(text[:4]), int(text[5:]))[1] - 1)
 
 
 def read_moment(text: str) -> int | None:
