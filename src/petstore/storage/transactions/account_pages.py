@@ -26,6 +26,7 @@ _STATES = {
     "suspended": "suspended_at_ms IS NOT NULL AND closed_at_ms IS NULL",
     "closed": "closed_at_ms IS NOT NULL",
 }
+_ONE = f"ORDER BY {_ORDER} LIMIT 1 OFFSET {{}}"
 _LAST = "~"  # behind all characters of a name
 
 
@@ -62,14 +63,14 @@ def page_of_accounts(query: AccountQuery, now_ms: int) -> Script[AccountPage]:
     today = now_ms // DAY_MS
     by_id = yield from _by_id(query, today)
     conditions = _Conditions()
-    begin = query.search.lower()
-    conditions.add("FOLDED >= {} AND FOLDED < {}", begin, begin + _LAST)
+    # SQLite begins its walk at the first bound, not at the pair's.
+    begin, end = max(query.search.lower(), query.after.lower()), query.search.lower() + _LAST
+    conditions.add("FOLDED >= {} AND FOLDED < {}", begin, end)
     if query.after:
         conditions.add("(FOLDED, name) > ({}, {})", query.after.lower(), query.after)
     stop: str | None = None
     if query.state == "active" or (query.state and query.plan):  # no index has these alone
-        end = f"ORDER BY {_ORDER} LIMIT 1 OFFSET {{}}"
-        for (stop,) in (yield conditions.select("SELECT name FROM accounts WHERE", end, LOOKED_AT_MAX - 1)):
+        for (stop,) in (yield conditions.select("SELECT name FROM accounts WHERE", _ONE, LOOKED_AT_MAX - 1)):
             conditions.add("(FOLDED, name) <= ({}, {})", stop.lower(), stop)
     if query.plan:
         conditions.add("plan = {}", query.plan)

@@ -72,6 +72,14 @@ CREATE TABLE stock_upload_parts (
 CREATE INDEX usage_days_by_day ON usage_days (day);
 CREATE INDEX usage_days_deprecated ON usage_days (day) WHERE deprecated > 0;
 
+-- For lists of accounts by name, whatever its case.
+CREATE INDEX accounts_by_name ON accounts (lower(name), name);
+CREATE INDEX accounts_by_plan ON accounts (plan, lower(name), name);
+CREATE INDEX accounts_suspended ON accounts (lower(name), name) WHERE suspended_at_ms IS NOT NULL AND closed_at_ms IS NULL;
+CREATE INDEX accounts_closed ON accounts (lower(name), name) WHERE closed_at_ms IS NOT NULL;
+-- Of the keys that have ever been banned.
+CREATE INDEX key_standings_by_ban ON key_standings (banned_until_ms, key_id) WHERE banned_until_ms > 0;
+
 -- Every role that may use the animals may use the new tables: the services need not own the database.
 DO $$
 DECLARE

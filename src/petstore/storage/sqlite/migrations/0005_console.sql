@@ -101,3 +101,11 @@ END;
 CREATE TRIGGER idempotency_keys_removed INSTEAD OF DELETE ON idempotency_keys BEGIN
     DELETE FROM creations WHERE account_id = OLD.account_id AND key = OLD.key;
 END;
+
+-- For lists of accounts by name, whatever its case.
+CREATE INDEX accounts_by_name ON accounts (name COLLATE NOCASE, name);
+CREATE INDEX accounts_by_plan ON accounts (plan, name COLLATE NOCASE, name);
+CREATE INDEX accounts_suspended ON accounts (name COLLATE NOCASE, name) WHERE suspended_at_ms IS NOT NULL AND closed_at_ms IS NULL;
+CREATE INDEX accounts_closed ON accounts (name COLLATE NOCASE, name) WHERE closed_at_ms IS NOT NULL;
+-- Of the keys that have ever been banned.
+CREATE INDEX key_standings_by_ban ON key_standings (banned_until_ms) WHERE banned_until_ms > 0;
