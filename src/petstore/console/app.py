@@ -7,15 +7,21 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Protocol
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from petstore.console.account_changes import AccountChangePages
+from petstore.console.accounts import AccountPages
+from petstore.console.bans import BanPages
+from petstore.console.billing import BillingPages
 from petstore.console.categories import CategoryPages
 from petstore.console.connections import Connections
 from petstore.console.cookies import Cookies
 from petstore.console.guard import Guard
 from petstore.console.journal import JournalPages
+from petstore.console.keys import KeyDefaults, KeyPages
 from petstore.console.me import MyPages
 from petstore.console.new_orders import NewOrderPages
 from petstore.console.new_pets import NewPetPages
@@ -30,10 +36,12 @@ from petstore.console.sign_in import Entrance, SignInPages
 from petstore.console.visit import Renderer, View
 from petstore.core import packaged
 from petstore.core.accounts import AccountRepository
+from petstore.core.billing import BillingRepository
 from petstore.core.categories import CategoryRepository
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
 from petstore.core.journal import JournalRepository
+from petstore.core.keys import KeyRepository
 from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import OrderRepository
 from petstore.core.people import PeopleRepository
@@ -53,10 +61,12 @@ class Repositories(Protocol):
     orders: OrderRepository
     accounts: AccountRepository
     categories: CategoryRepository
+    keys: KeyRepository
+    usage: UsageRepository
+    billing: BillingRepository
     journal: JournalRepository
     people: PeopleRepository
     sign_ins: SignInRepository
-    usage: UsageRepository
 
 
 class Pages(Protocol):
@@ -65,32 +75,32 @@ class Pages(Protocol):
     def views(self) -> list[View]: ...
 
 
-class Console:
-    """The pages below /console. `trusted`: the proxies that say whether a reader uses TLS.
+class ConsoleOptions(msgspec.Struct, frozen=True):
+    """Settings of the service that the console follows."""
 
-    `hosts`: the names of the service; `base`: its address for links, empty where the reader's own serves.
-    """
+    trusted: Networks  # the proxies that say whether a reader uses TLS
+    hosts: frozenset[str]  # the names of the service
+    base: str  # its address for links; empty where the reader's own serves
+    body_timeout_seconds: float
+    new_keys: KeyDefaults
+
+
+class Console:
+    """The pages below /console."""
 
     def __init__(
-        self,
-        stores: Repositories,
-        clock: Clock,
-        *,
-        service: ServiceReport,
-        trusted: Networks,
-        hosts: frozenset[str],
-        base: str,
-        body_timeout_seconds: float,
+        self, stores: Repositories, clock: Clock, service: ServiceReport, options: ConsoleOptions
     ) -> None:
         folder = packaged.files("petstore.console")
         self._static = StaticFiles(folder.joinpath("static"))
         self._templates = folder.joinpath("templates")
         self._made: list[Renderer] = []
         self._making = asyncio.Lock()
-        connections = Connections(trusted, hosts)
+        trusted, base = options.trusted, options.base
+        connections = Connections(trusted, options.hosts)
         cookies = Cookies(connections)
         self._guard = Guard(
-            stores.sign_ins, cookies, connections, self._renderer, clock, body_timeout_seconds
+            stores.sign_ins, cookies, connections, self._renderer, clock, options.body_timeout_seconds
         )
         self.passwords = Passwords()
         entrance = Entrance(stores.sign_ins, self.passwords, cookies, connections)
@@ -107,6 +117,11 @@ class Console:
             NewOrderPages(stores),
             OrderPages(stores),
             OrderMoves(stores),
+            AccountPages(stores),
+            AccountChangePages(stores),
+            KeyPages(stores, options.new_keys),
+            BanPages(stores),
+            BillingPages(stores),
         )
 
     def views(self) -> list[View]:

@@ -5,10 +5,11 @@ A response to a slow client holds one piece and no descriptor.
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -79,4 +80,25 @@ class _InPieces(Response):
         for start in range(0, len(body), _PIECE_BYTES):
             piece = body[start : start + _PIECE_BYTES]
             await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+class Streamed(Response):
+    """A body that is made while it is sent, of which one piece is in memory. Other requests have their turn
+    between the pieces.
+
+    What `pieces` raises ends the connection, so that the client sees that its file is cut off.
+    """
+
+    def __init__(self, pieces: AsyncIterator[bytes], headers: Mapping[str, str], media_type: str) -> None:
+        super().__init__(None, 200, headers, media_type)
+        del self.headers["content-length"]
+        self._pieces = pieces
+
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        if scope["method"] != "HEAD":
+            async for piece in self._pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+                await asyncio.sleep(0)
         await send({"type": "http.response.body", "body": b""})

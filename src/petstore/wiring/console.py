@@ -7,7 +7,8 @@ from pathlib import Path
 from starlette.routing import Route
 
 from petstore.config import Settings
-from petstore.console.app import Console
+from petstore.console.app import Console, ConsoleOptions
+from petstore.console.keys import KeyDefaults
 from petstore.core.clock import Clock
 from petstore.core.service import DatabaseState
 from petstore.ops import build, disk
@@ -40,16 +41,14 @@ def console_routes(
         removal_at_ms=round(settings.removal_date.timestamp() * 1_000),
     )
     report = Report(history, lambda: read_database(backend), lambda: flusher.trouble, known, clock)
-    console = Console(
-        store,
-        clock,
-        service=report,
+    options = ConsoleOptions(
         trusted=settings.trusted_proxies,
         hosts=settings.own_hosts,
         base=settings.base_url.removesuffix("/v1"),
         body_timeout_seconds=settings.body_timeout_ms / 1_000,
+        new_keys=KeyDefaults(settings.environment, settings.key_rotation_overlap_ms),
     )
-    return console.routes()
+    return Console(store, clock, report, options).routes()
 
 
 def build_history(metrics: Metrics, clock: Clock) -> ServiceHistory:

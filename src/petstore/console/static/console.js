@@ -14,13 +14,19 @@ window.addEventListener("pageshow", () => {
   for (const button of document.querySelectorAll("form[method=post] button:disabled")) button.disabled = false;
 });
 
-// <button data-copy="#id">: copies the text of an element.
+// <button data-copy="#id">: copies the text of an element. Without TLS a browser has no clipboard: then the text
+// is selected.
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
-  const text = document.querySelector(button.dataset.copy).textContent.trim();
-  await navigator.clipboard.writeText(text);
-  button.textContent = "Copied";
+  const source = document.querySelector(button.dataset.copy);
+  try {
+    await navigator.clipboard.writeText(source.textContent.trim());
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(source);
+    button.textContent = "Selected: press Ctrl+C";
+  }
 });
 
 // A page that nobody looks at asks for nothing.

@@ -15,7 +15,7 @@ from msgspec.structs import astuple, fields
 from petstore.core.billing import BilledAccount, BilledDay, BilledPeriod, BillingRepository, sum_up
 from petstore.core.lists.spreadsheets import csv_bytes
 
-_PAGE_DAYS = 20_000  # account-days that are read at once
+_PAGE_DAYS = 2_000  # account-days that are read at once: milliseconds, for SQLite on the event loop
 
 BillRow = BilledDay | BilledPeriod
 

@@ -13,7 +13,7 @@ from petstore.core.durations import DAY_MS
 from petstore.storage.rows import ACCOUNT, read_account, select
 from petstore.storage.transactions.script import Script, Statement
 
-LOOKED_AT_MAX = 20_000
+LOOKED_AT_MAX = 10_000
 # A window ahead of today is today's: the clock was set back.
 _ACCOUNTS = (
     f"SELECT {select(ACCOUNT)}, CASE WHEN day >= {{}} THEN day_used ELSE 0 END"

@@ -1,0 +1,175 @@
+"""Changes of an account: plan, name, suspension, closing. Each has a page of its own, for operators."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from starlette.responses import Response
+
+from petstore.console.account_forms import PLANS, TypedPlan, read_plan, typed_plan_of
+from petstore.console.account_use import windows_of
+from petstore.console.accounts import active_keys, find_account
+from petstore.console.visit import View, Visit
+from petstore.core.accounts import Account, AccountRepository
+from petstore.core.errors import AccountExists, Conflict, Invalid
+from petstore.core.keys import KeyRepository
+from petstore.core.limits.usage import UsageRepository
+from petstore.core.orders import Order, OrderQuery, OrderRepository, OrderStatus
+from petstore.core.people import Role
+
+_ORDERS_SHOWN = 10
+
+
+class Store(Protocol):
+    """What these pages read and change."""
+
+    @property
+    def accounts(self) -> AccountRepository: ...
+
+    @property
+    def keys(self) -> KeyRepository: ...
+
+    @property
+    def usage(self) -> UsageRepository: ...
+
+    @property
+    def orders(self) -> OrderRepository: ...
+
+
+class AccountChangePages:
+    """What is below `/accounts/2`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def views(self) -> list[View]:
+        pages = {
+            ("GET", "plan"): self.ask_plan,
+            ("POST", "plan"): self.set_plan,
+            ("GET", "rename"): self.ask_name,
+            ("POST", "rename"): self.rename,
+            ("GET", "suspend"): self.ask_suspension,
+            ("POST", "suspend"): self.suspend,
+            ("POST", "resume"): self.resume,
+            ("GET", "close"): self.ask_closing,
+            ("POST", "close"): self.close,
+        }
+        return [
+            View(method, f"/accounts/{{account_id}}/{action}", handler, Role.OPERATOR)
+            for (method, action), handler in pages.items()
+        ]
+
+    async def ask_plan(self, visit: Visit) -> Response:
+        account = await self._find(visit)
+        return await self._plan_page(visit, account, typed_plan_of(account))
+
+    async def set_plan(self, visit: Visit) -> Response:
+        account = await self._find(visit)
+        typed, plan = read_plan(visit.form)
+        if plan is None:
+            return await self._plan_page(visit, account, typed, 400)
+        try:
+            await self._store.accounts.set_plan(str(account.id), plan, visit.actor)
+        except Conflict as error:
+            return await self._plan_page(visit, account, typed, 409, error.message)
+        told = f"{account.name} has the plan {plan.name}, from its next request on."
+        return visit.go(f"accounts/{account.id}", told=told)
+
+    async def ask_name(self, visit: Visit) -> Response:
+        account = await self._find(visit)
+        return self._page(visit, "account_rename.html", "Rename", account, name=account.name)
+
+    async def rename(self, visit: Visit) -> Response:
+        account, name = await self._find(visit), visit.form.get("name", "").strip()
+        try:
+            renamed = await self._store.accounts.rename(str(account.id), name, visit.actor)
+        except (Invalid, AccountExists) as error:
+            page = "account_rename.html"
+            return self._page(visit, page, "Rename", account, error.status, error.message, name=name)
+        return visit.go(f"accounts/{account.id}", told=f"The account is called {renamed.name}.")
+
+    async def ask_suspension(self, visit: Visit) -> Response:
+        return await self._suspension_page(visit, await self._find(visit))
+
+    async def suspend(self, visit: Visit) -> Response:
+        account = await self._find(visit)
+        try:
+            await self._store.accounts.suspend(str(account.id), visit.actor)
+        except Conflict as error:
+            return await self._suspension_page(visit, account, 409, error.message)
+        told = f"{account.name} is suspended: its keys are refused until you resume it."
+        return visit.go(f"accounts/{account.id}", told=told)
+
+    async def resume(self, visit: Visit) -> Response:
+        account = await self._find(visit)
+        await self._store.accounts.resume(str(account.id), visit.actor)
+        return visit.go(f"accounts/{account.id}", told=f"{account.name} is active again, with the same keys.")
+
+    async def ask_closing(self, visit: Visit) -> Response:
+        account = await self._find(visit)
+        orders, has_more = await self._open_orders(account)
+        return self._page(
+            visit,
+            "account_close.html",
+            "Close",
+            account,
+            working=await self._working_keys(visit, account),
+            orders=orders,
+            has_more_orders=has_more,
+        )
+
+    async def close(self, visit: Visit) -> Response:
+        account = await self._find(visit)
+        await self._store.accounts.close(str(account.id), visit.actor)
+        return visit.go(f"accounts/{account.id}", told=f"{account.name} is closed, and its keys are revoked.")
+
+    async def _find(self, visit: Visit) -> Account:
+        return await find_account(visit, self._store.accounts)
+
+    async def _working_keys(self, visit: Visit, account: Account) -> int:
+        return active_keys(await self._store.keys.keys(str(account.id)), visit.now_ms)
+
+    async def _open_orders(self, account: Account) -> tuple[list[Order], bool]:
+        """The first open orders, and whether there are more."""
+        found, has_more = [], False
+        for status in (OrderStatus.PLACED, OrderStatus.APPROVED):
+            page = await self._store.orders.page(OrderQuery(account.id, _ORDERS_SHOWN, status))
+            found += page.orders
+            has_more = has_more or page.has_more
+        return found, has_more
+
+    async def _plan_page(
+        self, visit: Visit, account: Account, typed: TypedPlan, status: int = 200, fault: str = ""
+    ) -> Response:
+        report = await self._store.usage.report(account.id, visit.now_ms, days=1)
+        windows = windows_of(account, report.windows, visit.now_ms)
+        return self._page(
+            visit,
+            "account_plan.html",
+            "Change the plan of",
+            account,
+            status,
+            fault,
+            typed=typed,
+            plans=PLANS,
+            windows=windows,
+        )
+
+    async def _suspension_page(
+        self, visit: Visit, account: Account, status: int = 200, fault: str = ""
+    ) -> Response:
+        working = await self._working_keys(visit, account)
+        return self._page(visit, "account_suspend.html", "Suspend", account, status, fault, working=working)
+
+    def _page(
+        self,
+        visit: Visit,
+        template: str,
+        verb: str,
+        account: Account,
+        status: int = 200,
+        fault: str = "",
+        **values: Any,
+    ) -> Response:
+        title = f"{verb} {account.name}"
+        return visit.page(template, title, status, account=account, fault=fault, **values)

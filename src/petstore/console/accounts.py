@@ -1,0 +1,170 @@
+"""Pages of accounts: search, show with the use of 90 days, add. Changes: account_changes.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from petstore.console.account_forms import PLANS, TypedPlan, read_plan
+from petstore.console.account_use import chart_of, windows_of
+from petstore.console.history import lines
+from petstore.console.visit import View, Visit
+from petstore.core.accounts import (
+    STATES,
+    Account,
+    AccountPage,
+    AccountQuery,
+    AccountRepository,
+    can_begin_name,
+)
+from petstore.core.durations import DAY_MS
+from petstore.core.errors import AccountExists, AccountNotFound, Invalid
+from petstore.core.integers import read_id
+from petstore.core.journal import About, JournalQuery, JournalRepository
+from petstore.core.keys import ApiKey, KeyRepository
+from petstore.core.limits.plans import PLAN_NAMES
+from petstore.core.limits.usage import UsageRepository, every_day
+from petstore.core.people import Role
+
+_ROWS = 50
+_DAYS = 90
+_HISTORY = 20
+_ENDED_KEYS = 50
+
+
+class Store(Protocol):
+    """What these pages read and change."""
+
+    @property
+    def accounts(self) -> AccountRepository: ...
+
+    @property
+    def keys(self) -> KeyRepository: ...
+
+    @property
+    def usage(self) -> UsageRepository: ...
+
+    @property
+    def journal(self) -> JournalRepository: ...
+
+
+class AccountPages:
+    """`/accounts`, `/accounts/new` and `/accounts/2`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def views(self) -> list[View]:
+        return [
+            View("GET", "/accounts", self.search),
+            View("GET", "/accounts/new", self.new, Role.OPERATOR),
+            View("POST", "/accounts/new", self.add, Role.OPERATOR),
+            View("GET", "/accounts/{account_id}", self.show),
+        ]
+
+    async def search(self, visit: Visit) -> Response:
+        asked = {name: visit.query.get(name, "").strip() for name in ("q", "state", "plan")}
+        after = visit.query.get("after", "")
+        faults = _faults_of(asked)
+        page = AccountPage([], None)
+        if not faults:
+            query = AccountQuery(_ROWS, asked["q"], asked["state"] or None, asked["plan"] or None, after)
+            page = await self._store.accounts.page(query, visit.now_ms)
+        return visit.page(
+            "accounts.html",
+            "Accounts",
+            400 if faults else 200,
+            fragment="rows",
+            asked=asked,
+            faults=faults,
+            accounts=page.accounts,
+            stopped=page.after if page.after and len(page.accounts) < _ROWS else "",
+            first=_address(asked) if after else "",
+            next=_address(asked, page.after) if page.after else "",
+            states=[(state, state) for state in STATES],
+            plans=[(plan, plan) for plan in PLAN_NAMES],
+        )
+
+    async def new(self, visit: Visit) -> Response:
+        return _new_page(visit, "", TypedPlan())
+
+    async def add(self, visit: Visit) -> Response:
+        name, (typed, plan) = visit.form.get("name", "").strip(), read_plan(visit.form)
+        if plan is None:
+            return _new_page(visit, name, typed, 400)
+        try:
+            added = await self._store.accounts.add(name, plan, visit.actor)
+        except (Invalid, AccountExists) as error:
+            return _new_page(visit, name, typed, error.status, error.message)
+        return visit.go(
+            f"accounts/{added.id}", told=f"Account {added.name} is added. Issue its first key below."
+        )
+
+    async def show(self, visit: Visit) -> Response:
+        account = await find_account(visit, self._store.accounts)
+        reference = str(account.id)
+        report = await self._store.usage.report(account.id, visit.now_ms, _DAYS)
+        windows = windows_of(account, report.windows, visit.now_ms)
+        today = visit.now_ms // DAY_MS
+        days = every_day(report.days, today, _DAYS, windows[-1].used)
+        keys = (await self._store.keys.keys(reference))[::-1]
+        ended = [key for key in keys if key.state(visit.now_ms) != "active"]
+        history = await self._store.journal.page(JournalQuery(_HISTORY, About("account", reference)))
+        return visit.page(
+            "account.html",
+            account.name,
+            account=account,
+            windows=windows,
+            days=days,
+            chart=chart_of(days),
+            keys=[key for key in keys if key.state(visit.now_ms) == "active"],
+            ended=ended[:_ENDED_KEYS],
+            ended_count=len(ended),
+            bans={ban.key_id: ban for ban in report.bans},
+            lines=lines(history.entries),
+            has_more_history=history.has_more,
+        )
+
+
+def _faults_of(asked: Mapping[str, str]) -> dict[str, str]:
+    faults = {}
+    if not can_begin_name(asked["q"]):
+        faults["q"] = "Write the beginning of a name, or an id: letters, digits, dots, dashes, underscores."
+    if asked["state"] and asked["state"] not in STATES:
+        faults["state"] = f"Choose one of {', '.join(STATES)}."
+    if asked["plan"] and asked["plan"] not in PLAN_NAMES:
+        faults["plan"] = f"Choose one of {', '.join(PLAN_NAMES)}."
+    return faults
+
+
+def _address(asked: Mapping[str, str], after: str = "") -> str:
+    given = {name: value for name, value in {**asked, "after": after}.items() if value}
+    return f"accounts?{urlencode(given)}" if given else "accounts"
+
+
+def _new_page(visit: Visit, name: str, typed: TypedPlan, status: int = 200, fault: str = "") -> Response:
+    return visit.page(
+        "account_new.html",
+        "Add an account",
+        status,
+        name=name,
+        name_fault=fault,
+        typed=typed,
+        plans=PLANS,
+    )
+
+
+async def find_account(visit: Visit, accounts: AccountRepository) -> Account:
+    """The account whose id is in the path. Raises AccountNotFound."""
+    text = visit.path["account_id"]
+    if read_id(text) is None:
+        raise AccountNotFound(text)
+    return await accounts.find(text)
+
+
+def active_keys(keys: list[ApiKey], now_ms: int) -> int:
+    """How many keys work."""
+    return sum(key.state(now_ms) == "active" for key in keys)

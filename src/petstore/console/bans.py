@@ -1,0 +1,58 @@
+"""The page of the keys that are banned now."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from starlette.responses import Response
+
+from petstore.console.visit import View, Visit
+from petstore.core.errors import InvalidParameter
+from petstore.core.limits.usage import BannedKey, UsageRepository
+
+_ROWS = 50
+_PLACE = re.compile(r"([1-9][0-9]{0,17})-([1-9][0-9]{0,17})", re.ASCII)
+
+
+class Store(Protocol):
+    """What this page reads."""
+
+    @property
+    def usage(self) -> UsageRepository: ...
+
+
+class BanPages:
+    """`/bans`. A ban is lifted at `/keys/3/unban`."""
+
+    def __init__(self, store: Store) -> None:
+        self._usage = store.usage
+
+    def views(self) -> list[View]:
+        return [View("GET", "/bans", self.show)]
+
+    async def show(self, visit: Visit) -> Response:
+        after = visit.query.get("after", "")
+        found = await self._usage.bans(visit.now_ms, after=_read_place(after), limit=_ROWS + 1)
+        bans = found[:_ROWS]
+        return visit.page(
+            "bans.html",
+            "Bans",
+            bans=bans,
+            first="bans" if after else "",
+            next=f"bans?after={_place_of(bans[-1])}" if len(found) > _ROWS else "",
+        )
+
+
+def _place_of(ban: BannedKey) -> str:
+    return f"{ban.banned_until_ms}-{ban.key_id}"
+
+
+def _read_place(text: str) -> tuple[int, int]:
+    """Raises InvalidParameter."""
+    if not text:
+        return 0, 0
+    place = _PLACE.fullmatch(text)
+    if place is None:
+        raise InvalidParameter("The address of this page is incomplete; begin at the first page.")
+    return int(place[1]), int(place[2])

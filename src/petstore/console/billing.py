@@ -1,0 +1,141 @@
+"""The page of bills: a look at the first rows, and all of them as a file of CSV or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Protocol
+from urllib.parse import urlencode
+
+import msgspec
+from starlette.responses import Response
+
+from petstore.console.visit import HEADERS, View, Visit
+from petstore.core.billing import BillingRepository
+from petstore.core.durations import DAY_MS
+from petstore.core.errors import Invalid
+from petstore.core.lists.bills import Bill, written_bill
+from petstore.core.moments import iso_day, read_day, read_month
+from petstore.core.people import Role
+from petstore.web.delivery import Streamed
+
+_ROWS = 20
+_ACCOUNTS_LOOKED_AT = 50
+_DAYS_MAX = 366
+_FIELDS = ("month", "first", "last", "sum")
+_MEDIA_TYPES = {"csv": "text/csv", "json": "application/json"}
+
+
+class Store(Protocol):
+    """What this page reads."""
+
+    @property
+    def billing(self) -> BillingRepository: ...
+
+
+class BillingPages:
+    """`/billing`, and the file at `/billing/bill`."""
+
+    def __init__(self, store: Store) -> None:
+        self._billing = store.billing
+
+    def views(self) -> list[View]:
+        return [
+            View("GET", "/billing", self.show, Role.OPERATOR),
+            View("GET", "/billing/bill", self.export, Role.OPERATOR),
+        ]
+
+    async def show(self, visit: Visit) -> Response:
+        """The form; with days in the address, also the first rows of their bill."""
+        asked = _asked(visit)
+        if not any(asked.values()):
+            return self._page(visit, {**asked, "month": _month_before(visit.now_ms // DAY_MS)})
+        try:
+            bill, is_final = _read_bill(asked, visit.now_ms // DAY_MS)
+        except Invalid as error:
+            return self._page(visit, asked, 400, {error.field: error.message})
+        rows = await self._first_rows(bill)
+        return self._page(visit, asked, bill=bill, rows=rows, is_final=is_final)
+
+    async def export(self, visit: Visit) -> Response:
+        asked = _asked(visit)
+        form = visit.query.get("form", "")
+        try:
+            bill, _ = _read_bill(asked, visit.now_ms // DAY_MS)
+            if form not in _MEDIA_TYPES:
+                raise Invalid("month", f"Choose one of {', '.join(_MEDIA_TYPES)}.")
+        except Invalid as error:
+            return self._page(visit, asked, 400, {error.field: error.message})
+        name = (
+            f"petstore-{iso_day(bill.first)}-to-{iso_day(bill.last)}{'-sums' if bill.summed else ''}.{form}"
+        )
+        headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}"'}
+        pieces = written_bill(bill, self._billing, form)
+        return Streamed(pieces, headers=headers, media_type=_MEDIA_TYPES[form])
+
+    async def _first_rows(self, bill: Bill) -> list[dict[str, object]]:
+        """Of the first accounts."""
+        accounts = await self._billing.accounts(bill.first, bill.last, after=0, limit=_ACCOUNTS_LOOKED_AT)
+        return [msgspec.to_builtins(row) for row in islice(bill.rows(accounts), _ROWS)]
+
+    def _page(
+        self,
+        visit: Visit,
+        asked: Mapping[str, str],
+        status: int = 200,
+        faults: Mapping[str, str] | None = None,
+        *,
+        bill: Bill | None = None,
+        rows: list[dict[str, object]] | None = None,
+        is_final: bool = True,
+    ) -> Response:
+        return visit.page(
+            "billing.html",
+            "Billing",
+            status,
+            asked=asked,
+            faults=faults or {},
+            rows=rows,
+            summed=bill is not None and bill.summed,
+            days=None if bill is None else (iso_day(bill.first), iso_day(bill.last)),
+            is_final=is_final,
+            query=urlencode({name: value for name, value in asked.items() if value}),
+        )
+
+
+def _asked(visit: Visit) -> dict[str, str]:
+    return {name: visit.query.get(name, "").strip() for name in _FIELDS}
+
+
+def _read_bill(asked: Mapping[str, str], today: int) -> tuple[Bill, bool]:
+    """The bill of all accounts until today at most, and whether its last day is over. Raises Invalid."""
+    if asked["month"] and (asked["first"] or asked["last"]):
+        raise Invalid("month", "Give either a month, or a first and a last day.")
+    if asked["month"]:
+        month = read_month(asked["month"])
+        if month is None:
+            raise Invalid("month", "Write a month such as 2026-10.")
+        first, last = month
+    else:
+        first, last = _read_day("first", asked["first"]), _read_day("last", asked["last"])
+    if first > last:
+        raise Invalid("last", "The last day is before the first one.")
+    if first > today:
+        raise Invalid("month" if asked["month"] else "first", "These days are in the future.")
+    if last - first >= _DAYS_MAX:
+        raise Invalid("last", f"A bill is of {_DAYS_MAX} days at most.")
+    return Bill(None, first, min(last, today), asked["sum"] == "on"), last < today
+
+
+def _read_day(field: str, text: str) -> int:
+    day = read_day(text)
+    if day is None:
+        raise Invalid(field, "Write a day such as 2026-10-01, or give a month.")
+    return day
+
+
+def _month_before(today: int) -> str:
+    """The last month that is over, such as 2026-10."""
+    month = read_month(iso_day(today)[:7])
+    assert month is not None
+    return iso_day(month[0] - 1)[:7]

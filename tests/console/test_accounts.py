@@ -1,0 +1,236 @@
+"""The console's pages of accounts."""
+
+from __future__ import annotations
+
+import json
+from html import unescape
+
+import pytest
+
+from petstore.core.durations import DAY_MS
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.plans import FREE, PRO
+from petstore.core.limits.usage import DailyUsage, UsageChanges
+from petstore.core.limits.windows import AccountWindows
+from petstore.core.orders import NewOrder
+from petstore.core.pets import NewPet
+from tests.support.console import Visitor
+from tests.support.journal import ACTOR, written
+from tests.support.service import Shop
+
+
+async def add(shop: Shop, name: str = "zoo") -> int:
+    return int((await shop.store.accounts.add(name, FREE, ACTOR)).id)
+
+
+class TestList:
+    """`/console/accounts`."""
+
+    async def test_it_shows_plan_state_and_todays_use(self, shop: Shop, viewer: Visitor) -> None:
+        """In numbers, and only to operators a way to add."""
+        account_id = await add(shop)
+        today = shop.clock.now_ms() // DAY_MS
+        window = AccountWindows(shop.clock.now_ms(), 3, today, 1_234)
+        await shop.store.counters.save(LimiterState({account_id: window}, {}), UsageChanges())
+        shown = await viewer.get("accounts?q=ZO")
+        assert "zoo free 1,234 of 1,000 active" in shown.text
+        assert "Add an account" not in shown.text
+
+    async def test_pages_of_fifty(self, shop: Shop, viewer: Visitor) -> None:
+        """Each account is on one; the filters stay in the address."""
+        for number in range(60):
+            await add(shop, f"zoo-{number:02}")
+        first = await viewer.get("accounts?q=zoo-&state=active")
+        second = await viewer.get("accounts?" + first.links["Next page"].partition("?")[2])
+        assert ("zoo-49" in first.text, "zoo-50" in first.text) == (True, False)
+        assert ("zoo-49" in second.text, "zoo-50" in second.text) == (False, True)
+        assert "Next page" not in second.links
+        assert second.links["First page"].endswith("accounts?q=zoo-&state=active")
+
+    async def test_live_search_gets_the_rows_alone(self, shop: Shop, viewer: Visitor) -> None:
+        """What htmx asks for has no layout."""
+        await add(shop)
+        shown = await viewer.get("accounts?q=z", headers=[("hx-request", "true")])
+        assert shown.body.decode().lstrip().startswith('<div id="rows">')
+        assert "zoo" in shown.text
+
+    @pytest.mark.parametrize(
+        ("query", "told"),
+        [
+            ("q=a%20b", "Write the beginning of a name, or an id"),
+            ("state=gone", "Choose one of active, suspended, closed."),
+            ("plan=gold", "Choose one of free, pro, business, enterprise."),
+        ],
+    )
+    async def test_400(self, viewer: Visitor, query: str, told: str) -> None:
+        """A filter that can't be one is named."""
+        shown = await viewer.get(f"accounts?{query}")
+        assert (shown.status, told in shown.text) == (400, True)
+
+    async def test_no_match(self, viewer: Visitor) -> None:
+        """It says so."""
+        assert "No accounts match." in (await viewer.get("accounts?q=nobody")).text
+
+
+class TestNew:
+    """`/console/accounts/new`."""
+
+    async def test_an_account_is_added(self, shop: Shop, operator: Visitor) -> None:
+        """By the person, with the agreed numbers."""
+        shown = await operator.submit(
+            await operator.get("accounts/new"),
+            "accounts/new",
+            name="zoo",
+            plan="enterprise",
+            per_minute=5000,
+            per_day=2000000,
+        )
+        account = await shop.store.accounts.find("zoo")
+        assert (account.plan.per_minute, account.plan.per_day) == (5_000, 2_000_000)
+        assert shown.address == f"/console/accounts/{account.id}"
+        assert "Account zoo is added." in shown.text
+        assert "a-operator console Account added" in shown.text
+
+    @pytest.mark.parametrize(
+        ("fields", "status", "told"),
+        [
+            ({"name": "12"}, 400, "can't name an account"),
+            ({"name": "tests"}, 409, "There is an account 'tests' already; choose another name."),
+            ({"plan": "enterprise", "per_day": "5"}, 400, "needs both agreed numbers"),
+            ({"plan": "enterprise", "per_minute": "1e3"}, 400, "Write a whole number in digits"),
+            ({"plan": "enterprise", "per_minute": "0", "per_day": "5"}, 400, "must be from 1 to"),
+            ({"plan": "free", "per_minute": "7"}, 400, "The free plan has fixed limits"),
+        ],
+    )
+    async def test_what_is_wrong_stands_beside_the_field(
+        self, shop: Shop, operator: Visitor, fields: dict[str, str], status: int, told: str
+    ) -> None:
+        """And the form keeps what was typed."""
+        before = await written(shop.store)
+        form = (await operator.get("accounts/new")).form("accounts/new")
+        shown = await operator.post("accounts/new", {**form.fields, "name": "zoo", **fields})
+        assert (shown.status, told in unescape(shown.text)) == (status, True)
+        kept = shown.form("accounts/new").fields
+        assert {name: kept[name] for name in fields} == fields
+        assert await written(shop.store) == before
+
+    async def test_a_plan_that_no_form_offers(self, operator: Visitor) -> None:
+        """400, and the message names those that exist."""
+        form = (await operator.get("accounts/new")).form("accounts/new")
+        shown = await operator.post("accounts/new", {**form.fields, "name": "zoo", "plan": "gold"})
+        assert (shown.status, "There is no plan 'gold'" in shown.text) == (400, True)
+
+
+class TestAccount:
+    """`/console/accounts/2`."""
+
+    async def test_windows_and_days(self, shop: Shop, viewer: Visitor) -> None:
+        """What is used, what is left, and the days as a chart and as a table."""
+        account_id = await add(shop)
+        now_ms = shop.clock.now_ms()
+        today = now_ms // DAY_MS
+        days = {
+            (account_id, today - ago): DailyUsage(today - ago, 50 + ago, ago, 2 * ago) for ago in range(3)
+        }
+        await shop.store.counters.save(
+            LimiterState({account_id: AccountWindows(now_ms, 7, today, 52)}, {}), UsageChanges(days)
+        )
+        shown = await viewer.get(f"accounts/{account_id}")
+        assert "minute 60 7 53" in shown.text
+        assert "day 1,000 52 948" in shown.text
+        text = unescape(shown.body.decode()).partition('data-days="')[2].partition('"')[0]
+        times, requests, refused, deprecated = json.loads(text)
+        assert times == [(today - ago) * 86_400 for ago in range(89, -1, -1)]
+        assert (requests[-3:], refused[-3:], deprecated[-3:]) == ([52, 51, 52], [2, 1, 0], [4, 2, 0])
+        for name in ("Plan", "Suspend", "Issue", "Close"):
+            assert name not in shown.links
+
+    @pytest.mark.parametrize("path", ["999", "0", "x", "9" * 30, "1.0"])
+    async def test_404(self, viewer: Visitor, path: str) -> None:
+        """An account that is not there, or no id."""
+        assert (await viewer.get(f"accounts/{path}")).status == 404
+
+
+class TestChanges:
+    """Each by a form of its own, in the person's name."""
+
+    async def test_plan(self, shop: Shop, operator: Visitor) -> None:
+        """The page shows the present use; it acts on the next request."""
+        account_id = await add(shop)
+        asked = await operator.get(f"accounts/{account_id}/plan")
+        assert "minute 60 0 60" in asked.text
+        shown = await operator.submit(asked, "/plan", plan="pro")
+        assert "zoo has the plan pro, from its next request on." in shown.text
+        assert (await shop.store.accounts.find("zoo")).plan == PRO
+        refused = await operator.submit(asked, "/plan", plan="enterprise")
+        assert (refused.status, "needs both agreed numbers" in refused.text) == (400, True)
+
+    async def test_name(self, shop: Shop, operator: Visitor) -> None:
+        """Refused like a new one's."""
+        account_id = await add(shop)
+        asked = await operator.get(f"accounts/{account_id}/rename")
+        for name, status in (("a b", 400), ("tests", 409)):
+            shown = await operator.submit(asked, "/rename", name=name)
+            assert (shown.status, shown.form("/rename").fields["name"]) == (status, name)
+        assert "The account is called den." in (await operator.submit(asked, "/rename", name="den")).text
+        assert (await shop.store.accounts.find("den")).id == account_id
+
+    async def test_suspension_and_its_end(self, shop: Shop, operator: Visitor) -> None:
+        """It asks, with the keys that it concerns; to resume needs no question."""
+        asked = await operator.get("accounts/1/suspend")
+        assert "the one active key of tests is refused with 403" in asked.text
+        assert (await shop.ask("GET", "/v1/pets")).status == 200
+        shown = await operator.submit(asked, "/suspend")
+        assert "tests is suspended: its keys are refused until you resume it." in shown.text
+        assert (await shop.ask("GET", "/v1/pets")).code == "account_suspended"
+        await operator.submit(shown, "/resume")
+        assert (await shop.ask("GET", "/v1/pets")).status == 200
+
+    async def test_closing_asks_and_says_what_happens(self, shop: Shop, operator: Visitor) -> None:
+        """A look changes nothing; then the keys are revoked, and the orders keep their animals."""
+        await shop.store.pets.add(NewPet("Rex", 1), ACTOR)
+        order = (await shop.store.orders.place(1, NewOrder(1), ACTOR)).order
+        asked = await operator.get("accounts/1/close")
+        assert "Its one active key is revoked" in asked.text
+        assert f"order {order.id} (animal 1)" in asked.text
+        assert (await shop.store.accounts.find("1")).state == "active"
+        shown = await operator.submit(asked, "/close")
+        assert "tests is closed, and its keys are revoked." in shown.text
+        assert (await shop.ask("GET", "/v1/pets")).status == 401
+        assert (await shop.store.orders.get(order.id)) == order
+        assert "This account is closed already." in (await operator.get("accounts/1/close")).text
+
+    async def test_a_closed_account_takes_no_change(self, shop: Shop, operator: Visitor) -> None:
+        """Forms from before are refused with the reason, and its page offers none but another name."""
+        account_id = await add(shop)
+        forms = {
+            name: await operator.get(f"accounts/{account_id}/{name}")
+            for name in ("plan", "suspend", "keys/new")
+        }
+        page = await operator.get(f"accounts/{account_id}")
+        await shop.store.accounts.close("zoo", ACTOR)
+        before = await written(shop.store)
+        for name, form in forms.items():
+            shown = await operator.submit(form, f"/{name}")
+            assert (shown.status, "is closed for good" in shown.text) == (409, True), name
+        token = page.forms[0].fields
+        assert (await operator.post(f"accounts/{account_id}/resume", token)).status == 409
+        assert await written(shop.store) == before
+        links = (await operator.get(f"accounts/{account_id}")).links
+        assert "Rename" in links
+        assert not {"Issue a key", "Change plan", "Suspend", "Close"} & set(links)
+
+    @pytest.mark.parametrize("role", ["viewer", "staff"])
+    async def test_403(self, shop: Shop, role: str) -> None:
+        """A lesser role sees no page of a change, and its forms change nothing."""
+        visitor = await Visitor(shop).sign_in_as(role)
+        token = (await visitor.get("accounts/1")).forms[0].fields
+        before = await written(shop.store)
+        for path in ("new", "1/plan", "1/rename", "1/suspend", "1/close", "1/keys/new"):
+            assert (await visitor.get(f"accounts/{path}")).status == 403
+            assert (await visitor.post(f"accounts/{path}", token)).status == 403
+        for path in ("accounts/1/resume", "keys/1/rotate", "keys/1/revoke", "keys/1/unban"):
+            assert (await visitor.post(path, token)).status == 403
+        for path in ("keys/1/rotate", "keys/1/revoke", "billing", "billing/bill?month=2026-10&form=csv"):
+            assert (await visitor.get(path)).status == 403
+        assert await written(shop.store) == before

@@ -1,0 +1,146 @@
+"""The console's page of bills."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+
+from petstore.core.durations import DAY_MS
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.plans import FREE, PRO
+from petstore.core.limits.usage import DailyUsage, UsageChanges
+from petstore.core.lists import bills
+from petstore.core.moments import iso_day
+from petstore.web.delivery import Streamed
+from tests.cli.conftest import Cli
+from tests.support.console import Visitor
+from tests.support.journal import ACTOR
+from tests.support.service import Shop
+
+
+@pytest.fixture
+async def year(shop: Shop) -> Shop:
+    """Forty days with three accounts; one changed its plan, one has a name like a formula."""
+    for name in ("-1", "zoo"):
+        await shop.store.accounts.add(name, FREE, ACTOR)
+    shop.clock.advance(40 * 86_400)
+    await shop.store.accounts.set_plan("zoo", PRO, ACTOR)
+    today = shop.clock.now_ms() // DAY_MS
+    days = {
+        (account, day): DailyUsage(day, day % 97, account, 1)
+        for account in (1, 3)
+        for day in range(today - 40, today)
+    }
+    await shop.store.counters.save(LimiterState(), UsageChanges(days))
+    return shop
+
+
+async def printed(shop: Shop, *arguments: str) -> bytes:
+    """What the command prints of the bill of all accounts."""
+    cli = Cli(shop.path.parent, shop.clock)
+    run = await asyncio.to_thread(cli.run, "usage", "--all", *arguments)
+    assert run.exit_code == 0, run.output
+    return run.stdout_bytes
+
+
+def day(shop: Shop, ago: int) -> str:
+    return iso_day(shop.clock.now_ms() // DAY_MS - ago)
+
+
+class TestFile:
+    """`/console/billing/bill`."""
+
+    @pytest.mark.parametrize("form", ["csv", "json"])
+    @pytest.mark.parametrize("summed", [False, True])
+    async def test_the_same_bytes_as_the_command(
+        self, year: Shop, operator: Visitor, monkeypatch: pytest.MonkeyPatch, form: str, summed: bool
+    ) -> None:
+        """However many accounts are read at once."""
+        first, last = day(year, 35), day(year, 1)
+        options = [f"--{form}", *(["--sum"] if summed else [])]
+        expected = await printed(year, "--from", first, "--to", last, *options)
+        assert expected.count(b"\n") > 3
+        for days_at_once in (1, 2_000):
+            monkeypatch.setattr(bills, "_PAGE_DAYS", days_at_once)
+            found = await operator.get(
+                f"billing/bill?first={first}&last={last}&form={form}{'&sum=on' if summed else ''}"
+            )
+            assert found.body == expected
+        sums = "-sums" if summed else ""
+        assert found.headers["content-disposition"] == (
+            f'attachment; filename="petstore-{first}-to-{last}{sums}.{form}"'
+        )
+        assert found.headers["cache-control"] == "no-store"
+
+    async def test_a_month_until_today(self, year: Shop, operator: Visitor) -> None:
+        """The running month ends with today, as the command's does."""
+        month = day(year, 0)[:7]
+        found = await operator.get(f"billing/bill?month={month}&form=csv")
+        assert found.body == await printed(year, "--month", month, "--csv")
+
+    async def test_it_is_read_while_it_is_sent(self) -> None:
+        """One piece after the other: the next is made when the last was taken."""
+        made: list[int] = []
+
+        async def pieces() -> AsyncIterator[bytes]:
+            for number in range(3):
+                made.append(number)
+                yield b"piece"
+
+        taken: list[int] = []
+
+        async def send(message: dict[str, object]) -> None:
+            taken.append(len(made))
+
+        await Streamed(pieces(), {}, "text/csv")({"type": "http", "method": "GET"}, None, send)  # type: ignore[arg-type]
+        assert taken == [0, 1, 2, 3, 3]
+        made.clear()
+        await Streamed(pieces(), {}, "text/csv")({"type": "http", "method": "HEAD"}, None, send)  # type: ignore[arg-type]
+        assert made == []
+
+
+class TestPage:
+    """`/console/billing`."""
+
+    async def test_it_begins_with_the_last_month_that_is_over(self, year: Shop, operator: Visitor) -> None:
+        """And reads nothing before somebody asks."""
+        shown = await operator.get("billing")
+        ended = iso_day(year.clock.now_ms() // DAY_MS)[:7]
+        assert shown.form("billing").fields["month"] < ended
+        assert "Download" not in shown.text
+
+    async def test_the_first_rows_and_the_files(self, year: Shop, operator: Visitor) -> None:
+        """The links have the days that the rows are of."""
+        shown = await operator.get("billing")
+        first, last = day(year, 9), day(year, 0)
+        found = await operator.submit(shown, "billing", month="", first=first, last=last)
+        assert f"{first} to {last}" in found.text
+        assert f"Not final: {last} is not over (UTC)" in found.text
+        assert f"{first} enterprise" in found.text
+        address = found.links["Download JSON"].partition("console/")[2]
+        rows = json.loads((await operator.get(address)).body)
+        assert {row["account"] for row in rows} == {"tests", "-1", "zoo"}
+
+    @pytest.mark.parametrize(
+        ("query", "told"),
+        [
+            ("month=2026-13", "Write a month such as 2026-10."),
+            ("month=2026-10&first=2026-10-01", "Give either a month, or a first and a last day."),
+            ("first=2026-10-01", "Write a day such as 2026-10-01, or give a month."),
+            ("first=2026-10-02&last=2026-10-01", "The last day is before the first one."),
+            ("month=2999-01", "These days are in the future."),
+            ("first=2020-01-01&last=2026-10-01", "A bill is of 366 days at most."),
+        ],
+    )
+    async def test_400(self, operator: Visitor, query: str, told: str) -> None:
+        """The fault stands beside its field; for the file too."""
+        for address in (f"billing?{query}", f"billing/bill?{query}&form=csv"):
+            shown = await operator.get(address)
+            assert (shown.status, told in shown.text) == (400, True)
+
+    async def test_a_form_that_is_none(self, year: Shop, operator: Visitor) -> None:
+        """400 for what is neither CSV nor JSON."""
+        assert (await operator.get("billing/bill?month=2026-10&form=xml")).status == 400

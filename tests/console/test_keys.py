@@ -1,0 +1,240 @@
+"""The console's pages of keys and bans."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from petstore.core.durations import DAY_MS, HOUR_MS
+from petstore.core.keys import KEY_PATTERN, ApiKey
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.usage import UsageChanges
+from petstore.core.moments import iso_day
+from tests.support.console import Shown, Visitor
+from tests.support.journal import ACTOR, entries, written
+from tests.support.service import Shop, open_shop
+
+NEW = "accounts/1/keys/new"
+
+
+async def key_of(shop: Shop, key_id: int) -> ApiKey:
+    key: ApiKey = await shop.store.keys.key(key_id)
+    return key
+
+
+def secrets_in(text: str) -> list[str]:
+    return re.findall(KEY_PATTERN, text)
+
+
+def read_files(folder: Path) -> list[str]:
+    return [path.read_bytes().decode("latin-1") for path in folder.iterdir()]
+
+
+async def ban(shop: Shop, *key_ids: int) -> None:
+    now_ms = shop.clock.now_ms()
+    bans = {
+        key_id: BanState(level=2, banned_from_ms=now_ms, banned_until_ms=now_ms + 60_000 * (1 + place))
+        for place, key_id in enumerate(key_ids)
+    }
+    await shop.store.counters.save(LimiterState({}, bans), UsageChanges())
+
+
+class TestIssue:
+    """`/console/accounts/1/keys/new`."""
+
+    async def test_the_key_is_shown_once(self, shop: Shop, operator: Visitor) -> None:
+        """In the answer, which no cache keeps; a reload of it issues none and shows none."""
+        form = await operator.get(NEW)
+        shown = await operator.submit(form, NEW, label="web", access="read")
+        (secret,) = secrets_in(shown.text)
+        assert shown.headers["cache-control"] == "no-store"
+        assert "This is the only time that the key is shown." in shown.text
+        assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 200
+        key = (await shop.store.keys.keys("1"))[-1]
+        assert (key.label, key.access, key.expires_at_ms) == ("web", "read", None)
+
+        before = await written(shop.store)
+        again = await operator.submit(form, NEW, label="web", access="read")
+        assert (again.status, secrets_in(again.text)) == (409, [])
+        assert f"Key {key.id} was issued already, and its text is shown only once." in again.text
+        assert again.links[f"Revoke key {key.id}"].endswith(f"keys/{key.id}/revoke")
+        assert await written(shop.store) == before
+
+    async def test_a_form_of_yesterday_issues_nothing(self, shop: Shop, operator: Visitor) -> None:
+        """That it was used is known for 24 hours."""
+        form = await operator.get(NEW)
+        await operator.submit(form, NEW)
+        for _ in range(4):
+            shop.clock.advance(6 * 3_600)
+            await operator.get()  # the session goes on
+        keys = await shop.store.keys.keys("1")
+        shown = await operator.submit(form, NEW)
+        assert (shown.status, "This form is old; load its page again." in shown.text) == (409, True)
+        assert await shop.store.keys.keys("1") == keys
+
+    async def test_its_text_is_nowhere_else(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        """Not in the journal, the log, the database's files or a later page."""
+        async with open_shop(tmp_path, access_log="on") as shop:
+            places = await self._places_after_issuing(shop)
+        places += read_files(tmp_path)
+        log = capfd.readouterr()
+        assert "/console/accounts/{account_id}/keys/new" in log.err
+        assert not [place for place in (*places, *log) if self.secret in place]
+
+    async def _places_after_issuing(self, shop: Shop) -> list[str]:
+        operator = await Visitor(shop).sign_in_as("operator")
+        (secret,) = secrets_in((await operator.submit(await operator.get(NEW), NEW, label="web")).text)
+        key_id = (await shop.store.keys.keys("1"))[-1].id
+        pages = [await operator.get(path) for path in ("accounts/1", "journal", f"keys/{key_id}/revoke", NEW)]
+        assert all(page.status == 200 for page in pages)
+        self.secret = secret[11:]
+        return [page.body.decode() for page in pages] + [repr(entry) for entry in await entries(shop.store)]
+
+    @pytest.mark.parametrize(
+        ("fields", "expires"),
+        [
+            ({}, lambda _: None),
+            ({"days": "90"}, lambda now_ms: now_ms + 90 * DAY_MS),
+            ({"until": "{today}"}, lambda now_ms: (now_ms // DAY_MS + 1) * DAY_MS),
+        ],
+        ids=["none", "days", "day"],
+    )
+    async def test_expiry(
+        self, shop: Shop, operator: Visitor, fields: dict[str, str], expires: Callable[[int], int | None]
+    ) -> None:
+        """None, after a number of days, or at the end of a UTC day."""
+        today = iso_day(shop.clock.now_ms() // DAY_MS)
+        given = {name: value.format(today=today) for name, value in fields.items()}
+        form = (await operator.get(NEW)).form(NEW)
+        assert (await operator.post(NEW, {**form.fields, **given})).status == 200
+        assert (await shop.store.keys.keys("1"))[-1].expires_at_ms == expires(shop.clock.now_ms())
+
+    @pytest.mark.parametrize(
+        ("fields", "told"),
+        [
+            ({"label": "x" * 101}, "A label is at most 100 printable characters."),
+            ({"access": "all"}, "Choose one of read, write, manage."),
+            ({"environment": "prod"}, "Choose one of live, test."),
+            ({"days": "0"}, "Write a whole number from 1 to 3,650."),
+            ({"days": "9999"}, "Write a whole number from 1 to 3,650."),
+            ({"until": "2000-01-01"}, "Choose today or a day within 10 years."),
+            ({"until": "tomorrow"}, "Write a day such as 2027-01-31."),
+            ({"days": "5", "until": "2030-01-01"}, "Give either a number of days or a last day, not both."),
+        ],
+    )
+    async def test_400(self, shop: Shop, operator: Visitor, fields: dict[str, str], told: str) -> None:
+        """The fault stands beside its field; the form keeps what was typed, and then issues once."""
+        keys = await shop.store.keys.keys("1")
+        form = (await operator.get(NEW)).form(NEW)
+        shown = await operator.post(NEW, {**form.fields, **fields})
+        assert (shown.status, told in shown.text) == (400, True)
+        assert shown.form(NEW).fields["once"] == form.fields["once"]
+        assert await shop.store.keys.keys("1") == keys
+
+    async def test_a_form_without_its_mark(self, shop: Shop, operator: Visitor) -> None:
+        """It might issue a key for each time that it is sent."""
+        form = (await operator.get(NEW)).form(NEW)
+        shown = await operator.post(NEW, {**form.fields, "once": "again"})
+        assert (shown.status, "The form is incomplete" in shown.text) == (400, True)
+
+
+class TestRotation:
+    """`/console/keys/1/rotate`."""
+
+    async def test_the_new_key_is_shown_once(self, shop: Shop, operator: Visitor) -> None:
+        """Both work for the overlap; a second sending replaces nothing."""
+        form = await operator.get("keys/1/rotate")
+        assert form.form("/rotate").fields["overlap"] == "1d"
+        shown = await operator.submit(form, "/rotate", overlap="2h")
+        (secret,) = secrets_in(shown.text)
+        assert secret.startswith("pets_test_")  # as the old one
+        for key in (shop.key, secret):
+            assert (await shop.ask("GET", "/v1/pets", key=key)).status == 200
+        assert (await key_of(shop, 1)).expires_at_ms == shop.clock.now_ms() + 2 * HOUR_MS
+        again = await operator.submit(form, "/rotate", overlap="2h")
+        assert (again.status, secrets_in(again.text)) == (409, [])
+        assert len(await shop.store.keys.keys("1")) == 2
+
+    @pytest.mark.parametrize("overlap", ["soon", "366d", "-1h", ""])
+    async def test_400(self, shop: Shop, operator: Visitor, overlap: str) -> None:
+        """What is no time, or too long a one; nothing changes."""
+        form = await operator.get("keys/1/rotate")
+        shown = await operator.submit(form, "/rotate", overlap=overlap)
+        assert (shown.status, shown.form("/rotate").fields["overlap"]) == (400, overlap)
+        assert len(await shop.store.keys.keys("1")) == 1
+
+    async def test_a_key_that_has_ended(self, shop: Shop, operator: Visitor) -> None:
+        """It is not replaced; the page says what to do instead."""
+        form = await operator.get("keys/1/rotate")
+        await shop.store.keys.revoke(1, ACTOR)
+        shown = await operator.submit(form, "/rotate")
+        assert (shown.status, "Key 1 is revoked; issue a new key instead." in shown.text) == (409, True)
+        assert "Issue a new key" in (await operator.get("keys/1/rotate")).links
+
+
+class TestRevocation:
+    """`/console/keys/1/revoke`."""
+
+    async def test_it_asks_first(self, shop: Shop, operator: Visitor) -> None:
+        """A look changes nothing; then the key's next request is refused."""
+        asked = await operator.get("keys/1/revoke")
+        assert "There is no way back: issue a new key instead." in asked.text
+        assert (await shop.ask("GET", "/v1/pets")).status == 200
+        shown = await operator.submit(asked, "/revoke")
+        assert "Key 1 is revoked; its next request is refused." in shown.text
+        assert (await shop.ask("GET", "/v1/pets")).status == 401
+        assert (await entries(shop.store))[-1].actor == "console:a-operator"
+        assert "This key is revoked already." in (await operator.get("keys/1/revoke")).text
+
+    @pytest.mark.parametrize("key_id", ["9", "0", "x", "9" * 30])
+    async def test_404(self, operator: Visitor, key_id: str) -> None:
+        """A key that is not there, or no id."""
+        for path in (f"keys/{key_id}", f"keys/{key_id}/revoke", f"keys/{key_id}/rotate"):
+            assert (await operator.get(path)).status == 404
+
+    async def test_a_key_is_found_among_its_accounts(self, viewer: Visitor) -> None:
+        """`/console/keys/1` leads there."""
+        shown = await viewer.get("keys/1", follow=False)
+        assert shown.headers["location"].endswith("console/accounts/1#key-1")
+
+
+class TestBans:
+    """`/console/bans`."""
+
+    async def test_a_ban_is_shown_and_lifted(self, shop: Shop, operator: Visitor) -> None:
+        """Also on the account's page; the way back is where one came from."""
+        await ban(shop, 1)
+        page = await operator.get("accounts/1")
+        assert "banned until" in page.text
+        listed = await operator.get("bans")
+        assert "tests 1 pets_test_" in listed.text
+        shown: Shown = await operator.submit(listed, "keys/1/unban")
+        assert shown.address == "/console/bans"
+        assert "Key 1 is not banned any more, from its next request on. " in shown.text
+        assert "No key is banned." in shown.text
+        assert "key.unbanned key:1" in await written(shop.store)
+        back = await operator.submit(page, "keys/1/unban")
+        assert back.address == "/console/accounts/1"
+
+    async def test_pages_of_fifty(self, shop: Shop, viewer: Visitor) -> None:
+        """By the end of the ban; a viewer sees no button."""
+        for _ in range(59):
+            await shop.store.keys.issue("1", "live", ACTOR)
+        await ban(shop, *range(1, 61))
+        first = await viewer.get("bans")
+        second = await viewer.get("bans?" + first.links["Next page"].partition("?")[2])
+        numbers = [
+            [int(number) for number in re.findall(r"tests (\d+) pets_", page.text)]
+            for page in (first, second)
+        ]
+        assert numbers == [list(range(1, 51)), list(range(51, 61))]
+        assert "Next page" not in second.links
+        assert "Unban" not in first.text
+
+    async def test_400(self, viewer: Visitor) -> None:
+        """An address that no page has."""
+        assert (await viewer.get("bans?after=x")).status == 400
