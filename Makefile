@@ -9,7 +9,8 @@ unexport PYTHONDONTWRITEBYTECODE  # else each process of a test compiles all mod
 UV ?= uv
 BIN := .venv/bin
 DEVELOP = @tools/environment develop
-JOBS ?= 2
+# One more than there are cores: tests wait for processes a fifth of their time.
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	$(UPGRADE) --custom-compile-command 'make lock'
