@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
-from tests.api.checks import CheckedShop, Writing
+from tests.api.checks import CheckedShop, Writing, open_checked
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 JSON, BODY = "invalid_json", "invalid_body"
 _INT = "categoryId: expected an integer"
@@ -201,6 +205,19 @@ def rows(table: dict[str, list[bytes]]) -> list[Any]:
         for fragment, bodies in table.items()
         for body in bodies
     ]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shop(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[CheckedShop]:
+    """One for all, with an animal: what is refused changes nothing, and each test looks at that."""
+    async with open_checked(tmp_path_factory.mktemp("shop")) as opened:
+        await opened.post({"name": "Mia", "categoryId": 2})
+        yield opened
+
+
+@pytest.fixture(params=["createPet", "updatePet"])
+def writing(shop: CheckedShop, request: pytest.FixtureRequest) -> Writing:
+    return Writing(shop, request.param)
 
 
 async def refused(writing: Writing, body: bytes, code: str, fragment: str) -> str:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from petstore.core.keys import Access
-from petstore.core.limits.plans import resolve_plan
 from tests.api.checks import CheckedShop, open_checked, outsider
-from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.service import Answer
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 GOOD = b'{"name":"Rex","categoryId":1}'
 
@@ -97,41 +97,45 @@ PAIRS = [
 ]
 
 
-Prepared = tuple[CheckedShop, dict[str, str]]
+# For the key of an account with one request for each minute: how many it has sent.
+_ASKS = {"read": 0, "used up": 1, "suspended": 4, "banned": 4}
+_numbers = itertools.count()
 
 
-@pytest.fixture
-async def prepared(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Prepared]:
-    """A shop with a key for each refusal, and a short patience.
-
-    Each key has the faults of later steps too: it is of level `read`, and the suspended account's is banned.
-    """
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def impatient(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[CheckedShop]:
+    """A shop with a short patience, for all: a refusal changes nothing, and each test looks at that."""
     settings = {
         "body_timeout": "1ms",
         "busy_timeout": "1ms",
         "ban_minimum_rejections": "1",
         "ban_grace": "1ms",
     }
-    async with open_checked(tmp_path, clock, **settings) as shop:
-        await shop.post({"name": "Mia", "categoryId": 2}, [("idempotency-key", "used")])
-        keys = {"valid": shop.key, "none": ""}
-        for name, asks in (("read", 0), ("used up", 1), ("suspended", 4), ("banned", 4)):
-            account = name.replace(" ", "-")
-            await shop.store.accounts.add(account, resolve_plan("enterprise", 1, 9), ACTOR)
-            issued = await shop.store.keys.issue(account, "test", ACTOR, access=Access.READ)
-            keys[name] = issued.secret
-            for _ in range(asks):
-                answer = await shop.ask("GET", "/v1/pets", key=keys[name])
-                clock.advance(1)
-        assert answer.code == "key_banned"
-        await shop.store.accounts.suspend("suspended", ACTOR)
-        yield shop, keys
+    async with open_checked(tmp_path_factory.mktemp("shop"), None, **settings) as opened:
+        await opened.post({"name": "Mia", "categoryId": 2}, [("idempotency-key", "used")])
+        yield opened
 
 
-async def send(shop: CheckedShop, keys: dict[str, str], ask: Ask) -> Answer:
+async def key_for(shop: CheckedShop, step: str) -> str:
+    """A key that nobody else uses. Each has the faults of later steps too: it is of level `read`, and the
+    suspended account's is banned."""
+    if step in ("valid", "none"):
+        return {"valid": shop.key, "none": ""}[step]
+    account = f"account-{next(_numbers)}"
+    key, _ = await shop.open_account(account, "enterprise", 1, 9, Access.READ)
+    for _ in range(_ASKS[step]):
+        answer = await shop.ask("GET", "/v1/pets", key=key)
+        shop.clock.advance(1)
+    assert _ASKS[step] < 4 or answer.code == "key_banned"
+    if step == "suspended":
+        await shop.store.accounts.suspend(account, ACTOR)
+    return key
+
+
+async def send(shop: CheckedShop, key: str, ask: Ask) -> Answer:
     headers = [*ask.headers.items()]
-    if keys[ask.key]:
-        headers.append(("authorization", f"Bearer {keys[ask.key]}"))
+    if key:
+        headers.append(("authorization", f"Bearer {key}"))
     if ask.body is None:
         return await shop.stall(ask.method, ask.path + ask.query, headers)
     return await shop.call(ask.method, ask.path + ask.query, headers, ask.body)
@@ -141,18 +145,18 @@ class TestOrder:
     """Every pair of steps."""
 
     @pytest.mark.parametrize(("method", "first", "second"), PAIRS)
-    async def test_pair(self, prepared: Prepared, method: str, first: Any, second: Any) -> None:
+    async def test_pair(self, impatient: CheckedShop, method: str, first: Any, second: Any) -> None:
         """A request with both faults gets the earlier step's answer, and changes nothing."""
-        shop, keys = prepared
         ask = Ask(method)
         second[1](ask)
         first[1](ask)
-        before = shop.fingerprint()
-        with outsider(shop.path) as other:
+        key = await key_for(impatient, ask.key)
+        before = impatient.fingerprint()
+        with outsider(impatient.path) as other:
             other.execute("BEGIN IMMEDIATE")
-            answer = await send(shop, keys, ask)
+            answer = await send(impatient, key, ask)
         assert (answer.status, answer.code) == (first[2], first[3])
-        assert shop.fingerprint() == before
+        assert impatient.fingerprint() == before
 
     @pytest.mark.parametrize(
         ("method", "step"),
@@ -162,15 +166,15 @@ class TestOrder:
             for step in steps
         ],
     )
-    async def test_alone(self, prepared: Prepared, method: str, step: Any) -> None:
+    async def test_alone(self, impatient: CheckedShop, method: str, step: Any) -> None:
         """Each fault alone gets its own answer, with the client's own request id."""
-        shop, keys = prepared
         ask = Ask(method)
         step[1](ask)
-        with outsider(shop.path) as other:
+        key = await key_for(impatient, ask.key)
+        with outsider(impatient.path) as other:
             if step[0] == "store":
                 other.execute("BEGIN IMMEDIATE")
-            answer = await send(shop, keys, ask)
+            answer = await send(impatient, key, ask)
         assert (answer.status, answer.code, answer.headers["x-request-id"]) == (step[2], step[3], "mine")
 
     async def test_method_before_removal(self, shop: CheckedShop) -> None:
