@@ -36,7 +36,7 @@ async def walked(tmp_path: Path) -> AsyncIterator[tuple[Shop, list[View]]]:
             consoles.append(self)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("petstore.wiring.service.Console", Recorded)
+        patched.setattr("petstore.wiring.console.Console", Recorded)
         async with open_shop(tmp_path) as shop:
             await shop.store.pets.add(NewPet("Rex", 1), ACTOR)
             await shop.store.pets.add(NewPet("Mia", 1), ACTOR)

@@ -33,6 +33,7 @@ from petstore.console.people import PeoplePages
 from petstore.console.pets import PetPages
 from petstore.console.service import ServicePages
 from petstore.console.sign_in import Entrance, SignInPages
+from petstore.console.stocktaking import Stocktaking
 from petstore.console.visit import Renderer, View
 from petstore.core import packaged
 from petstore.core.accounts import AccountRepository
@@ -48,6 +49,7 @@ from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
 from petstore.core.service import ServiceReport
 from petstore.core.sign_ins import SignInRepository
+from petstore.core.totals import TotalsRepository
 from petstore.web.addresses import address_of
 from petstore.web.static import StaticFiles
 
@@ -67,6 +69,7 @@ class Repositories(Protocol):
     journal: JournalRepository
     people: PeopleRepository
     sign_ins: SignInRepository
+    totals: TotalsRepository
 
 
 class Pages(Protocol):
@@ -104,8 +107,9 @@ class Console:
         )
         self.passwords = Passwords()
         entrance = Entrance(stores.sign_ins, self.passwords, cookies, connections)
+        self.stocktaking = Stocktaking(stores.totals, clock)
         self._pages: tuple[Pages, ...] = (
-            OverviewPage(),
+            OverviewPage(stores, self.stocktaking, service, clock),
             NewPetPages(stores),
             PetPages(stores),
             CategoryPages(stores),

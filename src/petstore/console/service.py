@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from petstore.console.sparklines import charts
 from petstore.console.visit import View, Visit
-from petstore.core.durations import DAY_MS
+from petstore.core.durations import days_left
 from petstore.core.limits.usage import DEPRECATED_DAYS, UsageRepository
 from petstore.core.service import ServiceReport
 
@@ -30,5 +30,5 @@ class ServicePages:
             charts=charts(state),
             use=await self._usage.deprecated_callers(visit.now_ms),
             deprecated_days=DEPRECATED_DAYS,
-            days_left=max(0, -(-(state.removal_at_ms - visit.now_ms) // DAY_MS)),
+            days_left=days_left(state.removal_at_ms, visit.now_ms),
         )

@@ -28,3 +28,8 @@ def format_duration(milliseconds: int) -> str:
         if milliseconds % size == 0:
             return f"{milliseconds // size}{unit}"
     raise AssertionError("every whole number is a multiple of one")
+
+
+def days_left(until_ms: int, now_ms: int) -> int:
+    """Days from now until a Unix time, a begun one included; 0 from then on."""
+    return max(0, -(-(until_ms - now_ms) // DAY_MS))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from starlette.routing import Route
-
 from petstore.config import Settings
 from petstore.console.app import Console, ConsoleOptions
 from petstore.console.keys import KeyDefaults
@@ -19,7 +17,7 @@ from petstore.ops.report import Known, Report
 from petstore.storage.backend import Backend, Store
 
 
-def console_routes(
+def build_console(
     settings: Settings,
     store: Store,
     backend: Backend,
@@ -27,10 +25,10 @@ def console_routes(
     flusher: CounterFlusher,
     counts_directory: Path | None,
     clock: Clock,
-) -> list[Route]:
-    """The pages of the console; none where it is switched off."""
+) -> Console | None:
+    """The console; None where it is switched off."""
     if not settings.has_console:
-        return []
+        return None
     known = Known(
         commit=build.commit(),
         with_valkey=bool(settings.valkey_url),
@@ -48,7 +46,7 @@ def console_routes(
         body_timeout_seconds=settings.body_timeout_ms / 1_000,
         new_keys=KeyDefaults(settings.environment, settings.key_rotation_overlap_ms),
     )
-    return Console(store, clock, report, options).routes()
+    return Console(store, clock, report, options)
 
 
 def build_history(metrics: Metrics, clock: Clock) -> ServiceHistory:

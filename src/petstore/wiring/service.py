@@ -42,7 +42,7 @@ from petstore.site.pages import Pages
 from petstore.storage.backend import Backend, Store
 from petstore.wiring.administration import backend_of
 from petstore.wiring.background import build_metrics, measure, run_until_closed, start_log
-from petstore.wiring.console import build_history, console_routes
+from petstore.wiring.console import build_console, build_history
 from petstore.wiring.limits import Save, open_store, processes
 
 
@@ -252,8 +252,10 @@ async def _join(
     measure(backend, clock, metrics, store, flusher, log_writer)
     endpoints = _build_endpoints(settings, store, flusher, metrics)
     unwatched = {route.path for route in endpoints.routes()}
-    console = console_routes(settings, store, backend, history, flusher, counts_directory, clock)
-    pages = _build_site(settings, endpoints, console, clock)
+    console = build_console(settings, store, backend, history, flusher, counts_directory, clock)
+    if console is not None:
+        opened.push_async_callback(console.stocktaking.close)
+    pages = _build_site(settings, endpoints, console.routes() if console else [], clock)
     site = SiteWatch(pages, metrics.counts, clock, access_log, unwatched=unwatched)
     run_until_closed(flusher, opened)
     return Service(

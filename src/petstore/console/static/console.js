@@ -29,8 +29,14 @@ document.addEventListener("click", async (event) => {
   }
 });
 
-// A page that nobody looks at asks for nothing.
+// A page that nobody looks at asks for nothing; where somebody is at a link, nothing moves away below them.
 document.addEventListener("htmx:beforeRequest", (event) => {
-  const trigger = event.detail.elt.getAttribute("hx-trigger") || "";
-  if (document.hidden && trigger.startsWith("every")) event.preventDefault();
+  const asker = event.detail.elt;
+  if (!(asker.getAttribute("hx-trigger") || "").startsWith("every")) return;
+  if (document.hidden || asker.contains(document.activeElement)) event.preventDefault();
+});
+// <p id="unanswered" hidden>: shown while a page that refreshes itself gets no answer.
+document.addEventListener("htmx:afterRequest", (event) => {
+  const warning = document.getElementById("unanswered");
+  if (warning) warning.hidden = event.detail.successful;
 });

@@ -1,0 +1,170 @@
+"""The overview: its numbers, what waits, what was changed, and what is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from petstore.console import overview, stocktaking
+from petstore.console.overview import notices_of
+from petstore.core.errors import StoreUnavailable
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.plans import FREE
+from petstore.core.limits.usage import DailyUsage, UsageChanges
+from petstore.core.orders import NewOrder, OrderStatus
+from petstore.core.pets import NewPet, PetStatus
+from petstore.core.totals import DeprecatedCaller, NearLimit, Totals
+from tests.support.console import Visitor
+from tests.support.journal import ACTOR
+from tests.support.service import Shop
+
+FRAGMENT = [("hx-request", "true")]
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages wait until the store is counted."""
+    monkeypatch.setattr(stocktaking, "_PATIENCE_SECONDS", 30)
+
+
+@pytest.mark.usefixtures("counted")
+async def test_the_store_in_numbers(shop: Shop, viewer: Visitor) -> None:
+    """Animals, orders and accounts by state, and the requests of today, with the time of the count."""
+    store, today = shop.store, shop.clock.now_ms() // 86_400_000
+    for status in (PetStatus.AVAILABLE, PetStatus.AVAILABLE, PetStatus.SOLD):
+        await store.pets.add(NewPet("Rex", 1, status), ACTOR)
+    await store.orders.place(1, NewOrder(1), ACTOR)
+    await store.accounts.add("late", FREE, ACTOR)
+    await store.accounts.suspend("late", ACTOR)
+    await store.counters.save(LimiterState(), UsageChanges({(1, today): DailyUsage(today, 1_200, 7, 3)}))
+    text = (await viewer.get()).text
+    assert "Animals 1 available 1 pending, 1 sold" in text
+    assert "Orders 1 waiting 1 to approve, 0 to deliver" in text
+    assert "Requests today 1,200 7 refused, 3 deprecated" in text
+    assert "Accounts 1 active 1 suspended, 0 closed" in text
+    assert "Counted less than a second ago." in text
+
+
+async def test_no_page_waits_for_a_count(
+    shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long it takes: the page is there without the numbers, and asks for them soon."""
+
+    async def never(_now_ms: int) -> Totals:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr(shop.store.totals, "count", never)
+    async with asyncio.timeout(10):
+        shown = await viewer.get()
+    assert "The store is being counted." in shown.text
+    assert b'hx-trigger="every 2s"' in shown.body
+
+
+@pytest.mark.usefixtures("counted")
+async def test_it_refreshes_itself(viewer: Visitor) -> None:
+    """By the part of the page that changes, every ten seconds."""
+    shown = await viewer.get()
+    assert b'hx-get="./console" hx-trigger="every 10s"' in shown.body
+    part = await viewer.get(headers=FRAGMENT)
+    assert part.body.strip().startswith(b'<div id="now"')
+    assert b"<html" not in part.body
+    assert "Last changes" in part.text
+
+
+async def test_it_stops_when_the_session_ends(viewer: Visitor) -> None:
+    """The page is loaded anew then, which leads to the sign-in page."""
+    viewer.cookies.clear()
+    answer = await viewer.get(headers=FRAGMENT, follow=False)
+    assert (answer.status, answer.headers["hx-refresh"]) == (401, "true")
+
+
+async def test_who_waits_longest_comes_first(shop: Shop, viewer: Visitor) -> None:
+    """A few orders, with the way to all others; none that is done."""
+    for pet_id in range(1, 12):
+        await shop.store.pets.add(NewPet("Rex", 1), ACTOR)
+        await shop.store.orders.place(1, NewOrder(pet_id), ACTOR)
+    await shop.store.orders.change(1, ACTOR, status=OrderStatus.CANCELLED)
+    shown = await viewer.get()
+    orders = [text for text, address in shown.links.items() if address.endswith(f"orders/{text}")]
+    assert orders == [str(number) for number in range(2, 10)]
+    assert shown.links["All orders that wait"].endswith("console/orders")
+
+
+async def test_the_last_changes(shop: Shop, viewer: Visitor) -> None:
+    """The newest ten entries of the journal, in words."""
+    for number in range(12):
+        await shop.store.pets.add(NewPet(f"Pet {number}", 1), "console:anna")
+    shown = await viewer.get()
+    assert "anna console Animal added animal 12 name: Pet 11" in shown.text
+    assert ("name: Pet 2 " in shown.text, "name: Pet 1 " in shown.text) == (True, False)
+    assert shown.links["The whole journal"].endswith("console/journal")
+
+
+class TestTroubles:
+    """What is wrong, in words, and what to do."""
+
+    async def test_what_the_service_says_of_itself(self, viewer: Visitor) -> None:
+        """Here, that nobody has made a backup."""
+        assert "There is no backup yet. Run `petstore db backup FILE`" in (await viewer.get()).text
+
+    @pytest.mark.usefixtures("counted")
+    async def test_a_store_that_can_not_be_counted(
+        self, shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The page is there, and says that its numbers are missing."""
+
+        async def refuse(_now_ms: int) -> Totals:
+            raise StoreUnavailable("gone")
+
+        monkeypatch.setattr(shop.store.totals, "count", refuse)
+        assert "The store could not be counted" in (await viewer.get()).text
+
+    async def test_a_slow_database(self, viewer: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The page itself has waited for it."""
+        monkeypatch.setattr(overview, "_SLOW_SECONDS", -1)
+        assert "The database is slow: this page waited 0.0 seconds for it." in (await viewer.get()).text
+
+
+FINE = Totals({}, {}, {}, DailyUsage(0), 0, [], [])
+FULL = [NearLimit(number, f"shop{number}", 990 + number, 1_000) for number in range(1, 7)]
+
+
+@pytest.mark.parametrize(
+    ("totals", "days", "what", "page"),
+    [
+        (FINE, 9, [], []),
+        (Totals({}, {}, {}, DailyUsage(0), 1, [], []), 9, ["1 key is banned"], ["bans"]),
+        (Totals({}, {}, {}, DailyUsage(0), 2_000, [], []), 9, ["2,000 keys are banned"], ["bans"]),
+        (
+            Totals({}, {}, {}, DailyUsage(0), 0, FULL[:1], []),
+            9,
+            ["shop1 (991 of 1,000)."],
+            ["accounts/1"],
+        ),
+        (
+            Totals({}, {}, {}, DailyUsage(0), 0, FULL, []),
+            9,
+            ["shop5 (995 of 1,000) and others."],
+            ["accounts/1"],
+        ),
+        (
+            Totals({}, {}, {}, DailyUsage(0), 0, [], [DeprecatedCaller(1, "old", 1_000)]),
+            1_474,
+            ["ends in 1,474 days, and is still called. In the last 7 days old (1,000 calls) called it."],
+            ["service"],
+        ),
+        (
+            Totals({}, {}, {}, DailyUsage(0), 0, [], [DeprecatedCaller(1, "old", 1)]),
+            0,
+            ["has ended, and is still called. In the last 7 days old (1 call) called it."],
+            ["service"],
+        ),
+    ],
+)
+def test_what_the_count_has_found(totals: Totals, days: int, what: list[str], page: list[str]) -> None:
+    """Bans, accounts at their limit and callers of the deprecated operation, each with the page for it."""
+    found = list(notices_of(totals, days))
+    assert [notice.page for notice in found] == page
+    assert all(text in f"{notice.what} {notice.to_do}" for text, notice in zip(what, found, strict=True))
