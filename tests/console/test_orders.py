@@ -227,7 +227,8 @@ class TestPlace:
 
     async def test_it_reserves_the_animal(self, stocked: Shop, staff: Visitor) -> None:
         """From the animal's page, for an account by its name."""
-        form = await staff.get("orders/new?pet=3")
+        found = (await staff.get("pets/3")).links["Order"]
+        form = await staff.get(found.rpartition("console/")[2])
         assert "Kim available" in form.text
         shown = await staff.submit(form, "orders/new", account="zoo")
         assert (shown.address, "Order 3 is placed." in shown.text) == ("/console/orders/3", True)
@@ -263,6 +264,7 @@ class TestPlace:
         assert (shown.status, told in shown.text) == (status, True)
         assert shown.form("orders/new").fields["account"] == account
         assert shown.form("orders/new").fields["pet"] == pet
+        assert ("Order 1" in shown.links) is (pet == "1")
         assert await pet_status(stocked, 3) == "available"
 
 

@@ -11,10 +11,10 @@ from petstore.console.overview import notices_of
 from petstore.core.errors import StoreUnavailable
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
-from petstore.core.limits.usage import DailyUsage, UsageChanges
+from petstore.core.limits.usage import DailyUsage, DeprecatedCalls, UsageChanges
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet, PetStatus
-from petstore.core.totals import DeprecatedCaller, NearLimit, Totals
+from petstore.core.totals import NearLimit, Totals
 from tests.support.console import Visitor
 from tests.support.journal import ACTOR
 from tests.support.service import Shop
@@ -78,6 +78,16 @@ async def test_it_stops_when_the_session_ends(viewer: Visitor) -> None:
     viewer.cookies.clear()
     answer = await viewer.get(headers=FRAGMENT, follow=False)
     assert (answer.status, answer.headers["hx-refresh"]) == (401, "true")
+
+
+async def test_a_refresh_keeps_no_session_alive(shop: Shop, viewer: Visitor) -> None:
+    """A page that nobody has touched for twelve hours has no session any more; one that is used has."""
+    used = await Visitor(shop).sign_in_as("viewer", "busy")
+    for _ in range(13):
+        shop.clock.advance(3_600)
+        left = await viewer.get(headers=[*FRAGMENT, ("x-unattended", "1")], follow=False)
+        assert (await used.get(headers=FRAGMENT)).status == 200
+    assert left.status == 401
 
 
 async def test_who_waits_longest_comes_first(shop: Shop, viewer: Visitor) -> None:
@@ -150,15 +160,15 @@ FULL = [NearLimit(number, f"shop{number}", 990 + number, 1_000) for number in ra
             ["accounts/1"],
         ),
         (
-            Totals({}, {}, {}, DailyUsage(0), 0, [], [DeprecatedCaller(1, "old", 1_000)]),
+            Totals({}, {}, {}, DailyUsage(0), 0, [], [DeprecatedCalls(1, "old", 1_000, 5)]),
             1_474,
-            ["ends in 1,474 days, and is still called. In the last 7 days old (1,000 calls) called it."],
+            ["ends in 1,474 days, and is still called. In the last 30 days old (1,000 calls) called it."],
             ["service"],
         ),
         (
-            Totals({}, {}, {}, DailyUsage(0), 0, [], [DeprecatedCaller(1, "old", 1)]),
+            Totals({}, {}, {}, DailyUsage(0), 0, [], [DeprecatedCalls(1, "old", 1, 5)]),
             0,
-            ["has ended, and is still called. In the last 7 days old (1 call) called it."],
+            ["has ended, and is still called. In the last 30 days old (1 call) called it."],
             ["service"],
         ),
     ],

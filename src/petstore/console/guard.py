@@ -30,6 +30,7 @@ from petstore.web.negotiation import prefers_html
 _FORM_MAX_BYTES = 64 * 1024
 _FORM_MAX_FIELDS = 200
 _CSRF_FIELD = "csrf"
+_UNATTENDED = "x-unattended"
 
 _log = structlog.get_logger("petstore.console")
 
@@ -67,7 +68,7 @@ class Guard:
         token = self._cookies.session(request)
         try:
             self._connections.check_host(request)
-            session = await self._sign_ins.session(token) if token else None
+            session = await self._session(request, token) if token else None
         except PetstoreError as error:
             return _refusal(await self._visit(request, None, ""), error)
         if session is None and view.role is not None:
@@ -91,6 +92,10 @@ class Guard:
         if session is None:
             self._cookies.keep_form_secret(request, response, secret)
         return response
+
+    async def _session(self, request: Request, token: str) -> PersonSession | None:
+        """A page that refreshes itself does not keep its session alive; see console.js."""
+        return await self._sign_ins.session(token, unattended=_UNATTENDED in request.headers)
 
     async def _visit(self, request: Request, session: PersonSession | None, secret: str) -> Visit:
         person = None if session is None else session.person

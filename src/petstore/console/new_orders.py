@@ -59,5 +59,6 @@ class NewOrderPages:
             account=account,
             pet_id=pet,
             pet=None if pet_id is None else await self._store.pets.get(pet_id),
+            order_id=None if pet_id is None else await self._store.pets.open_order(pet_id),
             faults=faults or {},
         )

@@ -14,9 +14,10 @@ from petstore.console.visit import View, Visit
 from petstore.core.clock import Clock
 from petstore.core.durations import days_left
 from petstore.core.journal import JournalQuery
+from petstore.core.limits.usage import DEPRECATED_DAYS, DeprecatedCalls
 from petstore.core.orders import OrderQuery
 from petstore.core.service import ServiceReport, Trouble
-from petstore.core.totals import CALLERS_DAYS, NAMED_MAX, DeprecatedCaller, NearLimit, Totals
+from petstore.core.totals import NAMED_MAX, NearLimit, Totals
 
 _ORDERS = 8
 _ENTRIES = 10
@@ -113,7 +114,7 @@ def notices_of(totals: Totals, days: int) -> Iterator[Notice]:
         ends = f"ends in {days:,} {'day' if days == 1 else 'days'}" if days else "has ended"
         yield Notice(
             f"GET /v1/pets/{{petId}} {ends}, and is still called.",
-            f"In the last {CALLERS_DAYS} days"
+            f"In the last {DEPRECATED_DAYS} days"
             f" {_listed([_calls_of(caller) for caller in totals.deprecated_callers])} called it."
             " Tell them to read GET /v1/pets?id=… instead.",
             "service",
@@ -125,8 +126,8 @@ def _use_of(use: NearLimit) -> str:
     return f"{use.name} ({use.used:,} of {use.per_day:,})"
 
 
-def _calls_of(caller: DeprecatedCaller) -> str:
-    return f"{caller.name} ({caller.calls:,} calls)" if caller.calls > 1 else f"{caller.name} (1 call)"
+def _calls_of(caller: DeprecatedCalls) -> str:
+    return f"{caller.account} ({caller.calls:,} {'call' if caller.calls == 1 else 'calls'})"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -125,10 +125,10 @@ class SignInRepository(Protocol):
         """
         ...
 
-    async def session(self, token: str) -> PersonSession | None:
+    async def session(self, token: str, *, unattended: bool = False) -> PersonSession | None:
         """The session of a token; None when it has ended, or its person is disabled.
 
-        Its use is noted, at most once a minute.
+        Its use is noted, at most once a minute; not what a page asks for by itself, `unattended`.
         """
         ...
 

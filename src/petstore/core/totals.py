@@ -9,14 +9,12 @@ from typing import Protocol
 
 import msgspec
 
-from petstore.core.limits.usage import DailyUsage
+from petstore.core.limits.usage import DailyUsage, DeprecatedCalls
 from petstore.core.orders import OrderStatus
 from petstore.core.pets import PetStatus
 
 # Accounts that totals name; one more is listed, so that a reader sees that there are others.
 NAMED_MAX = 5
-# For how many days, today included, callers of the deprecated operation are named.
-CALLERS_DAYS = 7
 
 
 class NearLimit(msgspec.Struct, frozen=True):
@@ -28,14 +26,6 @@ class NearLimit(msgspec.Struct, frozen=True):
     per_day: int
 
 
-class DeprecatedCaller(msgspec.Struct, frozen=True):
-    """An account that still calls the deprecated operation, and how often in the last CALLERS_DAYS days."""
-
-    id: int
-    name: str
-    calls: int
-
-
 class Totals(msgspec.Struct, frozen=True):
     """The sums of one count. Usage is as last written: about a second old."""
 
@@ -45,7 +35,7 @@ class Totals(msgspec.Struct, frozen=True):
     today: DailyUsage  # of all accounts, on this UTC day
     banned_keys: int  # that only their ban stops
     near_limit: list[NearLimit]  # the fullest first, at most NAMED_MAX + 1
-    deprecated_callers: list[DeprecatedCaller]  # the busiest first, at most NAMED_MAX + 1
+    deprecated_callers: list[DeprecatedCalls]  # the most calls first, of DEPRECATED_DAYS days
 
 
 class TotalsRepository(Protocol):

@@ -10,11 +10,11 @@ from petstore.core.errors import StoreUnavailable
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, Plan
-from petstore.core.limits.usage import DailyUsage, UsageChanges
+from petstore.core.limits.usage import DailyUsage, DeprecatedCalls, UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet, PetStatus
-from petstore.core.totals import NAMED_MAX, DeprecatedCaller, NearLimit, Totals
+from petstore.core.totals import NAMED_MAX, NearLimit, Totals
 from petstore.storage.backend import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
@@ -64,20 +64,23 @@ async def test_animals_orders_and_accounts_by_state(store: Store, clock: ManualC
 async def test_usage_of_today_and_who_calls_the_deprecated_operation(
     store: Store, clock: ManualClock
 ) -> None:
-    """Sums are today's alone; callers are those of seven days, the busiest first."""
+    """Sums are today's alone; callers are those of thirty days, the busiest first."""
     await add_accounts(store, 3)
     today = clock.now_ms() // DAY_MS
     days = {
         (1, today): DailyUsage(today, 10, 1, 4),
         (2, today): DailyUsage(today, 20, 2, 0),
         (1, today - 1): DailyUsage(today - 1, 99, 99, 3),
-        (3, today - 6): DailyUsage(today - 6, 99, 99, 90),
-        (2, today - 7): DailyUsage(today - 7, 99, 99, 99),
+        (3, today - 29): DailyUsage(today - 29, 99, 99, 90),
+        (2, today - 30): DailyUsage(today - 30, 99, 99, 99),
     }
     await store.counters.save(LimiterState(), UsageChanges(days))
     counted = await store.totals.count(clock.now_ms())
     assert counted.today == DailyUsage(today, 30, 3, 4)
-    assert counted.deprecated_callers == [DeprecatedCaller(3, "a3", 90), DeprecatedCaller(1, "a1", 7)]
+    assert counted.deprecated_callers == [
+        DeprecatedCalls(3, "a3", 90, today - 29),
+        DeprecatedCalls(1, "a1", 7, today),
+    ]
 
 
 async def test_accounts_near_their_limit(store: Store, clock: ManualClock) -> None:

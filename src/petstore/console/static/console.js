@@ -35,6 +35,10 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   if (!(asker.getAttribute("hx-trigger") || "").startsWith("every")) return;
   if (document.hidden || asker.contains(document.activeElement)) event.preventDefault();
 });
+// Nobody has asked for it: the session may end meanwhile.
+document.addEventListener("htmx:configRequest", (event) => {
+  if ((event.detail.elt.getAttribute("hx-trigger") || "").startsWith("every")) event.detail.headers["X-Unattended"] = "1";
+});
 // <p id="unanswered" hidden>: shown while a page that refreshes itself gets no answer.
 document.addEventListener("htmx:afterRequest", (event) => {
   const warning = document.getElementById("unanswered");

@@ -201,12 +201,12 @@ class SignIns:
         await self._database.write(lambda: redeem(token, password, session, address, now_ms))
         return session
 
-    async def session(self, token: str) -> PersonSession | None:
+    async def session(self, token: str, *, unattended: bool = False) -> PersonSession | None:
         digest, now_ms = token_digest(token), self._clock.now_ms()
         found = await self._database.read(find_session(digest))
         if found is None or found.person.disabled_at_ms is not None or found.has_ended(now_ms):
             return None
-        if now_ms - found.used_at_ms >= _NOTED_EVERY_MS:
+        if not unattended and now_ms - found.used_at_ms >= _NOTED_EVERY_MS:
             with contextlib.suppress(StoreUnavailable):  # pages are shown on a full disk too
                 await self._database.write(lambda: _note_use(digest, now_ms))
         return found

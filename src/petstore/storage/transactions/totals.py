@@ -6,9 +6,10 @@ from petstore.core.durations import DAY_MS
 from petstore.core.limits.usage import DailyUsage
 from petstore.core.orders import OrderStatus
 from petstore.core.pets import PetStatus
-from petstore.core.totals import CALLERS_DAYS, NAMED_MAX, DeprecatedCaller, NearLimit, Totals
+from petstore.core.totals import NAMED_MAX, NearLimit, Totals
 from petstore.storage.transactions.bans import BANNED
 from petstore.storage.transactions.script import Script, statement
+from petstore.storage.transactions.usage import deprecated_callers
 
 _PETS = statement("SELECT status, count(*) FROM pets GROUP BY status")
 _ORDERS = statement("SELECT status, count(*) FROM orders GROUP BY status")
@@ -27,11 +28,6 @@ _NEAR_LIMIT = statement(
     " WHERE w.day = $1 AND a.closed_at_ms IS NULL AND a.per_day - w.day_used <= a.per_day / 10"
     " ORDER BY (a.per_day - w.day_used) * 1.0 / a.per_day, a.id LIMIT $2"
 )
-_CALLERS = statement(
-    "SELECT a.id, a.name, CAST(sum(u.deprecated) AS bigint) AS calls"
-    " FROM usage_days u JOIN accounts a ON a.id = u.account_id"
-    " WHERE u.day > $1 AND u.deprecated > 0 GROUP BY a.id, a.name ORDER BY calls DESC, a.id LIMIT $2"
-)
 
 
 def totals(now_ms: int) -> Script[Totals]:
@@ -43,7 +39,7 @@ def totals(now_ms: int) -> Script[Totals]:
     ((*used,),) = yield _TODAY, (today,)
     ((banned,),) = yield _BANNED, (now_ms,)
     near_limit = yield _NEAR_LIMIT, (today, NAMED_MAX + 1)
-    callers = yield _CALLERS, (today - CALLERS_DAYS, NAMED_MAX + 1)
+    deprecated = yield from deprecated_callers(now_ms)
     return Totals(
         dict.fromkeys(PetStatus, 0) | {PetStatus(status): count for status, count in pets},
         dict.fromkeys(OrderStatus, 0) | {OrderStatus(status): count for status, count in orders},
@@ -51,5 +47,5 @@ def totals(now_ms: int) -> Script[Totals]:
         DailyUsage(today, *used),
         banned,
         [NearLimit(*row) for row in near_limit],
-        [DeprecatedCaller(*row) for row in callers],
+        deprecated.callers,
     )
