@@ -30,3 +30,13 @@ async def staff(shop: Shop) -> Visitor:
 @pytest.fixture
 async def operator(shop: Shop) -> Visitor:
     return await Visitor(shop).sign_in_as("operator")
+
+
+@pytest.fixture
+async def tls(tmp_path: Path) -> AsyncIterator[Shop]:
+    """Behind a proxy with TLS on this machine, under a name."""
+    folder = tmp_path / "tls"
+    folder.mkdir()
+    base_url = "https://shop.example/v1"
+    async with open_shop(folder, trusted_proxies="127.0.0.1", base_url=base_url) as running:
+        yield running

@@ -38,12 +38,13 @@ async def test_without_a_password_a_hash_is_computed_too() -> None:
     assert not await passwords.verify("not a hash", "of nobody")
 
 
-async def test_a_crowd_is_refused_before_it_waits_long() -> None:
-    """At most a hundred wait for the two threads: about a second."""
+async def test_a_crowd_is_refused_before_it_waits_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most 200 wait for the two threads: some seconds."""
+    monkeypatch.setattr("petstore.console.passwords._MEMORY_KIB", 8)
     passwords = Passwords()
-    answers = await asyncio.gather(*(passwords.hash("x" * 12) for _ in range(103)), return_exceptions=True)
+    answers = await asyncio.gather(*(passwords.hash("x" * 12) for _ in range(203)), return_exceptions=True)
     assert sum(isinstance(answer, Unavailable) for answer in answers) == 3
-    assert passwords.computed == 100
+    assert passwords.computed == 200
 
 
 @pytest.mark.parametrize("password", ["", "\x00", "x" * 10_000])

@@ -1,13 +1,19 @@
-"""The way in and out: a one-time link, a password, a session, and what is refused on the way."""
+"""The way in and out: one-time links, passwords and sessions, and what is refused on the way."""
 
 from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
 
 from petstore.core.people import Role
 from tests.support.console import Shown, Visitor
 from tests.support.journal import ACTOR, written
-from tests.support.service import Shop
+from tests.support.service import Pairs, Shop, open_shop
 
 PASSWORD = "a dog, a cat and a bird"
+OTHER = "a fish, a crab and a whale"
+ELSEWHERE = "198.51.100.9"
 
 
 async def invited(shop: Shop, name: str = "anna", role: Role = Role.STAFF) -> str:
@@ -34,8 +40,10 @@ async def test_from_the_link_to_the_end_of_the_session(shop: Shop) -> None:
     """The link asks for a password and opens a session; signed out, the password opens the next."""
     anna = await with_password(shop)
     assert set(anna.cookies) >= {"petstore-session"}
+    ended = dict(anna.cookies)
     shown = await anna.submit(await anna.get(), "sign-out")
     assert (shown.address, "signed out" in shown.text) == ("/console/sign-in", True)
+    anna.cookies = ended
     assert (await anna.get()).address == "/console/sign-in"
     shown = await signs_in(anna, path="me")
     assert (shown.address, shown.status) == ("/console/me", 200)
@@ -43,3 +51,154 @@ async def test_from_the_link_to_the_end_of_the_session(shop: Shop) -> None:
         "person.added person:1",
         "person.password_set person:1",
     ]
+
+
+class TestLinks:
+    async def test_looking_at_a_link_uses_nothing(self, shop: Shop) -> None:
+        """Programs open links to preview them; a refused password does not use it either."""
+        link, anna = await invited(shop), Visitor(shop)
+        for _ in range(3):
+            assert "Welcome, anna" in (await Visitor(shop).get(link)).text
+        for password, again, fault in (("short", "short", "at least 12"), (PASSWORD, OTHER, "not the same")):
+            shown = await anna.submit(await anna.get(link), "", password=password, again=again)
+            assert (shown.status, fault in shown.text) == (400, True)
+            assert PASSWORD not in shown.body.decode()
+        assert (await anna.submit(await anna.get(link), "", password=PASSWORD, again=PASSWORD)).status == 200
+
+    async def test_a_used_link_says_so(self, shop: Shop) -> None:
+        """410, for the page and for a form that was open before."""
+        link, anna, second = await invited(shop), Visitor(shop), Visitor(shop)
+        form = await second.get(link)
+        await anna.submit(await anna.get(link), "", password=PASSWORD, again=PASSWORD)
+        shown = await second.submit(form, "", password=OTHER, again=OTHER)
+        assert (shown.status, "used already" in shown.text) == (410, True)
+        assert "petstore-session" not in second.cookies
+        assert (await second.get(link)).status == 410
+
+    async def test_a_link_has_no_place_in_the_log(
+        self, capfd: pytest.CaptureFixture[str], tmp_path: Path
+    ) -> None:
+        """It opens an account for a day; the log may be read by others. Nor has a password."""
+        async with open_shop(tmp_path, access_log="on") as shop:
+            link = await invited(shop)
+            anna = Visitor(shop)
+            await anna.submit(await anna.get(link), "", password=PASSWORD, again=PASSWORD)
+        logged = capfd.readouterr().err
+        assert "password set by a link" in logged
+        assert '"POST","path":"/console/link/{token}"' in logged
+        assert link[5:] not in logged
+        assert PASSWORD not in logged
+
+
+class TestSignIn:
+    async def test_a_wrong_one_and_an_unknown_name_are_told_the_same(self, shop: Shop) -> None:
+        """403 with the name still in its field; nobody learns who exists."""
+        await with_password(shop)
+        visitor = Visitor(shop, address=ELSEWHERE)
+        pages = []
+        for name in ("anna", "nina"):
+            shown = await signs_in(visitor, name, "not the password")
+            assert shown.status == 403
+            assert shown.form("sign-in").fields["name"] == name
+            pages.append(shown.text.replace(name, ""))
+        assert pages[0] == pages[1]
+        assert "petstore-session" not in visitor.cookies
+
+    async def test_too_many_are_told_when_to_try_again(self, shop: Shop) -> None:
+        """The sixth: 429 with Retry-After, also with the right password; elsewhere that gets in."""
+        await with_password(shop)
+        visitor = Visitor(shop, address=ELSEWHERE)
+        for _ in range(5):
+            await signs_in(visitor, password="not the password")
+        shown = await signs_in(visitor)
+        assert (shown.status, shown.headers["retry-after"]) == (429, "900")
+        assert "Try again in 15 minutes" in shown.text
+        assert (await signs_in(Visitor(shop))).address == "/console"
+
+    @pytest.mark.parametrize(
+        ("wanted", "comes_to"),
+        [
+            ("me", "/console/me"),
+            ("", "/console"),
+            ("//evil.example", "/console"),
+            ("https:evil.example", "/console"),
+            ("../v1", "/console"),
+            ("sign-out", "/console"),
+        ],
+    )
+    async def test_it_leads_to_a_page_of_the_console_alone(
+        self, shop: Shop, wanted: str, comes_to: str
+    ) -> None:
+        """Where the person wanted to go, never another site."""
+        await with_password(shop)
+        assert (await signs_in(Visitor(shop), path=f"sign-in?next={wanted}")).address == comes_to
+
+    async def test_a_session_has_a_token_of_its_own_each_time(self, shop: Shop) -> None:
+        """A token that was there before is not taken over (session fixation)."""
+        anna = await with_password(shop)
+        first = anna.cookies["petstore-session"]
+        visitor = Visitor(shop)
+        visitor.cookies["petstore-session"] = "A" * 43
+        await signs_in(visitor)
+        assert visitor.cookies["petstore-session"] not in (first, "A" * 43)
+
+    async def test_a_session_opens_nothing_else(self, shop: Shop) -> None:
+        """Neither /v1, nor is its token a key; and a key is no session."""
+        anna = await with_password(shop)
+        token = anna.cookies["petstore-session"]
+        assert (await shop.call("GET", "/v1/pets", [("cookie", f"petstore-session={token}")])).status == 401
+        assert (await shop.ask("GET", "/v1/pets", key=token)).status == 401
+        visitor = Visitor(shop)
+        visitor.cookies["petstore-session"] = shop.key
+        assert (await visitor.get()).address == "/console/sign-in"
+
+
+class TestCookies:
+    async def test_on_loopback_without_tls(self, shop: Shop) -> None:
+        """HttpOnly and SameSite=Lax; no prefix and no Secure, which a browser would refuse there."""
+        (cookie,) = await cookies(shop, [])
+        assert cookie.startswith("petstore-session=")
+        assert {"HttpOnly", "Path=/", "SameSite=lax"} <= set(cookie.split("; "))
+        assert "Secure" not in cookie
+
+    async def test_behind_a_proxy_with_tls(self, tls: Shop) -> None:
+        """`__Host-` and Secure."""
+        (cookie,) = await cookies(tls, [("x-forwarded-proto", "https"), ("host", "shop.example")])
+        assert cookie.startswith("__Host-petstore-session=")
+        assert {"HttpOnly", "Path=/", "SameSite=lax", "Secure"} <= set(cookie.split("; "))
+        assert "Domain" not in cookie
+
+    @pytest.mark.parametrize("headers", [[], [("x-forwarded-proto", "http")]])
+    async def test_a_password_is_not_asked_for_without_tls(self, tls: Shop, headers: Pairs) -> None:
+        """Anywhere but on a loopback address: neither on the sign-in page nor on a link's."""
+        link = await invited(tls)
+        visitor = Visitor(tls, scheme_headers=headers)
+        for path in ("sign-in", link):
+            shown = await visitor.get(path, headers=[("host", "shop.example")])
+            assert (shown.status, shown.forms) == (403, [])
+            assert "without TLS others on the network could read it" in shown.text
+
+    async def test_https_of_a_stranger_is_not_believed(self, shop: Shop) -> None:
+        """X-Forwarded-Proto counts from trusted proxies alone."""
+        visitor = Visitor(shop, scheme_headers=[("x-forwarded-proto", "https")])
+        shown = await visitor.get("sign-in", headers=[("host", "192.0.2.1:8080")])
+        assert shown.status == 403
+
+    async def test_a_strange_host_gets_no_page(self, shop: Shop) -> None:
+        """DNS rebinding: a page that makes its own name resolve to this machine sends that name."""
+        anna = await with_password(shop)
+        for path in ("", "sign-in"):
+            shown = await anna.get(path, headers=[("host", "evil.example")])
+            assert (shown.status, "PETSTORE_BASE_URL" in shown.text) == (403, True)
+
+
+async def cookies(shop: Shop, headers: Pairs) -> list[str]:
+    """The session cookies that the use of a link sets."""
+    link = await invited(shop)
+    visitor = Visitor(shop)
+    page = await visitor.get(link, headers=headers)
+    fields = {**page.forms[0].fields, "password": PASSWORD, "again": PASSWORD}
+    shown = await visitor.post(link, fields, headers=headers, follow=False)
+    assert shown.status == 303
+    sent = [value for name, value in shown.answer.raw_headers if name == "set-cookie"]
+    return [value for value in sent if "petstore-session=" in value]

@@ -11,13 +11,12 @@ from typing import Any
 import apsw
 import pytest
 
-from petstore.console.app import Console
 from petstore.console.visit import View
 from petstore.core.limits.plans import FREE
 from petstore.core.orders import NewOrder
 from petstore.core.people import Role
 from petstore.core.pets import NewPet
-from tests.support.console import Shown, Visitor
+from tests.support.console import Shown, Visitor, recorded_consoles
 from tests.support.journal import ACTOR
 from tests.support.service import Shop, open_shop
 
@@ -28,15 +27,7 @@ _MULTIPART = ("content-type", "multipart/form-data; boundary=b")
 @pytest.fixture
 async def walked(tmp_path: Path) -> AsyncIterator[tuple[Shop, list[View]]]:
     """A shop with one of each thing, and the table of its console."""
-    consoles: list[Console] = []
-
-    class Recorded(Console):
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            super().__init__(*arguments, **options)
-            consoles.append(self)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("petstore.wiring.console.Console", Recorded)
+    with recorded_consoles() as consoles:
         async with open_shop(tmp_path) as shop:
             await shop.store.pets.add(NewPet("Rex", 1), ACTOR)
             await shop.store.pets.add(NewPet("Mia", 1), ACTOR)

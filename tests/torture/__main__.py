@@ -21,6 +21,7 @@ from tests.torture import (
     powercut,
     processes,
     restarts,
+    signins,
     sixteen,
     stalled,
 )
@@ -41,6 +42,7 @@ _CAMPAIGNS = {
         client,
         processes,
         sixteen,
+        signins,
     )
 }
 

@@ -20,7 +20,7 @@ _MEMORY_KIB = 19 * 1_024
 _PASSES = 2
 _LANES = 1
 _AT_ONCE = 2
-_WAITING_MAX = 100
+_WAITING_MAX = 200
 
 
 class Passwords:

@@ -37,7 +37,8 @@ OF_ADDRESS = Budget("address", 20, 15 * MINUTE_MS)
 # Of the addresses together that are not known for the person.
 OF_NAME = Budget("name", 100, HOUR_MS)
 OF_PAIR = Budget("pair", 5, 15 * MINUTE_MS)
-LONGEST_WINDOW_MS = max(budget.window_ms for budget in (OF_ADDRESS, OF_NAME, OF_PAIR))
+BUDGETS = {budget.kind: budget for budget in (OF_ADDRESS, OF_NAME, OF_PAIR)}
+LONGEST_WINDOW_MS = max(budget.window_ms for budget in BUDGETS.values())
 
 
 class PersonSession(msgspec.Struct, frozen=True):

@@ -11,7 +11,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from petstore.core.errors import OperatorError, StoreUnavailable
+from petstore.core.errors import LinkGone, OperatorError, StoreUnavailable
+from petstore.core.people import Role
+from petstore.storage.backend import backend_for
 from petstore.storage.sqlite import staging, upkeep
 from petstore.storage.sqlite.connection import open_writer
 from petstore.storage.sqlite.schema import migrate
@@ -292,3 +294,24 @@ class TestInterrupted:
         assert place.names() == LATER
         place.restore()
         assert place.names() == BACKED_UP
+
+
+async def test_sessions_and_links_of_a_backup_are_over(tmp_path: Path) -> None:
+    """What was ended since the backup does not come back: people sign in anew, with their passwords."""
+    clock = ManualClock()
+    path, copy = tmp_path / "shop.db", tmp_path / "copy.db"
+    backend = backend_for(f"sqlite:///{path}")
+    store = backend.open(clock)
+    anna = await store.people.add("anna", Role.OPERATOR, ACTOR)
+    session = await store.sign_ins.redeem(anna.token, "hash", "192.0.2.7")
+    ben = await store.people.add("ben", Role.STAFF, ACTOR)
+    upkeep.backup(str(path), str(copy), 1_000)
+    assert await store.sign_ins.session(session) is not None
+    await store.close()
+    upkeep.restore(str(path), str(copy), ACTOR, clock, 1_000)
+    restored = backend.open(clock)
+    assert await restored.sign_ins.session(session) is None
+    with pytest.raises(LinkGone):
+        await restored.sign_ins.link(ben.token)
+    assert (await restored.sign_ins.take_try("anna", "192.0.2.7")).stored == "hash"
+    await restored.close()

@@ -24,6 +24,7 @@ from petstore.storage.sqlite.database import run
 from petstore.storage.sqlite.lock import lock_for_serving
 from petstore.storage.sqlite.staging import SIDE_FILES, staged
 from petstore.storage.transactions.journal import record
+from petstore.storage.transactions.sign_ins import end_all_access
 
 _NEWEST = (
     "SELECT max(at) FROM (SELECT max(created_at_ms) AS at FROM accounts"
@@ -113,7 +114,7 @@ def restore(path: str, source: str, actor: str, clock: Clock, busy_timeout_ms: i
 
     The database from before is kept beside it under a free name. Other processes may have the database open:
     they see the restore as one transaction. The restored journal tells of it, with the backup's name, unless
-    the backup is of a program without a journal.
+    the backup is of a program without a journal. Sessions and one-time links of the backup end.
     """
     if Path(path).is_symlink():  # replace the file that the link names, keep the link
         path = str(Path(path).resolve())
@@ -125,6 +126,8 @@ def restore(path: str, source: str, actor: str, clock: Clock, busy_timeout_ms: i
         raise OperatorError(f"{source} is the database itself; nothing was restored.")
 
     def note(content: apsw.Connection) -> None:
+        if content.execute("SELECT 1 FROM sqlite_schema WHERE name = 'sessions'").get:
+            run(content, end_all_access())
         if content.execute("SELECT 1 FROM sqlite_schema WHERE name = 'journal'").get:
             entry = record(clock.now_ms(), actor, STORE, 0, "restored", None, {"backup": Path(source).name})
             run(content, entry)

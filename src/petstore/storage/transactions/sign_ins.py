@@ -30,7 +30,7 @@ from petstore.storage.transactions.people import (
     with_password,
 )
 from petstore.storage.transactions.script import Database, Script, statement
-from petstore.storage.transactions.tries import clear, know_address, purge_tries, take_try
+from petstore.storage.transactions.tries import clear, know_address, look, purge_tries, take
 
 _SESSIONS = (
     f"SELECT {PERSON_COLUMNS}, s.digest, s.address, s.created_at_ms, s.used_at_ms FROM sessions s"
@@ -50,6 +50,9 @@ _LINK = statement(
 )
 _USE_LINK = statement(
     "DELETE FROM sign_in_links WHERE digest = $1 AND expires_at_ms > $2 RETURNING person_id"
+)
+_END_ALL = tuple(
+    statement(f"DELETE FROM {table}") for table in ("sessions", "sign_in_links", "sign_in_tries")
 )
 # Summed on the column's side: PostgreSQL would take a parameter beside a number for an integer of 32 bits.
 _PURGE_SESSIONS = statement(
@@ -159,6 +162,12 @@ def _end_by_token(digest: bytes) -> Script[None]:
     yield _END_BY_TOKEN, (digest,)
 
 
+def end_all_access() -> Script[None]:
+    """For the copy of a database: sessions and links that have ended since then must not come back."""
+    for each in _END_ALL:
+        yield each, ()
+
+
 async def purge_sign_ins(database: Database, now_ms: int) -> None:
     """Delete sessions, links and tries that have ended by time."""
 
@@ -179,7 +188,9 @@ class SignIns:
 
     async def take_try(self, name: str, address: str) -> Attempt:
         now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: take_try(name, is_person_name(name), address, now_ms))
+        # Read first: a storm that is refused anyway waits for no lock.
+        attempt = await self._database.read(look(name, is_person_name(name), address, now_ms))
+        return await self._database.write(lambda: take(attempt, now_ms))
 
     async def accept(self, attempt: Attempt, address: str, rehashed: str | None = None) -> str | None:
         token, now_ms = new_token(), self._clock.now_ms()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from petstore.core.errors import TooManyTries
 from petstore.core.people import Person
 from petstore.core.sign_ins import (
     ADDRESS_KNOWN_MS,
+    BUDGETS,
     LONGEST_WINDOW_MS,
     OF_ADDRESS,
     OF_NAME,
@@ -22,6 +25,7 @@ _TRIED = statement(
     f"SELECT EXISTS (SELECT 1 FROM known_addresses k WHERE k.person_id = p.id AND k.network = $2"
     f" AND k.used_at_ms > $3), {PERSON_COLUMNS} FROM people p WHERE p.name = $1"
 )
+_WINDOWS = statement("SELECT subject, tries, opened_ms FROM sign_in_tries WHERE subject IN ($1, $2, $3)")
 # A window that opened later than the clock could say, because that was set back, is opened anew.
 _TAKE = statement(
     "INSERT INTO sign_in_tries (subject, opened_ms, tries) VALUES ($1, $2, 1)"
@@ -49,8 +53,8 @@ _PURGE = Statement(
 _PURGE_ADDRESSES = statement(f"DELETE FROM known_addresses WHERE used_at_ms + {ADDRESS_KNOWN_MS} < $1")
 
 
-def take_try(name: str, is_a_name: bool, address: str, now_ms: int) -> Script[Attempt]:
-    """See core.sign_ins. Windows are locked in this order by every transaction."""
+def look(name: str, is_a_name: bool, address: str, now_ms: int) -> Script[Attempt]:
+    """A try before it is counted. Raises TooManyTries where a window is used up, at the cost of two reads."""
     network = network_of(address)
     person: Person | None = None
     stored: str | None = None
@@ -60,19 +64,31 @@ def take_try(name: str, is_a_name: bool, address: str, now_ms: int) -> Script[At
             known, person = bool(is_known), read_person(row)
             stored = None if person.disabled_at_ms is not None else row[PASSWORD_AT]
     budgets = (OF_ADDRESS, OF_PAIR) if known else (OF_ADDRESS, OF_NAME, OF_PAIR)
+    windows = {subject_of(budget, name, network): budget for budget in budgets}
+    for subject, tries, opened_ms in (yield _WINDOWS, (*windows, *windows)[:3]):
+        budget = windows[subject]
+        if tries >= budget.tries and abs(now_ms - opened_ms) < budget.window_ms:
+            raise _too_many(budget, opened_ms, now_ms)
+    return Attempt(person, stored, network, tuple((subject, 0) for subject in windows))
+
+
+def take(attempt: Attempt, now_ms: int) -> Script[Attempt]:
+    """Count a try. Raises TooManyTries, so that the transaction counts nothing.
+
+    Windows are locked in this order by every transaction.
+    """
     taken = []
-    for budget in budgets:
-        subject = subject_of(budget, name, network)
-        taken.append((subject, (yield from _take(budget, subject, now_ms))))
-    return Attempt(person, stored, network, tuple(taken))
+    for subject, _ in attempt.taken:
+        budget = BUDGETS[subject.partition(" ")[0]]
+        ((tries, opened_ms),) = yield _TAKE, (subject, now_ms, budget.window_ms)
+        if tries > budget.tries:
+            raise _too_many(budget, opened_ms, now_ms)
+        taken.append((subject, opened_ms))
+    return replace(attempt, taken=tuple(taken))
 
 
-def _take(budget: Budget, subject: str, now_ms: int) -> Script[int]:
-    """When the window opened. Raises TooManyTries, so that the transaction counts nothing."""
-    ((tries, opened_ms),) = yield _TAKE, (subject, now_ms, budget.window_ms)
-    if tries > budget.tries:
-        raise TooManyTries(opened_ms + budget.window_ms - now_ms)
-    return int(opened_ms)
+def _too_many(budget: Budget, opened_ms: int, now_ms: int) -> TooManyTries:
+    return TooManyTries(opened_ms + budget.window_ms - now_ms)
 
 
 def clear(attempt: Attempt, person_id: int, now_ms: int) -> Script[None]:

@@ -1,0 +1,36 @@
+"""A storm of wrong passwords; `python -m tests.torture signins` makes a greater one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.clock import ManualClock
+from tests.support.postgres import fresh_database
+from tests.support.sign_ins import LOOKED_AT, replicas, storm
+
+TRIES = 400
+
+
+@pytest.fixture(autouse=True)
+def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hashes that cost nothing: they are counted here."""
+    monkeypatch.setattr("petstore.console.passwords._MEMORY_KIB", 8)
+
+
+async def test_on_one_service(tmp_path: Path) -> None:
+    """The bounds hold exactly on SQLite; one hash for each password that is looked at, and anna gets in."""
+    async with replicas(f"sqlite:///{tmp_path}/petstore.db", ManualClock(), 1) as services:
+        seen = await storm(*services, TRIES, 1)
+    assert seen.faults() == []
+    assert (seen.statuses, seen.hashes) == ({403: LOOKED_AT, 429: TRIES - LOOKED_AT}, LOOKED_AT + 3)
+
+
+@pytest.mark.timeout(120)
+async def test_on_two_replicas() -> None:
+    """The same bounds for both together: PostgreSQL counts, not the process."""
+    with fresh_database() as url:
+        async with replicas(url, ManualClock(), 2) as services:
+            seen = await storm(*services, TRIES, 2)
+    assert seen.faults() == []

@@ -1,0 +1,132 @@
+"""A storm of wrong passwords at the consoles of replicas, and one person who knows theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from urllib.parse import urlencode
+
+import msgspec
+
+from petstore import config
+from petstore.console.app import Console
+from petstore.console.tokens import csrf_token
+from petstore.core.clock import Clock
+from petstore.core.people import Role
+from petstore.core.sign_ins import OF_ADDRESS, OF_NAME
+from petstore.storage.backend import Store
+from petstore.wiring.asgi import Application
+from tests.support.console import HOST, recorded_consoles
+from tests.support.journal import ACTOR
+from tests.support.service import call
+
+PASSWORD = "a dog, a cat and a bird"
+HOME = "192.0.2.7"
+_SECRET = "x" * 43
+_AT_ONCE = 1_000  # of each replica: more would not get a connection
+# Wrong ones whose passwords are looked at: of anna from everywhere but HOME, and of anybody from one address.
+LOOKED_AT = OF_NAME.tries + OF_ADDRESS.tries
+
+
+class Storm(msgspec.Struct):
+    """What came of it. `statuses`: of the wrong ones; `right`: of anna's, who tries again after a 503."""
+
+    statuses: Counter[int]
+    right: list[int]
+    hashes: int
+
+    def faults(self) -> list[str]:
+        """Where a bound did not hold, or anna was kept out."""
+        found = []
+        looked_at = self.statuses[403]
+        if looked_at > LOOKED_AT or (looked_at < LOOKED_AT and not self.statuses[503]):
+            found.append(f"{looked_at} passwords were looked at, and not {LOOKED_AT}")
+        if self.hashes > LOOKED_AT + len(self.right):
+            found.append(f"{self.hashes} hashes for {LOOKED_AT} wrong and {len(self.right)} right ones")
+        if set(self.statuses) - {403, 429, 503}:
+            found.append(f"wrong ones were answered {dict(self.statuses)}")
+        if not self.right or set(self.right) != {303}:
+            found.append(f"the right ones were answered {self.right}")
+        return found
+
+
+@asynccontextmanager
+async def replicas(
+    url: str, clock: Clock, count: int
+) -> AsyncIterator[tuple[list[Application], list[Console]]]:
+    """Services on one database, in this process, each with its console."""
+    settings = config.load(
+        {"PETSTORE_DATABASE_URL": url, "PETSTORE_ACCESS_LOG": "off", "PETSTORE_LOG_LEVEL": "error"}
+    )
+    applications = [Application(settings, clock) for _ in range(count)]
+    with recorded_consoles() as consoles:
+        for application in applications:
+            await application.start()
+        try:
+            yield applications, consoles
+        finally:
+            for application in applications:
+                await application.stop()
+
+
+async def storm(
+    applications: Sequence[Application], consoles: Sequence[Console], tries: int, seed: int
+) -> Storm:
+    """So many wrong tries at once, in any order: a third of anna's name from one address, a third of it from
+    as many addresses, a third of other names from one address. Anna signs in meanwhile from HOME.
+    """
+    store = applications[0].service.store
+    await _add_anna(store, await consoles[0].passwords.hash(PASSWORD))
+    before = sum(console.passwords.computed for console in consoles)
+    third = tries // 3
+    wrong = [
+        *[("anna", "198.51.100.1")] * third,
+        *[("anna", f"2001:db8:{number >> 16:x}:{number & 0xFFFF:x}::1") for number in range(third)],
+        *[(f"nobody-{number}", "203.0.113.5") for number in range(tries - 2 * third)],
+    ]
+    random.Random(seed).shuffle(wrong)
+    places = asyncio.Semaphore(_AT_ONCE * len(applications))
+
+    async def tries_once(number: int, name: str, address: str) -> int:
+        async with places:
+            return await sign_in(applications[number % len(applications)], name, "not the password", address)
+
+    async def knows() -> list[int]:
+        return [await _until_answered(application) for application in [*applications] * 3]
+
+    *statuses, right = await asyncio.gather(
+        *(tries_once(number, name, address) for number, (name, address) in enumerate(wrong)), knows()
+    )
+    hashes = sum(console.passwords.computed for console in consoles) - before
+    counted = Counter(status for status in statuses if isinstance(status, int))
+    assert isinstance(right, list)
+    return Storm(counted, right, hashes)
+
+
+async def _add_anna(store: Store, stored: str) -> None:
+    link = await store.people.add("anna", Role.STAFF, ACTOR)
+    await store.sign_ins.redeem(link.token, stored, HOME)
+
+
+async def _until_answered(application: Application) -> int:
+    """The status of a right one; a full service is asked again."""
+    for _ in range(100):
+        status = await sign_in(application, "anna", PASSWORD, HOME)
+        if status != 503:
+            return status
+    return 503
+
+
+async def sign_in(application: Application, name: str, password: str, address: str) -> int:
+    """The status of a sign-in form that is sent once."""
+    fields = {"name": name, "password": password, "next": "", "csrf": csrf_token(_SECRET)}
+    headers = [
+        ("host", HOST),
+        ("cookie", f"petstore-form={_SECRET}"),
+        ("content-type", "application/x-www-form-urlencoded"),
+    ]
+    answer = await call(application, "POST", "/console/sign-in", headers, urlencode(fields).encode(), address)
+    return answer.status
