@@ -150,6 +150,25 @@ class Visitor:
         sent = [("content-type", "application/x-www-form-urlencoded"), *headers]
         return await self._ask("POST", f"/console/{path}", sent, urlencode(fields).encode(), follow=follow)
 
+    async def send_file(
+        self,
+        path: str,
+        name: str,
+        content: bytes,
+        fields: dict[str, str],
+        *,
+        file: str | None,
+        follow: bool = True,
+    ) -> Shown:
+        """A form with a file as its last field `name`, as browsers send it; `file` is the file's name."""
+        parts = [f'name="{field}"\r\n\r\n{value}'.encode() for field, value in fields.items()]
+        if file is not None:
+            kind = f'name="{name}"; filename="{file}"\r\nContent-Type: application/octet-stream'
+            parts.append(f"{kind}\r\n\r\n".encode() + content)
+        body = b"".join(b"--XX\r\nContent-Disposition: form-data; " + part + b"\r\n" for part in parts)
+        sent = [("content-type", "multipart/form-data; boundary=XX")]
+        return await self._ask("POST", f"/console/{path}", sent, body + b"--XX--\r\n", follow=follow)
+
     async def submit(self, shown: Shown, action: str, *, follow: bool = True, **values: Any) -> Shown:
         """Fill in and send a form of a page, with its hidden fields."""
         form = shown.form(action)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from petstore.core.lists.uploaded import UploadWork
 from petstore.core.people import Role
+from petstore.core.uploads import NewUpload, PartKind, UploadState, pack
 from petstore.storage.backend import Store
 from tests.support.journal import ACTOR
 
@@ -21,6 +23,10 @@ PLACES: dict[str, tuple[str, ...]] = {
     "/people/of/{name:str}": ("people/of/{person}", "people/of/{new_person}"),
     "/people/of/{name:str}/disable": ("people/of/{new_person}/disable",),
     "/people/of/{name:str}/reset": ("people/of/{new_person}/reset",),
+    "/stock": ("stock",),
+    "/stock/export": (),
+    "/stock/{upload_id:int}": ("stock/1",),
+    "/stock/{upload_id:int}/rejects": (),
     "/journal": ("journal", "journal?actor=console:nobody"),
 }
 # Addresses that look like one of those and may cost more.
@@ -42,11 +48,22 @@ class People(NamedTuple):
 
 
 async def add_people(store: Store) -> People:
-    """An operator who is signed in, and somebody who has not been there yet."""
+    """An operator who is signed in and has sent a list, and somebody who has not been there yet."""
     link = await store.people.add("olga", Role.OPERATOR, ACTOR)
     token = await store.sign_ins.redeem(link.token, "no hash", "127.0.0.1")
     unused = await store.people.add("nils", Role.STAFF, ACTOR)
+    await add_upload(store, "console:olga")
     return People(token, unused.token)
+
+
+async def add_upload(store: Store, actor: str) -> None:
+    """A list of stock that was checked, with a bad row."""
+    content = b"name,categoryId,status\r\nRex,1,\r\nMia,dogs,\r\n"
+    upload_id = await store.uploads.begin(NewUpload("spring.csv", "csv", None), actor)
+    await store.uploads.add_part(upload_id, PartKind.LIST, 0, pack(content))
+    await store.uploads.arrived(upload_id, len(content))
+    run = await store.uploads.claim(upload_id, UploadState.CHECKING, actor)
+    await UploadWork(store, run, actor).carry_out()
 
 
 def places(patterns: Iterable[str], people: People, **known: object) -> list[str]:

@@ -70,7 +70,11 @@ async def call(
     messages = list(body) if not isinstance(body, bytes) else [{"type": "http.request", "body": body}]
     sent: list[dict[str, Any]] = []
 
+    is_whole = bool(messages) and not messages[-1].get("more_body", False)
+
     async def receive() -> dict[str, Any]:
+        if not messages and is_whole:
+            await asyncio.Event().wait()  # a client that has sent all waits for the answer
         return messages.pop(0) if messages else {"type": "http.disconnect"}
 
     async def send(message: dict[str, Any]) -> None:

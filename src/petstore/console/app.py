@@ -33,6 +33,7 @@ from petstore.console.people import PeoplePages
 from petstore.console.pets import PetPages
 from petstore.console.service import ServicePages
 from petstore.console.sign_in import Entrance, SignInPages
+from petstore.console.stock import Importer, StockPages
 from petstore.console.stocktaking import Stocktaking
 from petstore.console.visit import Renderer, View
 from petstore.core import packaged
@@ -49,7 +50,9 @@ from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
 from petstore.core.service import ServiceReport
 from petstore.core.sign_ins import SignInRepository
+from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
+from petstore.core.uploads import UploadRepository
 from petstore.web.addresses import address_of
 from petstore.web.static import StaticFiles
 
@@ -60,6 +63,8 @@ class Repositories(Protocol):
     """What the pages read and change."""
 
     pets: PetRepository
+    stock: StockRepository
+    uploads: UploadRepository
     orders: OrderRepository
     accounts: AccountRepository
     categories: CategoryRepository
@@ -79,13 +84,14 @@ class Pages(Protocol):
 
 
 class ConsoleOptions(msgspec.Struct, frozen=True):
-    """Settings of the service that the console follows."""
+    """What the service has set, and what works for the console beside it."""
 
     trusted: Networks  # the proxies that say whether a reader uses TLS
     hosts: frozenset[str]  # the names of the service
     base: str  # its address for links; empty where the reader's own serves
     body_timeout_seconds: float
     new_keys: KeyDefaults
+    importer: Importer
 
 
 class Console:
@@ -108,6 +114,7 @@ class Console:
         self.passwords = Passwords()
         entrance = Entrance(stores.sign_ins, self.passwords, cookies, connections)
         self.stocktaking = Stocktaking(stores.totals, clock)
+        self._importer = options.importer
         self._pages: tuple[Pages, ...] = (
             OverviewPage(stores, self.stocktaking, service, clock),
             NewPetPages(stores),
@@ -126,7 +133,13 @@ class Console:
             KeyPages(stores, options.new_keys),
             BanPages(stores),
             BillingPages(stores),
+            StockPages(stores, options.importer, options.body_timeout_seconds),
         )
+
+    async def close(self) -> None:
+        """End what works beside the requests."""
+        await self.stocktaking.close()
+        await self._importer.close()
 
     def views(self) -> list[View]:
         """Every page and action, in the order in which paths are compared."""

@@ -64,7 +64,7 @@ class UploadCounts(msgspec.Struct, frozen=True):
 
 
 class UploadFault(msgspec.Struct, frozen=True, array_like=True):
-    """A bad row: the line where it begins, what is wrong, and how it stands in the file of rejects."""
+    """A bad row: the line where it begins, what is wrong, and the beginning of the row."""
 
     line: int
     fault: str
@@ -195,6 +195,10 @@ class UploadRepository(Protocol):
         faults: list[UploadFault] | None = None,
     ) -> bool:
         """The work has ended; without counts the last ones stay. False: it was somebody else's, or stored."""
+        ...
+
+    async def forget(self, upload_id: int) -> None:
+        """Remove all of a list that did not arrive whole."""
         ...
 
     async def discard(self, upload_id: int) -> None:

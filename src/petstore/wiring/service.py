@@ -254,7 +254,7 @@ async def _join(
     unwatched = {route.path for route in endpoints.routes()}
     console = build_console(settings, store, backend, history, flusher, counts_directory, clock)
     if console is not None:
-        opened.push_async_callback(console.stocktaking.close)
+        opened.push_async_callback(console.close)
     pages = _build_site(settings, endpoints, console.routes() if console else [], clock)
     site = SiteWatch(pages, metrics.counts, clock, access_log, unwatched=unwatched)
     run_until_closed(flusher, opened)

@@ -20,7 +20,7 @@ _PLANS_MAX = 10
 
 
 class Fault(NamedTuple):
-    """A bad row: the line where it begins, what is wrong, and the row as the file of rejects has it."""
+    """A bad row: the line where it begins, what is wrong, and how the row stands."""
 
     line: int
     fault: str
@@ -60,24 +60,15 @@ class BadRows:
 
     def add(self, line: int, fault: str, raw: Sequence[str] | bytes) -> None:
         """A row that breaks a rule of the file."""
-        if self._is_kept():
-            self._keep(line, fault, self._listed.reject(line, fault, raw))
+        self.count += 1
+        if len(self._first) < FAULTS_SHOWN:
+            self._first.append(Fault(line, fault, self._listed.text(raw)))
+        if self._file is not None:
+            self._file.write(self._listed.reject(line, fault, raw))
 
     def add_row(self, row: StockRow, fault: str) -> None:
         """A row that the store can't carry out."""
-        if self._is_kept():
-            self._keep(row.line, fault, self._listed.reject_row(row, fault))
-
-    def _is_kept(self) -> bool:
-        """Count a row; whether its text is needed."""
-        self.count += 1
-        return self._file is not None or len(self._first) < FAULTS_SHOWN
-
-    def _keep(self, line: int, fault: str, rejected: bytes) -> None:
-        if len(self._first) < FAULTS_SHOWN:
-            self._first.append(Fault(line, fault, rejected))
-        if self._file is not None:
-            self._file.write(rejected)
+        self.add(row.line, fault, self._listed.raw(row))
 
     def end_of_file(self) -> None:
         """What follows are the rows that a plan of the store rejects."""

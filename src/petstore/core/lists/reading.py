@@ -48,8 +48,12 @@ class StockList(Protocol):
         """A bad row for the file of rejected rows."""
         ...
 
-    def reject_row(self, row: StockRow, fault: str) -> bytes:
-        """The same for a row that kept every rule of the file."""
+    def text(self, raw: Sequence[str] | bytes) -> bytes:
+        """How a row stands in a file, with its line end."""
+        ...
+
+    def raw(self, row: StockRow) -> Sequence[str] | bytes:
+        """How a row stands that kept every rule of the file."""
         ...
 
     def heading(self) -> bytes:
@@ -166,9 +170,13 @@ class CsvList:
         assert not isinstance(raw, bytes)
         return csv_bytes([[f"line {line}: {fault}", *raw]])
 
-    def reject_row(self, row: StockRow, fault: str) -> bytes:
+    def text(self, raw: Sequence[str] | bytes) -> bytes:
+        assert not isinstance(raw, bytes)
+        return csv_bytes([raw])
+
+    def raw(self, row: StockRow) -> Sequence[str]:
         members = _members(row, self._key_name)
-        return self.reject(row.line, fault, [str(members.get(column, "")) for column in self._columns])
+        return [str(members.get(column, "")) for column in self._columns]
 
 
 class JsonList:
@@ -204,10 +212,13 @@ class JsonList:
         return b""
 
     def reject(self, line: int, fault: str, raw: Sequence[str] | bytes) -> bytes:
-        return f"# line {line}: {printable(fault)}\n".encode() + bytes(raw) + b"\n"  # type: ignore[arg-type]
+        return f"# line {line}: {printable(fault)}\n".encode() + self.text(raw)
 
-    def reject_row(self, row: StockRow, fault: str) -> bytes:
-        return self.reject(row.line, fault, msgspec.json.encode(_members(row, self._key_name)))
+    def text(self, raw: Sequence[str] | bytes) -> bytes:
+        return bytes(raw) + b"\n"  # type: ignore[arg-type]
+
+    def raw(self, row: StockRow) -> bytes:
+        return msgspec.json.encode(_members(row, self._key_name))
 
 
 SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}

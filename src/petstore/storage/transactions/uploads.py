@@ -224,6 +224,11 @@ class Uploads:
     ) -> bool:
         return await self._database.write(lambda: _end(run, state, message, counts, faults))
 
+    async def forget(self, upload_id: int) -> None:
+        for kind in PartKind:
+            await self.clear_parts(upload_id, kind)
+        await self._write(_FORGET, upload_id)
+
     async def discard(self, upload_id: int) -> None:
         now_ms = self._clock.now_ms()
         await self._database.write(lambda: _discard(upload_id, now_ms))
@@ -234,9 +239,7 @@ class Uploads:
         """Forget uploads of more than 24 hours ago and those that stopped arriving, in small transactions."""
         now_ms = self._clock.now_ms()
         for (upload_id,) in await self._database.read(_answer(_OLD, now_ms - KEPT_MS, now_ms - ARRIVAL_MS)):
-            for kind in PartKind:
-                await self.clear_parts(upload_id, kind)
-            await self._write(_FORGET, upload_id)
+            await self.forget(upload_id)
 
     async def _write(self, sql: Statement, *parameters: object) -> list[Any]:
         return await self._database.write(lambda: _answer(sql, *parameters))

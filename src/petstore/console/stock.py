@@ -1,0 +1,186 @@
+"""Stock lists: sent, checked, agreed to and stored; and the animals as a list to download."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Protocol
+
+from starlette.responses import Response, StreamingResponse
+
+from petstore.console.uploading import Reception
+from petstore.console.visit import HEADERS, View, Visit
+from petstore.core.errors import Conflict, Invalid, PayloadTooLarge, PetstoreError
+from petstore.core.integers import read_int64
+from petstore.core.lists.reading import FORMATS, check_key_column
+from petstore.core.lists.writing import written_list
+from petstore.core.moments import iso_moment
+from petstore.core.people import Role
+from petstore.core.pets import INT64_MAX, INT64_MIN, STATUSES, PageQuery, PetRepository
+from petstore.core.stock import SOURCE_KEYS_MAX, StockRepository
+from petstore.core.uploads import (
+    UPLOAD_BYTES_MAX,
+    PartKind,
+    Upload,
+    UploadRepository,
+    UploadRun,
+    UploadState,
+    unpack,
+)
+
+_MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
+_UPLOAD_FIELDS = ("list", "form", "key_name")
+
+
+class Importer(Protocol):
+    """Works on uploads beside the server."""
+
+    async def start(self, run: UploadRun, step: UploadState, actor: str) -> None:
+        """Begin the work of a claim; how it ends is noted in the store."""
+        ...
+
+    async def close(self) -> None:
+        """End all work; what is not committed is abandoned."""
+        ...
+
+
+class Repositories(Protocol):
+    """What the pages read and change."""
+
+    pets: PetRepository
+    stock: StockRepository
+    uploads: UploadRepository
+
+
+class StockPages:
+    """`timeout_seconds`: how long the next piece of a list may take to arrive."""
+
+    def __init__(self, stores: Repositories, importer: Importer, timeout_seconds: float) -> None:
+        self._pets = stores.pets
+        self._stock = stores.stock
+        self._uploads = stores.uploads
+        self._importer = importer
+        self._timeout_seconds = timeout_seconds
+
+    def views(self) -> list[View]:
+        return [
+            View("GET", "/stock", self.show_all),
+            View("POST", "/stock/send", self.send, Role.STAFF, reads_form=False),
+            View("GET", "/stock/export", self.export),
+            View("GET", "/stock/{upload_id:int}", self.show),
+            View("GET", "/stock/{upload_id:int}/rejects", self.rejects),
+            View("POST", "/stock/{upload_id:int}/check", self.check, Role.STAFF),
+            View("POST", "/stock/{upload_id:int}/store", self.store, Role.STAFF),
+            View("POST", "/stock/{upload_id:int}/discard", self.discard, Role.STAFF),
+        ]
+
+    async def show_all(self, visit: Visit) -> Response:
+        return await self._page(visit, 200)
+
+    async def _page(
+        self,
+        visit: Visit,
+        status: int,
+        error: PetstoreError | None = None,
+        sent: Mapping[str, str] = {},
+        asked: Mapping[str, str] = {},
+    ) -> Response:
+        field = error.field if isinstance(error, Invalid) else ""
+        return visit.page(
+            "stock.html",
+            "Stock lists",
+            status,
+            uploads=await self._uploads.recent(),
+            sent=sent,
+            asked=asked,
+            faults={} if error is None else {field: error.message},
+            largest_mib=UPLOAD_BYTES_MAX >> 20,
+        )
+
+    async def send(self, visit: Visit) -> Response:
+        """Take a list, and have it checked at once unless another one is worked on."""
+        reception = Reception(self._uploads, self._timeout_seconds)
+        try:
+            upload_id = await reception.receive(visit.request, visit.secret, visit.actor)
+        except (Invalid, Conflict, PayloadTooLarge) as error:
+            return await self._page(visit, error.status, error, sent=reception.fields)
+        told = await self._begin(visit, upload_id, UploadState.CHECKING)
+        return visit.go(f"stock/{upload_id}", told=told)
+
+    async def _begin(self, visit: Visit, upload_id: int, step: UploadState) -> str:
+        """Claim the step and start its process; what to tell where that can't be."""
+        try:
+            seen = visit.form.get("seen", "")
+            run = await self._uploads.claim(upload_id, step, visit.actor, seen=seen)
+        except Conflict as conflict:
+            return conflict.message
+        await self._importer.start(run, step, visit.actor)
+        return ""
+
+    async def check(self, visit: Visit) -> Response:
+        upload_id = visit.path["upload_id"]
+        return visit.go(f"stock/{upload_id}", told=await self._begin(visit, upload_id, UploadState.CHECKING))
+
+    async def store(self, visit: Visit) -> Response:
+        upload_id = visit.path["upload_id"]
+        return visit.go(f"stock/{upload_id}", told=await self._begin(visit, upload_id, UploadState.STORING))
+
+    async def discard(self, visit: Visit) -> Response:
+        await self._uploads.discard(visit.path["upload_id"])
+        return visit.go("stock", told="Discarded; nothing of the list was stored.")
+
+    async def show(self, visit: Visit) -> Response:
+        upload = await self._uploads.find(visit.path["upload_id"])
+        return visit.page(
+            "stock_upload.html",
+            upload.file,
+            fragment="report",
+            upload=upload,
+            is_running=upload.is_running(visit.now_ms),
+            is_interrupted=upload.is_interrupted(visit.now_ms),
+        )
+
+    async def rejects(self, visit: Visit) -> Response:
+        """All rows that can't be stored, in the list's format, with their faults."""
+        upload = await self._uploads.find(visit.path["upload_id"])
+        name = f"rejects-{upload.id}.{upload.form}"
+        return _download(visit, name, upload.form, self._unpacked(upload))
+
+    async def _unpacked(self, upload: Upload) -> AsyncIterator[bytes]:
+        async for part in self._uploads.parts(upload.id, PartKind.REJECTS):
+            yield unpack(part)
+
+    async def export(self, visit: Visit) -> Response:
+        """The animals as a list, read and sent page by page."""
+        asked = {name: visit.query.get(name, "").strip() for name in ("form", "status", "category", "key")}
+        try:
+            form, query, key_name = _read_export(asked)
+        except Invalid as error:
+            return await self._page(visit, error.status, error, asked=asked)
+        name = f"stock-{iso_moment(visit.now_ms)[:10]}.{form}"
+        return _download(visit, name, form, written_list(self._pets, self._stock, query, form, key_name))
+
+
+def _read_export(asked: Mapping[str, str]) -> tuple[str, PageQuery, str | None]:
+    """Raises Invalid, with the field at fault."""
+    form, status, key_name = asked["form"] or "csv", asked["status"], asked["key"] or None
+    if form not in FORMATS:
+        raise Invalid("form", "Choose CSV or JSON lines.")
+    if status and status not in STATUSES:
+        raise Invalid("status", "Choose one of the states, or all.")
+    if key_name is not None:
+        check_key_column(key_name)
+    category = read_int64(asked["category"])
+    if category is None and asked["category"]:
+        raise Invalid("category", f"Write the number of a category, from {INT64_MIN} to {INT64_MAX}.")
+    return form, PageQuery(SOURCE_KEYS_MAX, STATUSES.get(status), category_id=category), key_name
+
+
+def _download(visit: Visit, name: str, form: str, pieces: AsyncIterator[bytes]) -> Response:
+    headers = {
+        **HEADERS,
+        "content-disposition": f'attachment; filename="{name}"',
+        "content-type": _MEDIA_TYPES[form],
+    }
+    if visit.request.method == "HEAD":
+        return Response(headers=headers)
+    return StreamingResponse(pieces, headers=headers)

@@ -1,0 +1,280 @@
+"""Stock lists at the console: sent, checked in a process of its own, agreed to, stored; and exported."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+
+from petstore.console import uploading
+from petstore.core import uploads
+from petstore.core.lists.uploaded import UploadWork
+from petstore.core.pets import NewPet, PageQuery, PetStatus
+from petstore.core.uploads import UploadState
+from petstore.wiring.import_processes import ImportProcesses
+from tests.support.console import Shown, Visitor
+from tests.support.journal import ACTOR, entries
+from tests.support.service import Shop
+from tests.support.waiting import PATIENCE_SECONDS
+
+LIST = b"name,categoryId,status\r\nRex,1,\r\nMia,x,\r\n=Tom,2,sold\r\n"
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch, shop: Shop) -> None:
+    """The work is done in this process, before the answer: what a process of its own adds is tested apart."""
+
+    async def start(_: ImportProcesses, run: Any, _step: UploadState, actor: str) -> None:
+        await UploadWork(shop.store, run, actor).carry_out()
+
+    monkeypatch.setattr(ImportProcesses, "start", start)
+
+
+async def send(
+    visitor: Visitor, content: bytes = LIST, file: str | None = "stock.csv", **fields: str
+) -> Shown:
+    """Send a list with the form of the page."""
+    page = await visitor.get("stock")
+    return await visitor.send_file(
+        "stock/send", "list", content, {**page.form("stock/send").fields, **fields}, file=file
+    )
+
+
+def token(page: Shown) -> str:
+    return page.form("stock/send").fields["csrf"]
+
+
+async def names(shop: Shop) -> list[str]:
+    return [pet.name for pet in (await shop.store.pets.page(PageQuery(100))).pets]
+
+
+async def kept(shop: Shop) -> int:
+    return len(await shop.store.uploads.recent())
+
+
+@pytest.mark.usefixtures("at_once")
+class TestDay:
+    async def test_a_list_with_a_bad_row(self, shop: Shop, staff: Visitor) -> None:
+        """The report comes before anything is stored; then the good rows are, once, by who agreed."""
+        shown = await send(staff)
+        assert shown.status == 200
+        assert (
+            "Rows read 3 Would be added 2 Would be changed 0 As they are already 0 Rejected 1" in shown.text
+        )
+        assert "categoryId: expected" in shown.text
+        assert " Mia,x," in shown.text
+        assert await names(shop) == []
+        form = shown.form("/store")
+        assert form.buttons == ["Store the 2 rows that are good"]
+        await asyncio.gather(*(staff.submit(shown, "/store") for _ in range(2)))
+        done = await staff.get("stock/1")
+        assert "Added 2" in done.text
+        assert await names(shop) == ["Rex", "=Tom"]
+        assert {entry.actor for entry in await entries(shop.store, "pet:1")} == {"console:a-staff"}
+        assert done.links["See the entries in the journal"].endswith("journal?actor=console%3Aa-staff")
+
+    async def test_rejects_are_corrected_and_sent(self, shop: Shop, staff: Visitor) -> None:
+        """The download has the list's format; with its column of faults it is taken as it is."""
+        shown = await send(staff)
+        assert shown.links["Download all of them"].endswith("stock/1/rejects")
+        file = await staff.get("stock/1/rejects")
+        assert file.headers["content-disposition"] == 'attachment; filename="rejects-1.csv"'
+        assert file.body.startswith(b"faults,name,categoryId,status\r\n")
+        again = await send(staff, file.body.replace(b"Mia,x", b"Mia,3"))
+        assert again.form("/store").buttons == ["Store it"]
+
+    async def test_source_keys_and_json_lines(self, shop: Shop, staff: Visitor) -> None:
+        """A list that is sent again changes what has changed, and says so before."""
+        line = b'{"sku":"A","name":"Rex","categoryId":1}\n'
+        await staff.submit(await send(staff, line, "a.jsonl", key_name="sku"), "/store")
+        same = await send(staff, line, "a.jsonl", key_name="sku")
+        assert "all animals are as the list says" in same.text
+        assert [form.action for form in same.forms if form.action.endswith("store")] == []
+        changed = await send(staff, line.replace(b"Rex", b"Max"), "list", form="jsonl", key_name="sku")
+        assert "Would be changed 1" in changed.text
+        await staff.submit(changed, "/store")
+        assert await names(shop) == ["Max"]
+
+    async def test_animals_changed_meanwhile(self, shop: Shop, staff: Visitor) -> None:
+        """What was agreed to is stored, or nothing and the new report is shown."""
+        line = b"sku,name,categoryId\r\nA,Rex,1\r\n"
+        await staff.submit(await send(staff, line, key_name="sku"), "/store")
+        shown = await send(staff, line.replace(b"Rex", b"Max"), key_name="sku")
+        await shop.store.pets.remove(1, ACTOR)
+        after = await staff.submit(shown, "/store")
+        assert "would do something else now" in after.text
+        assert "Would be added 1" in after.text
+        assert await names(shop) == []
+
+    async def test_discarding(self, shop: Shop, staff: Visitor) -> None:
+        """The list is forgotten, nothing of it was stored, and its page says so."""
+        shown = await send(staff)
+        told = await staff.submit(shown, "/discard")
+        assert "Discarded; nothing of the list was stored." in told.text
+        assert "was discarded" in (await staff.get("stock/1")).text
+        assert (await staff.submit(shown, "/store")).text.count("This list is discarded; send it again.") == 1
+        assert await names(shop) == []
+
+    async def test_a_list_that_can_not_be_read(self, shop: Shop, staff: Visitor) -> None:
+        """It is refused with the reason and what to do; there is nothing to agree to."""
+        shown = await send(staff, b"name;categoryId;status\r\nRex;1;\r\n")
+        assert "Save the list with commas between its columns." in shown.text
+        assert [form.action for form in shown.forms if "stock" in form.action] == []
+
+    async def test_others_may_read(self, staff: Visitor, viewer: Visitor, shop: Shop) -> None:
+        """A viewer sees lists and reports without buttons; other staff may go on with them."""
+        shown = await send(staff)
+        for path in ("stock", "stock/1"):
+            seen = await viewer.get(path)
+            assert seen.status == 200
+            assert [form.method for form in seen.forms if "stock" in form.action] in ([], ["GET"])
+        refused = await viewer.post("stock/1/store", shown.form("/store").fields)
+        assert (refused.status, await names(shop)) == (403, [])
+        other = await Visitor(shop).sign_in_as("staff", "otto")
+        done = await other.submit(await other.get("stock/1"), "/store")
+        assert "Stored by otto" in done.text
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("content", "file", "fields", "message"),
+        [
+            (b"", "stock.csv", {}, "The file is empty."),
+            (b"", "", {}, "Choose a file first."),
+            (LIST, None, {}, "Choose a file first."),
+            (LIST, "stock.xlsx", {}, "choose CSV or JSON lines"),
+            (LIST, "stock.csv", {"form": "xml"}, "choose CSV or JSON lines"),
+            (LIST, "stock.csv", {"key_name": "name"}, "can't be the column of the source keys"),
+        ],
+    )
+    async def test_what_is_wrong_stands_in_the_form(
+        self,
+        shop: Shop,
+        staff: Visitor,
+        content: bytes,
+        file: str | None,
+        fields: dict[str, str],
+        message: str,
+    ) -> None:
+        """Nothing is kept; what was typed is still there."""
+        shown = await send(staff, content, file, **fields)
+        assert (shown.status, await kept(shop)) == (400, 0)
+        assert message in shown.text
+        if "key_name" in fields:
+            assert shown.form("stock/send").fields["key_name"] == fields["key_name"]
+
+    async def test_too_large(self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+        """By its announced length or by what has arrived: refused before the whole of it was read."""
+        monkeypatch.setattr(uploading, "UPLOAD_BYTES_MAX", 1_000)
+        monkeypatch.setattr(uploading, "_FORM_BYTES_MAX", 1_000)
+        shown = await send(staff, b"x" * 1_001)
+        assert (shown.status, "Split it" in shown.text, await kept(shop)) == (413, True, 0)
+        page = await staff.get("stock")
+        head = f'--X\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n{token(page)}\r\n'
+        head += '--X\r\nContent-Disposition: form-data; name="list"; filename="a.csv"\r\n\r\n'
+        cookies = ("cookie", "; ".join(f"{name}={value}" for name, value in staff.cookies.items()))
+        kind = ("content-type", "multipart/form-data; boundary=X")
+        pieces = [{"type": "http.request", "body": head.encode(), "more_body": True}]
+        pieces += [{"type": "http.request", "body": b"x" * 100, "more_body": True} for _ in range(100)]
+        answer = await shop.call("POST", "/console/stock/send", [cookies, kind], pieces)
+        assert (answer.status, await kept(shop)) == (413, 0)
+        announced = [cookies, kind, ("content-length", "2001")]
+        answer = await shop.call("POST", "/console/stock/send", announced, [])
+        assert answer.status == 413
+
+    async def test_a_list_that_does_not_arrive_whole(self, shop: Shop, staff: Visitor) -> None:
+        """Nothing of it is kept when the browser goes away, or leaves out the end."""
+        page = await staff.get("stock")
+        body = f'--X\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n{token(page)}\r\n'
+        body += '--X\r\nContent-Disposition: form-data; name="list"; filename="a.csv"\r\n\r\nname,cat'
+        cookies = ("cookie", "; ".join(f"{name}={value}" for name, value in staff.cookies.items()))
+        kind = ("content-type", "multipart/form-data; boundary=X")
+        for more in (True, False):
+            sent = [{"type": "http.request", "body": body.encode(), "more_body": more}]
+            answer = await shop.call("POST", "/console/stock/send", [cookies, kind], sent)
+            assert (answer.status, b"did not arrive whole" in answer.body) == (400, True)
+        assert await kept(shop) == 0
+
+    async def test_no_token_and_no_form(self, shop: Shop, staff: Visitor) -> None:
+        """Without the page's token, or as another kind of body, nothing is read or kept."""
+        assert (await send(staff, csrf="")).status == 403
+        assert (await staff.post("stock/send", {"list": "x"})).status == 403
+        assert await kept(shop) == 0
+
+    async def test_too_many_at_once(
+        self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Who has too many lists that are not stored is told to store or discard one."""
+        monkeypatch.setattr(uploads, "OPEN_FOR_A_PERSON", 0)
+        shown = await send(staff)
+        assert (shown.status, "Store or discard one first." in shown.text) == (409, True)
+
+    async def test_an_unknown_list(self, staff: Visitor) -> None:
+        """Lists are kept for a day; the page says so."""
+        for path in ("stock/7", "stock/7/rejects"):
+            shown = await staff.get(path)
+            assert (shown.status, "kept for 24 hours" in shown.text) == (404, True)
+
+
+class TestProcess:
+    """The process of its own, as in production."""
+
+    async def test_it_checks_and_stores(self, shop: Shop, staff: Visitor) -> None:
+        """The page that is asked meanwhile says what goes on; without JavaScript it loads itself again."""
+        shop.clock.ms = 0  # the process has the machine's clock, and its signs are later than this one's
+        shown = await send(staff)
+        assert "Checking" in shown.text
+        assert b'http-equiv="refresh"' in shown.body
+        shown = await finished(staff)
+        shown = await staff.submit(shown, "/store")
+        await finished(staff)
+        assert await names(shop) == ["Rex", "=Tom"]
+
+    async def test_a_stop_of_the_server_ends_it(self, shop: Shop, staff: Visitor) -> None:
+        """No process is left, nothing is half done, and the next server goes on with the list."""
+        await send(staff, b"name,categoryId\r\n" + b"Rex,1\r\n" * 50_000)
+        await shop.restart()
+        (upload,) = await shop.store.uploads.recent()
+        assert upload.state in (UploadState.WAITING, UploadState.CHECKED, UploadState.CHECKING)
+        assert await names(shop) == []
+
+    async def test_a_process_that_is_killed(
+        self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The list is as before the step; the page says that nothing was stored, and what to do."""
+        monkeypatch.setattr("petstore.wiring.import_processes._COMMAND", ["/bin/false"])
+        await send(staff)
+        shown = await finished(staff)
+        assert "Something went wrong on our side; nothing was stored." in shown.text
+        assert [form.buttons for form in shown.forms if form.action.endswith("check")] == [["Check now"]]
+
+
+async def finished(visitor: Visitor) -> Shown:
+    """The page of the first list, once nobody works on it."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while True:
+            block = await visitor.get("stock/1", headers=[("hx-request", "true")])
+            if re.search(r'class="badge \w+">(checking|storing)', block.body.decode()) is None:
+                return await visitor.get("stock/1")
+
+
+class TestExport:
+    async def test_animals_as_a_list(self, shop: Shop, viewer: Visitor) -> None:
+        """A file with the day in its name, which can be sent again; no spreadsheet runs a name."""
+        for number in range(1_001):
+            await shop.store.pets.add(NewPet(f"=Rex {number}", number % 2, PetStatus.SOLD), ACTOR)
+        file = await viewer.get("stock/export?form=csv&status=sold&category=1")
+        assert file.headers["content-disposition"] == 'attachment; filename="stock-2027-01-15.csv"'
+        rows = file.body.decode().splitlines()
+        assert rows[:2] == ["name,categoryId,status", "'=Rex 1,1,sold"]
+        assert len(rows) == 1 + 500
+        lines = (await viewer.get("stock/export?form=jsonl")).body.splitlines()
+        assert (len(lines), lines[0]) == (1_001, b'{"name":"=Rex 0","categoryId":0,"status":"sold"}')
+
+    @pytest.mark.parametrize("query", ["form=xml", "status=gone", "category=x", "key=name"])
+    async def test_wrong_filters(self, viewer: Visitor, query: str) -> None:
+        """The fault stands beside the field."""
+        shown = await viewer.get(f"stock/export?{query}")
+        assert (shown.status, b'class="wrong"' in shown.body) == (400, True)
