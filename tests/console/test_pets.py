@@ -155,6 +155,14 @@ class TestChange:
             )
         assert await shop.store.pets.get(1) == REX
 
+    async def test_a_category_that_was_not_touched_stays(self, shop: Shop, staff: Visitor) -> None:
+        """Whatever names categories got since the form was made."""
+        shown = await staff.get("pets/1")
+        await shop.store.categories.name(1, "Hounds", ACTOR)
+        await shop.store.categories.name(2, "Dogs", ACTOR)
+        await staff.submit(shown, "pets/1", name="Mia")
+        assert await shop.store.pets.get(1) == Pet(1, "Mia", 1, AVAILABLE)
+
     async def test_an_incomplete_form(self, shop: Shop, staff: Visitor) -> None:
         """Is refused as a whole."""
         fields = {**(await staff.get("pets/1")).form("pets/1").fields, "name": "Mia"}

@@ -51,7 +51,7 @@ def read_typed(form: Mapping[str, str], names: CategoryNames) -> tuple[Typed, Ne
         typed.faults["name"] = f"{fault[0].upper()}{fault[1:]}."
     category_id = 0
     try:
-        category_id = names.read(typed.category)
+        category_id = _read_category(form, names)
     except Invalid as error:
         typed.faults[error.field] = error.message
     if typed.status not in STATUSES:
@@ -59,6 +59,12 @@ def read_typed(form: Mapping[str, str], names: CategoryNames) -> tuple[Typed, Ne
     if typed.faults:
         return typed, None
     return typed, NewPet(typed.name, category_id, STATUSES[typed.status])
+
+
+def _read_category(form: Mapping[str, str], names: CategoryNames) -> int:
+    """Raises Invalid. What nobody touched stays, whatever names categories got since then."""
+    text, before = form.get("category", ""), read_int64(form.get("was_category", ""))
+    return before if before is not None and text == form.get("was_written") else names.read(text)
 
 
 def read_edit(pet_id: int, form: Mapping[str, str], names: CategoryNames) -> tuple[Edit, NewPet | None]:
