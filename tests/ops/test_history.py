@@ -1,4 +1,4 @@
-"""The history of a service's numbers: rates by second, latencies, all workers, a bounded memory."""
+"""The history of a service's numbers: rates, latencies, all workers, a bounded memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import astuple
 
 from petstore.ops.counts import LATENCY_BOUNDS, Counts, Levels
-from petstore.ops.history import SECONDS, ServiceHistory, quantile
+from petstore.ops.history import STEPS, ServiceHistory, quantile
 from petstore.ops.metrics import Metrics
 from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory
 from tests.support.clock import ManualClock
@@ -23,17 +23,19 @@ class Service:
         self.counts = Counts()
         self.levels = Levels()
         self.can_be_read = True
+        self.reads = 0
         self.history = ServiceHistory(self.read, self.clock.monotonic)
         self.history.sample()
 
     def read(self) -> Numbers | None:
+        self.reads += 1
         return Numbers(self.counts, self.levels) if self.can_be_read else None
 
     def answer(self, count: int, status: int = 200, seconds: float = 0.004, name: str = "listPets") -> None:
         for _ in range(count):
             self.counts.latencies(name, status).observe(seconds, LATENCY_BOUNDS)
 
-    def second(self, seconds: float = 1) -> None:
+    def step(self, seconds: float = 5) -> None:
         """Let time pass, and sample."""
         self.clock.advance(seconds)
         self.history.sample()
@@ -44,21 +46,21 @@ def service() -> Service:
     return Service()
 
 
-def test_rates_are_averages_of_the_seconds_that_are_known(service: Service) -> None:
+def test_rates_are_averages_of_the_time_that_is_known(service: Service) -> None:
     """Requests, errors, refusals and commits; what there was before the first sample is left out."""
-    service.answer(30)
-    service.answer(6, 503)
+    service.answer(150)
+    service.answer(30, 503)
     service.counts.refused("minute", ban_began=False)
-    service.second()
+    service.step()
     service.counts.committed(9, 0.002)
-    service.second()
+    service.step()
     recent = service.history.recent()
-    assert (recent.seconds, recent.requests, recent.errors) == (2, 18, 3)
-    assert (recent.refusals, recent.commits) == (0.5, 0.5)
-    assert service.history.total("errors") == 6
+    assert (recent.seconds, recent.requests, recent.errors) == (10, 18, 3)
+    assert (recent.refusals, recent.commits) == pytest.approx((0.1, 0.1))
+    assert service.history.total("errors") == 30
 
 
-def test_before_the_first_second_nothing_is_known(service: Service) -> None:
+def test_before_the_first_step_nothing_is_known(service: Service) -> None:
     """No rate, no latency, and a chart of gaps."""
     recent = service.history.recent()
     assert (recent.seconds, recent.requests, recent.latency) == (0, 0.0, None)
@@ -68,7 +70,7 @@ def test_before_the_first_second_nothing_is_known(service: Service) -> None:
 def test_pages_are_no_requests(service: Service) -> None:
     """Who looks at the numbers does not move them."""
     service.answer(5, name="site")
-    service.second()
+    service.step()
     assert service.history.recent().requests == 0
 
 
@@ -76,11 +78,12 @@ def test_latencies_are_estimated_within_their_bucket(service: Service) -> None:
     """Half, 95 % and 99 % of the answers, in milliseconds; none without answers."""
     service.answer(90, seconds=0.004)  # within 2.5 to 5 ms
     service.answer(10, seconds=0.09)  # within 50 to 100 ms
-    service.second()
+    service.step()
     latency = service.history.recent().latency
     assert latency is not None
     assert astuple(latency) == pytest.approx((2.5 + 2.5 * 50 / 90, 75, 95))
-    service.second(60)
+    assert service.history.series()["p95"][-1] == pytest.approx(75)
+    service.step(60)
     assert service.history.recent().latency is None
 
 
@@ -90,51 +93,61 @@ def test_a_latency_above_all_bounds_is_the_last_bound() -> None:
 
 
 def test_a_late_sample_is_spread_and_an_early_one_waits(service: Service) -> None:
-    """A loop that was held up shows no peak; twice within a second counts once."""
+    """A loop that was held up shows no peak; within a step the other workers are not read."""
+    service.answer(100)
+    service.step(25)
     service.answer(10)
-    service.second(5)
-    service.answer(10)
-    service.history.sample()
-    assert service.history.recent(5).requests == 2
-    service.second()
-    assert service.history.recent(1).requests == 10
+    reads = service.reads
+    service.step(4)
+    assert service.reads == reads
+    assert service.history.series()["requests"][-6:] == [None, 4, 4, 4, 4, 4]
+    service.step(1)
+    assert service.history.series()["requests"][-1] == 2
+
+
+def test_a_look_reads_the_present_state(service: Service) -> None:
+    """Also within a step, which it does not end."""
+    service.levels = Levels(writes_waiting=3)
+    service.history.look()
+    assert service.history.latest.levels.writes_waiting == 3
+    assert service.history.recent().seconds == 0
 
 
 def test_a_chart_has_ten_minutes_and_forgets_what_is_older(service: Service) -> None:
-    """Averages of five seconds, oldest first; the arrays are used again and again."""
-    for second in range(2 * SECONDS):
-        service.answer(second // SECONDS + 1)
-        service.levels.writes_waiting = second // SECONDS
-        service.second()
+    """Oldest first; the arrays are used again and again."""
+    for step in range(2 * STEPS):
+        service.answer(5 * (step // STEPS + 1))
+        service.levels.writes_waiting = step // STEPS
+        service.step()
     series = service.history.series()
-    assert {len(values) for values in series.values()} == {120}
-    assert set(series["requests"][1:]) == {2.0}
-    assert set(series["waiting"][1:]) == {1.0}
+    assert {len(values) for values in series.values()} == {STEPS}
+    assert set(series["requests"]) == {2.0}
+    assert set(series["waiting"]) == {1.0}
     assert service.history.recent().seconds == 60
 
 
 def test_a_pause_longer_than_the_history_leaves_its_average(service: Service) -> None:
     """A process that was stopped for an hour goes on."""
     service.answer(3_600)
-    service.second(3_600)
+    service.step(3_600)
     assert service.history.recent().requests == 1
 
 
 def test_numbers_that_can_not_be_read_or_fall_make_no_negative_rate(service: Service) -> None:
     """A failed read is left out; after a fall the history begins anew."""
     service.answer(10)
-    service.second()
+    service.step()
     service.can_be_read = False
-    service.second()
+    service.step()
     service.can_be_read = True
     service.answer(20)
-    service.second()
-    assert service.history.recent(2).requests == 10
+    service.step()
+    assert service.history.series()["requests"][-3:] == [2, 2, 2]
     service.counts = Counts()
-    service.second()
+    service.step()
     assert service.history.recent().seconds == 0
-    service.answer(4)
-    service.second()
+    service.answer(20)
+    service.step()
     assert service.history.recent().requests == 4
 
 
@@ -151,7 +164,7 @@ def test_it_has_the_numbers_of_all_workers(tmp_path: Path) -> None:
         for _ in range(requests):
             worker.latencies("listPets", 200).observe(0.001, LATENCY_BOUNDS)
     other.write(Numbers(counts, Levels(writes_waiting=2)))
-    clock.advance(1)
+    clock.advance(5)
     history.sample()
-    assert history.recent().requests == 7
+    assert history.recent().requests == pytest.approx(1.4)
     assert history.latest.levels.writes_waiting == 2

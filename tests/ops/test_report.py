@@ -69,7 +69,7 @@ async def test_nothing_is_wrong_without_cause(service: Service) -> None:
 
 def failing(service: Service) -> None:
     service.numbers.counts.latencies("listPets", 503).counts[0] += 2
-    service.clock.advance(1)
+    service.clock.advance(5)
 
 
 def refusing(service: Service) -> None:
@@ -79,7 +79,7 @@ def refusing(service: Service) -> None:
 
 def dropping(service: Service) -> None:
     service.numbers.counts.lines_dropped += 7
-    service.clock.advance(1)
+    service.clock.advance(5)
 
 
 def lost(service: Service) -> None:

@@ -1,11 +1,11 @@
-"""The numbers of all workers over the last ten minutes, a value for each second, in arrays of fixed size.
+"""The numbers of all workers over the last ten minutes, in arrays of fixed size: 10 kB, kept in memory alone.
 
-A worker remembers them itself since its own start: 80 kB, and nothing to keep or to share.
+Each worker keeps its own since it began. It reads the others' numbers every five seconds, as finely as a
+chart shows them: reading them each second would cost more than the rest of a round.
 """
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Callable, Sequence
 
@@ -15,24 +15,25 @@ from petstore.core.service import Latency, Recent
 from petstore.ops.counts import LATENCY_BOUNDS, Counts, Levels
 from petstore.ops.worker_metrics import Numbers
 
-SECONDS = 600
-RECENT_SECONDS = 60
-RATES = ("requests", "errors", "refusals", "commits", "lines_dropped")
+STEP_SECONDS = 5
+STEPS = 120
+RECENT_STEPS = 12
+COUNTS = ("requests", "errors", "refusals", "commits", "lines_dropped")
 LEVELS = ("waiting", "memory_bytes")
 _BUCKETS = len(LATENCY_BOUNDS) + 1
 
 
 class _Sums(msgspec.Struct):
-    """Of all workers at one moment, in the order of RATES; answers by latency."""
+    """Of all workers at one moment, in the order of COUNTS; answers by latency."""
 
-    rates: list[int]
+    counts: list[int]
     buckets: list[int]
 
     def minus(self, other: _Sums) -> _Sums | None:
         """The increase; None where a number fell, since not all workers could be read."""
-        rates = [mine - theirs for mine, theirs in zip(self.rates, other.rates, strict=True)]
+        counts = [mine - theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
         buckets = [mine - theirs for mine, theirs in zip(self.buckets, other.buckets, strict=True)]
-        return None if min(*rates, *buckets) < 0 else _Sums(rates, buckets)
+        return None if min(*counts, *buckets) < 0 else _Sums(counts, buckets)
 
 
 def _sums(counts: Counts) -> _Sums:
@@ -53,93 +54,89 @@ class ServiceHistory:
     def __init__(self, read: Callable[[], Numbers | None], monotonic: Callable[[], float]) -> None:
         self._read = read
         self._monotonic = monotonic
-        self._values = {name: array("f", [math.nan]) * SECONDS for name in (*RATES, *LEVELS)}
-        self._buckets = array("I", [0]) * (SECONDS * _BUCKETS)
-        self._began = self._second = int(monotonic())
         self._sums: _Sums | None = None
+        self._read_at = 0.0
         self.latest = Numbers(Counts(), Levels())
+        self._begin(0)
+
+    def _begin(self, step: int) -> None:
+        """Forget all up to a step."""
+        self._step = self._first = step  # the last noted one, and the one before the first
+        self._counts = {name: array("f", [0.0]) * STEPS for name in COUNTS}
+        self._levels = {name: array("f", [0.0]) * STEPS for name in LEVELS}
+        self._seconds = array("f", [0.0]) * STEPS
+        self._buckets = array("I", [0]) * (STEPS * _BUCKETS)
 
     def sample(self) -> None:
-        """Note what came since; call it about once a second. Seconds without a call get the average."""
-        now = int(self._monotonic())
-        if now == self._second and self._sums is not None:
-            return
+        """Note what has come, if a step has passed; call it about once a second. Left out steps get the
+        average."""
+        if self._sums is None or self._now() != self._step:
+            self.look()
+
+    def look(self) -> None:
+        """Read `latest`, and note it if a step has passed."""
         numbers = self._read()
         if numbers is None:
             return
-        sums = _sums(numbers.counts)
+        self.latest = numbers
+        now = self._now()
+        if self._sums is not None and now == self._step:
+            return
+        sums, read_at = _sums(numbers.counts), self._monotonic()
         grown = None if self._sums is None else sums.minus(self._sums)
         if grown is not None:
-            self._note(now, grown, numbers.levels)
+            self._note(now, grown, read_at - self._read_at, numbers.levels)
         else:
-            self._began = now
-        self._second, self._sums, self.latest = now, sums, numbers
+            self._begin(now)
+        self._step, self._sums, self._read_at = now, sums, read_at
 
-    def recent(self, seconds: int = RECENT_SECONDS) -> Recent:
-        """Averages over the last seconds, or over those that there are."""
-        known = min(seconds, self._second - self._began, SECONDS)
+    def recent(self) -> Recent:
+        """Averages over the last minute, or over the steps that there are."""
+        known = min(RECENT_STEPS, self._step - self._first)
         if known <= 0:
             return Recent(0, 0.0, 0.0, 0.0, 0.0, None)
-        rates = {name: sum(self._span(name, known)) / known for name in RATES[:4]}
-        return Recent(seconds=known, **rates, latency=self._latency(self._second, known))
+        steps = range(self._step - known + 1, self._step + 1)
+        seconds = sum(self._seconds[step % STEPS] for step in steps)
+        rates = {
+            name: sum(self._counts[name][step % STEPS] for step in steps) / seconds for name in COUNTS[:4]
+        }
+        return Recent(seconds=round(seconds), **rates, latency=self._latency(steps))
 
     def total(self, name: str) -> float:
-        """The sum of a rate over the ten minutes."""
-        return sum(value for value in self._values[name] if not math.isnan(value))
+        """The sum of a count over the ten minutes."""
+        return sum(self._counts[name])
 
-    def series(self, points: int = 120) -> dict[str, list[float | None]]:
-        """Averages over ten minutes, oldest first; also `p50` and `p95` in milliseconds.
-
-        Each point stands for the same whole seconds at each call, so that a chart moves and does not waver.
-        """
-        step = SECONDS // points
-        last = self._second // step * step
-        ends = range(last - (points - 1) * step, last + 1, step)
+    def series(self) -> dict[str, list[float | None]]:
+        """Every step of ten minutes, oldest first: counts a second, levels, and `p95` in milliseconds."""
+        known = range(max(self._first, self._step - STEPS) + 1, self._step + 1)
+        places = [step % STEPS for step in known]
+        latencies = [self._latency([step]) for step in known]
         found: dict[str, list[float | None]] = {
-            name: [self._average(name, end, step) for end in ends] for name in (*RATES, *LEVELS)
+            **{name: [of[at] / self._seconds[at] for at in places] for name, of in self._counts.items()},
+            **{name: [of[at] for at in places] for name, of in self._levels.items()},
+            "p95": [None if latency is None else latency.p95 for latency in latencies],
         }
-        latencies = [self._latency(end, step) if self._is_known(end, step) else None for end in ends]
-        found["p50"] = [None if latency is None else latency.p50 for latency in latencies]
-        found["p95"] = [None if latency is None else latency.p95 for latency in latencies]
-        return found
+        unknown: list[float | None] = [None] * (STEPS - len(known))
+        return {name: unknown + values for name, values in found.items()}
 
-    def _note(self, now: int, grown: _Sums, levels: Levels) -> None:
-        passed = now - self._second
-        noted = dict(zip(RATES, (count / passed for count in grown.rates), strict=True))
-        noted["waiting"] = levels.writes_waiting + levels.pool_waiting
-        noted["memory_bytes"] = levels.resident_bytes
-        for second in range(max(self._second, now - SECONDS) + 1, now + 1):
-            place = second % SECONDS
-            for name, value in noted.items():
-                self._values[name][place] = value
-            self._set_buckets(place, grown.buckets if second == now else [0] * _BUCKETS)
+    def _now(self) -> int:
+        return int(self._monotonic()) // STEP_SECONDS
 
-    def _set_buckets(self, place: int, counts: Sequence[int]) -> None:
-        self._buckets[place * _BUCKETS : (place + 1) * _BUCKETS] = array("I", counts)
+    def _note(self, now: int, grown: _Sums, seconds: float, levels: Levels) -> None:
+        passed = now - self._step
+        for step in range(max(self._step, now - STEPS) + 1, now + 1):
+            place = step % STEPS
+            self._seconds[place] = seconds / passed
+            for name, count in zip(COUNTS, grown.counts, strict=True):
+                self._counts[name][place] = count / passed
+            self._levels["waiting"][place] = levels.writes_waiting + levels.pool_waiting
+            self._levels["memory_bytes"][place] = levels.resident_bytes
+            counts = grown.buckets if step == now else [0] * _BUCKETS
+            self._buckets[place * _BUCKETS : (place + 1) * _BUCKETS] = array("I", counts)
 
-    def _is_known(self, end: int, seconds: int) -> bool:
-        """Whether these seconds, of which `end` is the last, are in the arrays."""
-        return (
-            self._began < end - seconds + 1
-            and end <= self._second
-            and end - seconds >= self._second - SECONDS
-        )
-
-    def _average(self, name: str, end: int, seconds: int) -> float | None:
-        if not self._is_known(end, seconds):
-            return None
-        return (
-            sum(self._values[name][second % SECONDS] for second in range(end - seconds + 1, end + 1))
-            / seconds
-        )
-
-    def _span(self, name: str, seconds: int) -> list[float]:
-        last = self._second
-        return [self._values[name][second % SECONDS] for second in range(last - seconds + 1, last + 1)]
-
-    def _latency(self, end: int, seconds: int) -> Latency | None:
-        """Of the answers within the seconds up to `end`; None when there were none."""
-        places = [second % SECONDS * _BUCKETS for second in range(end - seconds + 1, end + 1)]
+    def _latency(self, steps: Sequence[int]) -> Latency | None:
+        """Of the answers within these steps; None when there were none."""
+        places = [step % STEPS * _BUCKETS for step in steps]
         counts = [sum(self._buckets[place + bucket] for place in places) for bucket in range(_BUCKETS)]
         if not any(counts):
             return None

@@ -63,12 +63,12 @@ class Report:
         self._read_at: float | None = None
 
     async def troubles(self) -> Sequence[Trouble]:
-        self._history.sample()
+        self._history.look()
         database = await self._current_database()
         return list(self._troubles(database, read_metrics(self._known.directory)))
 
     async def state(self) -> ServiceState:
-        self._history.sample()
+        self._history.look()
         database = await self._current_database()
         supervisor = read_metrics(self._known.directory)
         counts, levels = self._history.latest.counts, self._history.latest.levels
