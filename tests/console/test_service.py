@@ -30,7 +30,7 @@ async def test_a_viewer_sees_the_numbers_with_unit_and_period(shop: Shop, viewer
 async def test_it_says_what_is_wrong_and_what_to_do(viewer: Visitor) -> None:
     """Such as a database without a backup."""
     shown = await viewer.get("service")
-    assert "There is no backup yet. Run `petstore db backup FILE`" in shown.text
+    assert "There is no backup yet. Run “petstore db backup FILE”" in shown.text
 
 
 async def test_the_facts_of_the_program_and_its_database(viewer: Visitor) -> None:
@@ -52,7 +52,7 @@ async def test_the_page_asks_for_the_numbers_alone(viewer: Visitor) -> None:
 
 async def test_callers_of_the_deprecated_operation_and_the_days_left(shop: Shop, viewer: Visitor) -> None:
     """Each account with its calls and a link, the date, and the days until then."""
-    assert "Nobody called it." in (await viewer.get("service")).text
+    assert "Nobody called it in the last 30 days." in (await viewer.get("service")).text
     today = shop.clock.now_ms() // DAY_MS
     usage = UsageChanges({(1, today): DailyUsage(today, 5, 0, 1_234)})
     await shop.store.counters.save(LimiterState(), usage)

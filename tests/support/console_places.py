@@ -27,6 +27,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "/stock/export": (),
     "/stock/{upload_id:int}": ("stock/1",),
     "/stock/{upload_id:int}/rejects": (),
+    "/service": ("service",),
     "/journal": ("journal", "journal?actor=console:nobody"),
 }
 # Addresses that look like one of those and may cost more.

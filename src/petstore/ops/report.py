@@ -166,7 +166,7 @@ class Report:
         if backed_up_ms is not None and self._clock.now_ms() - backed_up_ms > _BACKUP_OLD_MS:
             yield Trouble(
                 "There is no backup yet." if not backed_up_ms else "The last backup is older than two days.",
-                "Run `petstore db backup FILE`, and let a timer do it each day.",
+                "Run “petstore db backup FILE”, and let a timer do it each day.",
             )
 
     def _of_processes(self, supervisor: SupervisorMetrics) -> Iterator[Trouble]:
