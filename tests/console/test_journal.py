@@ -109,6 +109,7 @@ async def test_a_long_search_says_how_far_it_looked(
     [
         ({"about": "dog:7"}, 400, "'dog:7' names nothing that the journal is about: write store, pet:7"),
         ({"about": "account:nobody"}, 404, "nobody"),
+        ({"about": "person:nobody"}, 404, "nobody"),
         ({"actor": "a\0"}, 400, "Write a name such as console:anna"),
         ({"since": "yesterday"}, 400, "'yesterday' is no day: write it like 2026-11-22."),
         ({"since": "2027-01-02", "until": "2027-01-01"}, 400, "The last day is before the first one."),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.counters import LimiterState
@@ -31,6 +33,23 @@ async def test_it_says_what_is_wrong_and_what_to_do(viewer: Visitor) -> None:
     """Such as a database without a backup."""
     shown = await viewer.get("service")
     assert "There is no backup yet. Run “petstore db backup FILE”" in shown.text
+
+
+def back_up(path: Path, at: float) -> None:
+    """The mark of a backup that was made at a Unix time."""
+    mark = Path(f"{path}.last-backup")
+    mark.touch()
+    os.utime(mark, (at, at))
+
+
+async def test_the_age_of_the_last_backup(shop: Shop, viewer: Visitor) -> None:
+    """As a moment and as a duration; after two days it is a trouble."""
+    for hours, is_trouble in ((47, False), (49, True)):
+        back_up(shop.path, shop.clock.now_ms() / 1_000 - hours * 3_600)
+        shop.clock.advance(60)  # so that it is read again
+        text = (await viewer.get("service")).text
+        assert f"{hours // 24} day{'s' if hours > 47 else ''} ago" in text
+        assert ("The last backup is older than two days." in text) == is_trouble
 
 
 async def test_the_facts_of_the_program_and_its_database(viewer: Visitor) -> None:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from petstore.console.history import lines
 from petstore.console.visit import View, Visit
 from petstore.core.durations import DAY_MS
-from petstore.core.errors import AccountNotFound, Invalid
+from petstore.core.errors import Invalid, NotFound
 from petstore.core.journal import JournalPage, JournalQuery, JournalRepository, read_about
 from petstore.core.pets import INT64_MAX
 
@@ -36,7 +36,7 @@ class JournalPages:
         page, status, faults = JournalPage([], has_more=False), 200, dict.fromkeys((*_FILTERS, "before"), "")
         try:
             page = await self._journal.page(_read_query(asked, before))
-        except (Invalid, AccountNotFound) as error:
+        except (Invalid, NotFound) as error:
             status = error.status
             faults[error.field if isinstance(error, Invalid) else "about"] = error.message
         return visit.page(
