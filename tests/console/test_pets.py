@@ -186,8 +186,21 @@ class TestTwoEditors:
             "08:01:30 UTC ben console Animal changed name: Rex → Max status: available → sold" in shown.text
         )
         assert "Animal added" not in shown.text
-        assert "Name Max Mia Category Dogs Dogs Status sold available" in shown.text
+        assert "Name Max Mia Category Dogs not changed Status sold not changed" in shown.text
         assert await shop.store.pets.get(1) == Pet(1, "Max", 1, SOLD)
+
+    async def test_markup_is_text_there_too(self, shop: Shop, staff: Visitor) -> None:
+        """In what the first one wrote and in what the second one typed; also when the animal is gone."""
+        shown = await staff.get("pets/1")
+        await shop.store.pets.change(1, PetChange("<script>ben</script>"), "console:ben")
+        pages = [await staff.submit(shown, "pets/1", name="<script>me</script>", category="<script>")]
+        pages.append(await staff.submit(shown, "pets/1", name="<script>me</script>"))
+        await shop.store.pets.remove(1, "console:ben")
+        pages.append(await staff.get("pets/1"))
+        assert [page.status for page in pages] == [400, 409, 404]
+        for page in pages:
+            assert b"&lt;script&gt;" in page.body
+            assert b"<script>" not in page.body
 
     async def test_they_can_save_theirs_over_it(self, shop: Shop, staff: Visitor) -> None:
         """Only what they changed themselves: the rest stays as the first one left it."""

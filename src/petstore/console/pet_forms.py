@@ -87,12 +87,19 @@ def change_between(before: Pet, wanted: NewPet) -> PetChange:
     )
 
 
+def changed_fields(change: PetChange) -> set[str]:
+    """The fields of the form that a change is about."""
+    values = {"name": change.name, "category": change.category_id, "status": change.status}
+    return {field for field, value in values.items() if value is not UNSET}
+
+
 def merged(present: Pet, change: PetChange, typed: Typed, names: CategoryNames) -> Typed:
     """The form of a changed animal: what somebody wants of it, and else what it is now."""
     now = typed_of(present, names)
-    if change.name is not UNSET:
+    changed = changed_fields(change)
+    if "name" in changed:
         now.name = typed.name
-    if change.category_id is not UNSET:
+    if "category" in changed:
         now.category = typed.category
     if change.status is not UNSET:
         if change.status in (present.status, *TRANSITIONS[present.status]):

@@ -10,6 +10,7 @@ from petstore.console.category_names import CategoryNames
 from petstore.console.pet_forms import (
     Edit,
     change_between,
+    changed_fields,
     merged,
     read_edit,
     status_choices,
@@ -150,7 +151,8 @@ class PetPages:
             f"Animal {present.id} has changed meanwhile",
             409,
             pet=present,
-            sent=edit,
+            sent=edit.typed,
+            changed=changed_fields(change),
             edit=Edit(present, seen_id, merged(present, change, edit.typed, names)),
             statuses=status_choices(present.status),
             order_id=await self._store.pets.open_order(present.id),
