@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.responses import Response
 
 from petstore.console.sparklines import charts
@@ -22,12 +24,13 @@ class ServicePages:
     async def show(self, visit: Visit) -> Response:
         """The page, or the numbers alone, which the page asks for every few seconds."""
         state = await self._service.state()
+        values: dict[str, Any] = {"state": state, "charts": charts(state)}
+        if visit.wants_fragment:
+            return visit.page("service.html", "Service", fragment="numbers", **values)
         return visit.page(
             "service.html",
             "Service",
-            fragment="numbers",
-            state=state,
-            charts=charts(state),
+            **values,
             use=await self._usage.deprecated_callers(visit.now_ms),
             deprecated_days=DEPRECATED_DAYS,
             days_left=days_left(state.removal_at_ms, visit.now_ms),

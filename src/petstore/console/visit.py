@@ -84,6 +84,11 @@ class Visit:
         """The relative reference of a page of the console, such as `pets/7`; nothing for the overview."""
         return f"{self.root}console/{path}" if path else f"{self.root}console"
 
+    @property
+    def wants_fragment(self) -> bool:
+        """Whether htmx asks, which takes a part of a page."""
+        return self.request.headers.get("hx-request") == "true"
+
     def may(self, role: Role | str) -> bool:
         """Whether the person's role includes this one."""
         return self._person is not None and self._person.role.includes(Role(role))
@@ -92,7 +97,7 @@ class Visit:
         self, template: str, title: str, status: int = 200, *, fragment: str = "", **values: Any
     ) -> Response:
         """A page; where htmx asks, only the block `fragment` of it."""
-        if fragment and self.request.headers.get("hx-request") == "true":
+        if fragment and self.wants_fragment:
             text = self._renderer.block(template, fragment, self._values(title, values))
             return self._html(text, status)
         told = unquote(self.request.cookies.get(_TOLD, ""))

@@ -32,13 +32,15 @@ _BANS = statement(
 _DAYS = statement(
     f"SELECT {select(DAILY_USAGE)} FROM usage_days WHERE account_id = $1 AND day > $2 ORDER BY day DESC"
 )
-# Along the index of days with such calls, and no more of them than a page can wait for.
-_DEPRECATED_READ = 5_000
+# Along the index of days with such calls, and no more of them than a page can wait for. The names come last:
+# for that many accounts PostgreSQL would read all.
+_DEPRECATED_READ = 2_000
 _DEPRECATED = statement(
-    "SELECT a.id, a.name, sum(used.deprecated), max(used.day), count(*) FROM"
-    " (SELECT account_id, day, deprecated FROM usage_days WHERE deprecated > 0 AND day > $1"
-    " ORDER BY day DESC LIMIT $2) AS used JOIN accounts a ON a.id = used.account_id"
-    " GROUP BY a.id, a.name ORDER BY 3 DESC, a.id"
+    "SELECT a.id, a.name, s.calls, s.last_day, s.days_read FROM"
+    " (SELECT account_id, sum(deprecated) AS calls, max(day) AS last_day, sum(count(*)) OVER () AS days_read"
+    " FROM (SELECT account_id, day, deprecated FROM usage_days WHERE deprecated > 0 AND day > $1"
+    " ORDER BY day DESC LIMIT $2) AS used GROUP BY account_id ORDER BY calls DESC, account_id LIMIT $3) AS s"
+    " JOIN accounts a ON a.id = s.account_id ORDER BY s.calls DESC, a.id"
 )
 
 
@@ -68,10 +70,10 @@ def report(account_id: int, now_ms: int, days: int) -> Script[UsageReport]:
 
 def deprecated_callers(now_ms: int) -> Script[DeprecatedUse]:
     """See core.limits.usage."""
-    rows = yield _DEPRECATED, (now_ms // DAY_MS - DEPRECATED_DAYS, _DEPRECATED_READ)
+    since = now_ms // DAY_MS - DEPRECATED_DAYS
+    rows = yield _DEPRECATED, (since, _DEPRECATED_READ, DEPRECATED_NAMED + 1)
     callers = [DeprecatedCalls(row[0], row[1], int(row[2]), row[3]) for row in rows]
-    days_read = sum(int(row[4]) for row in rows)
-    is_cut = len(callers) > DEPRECATED_NAMED or days_read >= _DEPRECATED_READ
+    is_cut = len(callers) > DEPRECATED_NAMED or any(row[4] >= _DEPRECATED_READ for row in rows)
     return DeprecatedUse(callers[:DEPRECATED_NAMED], is_cut)
 
 
