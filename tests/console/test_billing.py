@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -14,7 +13,6 @@ from petstore.core.limits.plans import FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.lists import bills
 from petstore.core.moments import iso_day
-from petstore.web.delivery import Streamed
 from tests.cli.conftest import Cli
 from tests.support.console import Visitor
 from tests.support.journal import ACTOR
@@ -80,26 +78,6 @@ class TestFile:
         month = day(year, 0)[:7]
         found = await operator.get(f"billing/bill?month={month}&form=csv")
         assert found.body == await printed(year, "--month", month, "--csv")
-
-    async def test_it_is_read_while_it_is_sent(self) -> None:
-        """One piece after the other: the next is made when the last was taken."""
-        made: list[int] = []
-
-        async def pieces() -> AsyncIterator[bytes]:
-            for number in range(3):
-                made.append(number)
-                yield b"piece"
-
-        taken: list[int] = []
-
-        async def send(message: dict[str, object]) -> None:
-            taken.append(len(made))
-
-        await Streamed(pieces(), {}, "text/csv")({"type": "http", "method": "GET"}, None, send)  # type: ignore[arg-type]
-        assert taken == [0, 1, 2, 3, 3]
-        made.clear()
-        await Streamed(pieces(), {}, "text/csv")({"type": "http", "method": "HEAD"}, None, send)  # type: ignore[arg-type]
-        assert made == []
 
 
 class TestPage:

@@ -6,13 +6,16 @@ import asyncio
 import gzip
 import re
 import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.requests import Request
 
 from petstore.site.rendered import RenderedPages
 from petstore.web.addresses import EXAMPLE, Budget
+from petstore.web.delivery import Streamed
 from petstore.web.negotiation import prefers_html, takes_gzip
 from tests.support.clock import ManualClock
 from tests.support.server import Server
@@ -50,6 +53,47 @@ class TestNegotiation:
     def test_who_takes_gzip(self, accept_encoding: str, taken: bool) -> None:
         """Who does not refuse it (RFC 9110, section 12.5.3) or prefer the plain bytes."""
         assert takes_gzip([accept_encoding]) is taken
+
+
+class TestStreaming:
+    """A body that is made while it is sent."""
+
+    async def _answer(self, method: str, receive: Callable[[], Awaitable[Any]]) -> list[int]:
+        """How many of the three pieces were made when each message was sent."""
+        made = 0
+        sent: list[int] = []
+
+        async def pieces() -> AsyncGenerator[bytes, None]:
+            nonlocal made
+            for _ in range(3):
+                made += 1
+                yield b"piece"
+
+        async def send(_message: object) -> None:
+            sent.append(made)
+
+        response = Streamed(pieces(), {}, "text/csv")
+        assert "content-length" not in response.headers
+        await response({"type": "http", "method": method}, receive, send)
+        return sent
+
+    @pytest.mark.parametrize(("method", "sent"), [("GET", [0, 1, 2, 3, 3]), ("HEAD", [0, 0])])
+    async def test_a_piece_is_made_when_the_last_was_taken(self, method: str, sent: list[int]) -> None:
+        """And none for HEAD."""
+
+        async def stays() -> None:
+            await asyncio.Event().wait()
+
+        assert await self._answer(method, stays) == sent
+
+    async def test_it_stops_when_the_client_goes(self) -> None:
+        """What nobody reads is not made."""
+        messages = [{"type": "http.request"}, {"type": "http.disconnect"}]
+
+        async def goes() -> Any:
+            return messages.pop(0)
+
+        assert await self._answer("GET", goes) == [0, 1]
 
 
 class TestCaching:

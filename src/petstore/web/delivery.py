@@ -9,7 +9,7 @@ import asyncio
 import gzip
 import hashlib
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from functools import lru_cache
 
 from starlette.requests import Request
@@ -20,6 +20,8 @@ from petstore.web.negotiation import takes_gzip
 
 _PIECE_BYTES = 64 * 1024
 _COMPRESSED_FROM_BYTES = 1_024
+# Between two pieces of a body that is being made other requests have their turns, which are several each.
+_PAUSE_SECONDS = 0.003
 
 # A browser asks again each time, and gets 304 when it has the page.
 REVALIDATED = "no-cache"
@@ -87,21 +89,36 @@ class _InPieces(Response):
 
 
 class Streamed(Response):
-    """A body that is made while it is sent, of which one piece is in memory. Other requests have their turn
-    between the pieces.
+    """A body that is made while it is sent, of which one piece is in memory. It stops when the client goes.
 
     What `pieces` raises ends the connection, so that the client sees that its file is cut off.
     """
 
-    def __init__(self, pieces: AsyncIterator[bytes], headers: Mapping[str, str], media_type: str) -> None:
+    def __init__(
+        self, pieces: AsyncGenerator[bytes, None], headers: Mapping[str, str], media_type: str
+    ) -> None:
         super().__init__(None, 200, headers, media_type)
         del self.headers["content-length"]
         self._pieces = pieces
 
-    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        if scope["method"] != "HEAD":
-            async for piece in self._pieces:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-                await asyncio.sleep(0)
-        await send({"type": "http.response.body", "body": b""})
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        gone = asyncio.ensure_future(_disconnect(receive))
+        try:
+            await send(
+                {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+            )
+            if scope["method"] != "HEAD":
+                async for piece in self._pieces:
+                    if gone.done():
+                        return
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                    await asyncio.sleep(_PAUSE_SECONDS)
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            gone.cancel()
+            await self._pieces.aclose()
+
+
+async def _disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -5,7 +5,7 @@ Accounts are read and written in pages, so that memory does not grow with their 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from itertools import chain
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from msgspec.structs import astuple, fields
 from petstore.core.billing import BilledAccount, BilledDay, BilledPeriod, BillingRepository, sum_up
 from petstore.core.lists.spreadsheets import csv_bytes
 
-_PAGE_DAYS = 2_000  # account-days that are read at once: milliseconds, for SQLite on the event loop
+_PAGE_DAYS = 500  # account-days that are read at once, some milliseconds: SQLite reads on the event loop
 
 BillRow = BilledDay | BilledPeriod
 
@@ -98,7 +98,7 @@ class JsonBill:
 BILL_WRITERS: dict[str, type[CsvBill] | type[JsonBill]] = {"csv": CsvBill, "json": JsonBill}
 
 
-async def written_bill(bill: Bill, billing: BillingRepository, form: str) -> AsyncIterator[bytes]:
+async def written_bill(bill: Bill, billing: BillingRepository, form: str) -> AsyncGenerator[bytes, None]:
     """The bill in pieces, `form` being `csv` or `json`."""
     writer: BillWriter = BILL_WRITERS[form](bill.row)
     yield writer.heading()
