@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Protocol
 
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from petstore.console.uploading import Reception
 from petstore.console.visit import HEADERS, View, Visit
@@ -26,6 +26,7 @@ from petstore.core.uploads import (
     UploadState,
     unpack,
 )
+from petstore.web.delivery import Streamed
 
 _MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 _UPLOAD_FIELDS = ("list", "form", "key_name")
@@ -143,7 +144,7 @@ class StockPages:
         """All rows that can't be stored, in the list's format, with their faults."""
         upload = await self._uploads.find(visit.path["upload_id"])
         name = f"rejects-{upload.id}.{upload.form}"
-        return _download(visit, name, upload.form, self._unpacked(upload))
+        return _download(name, upload.form, self._unpacked(upload))
 
     async def _unpacked(self, upload: Upload) -> AsyncIterator[bytes]:
         async for part in self._uploads.parts(upload.id, PartKind.REJECTS):
@@ -157,7 +158,7 @@ class StockPages:
         except Invalid as error:
             return await self._page(visit, error.status, error, asked=asked)
         name = f"stock-{iso_moment(visit.now_ms)[:10]}.{form}"
-        return _download(visit, name, form, written_list(self._pets, self._stock, query, form, key_name))
+        return _download(name, form, written_list(self._pets, self._stock, query, form, key_name))
 
 
 def _read_export(asked: Mapping[str, str]) -> tuple[str, PageQuery, str | None]:
@@ -175,12 +176,6 @@ def _read_export(asked: Mapping[str, str]) -> tuple[str, PageQuery, str | None]:
     return form, PageQuery(SOURCE_KEYS_MAX, STATUSES.get(status), category_id=category), key_name
 
 
-def _download(visit: Visit, name: str, form: str, pieces: AsyncIterator[bytes]) -> Response:
-    headers = {
-        **HEADERS,
-        "content-disposition": f'attachment; filename="{name}"',
-        "content-type": _MEDIA_TYPES[form],
-    }
-    if visit.request.method == "HEAD":
-        return Response(headers=headers)
-    return StreamingResponse(pieces, headers=headers)
+def _download(name: str, form: str, pieces: AsyncIterator[bytes]) -> Response:
+    headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}"'}
+    return Streamed(pieces, headers, _MEDIA_TYPES[form])

@@ -9,7 +9,7 @@ import asyncio
 import gzip
 import hashlib
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from functools import lru_cache
 
 from starlette.requests import Request
@@ -94,9 +94,7 @@ class Streamed(Response):
     What `pieces` raises ends the connection, so that the client sees that its file is cut off.
     """
 
-    def __init__(
-        self, pieces: AsyncGenerator[bytes, None], headers: Mapping[str, str], media_type: str
-    ) -> None:
+    def __init__(self, pieces: AsyncIterator[bytes], headers: Mapping[str, str], media_type: str) -> None:
         super().__init__(None, 200, headers, media_type)
         del self.headers["content-length"]
         self._pieces = pieces
@@ -116,7 +114,8 @@ class Streamed(Response):
             await send({"type": "http.response.body", "body": b""})
         finally:
             gone.cancel()
-            await self._pieces.aclose()
+            if isinstance(self._pieces, AsyncGenerator):
+                await self._pieces.aclose()
 
 
 async def _disconnect(receive: Receive) -> None:

@@ -5,7 +5,7 @@ Accounts are read and written in pages, so that memory does not grow with their 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from itertools import chain
 from typing import Protocol
 
@@ -98,7 +98,7 @@ class JsonBill:
 BILL_WRITERS: dict[str, type[CsvBill] | type[JsonBill]] = {"csv": CsvBill, "json": JsonBill}
 
 
-async def written_bill(bill: Bill, billing: BillingRepository, form: str) -> AsyncGenerator[bytes, None]:
+async def written_bill(bill: Bill, billing: BillingRepository, form: str) -> AsyncIterator[bytes]:
     """The bill in pieces, `form` being `csv` or `json`."""
     writer: BillWriter = BILL_WRITERS[form](bill.row)
     yield writer.heading()
