@@ -18,6 +18,18 @@ PLACES: dict[str, tuple[str, ...]] = {
     "/sign-in": ("sign-in",),
     "/link/{token:str}": ("link/{link}",),
     "/me": ("me",),
+    "/pets": ("pets", "pets?q=be&status=available", "pets?q=nobody"),
+    "/pets/new": ("pets/new",),
+    "/pets/{pet_id}": ("pets/{pet}",),
+    "/pets/{pet_id}/history": ("pets/{pet}/history",),
+    "/pets/{pet_id}/remove": ("pets/{pet}/remove",),
+    "/categories": ("categories",),
+    "/categories/{category_id}": ("categories/1",),
+    "/categories/{category_id}/remove": ("categories/1/remove",),
+    "/orders": ("orders", "orders?state=delivered"),
+    "/orders/new": ("orders/new",),
+    "/orders/{order_id}": ("orders/{order}", "orders/{open_order}"),
+    "/orders/{order_id}/cancel": ("orders/{open_order}/cancel",),
     "/people": ("people",),
     "/people/add": ("people/add",),
     "/people/of/{name:str}": ("people/of/{person}", "people/of/{new_person}"),
@@ -33,12 +45,15 @@ PLACES: dict[str, tuple[str, ...]] = {
 # Addresses that look like one of those and may cost more.
 DEAR = (
     "journal?about=pet:{pet}", "journal?about=account:{account}", "journal?actor=api",
-    "journal?since=2020-01-01&until=2020-02-01",
+    "journal?since=2020-01-01&until=2020-02-01", "pets?q=B", "pets?q=bella&status=pending", "pets?q=zz",
+    "pets?status=sold&category=3", "pets?category=3&order=oldest", "pets?q=pet&category=3&status=pending",
+    "orders?account=customer-1", "orders?state=delivered&account=customer-1&first=newest",
+    "orders?state=cancelled&first=newest", "orders?state=placed&account=customer-77",
 )  # fmt: skip
 # Where a session would lead on to another page.
 WITHOUT_SESSION = ("/sign-in", "/link/{token:str}")
 # What the store of `make demo` has; benchmarks name other things.
-_DEMO = {"pet": 7, "order": 1, "account": 5, "key": 1}
+_DEMO = {"pet": 7, "order": 1, "open_order": 6, "account": 5, "key": 1}
 
 
 class People(NamedTuple):

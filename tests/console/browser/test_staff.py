@@ -1,0 +1,83 @@
+"""A day of a member of staff at the console, with and without JavaScript, on one server and on replicas."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.browser.conftest import OpenDesk
+from tests.console.browser.desk import Desk, Shop
+
+pytestmark = [
+    pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("console-browser"),
+]  # fmt: skip
+
+PASSWORD = "four pets and a fish"
+
+
+def arrive(desk: Desk, shop: Shop, name: str, role: str) -> None:
+    """Use a one-time link, set a password, sign out, and sign in with it."""
+    desk.page.goto(shop.link_for(name, role))
+    desk.fill(password=PASSWORD, again=PASSWORD).press("Set the password and sign in")
+    desk.see("Overview")
+    desk.step()
+    desk.page.get_by_role("button", name="Sign out").click()
+    desk.see("Sign in")
+    desk.fill(name=name, password=PASSWORD).press("Sign in")
+    desk.see("Overview")
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "plain"])
+def test_a_day(open_desk: OpenDesk, shop: Shop, script: bool) -> None:
+    """From the link to the sign-out: animals, an order, a stock list, a category."""
+    desk = open_desk(java_script_enabled=script)
+    name = f"anna-{script}"
+    arrive(desk, shop, name, "staff")
+    _animals(desk, name)
+    _order(desk)
+    _category(desk)
+    desk.step()
+    desk.page.get_by_role("button", name="Sign out").click()
+    desk.see("Sign in")
+    desk.page.goto(f"{desk.base_url}/console/pets")
+    desk.see("Sign in")
+    assert desk.faults() == []
+
+
+def _animals(desk: Desk, name: str) -> None:
+    """Add an animal, find it by the beginning of its name, correct it, and read who did."""
+    desk.go("Animals")
+    desk.follow("Add an animal")
+    desk.fill(name=f"Bello of {name}", category="1").press("Add")
+    desk.go("Animals")
+    desk.fill(q="bello of").press("Search")
+    desk.row(f"Bello of {name}").get_by_role("link").click()
+    desk.step()
+    desk.fill(name=f"Bella of {name}").press("Save")
+    desk.told("Saved.")
+    desk.fill(status="pending").press("Save")
+    desk.told("Saved.")
+    expect(desk.row("pending").first).to_contain_text(name)
+    desk.fill(status="available").press("Save")
+    desk.told("Saved.")
+
+
+def _order(desk: Desk) -> None:
+    """Sell that animal to an account: place, approve, deliver."""
+    number = desk.page.url.rpartition("/")[2]
+    desk.go("Orders")
+    desk.follow("Place an order")
+    desk.fill(account="local", pet=number).press("Place the order")
+    desk.step()
+    desk.press("Approve")
+    desk.step()
+    desk.press("Deliver")
+    expect(desk.page.locator(".badge").first).to_have_text("delivered")
+    desk.page.goto(f"{desk.base_url}/console/pets/{number}")
+    expect(desk.page.locator(".badge").first).to_have_text("sold")
+
+
+def _category(desk: Desk) -> None:
+    desk.go("Categories")
+    desk.fill(id="1", name="Dogs").press("Name it")
+    expect(desk.row("Dogs")).to_be_visible()
