@@ -83,7 +83,8 @@ def _besides(reader: _Reader, target: str) -> float:
 
 def _measure(store: str, port: int, people: People, size: Size) -> Iterator[PageCost]:
     readers = {True: _Reader(port, people.token), False: _Reader(port, "")}
-    known = {"pet": size.animals // 2, "order": 19, "open_order": 20, "account": 1, "key": 1}
+    known = {"pet": size.animals // 2, "order": 19, "open_order": 20}
+    known |= {"account": 1, "banned_account": 2, "key": 1}
     views = {
         place: readers[path not in WITHOUT_SESSION]
         for path, patterns in {**PLACES, "": (*PLACES[""], *DEAR)}.items()

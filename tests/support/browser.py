@@ -6,7 +6,7 @@ Without a Chromium these tests skip and say so; where CI is set they fail.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ document.addEventListener("securitypolicyviolation",
 """
 _UNFOLD = "() => document.querySelectorAll('details').forEach((details) => (details.open = true))"
 _VIOLATIONS = """
-async () => (await axe.run({resultTypes: ["violations"]})).violations.flatMap((rule) =>
+async (only) => (await axe.run({resultTypes: ["violations"], ...only})).violations.flatMap((rule) =>
   rule.nodes.map((node) => `${rule.id} (${rule.impact}): ${node.html.slice(0, 120)}`))
 """
 
@@ -108,11 +108,11 @@ def _axe() -> str:
     return (node_module("axe-core") / "axe.min.js").read_text()
 
 
-def violations(page: Page) -> list[str]:
-    """What axe complains about, of any severity, on the page as it is shown now."""
+def violations(page: Page, rules: Sequence[str] = ()) -> list[str]:
+    """What axe complains about, of any severity, on the page as it is shown now; `rules`: by these alone."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(_axe())
-    return list(page.evaluate(_VIOLATIONS))
+    return list(page.evaluate(_VIOLATIONS, {"runOnly": rules} if rules else {}))
 
 
 def fits(page: Page) -> bool:
@@ -137,7 +137,7 @@ def weigh(page: Page, address: str) -> Weight:
         sizes[event["requestId"]] = event["encodedDataLength"]
 
     session.on("Network.loadingFinished", finished)
-    page.goto(address, wait_until="networkidle")
+    page.goto(address, wait_until="load")
     session.detach()
     sent = [size for size in sizes.values() if size > 0]
     return Weight(int(sum(sent)), len(sent))

@@ -12,16 +12,30 @@ from petstore.storage.backend import Store
 from tests.support.journal import ACTOR
 
 # By the path of a route below /console: its addresses, of lists also what a search or a filter shows. There
-# is none for a file, which a browser keeps and does not show.
+# is none for a file, which a browser does not show, and for what leads on to another page.
 PLACES: dict[str, tuple[str, ...]] = {
     "": ("",),
     "/sign-in": ("sign-in",),
     "/link/{token:str}": ("link/{link}",),
     "/me": ("me",),
+    "/accounts": ("accounts", "accounts?q=pet&state=active"),
+    "/accounts/new": ("accounts/new",),
+    "/accounts/{account_id}": ("accounts/{account}", "accounts/{banned_account}"),
+    "/accounts/{account_id}/plan": ("accounts/{account}/plan",),
+    "/accounts/{account_id}/rename": ("accounts/{account}/rename",),
+    "/accounts/{account_id}/suspend": ("accounts/{account}/suspend",),
+    "/accounts/{account_id}/close": ("accounts/{account}/close",),
+    "/accounts/{account_id}/keys/new": ("accounts/{account}/keys/new",),
+    "/keys/{key_id}/rotate": ("keys/{key}/rotate",),
+    "/keys/{key_id}/revoke": ("keys/{key}/revoke",),
+    "/keys/{key_id}": (),
+    "/bans": ("bans",),
+    "/billing": ("billing",),
+    "/billing/bill": (),
+    "/service": ("service",),
     "/pets": ("pets", "pets?q=be&status=available", "pets?q=nobody"),
     "/pets/new": ("pets/new",),
     "/pets/{pet_id}": ("pets/{pet}",),
-    "/pets/{pet_id}/history": ("pets/{pet}/history",),
     "/pets/{pet_id}/remove": ("pets/{pet}/remove",),
     "/categories": ("categories",),
     "/categories/{category_id}": ("categories/1",),
@@ -39,7 +53,6 @@ PLACES: dict[str, tuple[str, ...]] = {
     "/stock/export": (),
     "/stock/{upload_id:int}": ("stock/1",),
     "/stock/{upload_id:int}/rejects": (),
-    "/service": ("service",),
     "/journal": ("journal", "journal?actor=console:nobody"),
 }
 # Addresses that look like one of those and may cost more.
@@ -48,12 +61,15 @@ DEAR = (
     "journal?since=2020-01-01&until=2020-02-01", "pets?q=B", "pets?q=bella&status=pending", "pets?q=zz",
     "pets?status=sold&category=3", "pets?category=3&order=oldest", "pets?q=pet&category=3&status=pending",
     "orders?account=customer-1", "orders?state=delivered&account=customer-1&first=newest",
-    "orders?state=cancelled&first=newest", "orders?state=placed&account=customer-77",
+    "orders?state=cancelled&first=newest", "accounts?q=customer-9", "accounts?q=zz",
+    "accounts?state=closed", "accounts?plan=pro", "accounts?state=suspended&q=customer-5",
+    "accounts/{account}7", "billing?month=2026-10", "billing?month=2026-11&sum=on",
+    "orders?state=placed&account=customer-77",
 )  # fmt: skip
 # Where a session would lead on to another page.
 WITHOUT_SESSION = ("/sign-in", "/link/{token:str}")
 # What the store of `make demo` has; benchmarks name other things.
-_DEMO = {"pet": 7, "order": 1, "open_order": 6, "account": 5, "key": 1}
+_DEMO = {"pet": 7, "order": 1, "open_order": 6, "account": 5, "banned_account": 10, "key": 1}
 
 
 class People(NamedTuple):
