@@ -9,6 +9,15 @@ import pytest
 from petstore.core.keys import mint
 from tests.api.checks import CheckedShop
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture
+def shop(shared_shop: CheckedShop) -> CheckedShop:
+    """No request of these tests changes anything."""
+    return shared_shop
+
+
 MESSAGE = "The API key is missing or invalid; send it as 'Authorization: Bearer <API_KEY>'."
 # `{key}` stands for a valid key, `{wrong}` for one with a wrong checksum, `{unknown}` for nobody's.
 _VALUES = [

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
-from tests.api.checks import CheckedShop, Writing, open_checked
+from tests.api.checks import CheckedShop, Writing
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -207,17 +205,15 @@ def rows(table: dict[str, list[bytes]]) -> list[Any]:
     ]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shop(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[CheckedShop]:
-    """One for all, with an animal: what is refused changes nothing, and each test looks at that."""
-    async with open_checked(tmp_path_factory.mktemp("shop")) as opened:
-        await opened.post({"name": "Mia", "categoryId": 2})
-        yield opened
+@pytest.fixture
+def shop(shared_shop: CheckedShop) -> CheckedShop:
+    """What is refused changes nothing, and each test looks at that."""
+    return shared_shop
 
 
-@pytest.fixture(params=["createPet", "updatePet"])
-def writing(shop: CheckedShop, request: pytest.FixtureRequest) -> Writing:
-    return Writing(shop, request.param)
+@pytest.fixture
+def writing(shared_writing: Writing) -> Writing:
+    return shared_writing
 
 
 async def refused(writing: Writing, body: bytes, code: str, fragment: str) -> str:

@@ -9,6 +9,20 @@ import pytest
 from tests.api.checks import CheckedShop, Writing
 from tests.support.service import Answer, Pairs
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture
+def shop(shared_shop: CheckedShop) -> CheckedShop:
+    """No request of these tests changes anything."""
+    return shared_shop
+
+
+@pytest.fixture
+def writing(shared_writing: Writing) -> Writing:
+    return shared_writing
+
+
 GOOD = b'{"name":"Rex","categoryId":1}'
 _MEDIA_TYPES = [
     None, "", " ", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain",

@@ -14,6 +14,15 @@ from tests.api.checks import CheckedShop, check_error, open_checked
 from tests.support.clock import ManualClock
 from tests.support.service import Answer
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture
+def shop(lasting_shop: CheckedShop) -> CheckedShop:
+    """Pages are the same for all tests: one service renders them."""
+    return lasting_shop
+
+
 PAGES = ["/", "/docs", "/docs/reference", "/docs/errors"]
 DOCUMENTS = ["/openapi.json", "/openapi.yaml"]
 OPS = ["/healthz", "/readyz", "/metrics"]
@@ -146,22 +155,24 @@ class TestHealth:
         }
         assert far.json() == {"status": "ready"}
 
-    async def test_not_ready_while_draining(self, shop: CheckedShop) -> None:
+    async def test_not_ready_while_draining(self, tmp_path: Path, clock: ManualClock) -> None:
         """Readiness fails first, so that no more traffic is sent here."""
-        shop.application.service.begin_drain()
-        answer = await shop.call("GET", "/readyz")
-        assert (answer.status, answer.json()["status"]) == (503, "not ready")
-        assert (await shop.call("GET", "/healthz")).status == 200
+        async with open_checked(tmp_path, clock) as shop:
+            shop.application.service.begin_drain()
+            answer = await shop.call("GET", "/readyz")
+            assert (answer.status, answer.json()["status"]) == (503, "not ready")
+            assert (await shop.call("GET", "/healthz")).status == 200
 
 
-async def test_metrics_of_what_is_counted(shop: CheckedShop) -> None:
+async def test_metrics_of_what_is_counted(tmp_path: Path, clock: ManualClock) -> None:
     """Requests by operation and status, refusals by window, latency, store timings, build."""
-    key, _ = await shop.open_account("a", "enterprise", 1, 99)
-    await shop.post({"name": "n", "categoryId": 1})
-    for _ in range(2):
-        await shop.ask("GET", "/v1/pets", key=key)
-    await shop.ask("GET", "/v1/none")
-    text = (await shop.call("GET", "/metrics")).body.decode()
+    async with open_checked(tmp_path, clock) as shop:
+        key, _ = await shop.open_account("a", "enterprise", 1, 99)
+        await shop.post({"name": "n", "categoryId": 1})
+        for _ in range(2):
+            await shop.ask("GET", "/v1/pets", key=key)
+        await shop.ask("GET", "/v1/none")
+        text = (await shop.call("GET", "/metrics")).body.decode()
     for line in (
         'petstore_requests_total{operation="createPet",status="201"} 1.0',
         'petstore_requests_total{operation="listPets",status="429"} 1.0',
