@@ -9,11 +9,14 @@ unexport PYTHONDONTWRITEBYTECODE  # else each process of a test compiles all mod
 UV ?= uv
 BIN := .venv/bin
 DEVELOP = @tools/environment develop
-# One more than there are cores: tests wait for processes a fifth of their time.
-JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-PYTEST = $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+CORES := $(shell getconf _NPROCESSORS_ONLN)
+JOBS ?= $(CORES)
+PYTEST = $(BIN)/python -m pytest $(ARGS)
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	$(UPGRADE) --custom-compile-command 'make lock'
+
+# Of these no test is fast and alone, or `make check` runs them.
+NOT_ALONE = api/test_schemathesis.py architecture consumers e2e torture
 
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
@@ -42,15 +45,16 @@ cluster: ## Run PostgreSQL, Valkey, two replicas and nginx here (ARGS='--for 60s
 	@exec $(BIN)/python -m tools.cluster $(ARGS)
 
 ##@ Work on it
+# One worker more than there are cores: a fifth of the time these tests wait for processes.
 test: ## Run the whole suite; at least 95 % of all branches must be covered
 	$(DEVELOP)
 	@tools/consumers
-	@$(PYTEST) --cov --cov-report=term:skip-covered
+	@$(PYTEST) -n $$(expr $(JOBS) + 1) --cov --cov-report=term:skip-covered
 
 test-fast: ## Run what needs this program alone: no other process, no server, no browser
 	$(DEVELOP)
-	@TEST_ALONE=1 $(PYTEST) -r fE -m 'not e2e and not slow and not browser' \
-		--ignore=tests/api/test_schemathesis.py
+	@TEST_ALONE=1 $(PYTEST) -n $(JOBS) -r fE -m 'not e2e and not slow and not browser' \
+		$(addprefix --ignore=tests/,$(NOT_ALONE))
 
 torture: ## Long campaigns against crashes, kills and power cuts (ARGS='--seed 1 --seconds 600')
 	$(DEVELOP)

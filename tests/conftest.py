@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.backends import repeated_through_pgbouncer
 from tests.support.clock import ManualClock
-from tests.support.machine import memory
+from tests.support.machine import memory, needing_others
 from tests.support.measuring import is_measured, unmeasured
 from tests.support.service import Shop, open_shop
 
@@ -24,10 +24,10 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Take out what repeats others."""
-    repeated = set(repeated_through_pgbouncer(items))
-    items[:] = [item for item in items if item not in repeated]
-    config.hook.pytest_deselected(items=list(repeated))
+    """Take out what repeats others, and what would skip."""
+    left_out = {*repeated_through_pgbouncer(items), *needing_others(items)}
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=list(left_out))
 
 
 def pytest_collection_finish() -> None:
