@@ -117,7 +117,7 @@ class TestTroubles:
 
     async def test_what_the_service_says_of_itself(self, viewer: Visitor) -> None:
         """Here, that nobody has made a backup."""
-        assert "There is no backup yet. Run `petstore db backup FILE`" in (await viewer.get()).text
+        assert "There is no backup yet." in (await viewer.get()).text
 
     @pytest.mark.usefixtures("counted")
     async def test_a_store_that_can_not_be_counted(
@@ -137,44 +137,48 @@ class TestTroubles:
         assert "The database is slow: this page waited 0.0 seconds for it." in (await viewer.get()).text
 
 
-FINE = Totals({}, {}, {}, DailyUsage(0), 0, [], [])
 FULL = [NearLimit(number, f"shop{number}", 990 + number, 1_000) for number in range(1, 7)]
 
 
+def of(banned: int = 0, near: int = 0, calls: int = 0) -> Totals:
+    callers = [DeprecatedCalls(9, "old", calls, 5)] if calls else []
+    return Totals({}, {}, {}, DailyUsage(0), banned, FULL[:near], callers)
+
+
 @pytest.mark.parametrize(
-    ("totals", "days", "what", "page"),
+    ("totals", "days", "what", "about", "has_more"),
     [
-        (FINE, 9, [], []),
-        (Totals({}, {}, {}, DailyUsage(0), 1, [], []), 9, ["1 key is banned"], ["bans"]),
-        (Totals({}, {}, {}, DailyUsage(0), 2_000, [], []), 9, ["2,000 keys are banned"], ["bans"]),
-        (
-            Totals({}, {}, {}, DailyUsage(0), 0, FULL[:1], []),
-            9,
-            ["shop1 (991 of 1,000)."],
-            ["accounts/1"],
-        ),
-        (
-            Totals({}, {}, {}, DailyUsage(0), 0, FULL, []),
-            9,
-            ["shop5 (995 of 1,000) and others."],
-            ["accounts/1"],
-        ),
-        (
-            Totals({}, {}, {}, DailyUsage(0), 0, [], [DeprecatedCalls(1, "old", 1_000, 5)]),
-            1_474,
-            ["ends in 1,474 days, and is still called. In the last 30 days old (1,000 calls) called it."],
-            ["service"],
-        ),
-        (
-            Totals({}, {}, {}, DailyUsage(0), 0, [], [DeprecatedCalls(1, "old", 1, 5)]),
-            0,
-            ["has ended, and is still called. In the last 30 days old (1 call) called it."],
-            ["service"],
-        ),
+        (of(banned=1), 9, "1 key is banned: its program went on", {"bans": "All bans"}, False),
+        (of(banned=2_000), 9, "2,000 keys are banned: their programs went on", {"bans": "All bans"}, False),
+        (of(near=1), 9, "Near today's limit", {"accounts/1": "shop1 (991 of 1,000)"}, False),
+        (of(calls=1_000), 1_474, "ends in 1,474 days.", {"accounts/9": "old (1,000)"}, False),
+        (of(calls=1), 1, "ends in 1 day.", {"accounts/9": "old (1)"}, False),
+        (of(calls=1), 0, "has ended.", {"accounts/9": "old (1)"}, False),
     ],
 )
-def test_what_the_count_has_found(totals: Totals, days: int, what: list[str], page: list[str]) -> None:
-    """Bans, accounts at their limit and callers of the deprecated operation, each with the page for it."""
-    found = list(notices_of(totals, days))
-    assert [notice.page for notice in found] == page
-    assert all(text in f"{notice.what} {notice.to_do}" for text, notice in zip(what, found, strict=True))
+def test_what_the_count_has_found(
+    totals: Totals, days: int, what: str, about: dict[str, str], has_more: bool
+) -> None:
+    """Bans, accounts at their limit and callers of the deprecated operation, with the pages for them."""
+    (notice,) = notices_of(totals, days)
+    assert what in notice.what
+    assert ({link.page: link.text for link in notice.about}, notice.has_more) == (about, has_more)
+
+
+def test_a_notice_names_a_few() -> None:
+    """Of more than five accounts the fullest five, and that there are others; of none, nothing."""
+    (notice,) = notices_of(of(near=6), 9)
+    assert [link.page for link in notice.about] == [f"accounts/{number}" for number in range(1, 6)]
+    assert notice.has_more
+    assert list(notices_of(of(), 9)) == []
+
+
+@pytest.mark.usefixtures("counted")
+async def test_a_notice_leads_to_the_account(shop: Shop, viewer: Visitor) -> None:
+    """Who still calls the deprecated operation, with the days that are left."""
+    today = shop.clock.now_ms() // 86_400_000
+    await shop.store.counters.save(LimiterState(), UsageChanges({(1, today): DailyUsage(today, 9, 0, 3)}))
+    shown = await viewer.get()
+    name = (await shop.store.accounts.find("1")).name
+    assert "GET /v1/pets/{petId} ends in 1,420 days. Callers in the last 30 days:" in shown.text
+    assert shown.links[f"{name} (3)"].endswith("console/accounts/1")

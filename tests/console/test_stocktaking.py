@@ -119,7 +119,8 @@ async def test_a_failed_count_keeps_the_last_one(
 
 
 async def test_a_stop_does_not_wait(store: SlowStore, stocktaking: Stocktaking) -> None:
-    """A count that is under way is given up."""
+    """A count that is under way is given up, and none is begun."""
     await look(stocktaking)
     await stocktaking.close()
-    assert store.cancelled
+    await look(stocktaking)
+    assert (store.cancelled, store.counts) == (True, 1)

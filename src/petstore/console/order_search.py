@@ -54,8 +54,8 @@ class Search(msgspec.Struct, frozen=True):
         return f"orders?{query}" if query else "orders"
 
     def in_state(self, state: str) -> str:
-        """The address of the same search in another state."""
-        return msgspec.structs.replace(self, state=state, after_id=0).address()
+        """The address of the same search in another state, in the order that fits it."""
+        return msgspec.structs.replace(self, state=state, first="", after_id=0).address()
 
     def behind(self, order_id: int) -> str:
         """The address of the page behind an order; behind 0, of the first one."""

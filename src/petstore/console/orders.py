@@ -133,7 +133,7 @@ async def show_order(
         account=account,
         pet=await store.pets.get(order.pet_id),
         moves=[move.value for move in ORDER_TRANSITIONS[order.status]],
-        history=lines(history.entries),
+        history=lines(history.entries, {"accountId": lambda _: account.name}),
         fault=refused.public_message if refused else "",
         ship_date=ship_date,
         ship_date_fault=ship_date_fault,

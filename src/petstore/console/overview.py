@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 from starlette.responses import Response
@@ -14,10 +14,10 @@ from petstore.console.visit import View, Visit
 from petstore.core.clock import Clock
 from petstore.core.durations import days_left
 from petstore.core.journal import JournalQuery
-from petstore.core.limits.usage import DEPRECATED_DAYS, DeprecatedCalls
+from petstore.core.limits.usage import DEPRECATED_DAYS
 from petstore.core.orders import OrderQuery
 from petstore.core.service import ServiceReport, Trouble
-from petstore.core.totals import NAMED_MAX, NearLimit, Totals
+from petstore.core.totals import NAMED_MAX, Totals
 
 _ORDERS = 8
 _ENTRIES = 10
@@ -27,13 +27,20 @@ _REFRESH_SECONDS = 10
 _FIRST_REFRESH_SECONDS = 2
 
 
+class Reference(msgspec.Struct, frozen=True):
+    """A page below the console, and the text that leads there."""
+
+    page: str
+    text: str
+
+
 class Notice(msgspec.Struct, frozen=True):
-    """Something to look after, in whole sentences, and the page for it below the console, with its name."""
+    """Something to look after: what, about whom, and what to do. `has_more`: it is about others too."""
 
     what: str
+    about: list[Reference]
     to_do: str
-    page: str
-    page_name: str
+    has_more: bool = False
 
 
 class OverviewPage:
@@ -97,39 +104,28 @@ def notices_of(totals: Totals, days: int) -> Iterator[Notice]:
         many = banned > 1
         yield Notice(
             f"{banned:,} {'keys are' if many else 'key is'} banned:"
-            f" {'their programs went' if many else 'its program went'} on after refusals.",
+            f" {'their programs' if many else 'its program'} went on after refusals.",
+            [Reference("bans", "All bans")],
             "Tell the customer to wait as Retry-After says, then lift the ban.",
-            "bans",
-            "All bans",
         )
     if totals.near_limit:
         yield Notice(
-            "Some accounts are near today's limit, or at it.",
-            f"These are {_listed([_use_of(use) for use in totals.near_limit])}."
-            " Offer them a larger plan; the day ends at midnight UTC.",
-            f"accounts/{totals.near_limit[0].id}",
-            f"Account {totals.near_limit[0].name}",
+            "Near today's limit, or at it:",
+            [
+                Reference(f"accounts/{use.id}", f"{use.name} ({use.used:,} of {use.per_day:,})")
+                for use in totals.near_limit[:NAMED_MAX]
+            ],
+            "Offer a larger plan; the day ends at midnight UTC.",
+            len(totals.near_limit) > NAMED_MAX,
         )
-    if totals.deprecated_callers:
+    if callers := totals.deprecated_callers:
         ends = f"ends in {days:,} {'day' if days == 1 else 'days'}" if days else "has ended"
         yield Notice(
-            f"GET /v1/pets/{{petId}} {ends}, and is still called.",
-            f"In the last {DEPRECATED_DAYS} days"
-            f" {_listed([_calls_of(caller) for caller in totals.deprecated_callers])} called it."
-            " Tell them to read GET /v1/pets?id=… instead.",
-            "service",
-            "All callers",
+            f"GET /v1/pets/{{petId}} {ends}. Callers in the last {DEPRECATED_DAYS} days:",
+            [
+                Reference(f"accounts/{caller.account_id}", f"{caller.account} ({caller.calls:,})")
+                for caller in callers[:NAMED_MAX]
+            ],
+            "Tell them to read GET /v1/pets?id=… instead.",
+            len(callers) > NAMED_MAX,
         )
-
-
-def _use_of(use: NearLimit) -> str:
-    return f"{use.name} ({use.used:,} of {use.per_day:,})"
-
-
-def _calls_of(caller: DeprecatedCalls) -> str:
-    return f"{caller.account} ({caller.calls:,} {'call' if caller.calls == 1 else 'calls'})"
-
-
-def _listed(names: Sequence[str]) -> str:
-    """The first NAMED_MAX of them, and whether there are more."""
-    return ", ".join(names[:NAMED_MAX]) + (" and others" if len(names) > NAMED_MAX else "")

@@ -55,10 +55,11 @@ class Stocktaking:
         return self._latest
 
     async def close(self) -> None:
-        """Give up a count that is under way."""
+        """Give up a count that is under way, and begin no other."""
         if self._counting is not None:
             self._counting.cancel()
             await asyncio.wait([self._counting])
+        self._due_at = inf
 
     def _is_recent(self) -> bool:
         return self._latest is not None and self._clock.now_ms() - self._latest.at_ms < MINUTE_MS
