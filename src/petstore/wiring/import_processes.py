@@ -12,7 +12,7 @@ import structlog
 
 from petstore.config import Settings
 from petstore.core.errors import StoreUnavailable
-from petstore.core.lists.uploaded import BROKEN
+from petstore.core.lists.uploaded import BROKEN, STOPPED
 from petstore.core.uploads import UploadRepository, UploadRun, UploadState
 from petstore.wiring.import_process import ImportTask
 
@@ -52,9 +52,10 @@ class ImportProcesses:
         try:
             code = await asyncio.to_thread(process.wait)
             if code:
-                _log.error("import failed", upload=run.upload_id, exit_code=code)
                 before = UploadState.WAITING if step is UploadState.CHECKING else UploadState.CHECKED
-                await self._uploads.end(run, before, BROKEN)
+                if not self._is_closed:
+                    _log.error("import failed", upload=run.upload_id, exit_code=code)
+                await self._uploads.end(run, before, STOPPED if self._is_closed else BROKEN)
         except StoreUnavailable as error:
             _log.warning("import failed", upload=run.upload_id, reason=str(error))
         finally:
