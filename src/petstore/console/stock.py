@@ -29,8 +29,8 @@ from petstore.core.uploads import (
 from petstore.web.delivery import Streamed
 
 _MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
-# Of an export: half a millisecond's work, and then others have their turn.
-_EXPORTED_AT_A_TIME = 100
+# Of an export: a millisecond of work, and then others have their turn.
+_EXPORTED_AT_A_TIME = 250
 
 
 class Importer(Protocol):
