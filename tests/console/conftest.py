@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
+import jinja2
 import pytest
 
 from tests.support.console import Visitor
 from tests.support.service import Shop, open_shop
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_templates() -> Iterator[None]:
+    """Templates are compiled once and not for each shop, which would take a fifth of a second."""
+    kept: dict[tuple[object, ...], Any] = {}
+    compile_template = jinja2.Environment.compile
+
+    def compile_once(environment: jinja2.Environment, source: str, *names: Any) -> Any:
+        key = source, *names
+        if key not in kept:
+            kept[key] = compile_template(environment, source, *names)
+        return kept[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jinja2.Environment, "compile", compile_once)
+        yield
 
 
 @pytest.fixture
