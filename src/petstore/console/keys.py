@@ -155,7 +155,7 @@ class KeyPages:
             issued = await issuing
         except (Conflict, IdempotencyKeyInUse) as error:
             before = error.key_id if isinstance(error, KeyIssuedBefore) else None
-            title = "No key was issued"
+            title = "No key was issued" if before is None else f"Key {before} was issued already"
             fault = error.message if isinstance(error, Conflict) else _SENT_TWICE
             return visit.page(
                 "key_not_issued.html", title, 409, account=account, fault=fault, issued_before=before

@@ -157,7 +157,7 @@ class AccountExists(Conflict):
 
 
 class KeyIssuedBefore(Conflict):
-    """The same form issued this key before; its text is not kept, so it can't be shown again."""
+    """The same form issued this key before. Its text is not kept, so it can't be shown again."""
 
     def __init__(self, key_id: int) -> None:
         super().__init__(

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import re
 from pathlib import Path
 
 import apsw
 import pytest
 
+from petstore.core.accounts import STATES, AccountQuery
 from petstore.core.orders import OPEN, OrderQuery, OrderStatus
 from petstore.core.pets import PageQuery, PetStatus
 from petstore.storage.sqlite.connection import open_reader
 from petstore.storage.sqlite.pets import page_by_id
 from petstore.storage.sqlite.schema import prepare
 from petstore.storage.transactions import order_pages
+from petstore.storage.transactions.account_pages import page_of_accounts
+from petstore.storage.transactions.bans import bans_in_force
 from petstore.storage.transactions.pages import PAGE_BY_STATUS, after_every_name, by_name, page_of
 
 
@@ -99,3 +104,32 @@ def test_a_search_by_name_is_two_walks_merged(connection: apsw.Connection) -> No
         "SEARCH pets USING INDEX pets_by_name (name=? AND rowid>?)",
         "SEARCH pets USING INDEX pets_by_name (name>? AND name<?)",
     ]
+
+
+@pytest.mark.parametrize("plan", [None, "pro"])
+@pytest.mark.parametrize("state", [None, *STATES])
+@pytest.mark.parametrize("after", ["", "shop-7"])
+def test_a_page_of_accounts_begins_where_the_last_one_ended(
+    connection: apsw.Connection, after: str, state: str | None, plan: str | None
+) -> None:
+    """Each statement searches an index from the name on, and nothing is sorted."""
+    script = page_of_accounts(AccountQuery(50, "sh", state, plan, after), 10**12)
+    statements = 0
+    with contextlib.suppress(StopIteration):
+        statement, arguments = next(script)
+        while True:
+            first, *others = steps(connection, statement.sqlite, arguments)
+            assert re.fullmatch(
+                r"SEARCH accounts USING .*INDEX accounts_\w+ \(.*name>\? AND name<\?\)", first
+            )
+            assert others in ([], ["SEARCH account_windows USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"])
+            statements += 1
+            statement, arguments = script.send([])
+    assert statements in (1, 2)
+
+
+def test_bans_are_found_by_their_end(connection: apsw.Connection) -> None:
+    """However many keys there are."""
+    statement, arguments = next(bans_in_force(10**12, (0, 0), 50))
+    first = steps(connection, statement.sqlite, arguments)[0]
+    assert first == "SEARCH s USING INDEX key_standings_by_ban (banned_until_ms>?)"
