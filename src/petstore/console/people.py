@@ -35,7 +35,7 @@ class PeoplePages:
             ("POST", "/people/of/{name:str}/enable"): self.enable,
             ("GET", "/people/of/{name:str}/reset"): self.ask_reset,
             ("POST", "/people/of/{name:str}/reset"): self.reset,
-            ("POST", "/people/of/{name:str}/sign-out"): self.sign_out,
+            ("POST", "/people/of/{name:str}/sign-out-everywhere"): self.sign_out,
         }
         return [View(method, path, handler, Role.OPERATOR) for (method, path), handler in pages.items()]
 

@@ -1,0 +1,185 @@
+"""People and their own accounts: what an operator does to others, and each person to themselves."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from petstore.core.people import Role
+from tests.console.test_sign_in import OTHER, PASSWORD, invited, signs_in, with_password
+from tests.support.console import Shown, Visitor
+from tests.support.journal import entries
+from tests.support.service import Shop
+
+_LINK = re.compile(r"http://127\.0\.0\.1:8080/console/(link/[\w-]{43})")
+
+
+def link_of(shown: Shown) -> str:
+    (found,) = _LINK.findall(shown.body.decode())
+    return str(found)
+
+
+class TestAdding:
+    async def test_a_person_comes_in_by_the_link_that_is_shown_once(
+        self, shop: Shop, operator: Visitor
+    ) -> None:
+        """With the role that was chosen; the list shows them, never the link."""
+        shown = await operator.submit(
+            await operator.get("people/add"), "people/add", name="ben", role="viewer"
+        )
+        ben = Visitor(shop)
+        link = link_of(shown)
+        welcome = await ben.submit(await ben.get(link), "", password=PASSWORD, again=PASSWORD)
+        assert "Welcome, ben" in welcome.text
+        listed = await operator.get("people")
+        assert {"ben", "a-operator"} <= set(listed.links)
+        assert "/console/link/" not in listed.body.decode()
+        (added, _) = await entries(shop.store, "person:ben")
+        assert (added.actor, added.after) == ("console:a-operator", {"name": "ben", "role": "viewer"})
+
+    @pytest.mark.parametrize(
+        ("name", "role", "status", "fault"),
+        [
+            ("a b", "staff", 400, "use 1 to 64 letters"),
+            ("a-operator", "staff", 409, "choose another name"),
+            ("ben", "owner", 400, "Choose one of the roles"),
+        ],
+    )
+    async def test_a_fault_stands_beside_its_field(
+        self, operator: Visitor, name: str, role: str, status: int, fault: str
+    ) -> None:
+        """With what was typed."""
+        shown = await operator.submit(await operator.get("people/add"), "people/add", name=name, role=role)
+        assert (shown.status, fault in shown.text) == (status, True)
+        assert shown.form("people/add").fields["name"] == name
+
+
+class TestOthers:
+    async def test_disabled_and_enabled(self, shop: Shop, operator: Visitor) -> None:
+        """After a question; the next page of the disabled person is the sign-in page, and stays it."""
+        anna = await with_password(shop)
+        asked = await operator.get("people/of/anna/disable")
+        assert "end at once" in asked.text
+        shown = await operator.submit(asked, "disable")
+        assert "can't sign in any more" in shown.text
+        assert (await anna.get()).address == "/console/sign-in"
+        assert (await signs_in(anna)).status == 403
+        await operator.submit(await operator.get("people/of/anna"), "enable")
+        assert (await signs_in(anna)).address == "/console"
+
+    async def test_a_reset_shows_a_new_link(self, shop: Shop, operator: Visitor) -> None:
+        """The password and the sessions end at once, and the link sets another password."""
+        anna = await with_password(shop)
+        link = link_of(await operator.submit(await operator.get("people/of/anna/reset"), "reset"))
+        assert (await anna.get()).address == "/console/sign-in"
+        assert (await signs_in(anna)).status == 403
+        await anna.submit(await anna.get(link), "", password=OTHER, again=OTHER)
+        assert (await anna.get()).address == "/console"
+
+    async def test_a_role_acts_on_the_next_page(self, shop: Shop, operator: Visitor) -> None:
+        """The session goes on."""
+        anna = await with_password(shop)
+        assert (await anna.get("people")).status == 403
+        await operator.submit(await operator.get("people/of/anna"), "role", role="operator")
+        assert (await anna.get("people")).status == 200
+
+    async def test_the_last_operator_stays(self, shop: Shop, operator: Visitor) -> None:
+        """409 for both ways, and the page says what to do first."""
+        me = "people/of/a-operator"
+        for shown in (
+            await operator.submit(await operator.get(f"{me}/disable"), "disable"),
+            await operator.submit(await operator.get(me), "role", role="staff"),
+        ):
+            assert (shown.status, "only operator" in shown.text) == (409, True)
+        assert (await operator.get("people")).status == 200
+
+    async def test_a_disabled_person_gets_no_link(self, shop: Shop, operator: Visitor) -> None:
+        """409: enable them first. Nobody of a name: 404."""
+        await invited(shop)
+        await shop.store.people.disable("anna", "cli:tests")
+        shown = await operator.submit(await operator.get("people/of/anna/reset"), "reset")
+        assert (shown.status, "enable them first" in shown.text) == (409, True)
+        assert (await operator.get("people/of/nobody")).status == 404
+
+    async def test_signed_out_by_an_operator(self, shop: Shop, operator: Visitor) -> None:
+        """Everywhere, with an entry in the journal; the password stays."""
+        anna = await with_password(shop)
+        await operator.submit(await operator.get("people/of/anna"), "sign-out-everywhere")
+        assert (await anna.get()).address == "/console/sign-in"
+        assert (await entries(shop.store, "person:anna"))[-1].type == "person.signed_out"
+        assert (await signs_in(anna)).address == "/console"
+
+
+class TestMyself:
+    async def test_the_password_is_changed_with_the_present_one(self, shop: Shop) -> None:
+        """Other sessions end, this one goes on under a new token, and the new password signs in."""
+        anna, second = await with_password(shop), Visitor(shop)
+        await signs_in(second)
+        before = anna.cookies["petstore-session"]
+        shown = await anna.submit(
+            await anna.get("me"), "me/password", present=PASSWORD, password=OTHER, again=OTHER
+        )
+        assert (shown.status, "password is changed" in shown.text) == (200, True)
+        assert anna.cookies["petstore-session"] != before
+        assert (await second.get()).address == "/console/sign-in"
+        assert (await signs_in(second, password=PASSWORD)).status == 403
+        assert (await signs_in(second, password=OTHER)).address == "/console"
+
+    @pytest.mark.parametrize(
+        ("present", "password", "again", "status", "fault"),
+        [
+            ("wrong", OTHER, OTHER, 403, "not your present password"),
+            (PASSWORD, "short", "short", 400, "at least 12"),
+            (PASSWORD, OTHER, PASSWORD, 400, "not the same"),
+            (PASSWORD, "anna anna anna", "anna anna anna", 400, "too much of this password"),
+        ],
+    )
+    async def test_what_is_wrong_stands_beside_its_field(
+        self, shop: Shop, present: str, password: str, again: str, status: int, fault: str
+    ) -> None:
+        """And the password of before stays."""
+        anna = await with_password(shop)
+        shown = await anna.submit(
+            await anna.get("me"), "me/password", present=present, password=password, again=again
+        )
+        assert (shown.status, fault in shown.text) == (status, True)
+        assert (await signs_in(Visitor(shop))).address == "/console"
+
+    async def test_an_open_browser_is_no_place_to_guess(self, shop: Shop) -> None:
+        """The present password has the tries of signing in: the sixth wrong one is refused unread."""
+        anna = await with_password(shop)
+        statuses = []
+        for _ in range(6):
+            page = await anna.get("me")
+            shown = await anna.submit(page, "me/password", present="wrong", password=OTHER, again=OTHER)
+            statuses.append(shown.status)
+        assert statuses == [403] * 5 + [429]
+        assert shown.headers["retry-after"] == "900"
+
+    async def test_sessions_are_listed_and_ended(self, shop: Shop) -> None:
+        """With address and times: one of them, or all; nobody ends another person's."""
+        anna = await with_password(shop)
+        phone = Visitor(shop, address="198.51.100.9")
+        await signs_in(phone)
+        shown = await anna.get("me")
+        assert ("198.51.100.9" in shown.text, "this one" in shown.text) == (True, True)
+        (end,) = [form.action for form in shown.forms if form.action.endswith("/end")]
+        ben = await with_password(shop, "ben")
+        fields = {"csrf": (await ben.get("me")).form("me/password").fields["csrf"]}
+        await ben.post("me/" + end.partition("me/")[2], fields)
+        assert (await phone.get()).address == "/console"
+        await anna.submit(shown, end)
+        assert (await phone.get()).address == "/console/sign-in"
+        await signs_in(phone)
+        await anna.submit(await anna.get("me"), "sign-out-everywhere")
+        for visitor in (anna, phone):
+            assert (await visitor.get()).address == "/console/sign-in"
+        assert (await ben.get()).address == "/console"
+
+
+async def test_a_lesser_person_has_their_own_account_alone(viewer: Visitor) -> None:
+    """A viewer sees My account, and no page of people."""
+    assert (await viewer.get("me")).status == 200
+    assert (await viewer.get("people")).status == 403
+    assert Role.VIEWER in (await viewer.get("me")).text
