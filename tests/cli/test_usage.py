@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import DailyUsage, UsageChanges
@@ -62,3 +64,29 @@ class TestReport:
         result = shop.run("usage", "shop")
         assert result.stdout.splitlines()[-1].startswith("day")
         assert "No requests in the last 30 days." in result.stderr
+
+
+class TestDeprecated:
+    """Who has to move before the removal."""
+
+    def test_callers_with_their_calls_and_last_day(self, shop: Cli) -> None:
+        """A table, and the same as JSON; nobody on standard error."""
+        assert shop.run("usage", "--deprecated").stderr == "Nobody called it.\n"
+        today = shop.clock.now_ms() // DAY_MS
+        serve(shop, minute=0, day=0, days={today - 1: DailyUsage(today - 1, 9, 0, 7)})
+        assert shop.json("usage", "--deprecated") == [
+            {"accountId": 1, "account": "shop", "calls": 7, "lastDay": "2027-01-14"}
+        ]
+        assert shop.ok("usage", "--deprecated").splitlines()[1].split() == ["1", "shop", "7", "2027-01-14"]
+
+    def test_it_says_when_there_are_more(self, shop: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+        """On standard error, as for other lists."""
+        monkeypatch.setattr("petstore.storage.transactions.usage._DEPRECATED_READ", 1)
+        today = shop.clock.now_ms() // DAY_MS
+        serve(shop, minute=0, day=0, days={today: DailyUsage(today, 9, 0, 7)})
+        assert "There are more" in shop.run("usage", "--deprecated").stderr
+
+    @pytest.mark.parametrize("more", ["shop", "--days=3", "--all", "--csv"])
+    def test_it_stands_alone(self, shop: Cli, more: str) -> None:
+        """It is of all accounts and of its own days."""
+        assert "goes with --json alone" in shop.refused(2, "usage", "--deprecated", more)

@@ -76,7 +76,7 @@ def test_every_event_is_named() -> None:
     events = set(re.findall(r"(?:_log\.\w+|\.warn)\(\s*\"([^\"]+)\"", source))
     assert len(events) >= 4
     rows = re.findall(r"^\| (`[^|]+`) \|", section(MONITORING, "Logs").partition("| Event |")[2], re.M)
-    table = {name for row in rows for name in re.findall(r"`([A-Za-z ]+)`", row)}
+    table = {name for row in rows for name in re.findall(r"`([A-Za-z -]+)`", row)}
     assert table == events
 
 

@@ -89,8 +89,8 @@ def lost(service: Service) -> None:
 Cause = Callable[[Service], object]
 CAUSES: dict[str, Cause] = {
     "2 answers failed in the last ten minutes (5xx).": failing,
-    "501 requests wait for the database.": lambda s: setattr(s.numbers.levels, "writes_waiting", 501),
-    "1 requests wait for the database.": lambda s: setattr(s.numbers.levels, "pool_waiting", 1),
+    "Requests that wait for the database: 501.": lambda s: setattr(s.numbers.levels, "writes_waiting", 501),
+    "Requests that wait for the database: 1.": lambda s: setattr(s.numbers.levels, "pool_waiting", 1),
     "2 of 2 processes can't reach Valkey: each process grants its share of the limits.": lambda s: setattr(
         s.numbers.levels, "in_outage", 2
     ),

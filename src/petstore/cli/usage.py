@@ -17,6 +17,7 @@ from petstore.cli.output import (
     moment,
     write_json,
     write_line,
+    write_records,
     write_table,
 )
 from petstore.cli.records import account_record
@@ -25,7 +26,7 @@ from petstore.core.accounts import Account
 from petstore.core.durations import SECOND_MS
 from petstore.core.keys import ApiKey, Caller
 from petstore.core.limits.quota import view
-from petstore.core.limits.usage import UsageReport
+from petstore.core.limits.usage import DEPRECATED_DAYS, UsageReport
 from petstore.core.lists.bills import Bill
 from petstore.core.moments import iso_day
 
@@ -56,6 +57,7 @@ def _bill_options(command: _Command) -> _Command:
 @click.command(
     epilog=examples(
         "petstore usage shop",
+        "petstore usage --deprecated",
         "petstore usage --all --month 2026-10 --csv > 2026-10.csv",
         "petstore usage --all --from 2026-10-01 --to 2026-10-15 --sum",
     )
@@ -67,10 +69,17 @@ def _bill_options(command: _Command) -> _Command:
     metavar="N",
     help=f"Show so many days, up to {_DAYS_MAX:,}.  [default: {_DAYS}]",
 )
+@click.option(
+    "--deprecated",
+    is_flag=True,
+    help=f"List who called GET /pets/{{petId}} in the last {DEPRECATED_DAYS} days.",
+)
 @_bill_options
 @json_option
 @click.pass_obj
-def usage(session: Session, /, account: str | None, days: int | None, as_json: bool, **asked: Any) -> None:
+def usage(
+    session: Session, /, account: str | None, days: int | None, deprecated: bool, as_json: bool, **asked: Any
+) -> None:
     """Show an account's limits, bans and days, or print bills.
 
     Days are UTC days. DEPRECATED counts calls of GET /pets/{petId}, which ends in December 2030. A running
@@ -79,6 +88,11 @@ def usage(session: Session, /, account: str | None, days: int | None, as_json: b
     With --month, or --from and --to, it prints a bill: a row for each account and day, days without requests
     too, with the plan at the day's end. Closed accounts are in it until the day on which they were closed.
     """
+    if deprecated:
+        if account is not None or days is not None or any(asked.values()):
+            raise click.UsageError("--deprecated lists all its callers, and goes with --json alone.")
+        _list_callers(session, as_json)
+        return
     bill = _read_bill(account, **asked)
     if bill is not None:
         if days is not None or (as_json and asked["as_csv"]):
@@ -111,6 +125,28 @@ def _read_bill(
     if first > last:
         raise click.UsageError("--from is after --to.")
     return Bill(None, first[0], last[1], summed)
+
+
+def _list_callers(session: Session, as_json: bool) -> None:
+    now_ms = session.clock.now_ms()
+    use = with_store(session, lambda store: store.usage.deprecated_callers(now_ms))
+    records = [
+        {
+            "accountId": caller.account_id,
+            "account": caller.account,
+            "calls": caller.calls,
+            "lastDay": iso_day(caller.last_day),
+        }
+        for caller in use.callers
+    ]
+    write_records(
+        records,
+        {"ID": "accountId", "ACCOUNT": "account", "CALLS": "calls", "LAST DAY": "lastDay"},
+        as_json,
+        empty="Nobody called it.",
+    )
+    if use.is_cut:
+        echo_err("There are more: these are the newest calls only.")
 
 
 def _report(session: Session, account: str, days: int, as_json: bool) -> None:

@@ -25,6 +25,7 @@ _MEMBERS = {
 }
 # The page of a subject, below the console.
 _PAGES = {"pet": "pets/{}", "order": "orders/{}", "account": "accounts/{}", "key": "keys/{}"}
+_OF_MOMENTS = ("At", "Date")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 # Texts for the values of some members, by the member's name in the journal.
@@ -86,11 +87,10 @@ def _line(entry: Entry, texts: Texts) -> Line:
 def _change(member: str, before: Mapping[str, Any], after: Mapping[str, Any], texts: Texts) -> Change:
     say = texts.get(member, _text)
     old, new = before.get(member), after.get(member)
-    moments = [None if value is None else read_moment(str(value)) for value in (old, new)]
-    is_moment = any(moments) and all(
-        moment is not None or value is None for moment, value in zip(moments, (old, new), strict=True)
+    is_moment = member.endswith(_OF_MOMENTS)
+    was, now = (
+        None if value is None else read_moment(value) if is_moment else say(value) for value in (old, new)
     )
-    was, now = moments if is_moment else (None if value is None else say(value) for value in (old, new))
     name = _MEMBERS.get(member) or _HUMP.sub(" ", member).lower()
     return Change(name, was, now, member in before, member in after, is_moment)
 

@@ -44,8 +44,8 @@ def charts(state: ServiceState) -> list[Chart]:
         if latency is None
         else f"95 % of the answers; half in {short(latency.p50)} ms, 99 % in {short(latency.p99)} ms"
     )
-    value = "none" if latency is None else short(latency.p95)
-    shown.insert(3, _chart("Latency", history["p95"], value, "ms", quantiles))
+    value = "none" if latency is None else f"{short(latency.p95)} ms"
+    shown.insert(3, _chart("Latency", history["p95"], value, "", quantiles, lambda each: f"{short(each)} ms"))
     waiting = "writes or requests that wait for the database, now"
     shown.append(_chart("Waiting", history["waiting"], short(state.waiting), "", waiting))
     memory = size(state.workers.memory_bytes)

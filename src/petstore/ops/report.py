@@ -124,7 +124,7 @@ class Report:
         levels = self._history.latest.levels
         if levels.writes_waiting > _CROWDED or levels.pool_waiting:
             yield Trouble(
-                f"{levels.writes_waiting + levels.pool_waiting:,} requests wait for the database.",
+                f"Requests that wait for the database: {levels.writes_waiting + levels.pool_waiting:,}.",
                 "See whether its disk is slow; with PostgreSQL raise PETSTORE_DATABASE_POOL.",
             )
 
