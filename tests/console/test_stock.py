@@ -241,11 +241,12 @@ class TestProcess:
         assert (upload.state, upload.message) == (UploadState.WAITING, uploaded.STOPPED)
         assert await names(shop) == []
 
-    async def test_a_process_that_is_killed(
-        self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("command", ["/bin/false", "/bin/nothing"])
+    async def test_a_process_that_fails_or_can_not_start(
+        self, staff: Visitor, monkeypatch: pytest.MonkeyPatch, command: str
     ) -> None:
         """The list is as before the step; the page says that nothing was stored, and what to do."""
-        monkeypatch.setattr("petstore.wiring.import_processes._COMMAND", ["/bin/false"])
+        monkeypatch.setattr("petstore.wiring.import_processes._COMMAND", [command])
         await send(staff)
         shown = await finished(staff)
         assert "Something went wrong on our side; nothing was stored." in shown.text
@@ -266,7 +267,8 @@ class TestExport:
         """A file with the day in its name, which can be sent again; no spreadsheet runs a name."""
         for number in range(1_001):
             await shop.store.pets.add(NewPet(f"=Rex {number}", number % 2, PetStatus.SOLD), ACTOR)
-        file = await viewer.get("stock/export?form=csv&status=sold&category=1")
+        await shop.store.categories.name(1, "Dogs", ACTOR)
+        file = await viewer.get("stock/export?form=csv&status=sold&category=dogs")
         assert file.headers["content-disposition"] == 'attachment; filename="stock-2027-01-15.csv"'
         rows = file.body.decode().splitlines()
         assert rows[:2] == ["name,categoryId,status", "'=Rex 1,1,sold"]

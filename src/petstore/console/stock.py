@@ -7,15 +7,16 @@ from typing import Protocol
 
 from starlette.responses import Response
 
+from petstore.console.category_names import CategoryNames
 from petstore.console.uploading import Reception
 from petstore.console.visit import HEADERS, View, Visit
+from petstore.core.categories import CategoryRepository
 from petstore.core.errors import Conflict, Invalid, PayloadTooLarge, PetstoreError
-from petstore.core.integers import read_int64
 from petstore.core.lists.reading import FORMATS, check_key_column
 from petstore.core.lists.writing import written_list
 from petstore.core.moments import iso_moment
 from petstore.core.people import Role
-from petstore.core.pets import INT64_MAX, INT64_MIN, STATUSES, PageQuery, PetRepository
+from petstore.core.pets import STATUSES, PageQuery, PetRepository
 from petstore.core.stock import StockRepository
 from petstore.core.uploads import (
     UPLOAD_BYTES_MAX,
@@ -51,6 +52,7 @@ class Repositories(Protocol):
     pets: PetRepository
     stock: StockRepository
     uploads: UploadRepository
+    categories: CategoryRepository
 
 
 class StockPages:
@@ -60,6 +62,7 @@ class StockPages:
         self._pets = stores.pets
         self._stock = stores.stock
         self._uploads = stores.uploads
+        self._categories = stores.categories
         self._importer = importer
         self._timeout_seconds = timeout_seconds
 
@@ -155,14 +158,14 @@ class StockPages:
         """The animals as a list, read and sent page by page."""
         asked = {name: visit.query.get(name, "").strip() for name in ("form", "status", "category", "key")}
         try:
-            form, query, key_name = _read_export(asked)
+            form, query, key_name = _read_export(asked, CategoryNames(await self._categories.all()))
         except Invalid as error:
             return await self._page(visit, error.status, error, asked=asked)
         name = f"stock-{iso_moment(visit.now_ms)[:10]}.{form}"
         return _download(name, form, written_list(self._pets, self._stock, query, form, key_name))
 
 
-def _read_export(asked: Mapping[str, str]) -> tuple[str, PageQuery, str | None]:
+def _read_export(asked: Mapping[str, str], names: CategoryNames) -> tuple[str, PageQuery, str | None]:
     """Raises Invalid, with the field at fault."""
     form, status, key_name = asked["form"] or "csv", asked["status"], asked["key"] or None
     if form not in FORMATS:
@@ -171,9 +174,7 @@ def _read_export(asked: Mapping[str, str]) -> tuple[str, PageQuery, str | None]:
         raise Invalid("status", "Choose one of the states, or all.")
     if key_name is not None:
         check_key_column(key_name)
-    category = read_int64(asked["category"])
-    if category is None and asked["category"]:
-        raise Invalid("category", f"Write the number of a category, from {INT64_MIN} to {INT64_MAX}.")
+    category = names.read(asked["category"]) if asked["category"] else None
     return form, PageQuery(_EXPORTED_AT_A_TIME, STATUSES.get(status), category_id=category), key_name
 
 

@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from petstore.console.tokens import check_csrf
 from petstore.core.errors import FormExpired, Invalid, InvalidBody, PayloadTooLarge, RequestTimeout
 from petstore.core.lists.reading import SUFFIXES, check_key_column
+from petstore.core.printable import printable
 from petstore.core.uploads import (
     ARRIVAL_MS,
     PART_BYTES,
@@ -88,7 +89,7 @@ class _Form:
         _, options = parse_options_header(value)
         self._name = options.get(b"name", b"").decode()
         if self._name == _FILE:
-            self.file = options.get(b"filename", b"").decode()
+            self.file = printable(options.get(b"filename", b"").decode(errors="replace"))
 
     def _add_data(self, data: bytes, start: int, end: int) -> None:
         if self._name == _FILE:
@@ -161,7 +162,8 @@ class Reception:
         return size
 
     async def _pieces(self, request: Request) -> AsyncIterator[bytes]:
-        if int(request.headers.get("content-length", "0")) > UPLOAD_BYTES_MAX + _FORM_BYTES_MAX:
+        announced = request.headers.get("content-length", "")
+        if announced.isdecimal() and int(announced) > UPLOAD_BYTES_MAX + _FORM_BYTES_MAX:
             raise PayloadTooLarge(_TOO_LARGE)
         received = 0
         stream: Any = request.stream()

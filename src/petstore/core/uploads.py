@@ -40,7 +40,9 @@ class UploadState(StrEnum):
     DISCARDED = "discarded"
 
 
-RUNNING = (UploadState.CHECKING, UploadState.STORING)
+# Of each step, where a list goes back to when nothing came of it.
+BEFORE = {UploadState.CHECKING: UploadState.WAITING, UploadState.STORING: UploadState.CHECKED}
+RUNNING = tuple(BEFORE)
 # Those whose list is still needed.
 OPEN = (UploadState.ARRIVING, UploadState.WAITING, UploadState.CHECKED, *RUNNING)
 

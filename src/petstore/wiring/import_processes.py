@@ -13,7 +13,7 @@ import structlog
 from petstore.config import Settings
 from petstore.core.errors import StoreUnavailable
 from petstore.core.lists.uploaded import BROKEN, STOPPED
-from petstore.core.uploads import UploadRepository, UploadRun, UploadState
+from petstore.core.uploads import BEFORE, UploadRepository, UploadRun, UploadState
 from petstore.wiring.import_process import ImportTask
 
 # -P: no module of the working directory is imported.
@@ -35,7 +35,12 @@ class ImportProcesses:
 
     async def start(self, run: UploadRun, step: UploadState, actor: str) -> None:
         """Begin the work that was claimed. Whatever becomes of it is noted in the store."""
-        process = await asyncio.to_thread(self._spawn, ImportTask(self._settings, run, actor))
+        try:
+            process = await asyncio.to_thread(self._spawn, ImportTask(self._settings, run, actor))
+        except OSError as error:  # no memory, or too many processes
+            _log.error("import failed", upload=run.upload_id, reason=str(error))
+            await self._uploads.end(run, BEFORE[step], BROKEN)
+            return
         self._running[process] = asyncio.create_task(self._watch(process, run, step))
         if self._is_closed:
             _end_input(process)
@@ -52,10 +57,9 @@ class ImportProcesses:
         try:
             code = await asyncio.to_thread(process.wait)
             if code:
-                before = UploadState.WAITING if step is UploadState.CHECKING else UploadState.CHECKED
                 if not self._is_closed:
                     _log.error("import failed", upload=run.upload_id, exit_code=code)
-                await self._uploads.end(run, before, STOPPED if self._is_closed else BROKEN)
+                await self._uploads.end(run, BEFORE[step], STOPPED if self._is_closed else BROKEN)
         except StoreUnavailable as error:
             _log.warning("import failed", upload=run.upload_id, reason=str(error))
         finally:

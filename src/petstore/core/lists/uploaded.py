@@ -20,6 +20,7 @@ from petstore.core.printable import printable
 from petstore.core.stock import StockPlan, StockRepository
 from petstore.core.uploads import (
     BEAT_SECONDS,
+    BEFORE,
     PART_BYTES,
     PartKind,
     Upload,
@@ -62,7 +63,7 @@ class UploadWork:
         Raises what was not expected, which is noted too.
         """
         upload = await self._uploads.find(self._run.upload_id)
-        before = UploadState.WAITING if upload.state is UploadState.CHECKING else UploadState.CHECKED
+        before = BEFORE.get(upload.state, UploadState.CHECKED)
         try:
             async with self._beating():
                 await self._work(upload)
