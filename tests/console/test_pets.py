@@ -138,6 +138,7 @@ class TestChange:
         refused = await staff.post("pets/1", sent)
         assert refused.status == 409
         assert (await shop.patch(1, {"status": "sold"})).json()["message"] in refused.text
+        assert "Status: pending. Order 1 holds" in refused.text
         saved = await staff.submit(held, "pets/1", name="Mia")
         assert "Saved." in saved.text
         assert await shop.store.pets.get(1) == Pet(1, "Mia", 1, PENDING)
@@ -160,6 +161,8 @@ class TestChange:
         shown = await staff.get("pets/1")
         await shop.store.categories.name(1, "Hounds", ACTOR)
         await shop.store.categories.name(2, "Dogs", ACTOR)
+        shown = await staff.submit(shown, "pets/1", name="")
+        assert (shown.status, shown.form("pets/1").fields["category"]) == (400, "Hounds")
         await staff.submit(shown, "pets/1", name="Mia")
         assert await shop.store.pets.get(1) == Pet(1, "Mia", 1, AVAILABLE)
 
@@ -239,6 +242,17 @@ class TestTwoEditors:
         shown = await staff.submit(shown, "pets/1", status="pending")
         assert "It is sold now, and can't become pending." in shown.text
         assert shown.form("pets/1").fields["status"] == "sold"
+
+    async def test_an_order_that_was_placed(self, shop: Shop, staff: Visitor) -> None:
+        """It decides the status; what else was typed can be saved."""
+        shown = await staff.get("pets/1")
+        await shop.store.orders.place(1, NewOrder(1), "api:shop/key 1")
+        shown = await staff.submit(shown, "pets/1", name="Mia", status="sold")
+        assert shown.status == 409
+        assert "Order 1 holds this animal" in shown.text
+        assert "status" not in shown.form("pets/1").fields
+        await staff.submit(shown, "pets/1")
+        assert await shop.store.pets.get(1) == Pet(1, "Mia", 1, PENDING)
 
     async def test_an_animal_that_was_removed(self, shop: Shop, staff: Visitor) -> None:
         """By whom and when; its history stays."""

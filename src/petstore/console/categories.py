@@ -6,6 +6,7 @@ from typing import Protocol
 
 from starlette.responses import Response
 
+from petstore.console.formats import sentence
 from petstore.console.visit import View, Visit
 from petstore.core.categories import CATEGORY_NAME_MAX_CHARACTERS, Category, CategoryRepository
 from petstore.core.errors import CategoryNotFound, Conflict, NotFound
@@ -115,7 +116,7 @@ def _category_id_of(visit: Visit) -> int:
 
 def _faults_of(name: str) -> dict[str, str]:
     fault = name_fault(name, CATEGORY_NAME_MAX_CHARACTERS)
-    return {} if fault is None else {"name": f"{fault[0].upper()}{fault[1:]}."}
+    return {} if fault is None else {"name": sentence(fault)}
 
 
 def _rename_page(visit: Visit, category: Category, name: str, status: int = 200, fault: str = "") -> Response:

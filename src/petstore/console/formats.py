@@ -45,6 +45,11 @@ def size(length_bytes: float) -> str:
     return f"{length_bytes:,.{0 if is_whole else 1}f} {units[0]}"
 
 
+def sentence(phrase: str) -> str:
+    """A phrase of the core, such as `expected 1 to 255 characters`, as a sentence of its own."""
+    return f"{phrase[0].upper()}{phrase[1:]}."
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
     "moment": moment,
     "duration": duration,

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from petstore.console.category_names import CategoryNames
+from petstore.console.formats import sentence
 from petstore.core.errors import Invalid, InvalidBody
 from petstore.core.integers import read_id, read_int64
 from petstore.core.pets import STATUSES, TRANSITIONS, NewPet, Pet, PetChange, PetStatus, name_fault
@@ -48,23 +49,26 @@ def read_typed(form: Mapping[str, str], names: CategoryNames) -> tuple[Typed, Ne
     )
     fault = name_fault(typed.name)
     if fault is not None:
-        typed.faults["name"] = f"{fault[0].upper()}{fault[1:]}."
-    category_id = 0
-    try:
-        category_id = _read_category(form, names)
-    except Invalid as error:
-        typed.faults[error.field] = error.message
+        typed.faults["name"] = sentence(fault)
+    category_id = _untouched_category(form)
+    if category_id is not None:
+        typed.category = names.written(category_id)
+    else:
+        try:
+            category_id = names.read(typed.category)
+        except Invalid as error:
+            typed.faults[error.field] = error.message
     if typed.status not in STATUSES:
         typed.faults["status"] = f"Expected one of {', '.join(STATUSES)}."
-    if typed.faults:
+    if typed.faults or category_id is None:
         return typed, None
     return typed, NewPet(typed.name, category_id, STATUSES[typed.status])
 
 
-def _read_category(form: Mapping[str, str], names: CategoryNames) -> int:
-    """Raises Invalid. What nobody touched stays, whatever names categories got since then."""
-    text, before = form.get("category", ""), read_int64(form.get("was_category", ""))
-    return before if before is not None and text == form.get("was_written") else names.read(text)
+def _untouched_category(form: Mapping[str, str]) -> int | None:
+    """The category of before, unless another one was typed: its name may be another one's by now."""
+    is_same = "was_written" in form and form.get("category") == form["was_written"]
+    return read_int64(form.get("was_category", "")) if is_same else None
 
 
 def read_edit(pet_id: int, form: Mapping[str, str], names: CategoryNames) -> tuple[Edit, NewPet | None]:

@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec.structs import replace
 
+from petstore.console.formats import sentence
 from petstore.core.errors import Invalid, InvalidParameter
 from petstore.core.integers import read_id, read_int64
 from petstore.core.pets import (
-    NAME_MAX_CHARACTERS,
     STATUSES,
     NamePlace,
     NameQuery,
@@ -71,9 +71,9 @@ def read_search(query: Mapping[str, str]) -> Search:
     """What a page's address asks for. Raises Invalid, whose field is the form's, and InvalidParameter."""
     text = query.get("q", "")
     text = "" if text.isspace() else text
-    fault = name_fault(text, NAME_MAX_CHARACTERS) if text else None
+    fault = name_fault(text) if text else None
     if fault is not None:
-        raise Invalid("q", f"{fault[0].upper()}{fault[1:]}.")
+        raise Invalid("q", sentence(fault))
     category, status = query.get("category", ""), query.get("status", "")
     category_id = read_int64(category)
     if category and category_id is None:
