@@ -1,4 +1,4 @@
-"""The program's own source, parsed once: its modules, what each of them imports, its functions."""
+"""The program's own source, each file parsed once: its modules, what each of them imports, its functions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,8 +21,14 @@ class Module:
 
     name: str
     path: Path
-    text: str
-    tree: ast.Module
+
+    @cached_property
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
 
     @property
     def is_core(self) -> bool:
@@ -49,8 +55,7 @@ def modules() -> tuple[Module, ...]:
     for path in sorted((SOURCE / "petstore").rglob("*.py")):
         parts = path.relative_to(SOURCE).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        text = path.read_text(encoding="utf-8")
-        found.append(Module(name, path, text, ast.parse(text)))
+        found.append(Module(name, path))
     return tuple(found)
 
 

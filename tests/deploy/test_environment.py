@@ -14,7 +14,12 @@ import pytest
 from tests.architecture.sources import ROOT
 from tests.support import machine
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("environment")]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    pytest.mark.timeout(180),
+    pytest.mark.xdist_group("environment"),
+]
 
 BASE = str(sys._base_executable)  # type: ignore[attr-defined]
 LOCKS = ("requirements.lock", "requirements-scale.lock", "requirements-dev.lock")
@@ -85,9 +90,18 @@ def project() -> Iterator[Project]:
         yield Project(path)
 
 
-def test_what_only_installs_does_not_stay_where_the_service_runs(project: Project) -> None:
+@pytest.fixture(scope="module")
+def serving() -> Iterator[Project]:
+    """With an environment that serves, or more. To make one takes ten seconds of processor time."""
+    with machine.folder() as path:
+        project = Project(path)
+        assert "Installing requirements.lock" in project.make("serve", BASE)
+        yield project
+
+
+def test_what_only_installs_does_not_stay_where_the_service_runs(serving: Project) -> None:
     """Scanners find no pip and no setuptools outside of the lock, and an update of the lock still works."""
-    assert "Installing requirements.lock" in project.make("serve", BASE)
+    project = serving
     assert (project.has("small"), project.has("pip"), project.has("setuptools")) == (True, False, False)
     assert project.make("serve") == ""
     (project.path / "requirements.lock").write_text("# another nothing\n")
@@ -95,12 +109,12 @@ def test_what_only_installs_does_not_stay_where_the_service_runs(project: Projec
     assert (project.has("small"), project.has("pip")) == (True, False)
 
 
-def test_pip_stays_for_work_on_the_code(project: Project) -> None:
+def test_pip_stays_for_work_on_the_code(serving: Project) -> None:
     """Also when the environment was one that serves, and when the lock of that one changes afterwards."""
-    project.make("serve", BASE)
+    project = serving
     project.make("develop")
     assert project.has("pip")
-    (project.path / "requirements.lock").write_text("# another nothing\n")
+    (project.path / "requirements.lock").write_text("# one more nothing\n")
     project.make("serve")
     assert project.has("pip")
 
