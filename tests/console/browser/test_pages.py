@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from petstore.core.clock import SystemClock
 from petstore.storage.backend import backend_for
@@ -108,3 +108,30 @@ def test_the_next_view_is_the_page_alone(open_page: Open) -> None:
     watched = open_page()
     weigh(watched.page, watched.base_url + "/console")
     assert weigh(watched.page, watched.base_url + "/console/orders").requests <= 2
+
+
+def test_the_overview_refreshes_itself(open_page: Open) -> None:
+    """Not while somebody is at a link in it. It says when nothing answers, and ends with its session."""
+    watched = open_page()
+    page, asked = watched.page, list[str]()
+    page.on("request", lambda request: asked.append(request.headers.get("x-unattended", "")))
+    page.clock.install()
+    page.goto(watched.base_url + "/console")
+    asked.clear()
+    with page.expect_response("**/console"):
+        page.clock.run_for(11_000)
+    assert set(asked) == {"1"}
+    page.locator("#now a").first.focus()
+    asked.clear()
+    page.clock.run_for(60_000)
+    assert asked == []
+    page.evaluate("document.activeElement.blur()")
+    page.route("**/console", lambda route: route.abort())
+    page.clock.run_for(11_000)
+    expect(page.locator("#unanswered")).to_be_visible()
+    page.unroute("**/console")
+    page.clock.run_for(11_000)
+    expect(page.locator("#unanswered")).to_be_hidden()
+    page.context.clear_cookies()
+    page.clock.run_for(11_000)
+    page.wait_for_url("**/console/sign-in*")
