@@ -63,9 +63,10 @@ class TestList:
         ],
     )
     async def test_400(self, viewer: Visitor, query: str, told: str) -> None:
-        """A filter that can't be one is named."""
-        shown = await viewer.get(f"accounts?{query}")
-        assert (shown.status, told in shown.text) == (400, True)
+        """A filter that can't be one is named, in the live search too."""
+        for headers in ([], [("hx-request", "true")]):
+            shown = await viewer.get(f"accounts?{query}", headers=headers)
+            assert (shown.status, told in shown.text) == (400, True)
 
     async def test_no_match(self, viewer: Visitor) -> None:
         """It says so."""
