@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from pathlib import PurePath
 from typing import Any
 
@@ -121,20 +121,20 @@ class Reception:
         """
         form = _Form(_boundary(request))
         self.fields = form.fields
-        pieces = self._pieces(request)
-        with contextlib.suppress(InvalidBody):  # what can't be read has no token
-            async for piece in pieces:
-                form.write(piece)
-                if form.file is not None:
-                    break
-        check_csrf(secret, form.fields.get("csrf", ""))
-        upload_id = await self._uploads.begin(_read_new(form), actor)
-        try:
-            size = await self._keep(upload_id, form, pieces)
-            await self._uploads.arrived(upload_id, size)
-        except BaseException:
-            await self._uploads.forget(upload_id)
-            raise
+        async with contextlib.aclosing(self._pieces(request)) as pieces:
+            with contextlib.suppress(InvalidBody):  # what can't be read has no token
+                async for piece in pieces:
+                    form.write(piece)
+                    if form.file is not None:
+                        break
+            check_csrf(secret, form.fields.get("csrf", ""))
+            upload_id = await self._uploads.begin(_read_new(form), actor)
+            try:
+                size = await self._keep(upload_id, form, pieces)
+                await self._uploads.arrived(upload_id, size)
+            except BaseException:
+                await self._uploads.forget(upload_id)
+                raise
         return upload_id
 
     async def _keep(self, upload_id: int, form: _Form, pieces: AsyncIterator[bytes]) -> int:
@@ -161,7 +161,7 @@ class Reception:
             raise Invalid(_FILE, "The file is empty.")
         return size
 
-    async def _pieces(self, request: Request) -> AsyncIterator[bytes]:
+    async def _pieces(self, request: Request) -> AsyncGenerator[bytes, None]:
         announced = request.headers.get("content-length", "")
         if announced.isdecimal() and int(announced) > UPLOAD_BYTES_MAX + _FORM_BYTES_MAX:
             raise PayloadTooLarge(_TOO_LARGE)
