@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from petstore.core.clock import SystemClock
 from petstore.core.errors import Conflict, IdempotencyKeyInUse, IdempotencyKeyReused
-from petstore.core.idempotency import Creation, Idempotency
+from petstore.core.idempotency import FORMS, Creation, Idempotency
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import Created, NewPet, PageQuery, PetChange, PetStatus
 from petstore.storage.backend import Store
@@ -66,6 +66,12 @@ class TestReplay:
         await store.purge(SystemClock().now_ms())
         await store.close()
         assert await backend.open().pets.add(REX, ACTOR, KEY) == Created(first.pet, True)
+
+    async def test_a_form_needs_no_account(self, store: Store) -> None:
+        """Its key is as good as an account's."""
+        key = Idempotency(FORMS, "form")
+        first = await store.pets.add(REX, ACTOR, key)
+        assert await store.pets.add(REX, ACTOR, key) == Created(first.pet, True)
 
     async def test_keys_belong_to_their_account(self, store: Store) -> None:
         """Another account's same words are another key."""
