@@ -13,9 +13,9 @@ from petstore.console.sparklines import path, short
     [
         ([], ""),
         ([None, None], ""),
-        ([0.0, 0.0], "M0 31.0L1 31.0"),
-        ([0.0, 5.0, 10.0], "M0 31.0L1 16.0L2 1.0"),
-        ([None, 2.0, None, 2.0, 1.0], "M1 1.0M3 1.0L4 16.0"),
+        ([0.0, 0.0], "M0 31.0h0L1 31.0"),
+        ([0.0, 5.0, 10.0], "M0 31.0h0L1 16.0L2 1.0"),
+        ([None, 2.0, None, 2.0, 1.0], "M1 1.0h0M3 1.0h0L4 16.0"),
     ],
 )
 def test_a_line_from_nothing_to_the_highest_value(values: list[float | None], expected: str) -> None:

@@ -70,13 +70,13 @@ def _chart(
 
 def path(values: Sequence[float | None]) -> str:
     """An SVG path from left to right, a unit for each value, from 0 at the bottom to the highest value near
-    the top; with a gap where a value is unknown."""
+    the top; with a gap where a value is unknown, and a dot for one between gaps."""
     top = max((value for value in values if value is not None), default=0) or 1
     steps, is_drawing = [], False
     for x, value in enumerate(values):
         if value is not None:
             y = _HEIGHT - 1 - value / top * (_HEIGHT - 2)
-            steps.append(f"{'L' if is_drawing else 'M'}{x} {y:.1f}")
+            steps.append(f"L{x} {y:.1f}" if is_drawing else f"M{x} {y:.1f}h0")
         is_drawing = value is not None
     return "".join(steps)
 
