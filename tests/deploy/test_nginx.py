@@ -138,6 +138,11 @@ class TestSizes:
         assert (answer.status, answer.json()["code"]) == (413, "payload_too_large")
         assert front.seen == []
 
+    def test_a_stock_list_of_the_console_passes(self, front: Front) -> None:
+        """The service bounds it, and reads it as it arrives."""
+        front.ask("POST", "/console/stock/send", bytes(300_000), POST_HEADERS)
+        assert [size for _, _, _, size in front.seen] == [300_000]
+
     def test_an_address_has_a_hundred_requests_at_the_same_time(self, front: Front) -> None:
         """One more is 429 in the documented form at once, and there is room again after an answer."""
         for replica in front.replicas:
