@@ -17,10 +17,14 @@ from tests.support.server import Server, running_server
 from tests.support.valkey import ValkeyServer
 
 _REPLICAS = 2
+# A key is banned at once when it goes on: a day here has no minute to wait.
+_SETTINGS = {
+    "console": "on", "access_log": "off", "ban_grace": "1ms", "ban_minimum_rejections": "3",
+}  # fmt: skip
 
 
 def _on_sqlite(folder: Path, stack: ExitStack) -> list[Server]:
-    return [stack.enter_context(running_server(folder, console="on", access_log="off"))]
+    return [stack.enter_context(running_server(folder, **_SETTINGS))]
 
 
 def _on_replicas(folder: Path, stack: ExitStack) -> list[Server]:
@@ -30,8 +34,7 @@ def _on_replicas(folder: Path, stack: ExitStack) -> list[Server]:
         "database_url": stack.enter_context(fresh_database()),
         "valkey_url": valkey.url,
         "replicas": str(_REPLICAS),
-        "console": "on",
-        "access_log": "off",
+        **_SETTINGS,
     }
     return [
         stack.enter_context(running_server(folder, log=folder / f"replica-{number}.log", **settings))

@@ -13,6 +13,7 @@ from tests.support.browser import WatchedPage
 from tests.support.server import Response, Server
 from tools.servers.petstore import run
 
+PASSWORD = "four pets and a fish"
 _PATIENCE_MS = 10_000
 _LINK = re.compile(r"http://\S+/console/\S+")
 
@@ -52,6 +53,7 @@ class Desk(WatchedPage):
         bases = [server.base_url for server in shop.servers]
         super().__init__(page, *bases)
         self.shop = shop
+        self.is_balanced = len(bases) > 1
         self._bases = cycle(bases)
         self._refusals: set[int] = set()
         page.set_default_timeout(_PATIENCE_MS)
@@ -63,6 +65,21 @@ class Desk(WatchedPage):
     def expect_refusals(self, *statuses: int) -> None:
         """From here on these answers are what the person was to meet."""
         self._refusals = set(statuses)
+
+    def arrive(self, name: str, role: str) -> None:
+        """Use a one-time link, set a password, sign out, and sign in with it."""
+        self.page.goto(self.shop.link_for(name, role))
+        self.fill(password=PASSWORD, again=PASSWORD).press("Set the password and sign in")
+        self.see("Overview")
+        self.leave()
+        self.fill(name=name, password=PASSWORD).press("Sign in")
+        self.see("Overview")
+
+    def leave(self) -> None:
+        """Sign out."""
+        self.step()
+        self.page.get_by_role("button", name="Sign out", exact=True).click()
+        self.see("Sign in")
 
     def step(self) -> Page:
         """Load the present page from the next server."""
@@ -106,6 +123,10 @@ class Desk(WatchedPage):
         """A link of the page; some look like buttons."""
         self.page.locator("main a").filter(has_text=re.compile(rf"^\s*{re.escape(label)}\s*$")).click()
         return self.page
+
+    def wait_for(self, text: str) -> None:
+        """Until the page, which asks anew by itself, has this text."""
+        expect(self.page.locator("main")).to_contain_text(text, timeout=_PATIENCE_MS)
 
     def row(self, text: str) -> Locator:
         """The row of a table that has this text."""

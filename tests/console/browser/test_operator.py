@@ -1,0 +1,153 @@
+"""A day of an operator at the console, with and without JavaScript, on one server and on replicas."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from petstore.core.keys import KEY_PATTERN
+from tests.console.browser.conftest import OpenDesk
+from tests.console.browser.desk import PASSWORD, Desk
+from tests.support.waiting import wait_for
+
+pytestmark = [
+    pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("console-browser"),
+    pytest.mark.timeout(180),
+]  # fmt: skip
+
+_STRIKES = 70  # with a limit of one a minute, enough 429s for a ban
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "plain"])
+def test_a_day(open_desk: OpenDesk, script: bool) -> None:
+    """Accounts and keys, a ban, the bill, the journal, the service, and another person."""
+    desk = open_desk(java_script_enabled=script, permissions=["clipboard-read", "clipboard-write"])
+    name, account = f"olga-{script}", f"zoo-{script}"
+    desk.arrive(name, "operator")
+    key = _new_account(desk, account, script)
+    key = _rotate_and_revoke(desk, account, key)
+    _suspend(desk, account, key)
+    _unban(desk, account, key)
+    _bill(desk, account)
+    desk.go("Journal")
+    desk.fill(actor=f"console:{name}", about=f"account:{account}").press("Show")
+    expect(desk.row("plan").first).to_contain_text(name)
+    desk.go("Service")
+    expect(desk.page.locator("main")).to_contain_text("PostgreSQL" if desk.is_balanced else "SQLite")
+    _another_person(desk, open_desk, f"nils-{script}")
+    _leave(desk, open_desk, name)
+    assert desk.faults() == []
+
+
+def _new_account(desk: Desk, account: str, script: bool) -> str:
+    """Add an account on the smallest plan, and issue a key, which is shown once."""
+    desk.go("Accounts")
+    desk.follow("Add an account")
+    desk.fill(name=account, plan="enterprise", per_minute="500", per_day="500").press("Add")
+    desk.see(account)
+    desk.step()
+    desk.follow("Issue a key")
+    desk.fill(label="tills").press("Issue the key")
+    key = desk.page.locator("#key-text").inner_text()
+    assert re.fullmatch(KEY_PATTERN, key)
+    if script:
+        desk.press("Copy")
+        assert desk.page.evaluate("navigator.clipboard.readText()") == key
+    desk.follow("Done")
+    assert key not in desk.page.content()
+    assert desk.shop.ask(key).status == 200
+    desk.step()
+    desk.follow("Change plan")
+    desk.fill(plan="pro", per_minute="", per_day="").press("Change the plan")
+    desk.told("pro")
+    assert desk.shop.ask(key).headers["x-ratelimit-limit"] == "300"
+    return key
+
+
+def _rotate_and_revoke(desk: Desk, account: str, key: str) -> str:
+    """A successor at once; then revoke it too, and issue another one."""
+    desk.row("tills").get_by_role("link", name="Rotate").click()
+    desk.fill(overlap="0").press("Rotate")
+    successor = desk.page.locator("#key-text").inner_text()
+    assert (desk.shop.ask(key).status, desk.shop.ask(successor).status) == (401, 200)
+    desk.follow("Done")
+    desk.step()
+    desk.row("active").get_by_role("link", name="Revoke").click()
+    desk.press("Revoke for good")
+    assert desk.shop.ask(successor).status == 401
+    desk.follow("Issue a key")
+    desk.fill(label="counter").press("Issue the key")
+    another = desk.page.locator("#key-text").inner_text()
+    desk.follow("Done")
+    return another
+
+
+def _suspend(desk: Desk, account: str, key: str) -> None:
+    desk.step()
+    desk.follow("Suspend")
+    desk.press("Suspend")
+    assert desk.shop.ask(key).status == 403
+    desk.step()
+    desk.press("Resume")
+    assert desk.shop.ask(key).status == 200
+
+
+def _unban(desk: Desk, account: str, key: str) -> None:
+    """A program that goes on after its 429s is banned, until an operator ends that."""
+    desk.follow("Change plan")
+    desk.fill(plan="enterprise", per_minute="1", per_day="500").press("Change the plan")
+    for _ in range(2 * _STRIKES):
+        if desk.shop.ask(key).json()["code"] == "key_banned":
+            break
+    desk.go("Bans")
+    wait_for(lambda: bool(desk.page.reload()) and desk.row(account).count() > 0, "the ban to be saved")
+    desk.row(account).get_by_role("button", name="Unban").click()
+    expect(desk.page.locator(".told")).to_be_visible()
+    assert desk.shop.ask(key).json()["code"] == "rate_limited"
+
+
+def _bill(desk: Desk, account: str) -> None:
+    """The bill of today as JSON has the account."""
+    desk.go("Billing")
+    today = desk.page.evaluate("new Date().toISOString().slice(0, 10)")
+    desk.fill(month="", first=today, last=today).press("Show")
+    with desk.page.expect_download() as waited:
+        desk.follow("Download JSON")
+    rows = json.loads(waited.value.path().read_text())
+    assert account in {row["account"] for row in rows}
+
+
+def _another_person(desk: Desk, open_desk: OpenDesk, name: str) -> None:
+    """Add somebody, who comes in by the link; disable them, which acts on their next request."""
+    desk.go("People")
+    desk.follow("Add a person")
+    desk.fill(name=name, role="staff").press("Add and show the link")
+    link = desk.page.locator("#link").inner_text()
+    theirs = open_desk()
+    theirs.page.goto(link)
+    theirs.fill(password=PASSWORD, again=PASSWORD).press("Set the password and sign in")
+    theirs.see("Overview")
+    desk.go("People")
+    desk.follow(name)
+    desk.follow("Disable")
+    desk.press(f"Disable {name}")
+    theirs.step()
+    theirs.page.reload()
+    theirs.see("Sign in")
+
+
+def _leave(desk: Desk, open_desk: OpenDesk, name: str) -> None:
+    """Sign out everywhere, which acts on the next request of another browser at another replica."""
+    other = open_desk()
+    other.page.goto(f"{other.base_url}/console/sign-in")
+    other.fill(name=name, password=PASSWORD).press("Sign in")
+    other.see("Overview")
+    desk.page.goto(f"{desk.base_url}/console/me")
+    desk.press("Sign out everywhere")
+    desk.see("Sign in")
+    other.step()
+    other.page.reload()
+    other.see("Sign in")
