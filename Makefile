@@ -21,7 +21,7 @@ NOT_ALONE = api/test_schemathesis.py architecture consumers e2e torture
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-scale serve demo cluster test test-fast torture planted upgrade check format bench micro lock clean
+.PHONY: help setup setup-scale serve demo cluster test test-fast torture planted upgrade check format pictures bench micro lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } \
@@ -80,6 +80,10 @@ format: ## Format the code, and mend what lint can mend
 	$(DEVELOP)
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+pictures: ## Make the pictures of the console's documents anew (needs Chromium)
+	$(DEVELOP)
+	@$(BIN)/python -m tools.pictures
 
 bench: ## Measure; benchmarks/README.md says how to read the numbers
 	$(DEVELOP)

@@ -1,0 +1,1 @@
+"""`make pictures`: the pictures of the console in docs/console, from the store of `make demo`."""
