@@ -5,20 +5,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import apsw
 
-from petstore import config
 from petstore.core.errors import BY_CODE
-from petstore.wiring.asgi import Application
 from tests.api import contract
 from tests.support.clock import ManualClock
-from tests.support.service import Answer, Pairs, Shop, call, open_shop
+from tests.support.service import Answer, Pairs, Shop, application_for, call, copy_opened
 
 _WINDOW = re.compile(r'"(minute|day|address)";q=([0-9]+);w=([0-9]+)')
 _STANDING = re.compile(r'"(minute|day|address)";r=([0-9]+);t=([0-9]+)')
@@ -205,36 +202,13 @@ def outsider(path: Path) -> Iterator[apsw.Connection]:
 async def open_checked(
     folder: Path, clock: ManualClock | None = None, **settings: str
 ) -> AsyncIterator[CheckedShop]:
-    """Like `open_shop`, with every answer checked; begins with a copy of a shop that was opened once."""
+    """Like `open_shop`, with every answer checked."""
     clock = clock or ManualClock()
-    content, key, key_id = await _opened_once()
     path = folder / "petstore.db"
-    path.write_bytes(content)
     shop = CheckedShop(application_for(path, clock, settings), clock, path)
-    shop.key, shop.key_id = key, key_id
+    shop.key, shop.key_id = await copy_opened(path)
     await shop.application.start()
     try:
         yield shop
     finally:
         await shop.application.stop()
-
-
-_opened: list[tuple[bytes, str, int]] = []
-
-
-async def _opened_once() -> tuple[bytes, str, int]:
-    """The database of a fresh shop, its key and the key's id: saves each test a dozen syncs of the disk."""
-    if not _opened:
-        with TemporaryDirectory() as folder:
-            async with open_shop(Path(folder)) as shop:
-                key, key_id, path = shop.key, shop.key_id, shop.path
-            _opened.append((path.read_bytes(), key, key_id))
-    return _opened[0]
-
-
-def application_for(path: Path, clock: ManualClock, settings: Mapping[str, str]) -> Application:
-    """The production application on a file, by settings named in lower case."""
-    values = {"database_url": f"sqlite:///{path}", "access_log": "off", **settings}
-    return Application(
-        config.load({f"PETSTORE_{name.upper()}": text for name, text in values.items()}), clock
-    )

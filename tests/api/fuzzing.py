@@ -21,10 +21,9 @@ from petstore.core.errors import InvalidParameter
 from petstore.core.keys import Access
 from petstore.wiring.asgi import Application
 from tests.api import contract
-from tests.api.checks import application_for
 from tests.support.clock import ManualClock
 from tests.support.postgres import fresh_database, run
-from tests.support.service import Shop
+from tests.support.service import Shop, application_for
 from tests.support.valkey import emptied_url
 
 # Besides success, what a request that satisfies the document may meet: something that is not there, an animal

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 from petstore.core.keys import Access
 from petstore.storage.rows import TABLES
-from tests.api.checks import COUNTERS, CheckedShop, application_for
+from tests.api.checks import COUNTERS, CheckedShop
 from tests.support.backends import execute_in_file
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database, run
-from tests.support.service import Answer
+from tests.support.service import Answer, application_for
 from tests.support.valkey import emptied_url
 
 BACKENDS = ["sqlite", "postgres+valkey"]

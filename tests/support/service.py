@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from petstore import config
@@ -188,18 +189,41 @@ class Shop:
 
 @asynccontextmanager
 async def open_shop(folder: Path, clock: ManualClock | None = None, **settings: str) -> AsyncIterator[Shop]:
-    """Settings are given by their name in lower case, as text."""
+    """Settings are given by their name in lower case, as text. Where they name no database, it begins with a
+    copy of a shop that was opened once."""
     clock = clock or ManualClock()
     path = folder / "petstore.db"
-    environment = {"PETSTORE_DATABASE_URL": f"sqlite:///{path}", "PETSTORE_ACCESS_LOG": "off"}
-    environment |= {f"PETSTORE_{name.upper()}": text for name, text in settings.items()}
-    application = Application(config.load(environment), clock)
+    application = application_for(path, clock, settings)
+    copied = None if "database_url" in settings else await copy_opened(path)
     await application.start()
     try:
         shop = Shop(application, clock, path)
-        shop.key, shop.key_id = await shop.open_account(
-            "tests", "enterprise", 1_000_000, 10_000_000, Access.MANAGE
-        )
+        shop.key, shop.key_id = copied or await shop.open_account(*_ACCOUNT)
         yield shop
     finally:
         await application.stop()
+
+
+_ACCOUNT = ("tests", "enterprise", 1_000_000, 10_000_000, Access.MANAGE)
+_opened: list[tuple[bytes, str, int]] = []
+
+
+async def copy_opened(path: Path) -> tuple[str, int]:
+    """Write a fresh shop's database there: its key, and the key's id. To make one takes 7 ms more."""
+    if not _opened:
+        with TemporaryDirectory() as folder:
+            first = Path(folder) / "petstore.db"
+            async with open_shop(Path(folder), database_url=f"sqlite:///{first}") as shop:
+                key, key_id = shop.key, shop.key_id
+            _opened.append((first.read_bytes(), key, key_id))
+    content, key, key_id = _opened[0]
+    path.write_bytes(content)  # noqa: ASYNC240  in memory
+    return key, key_id
+
+
+def application_for(path: Path, clock: ManualClock, settings: Mapping[str, str]) -> Application:
+    """The production application on a file, by settings named in lower case."""
+    values = {"database_url": f"sqlite:///{path}", "access_log": "off", **settings}
+    return Application(
+        config.load({f"PETSTORE_{name.upper()}": text for name, text in values.items()}), clock
+    )
