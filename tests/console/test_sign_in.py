@@ -119,10 +119,12 @@ class TestSignIn:
         ("wanted", "comes_to"),
         [
             ("me", "/console/me"),
+            ("people/of/anna.b", "/console/people/of/anna.b"),
             ("", "/console"),
             ("//evil.example", "/console"),
             ("https:evil.example", "/console"),
             ("../v1", "/console"),
+            ("pets/../../v1", "/console"),
             ("sign-out", "/console"),
         ],
     )
@@ -141,6 +143,16 @@ class TestSignIn:
         visitor.cookies["petstore-session"] = "A" * 43
         await signs_in(visitor)
         assert visitor.cookies["petstore-session"] not in (first, "A" * 43)
+
+    async def test_the_session_of_before_ends(self, shop: Shop) -> None:
+        """Whoever uses a link, or signs in, in a browser that is signed in, leaves no session behind."""
+        anna = await with_password(shop)
+        first = dict(anna.cookies)
+        link = await invited(shop, "ben")
+        await anna.submit(await anna.get(link), link, password=OTHER, again=OTHER)
+        assert "ben" in (await anna.get("me")).text
+        anna.cookies = first
+        assert (await anna.get()).address == "/console/sign-in"
 
     async def test_a_session_opens_nothing_else(self, shop: Shop) -> None:
         """Neither /v1, nor is its token a key; and a key is no session."""

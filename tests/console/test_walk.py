@@ -138,6 +138,7 @@ async def test_another_sites_form_is_refused_with_the_right_token(walked: tuple[
         [("sec-fetch-site", "cross-site")],
         [("origin", "https://evil.example")],
         [("origin", "null")],
+        [("origin", "http://[")],
     ):
         for view in views:
             if view.method == "POST":

@@ -172,6 +172,8 @@ def _show_link(session: Session, link: SignInLink, as_json: bool) -> None:
     if not as_json:
         until = moment(link.expires_at_ms)
         echo_err(f"{person.name}, {person.role}: one-time link, valid until {until}. It is shown only now:")
+    if not session.settings.has_console:
+        echo_err("With these settings the console is off: PETSTORE_CONSOLE=on.")
     try:
         if as_json:
             write_json({**_record(person), "link": address, "linkExpiresAt": moment(link.expires_at_ms)})

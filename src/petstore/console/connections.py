@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
@@ -59,7 +58,7 @@ class Connections:
         if site is not None:
             ours = site in ("same-origin", "none")
         else:  # `null` has no host; a proxy may give another Host than the browser sent
-            host = urlsplit(origin or "").netloc
+            host = (origin or "").partition("://")[2]
             ours = origin is None or (
                 host != "" and (host == request.headers.get("host") or _PORT.sub("", host) in self._hosts)
             )

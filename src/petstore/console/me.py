@@ -55,7 +55,7 @@ class MyPages:
         if token is None:
             return visit.go("sign-in", told="Your account was changed meanwhile. Sign in again.")
         told = "Your password is changed. Your other sessions have ended."
-        return self._entrance.let_in(visit, visit.go("me", told=told), token)
+        return await self._entrance.let_in(visit, visit.go("me", told=told), token)
 
     async def end_session(self, visit: Visit) -> Response:
         await self._entrance.sign_ins.end_session(visit.person.id, visit.path["session"])

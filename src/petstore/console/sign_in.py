@@ -15,12 +15,12 @@ from petstore.console.passwords import Passwords
 from petstore.console.visit import View, Visit
 from petstore.core.errors import Forbidden, Invalid, TooManyTries
 from petstore.core.passwords import PASSWORD_MAX_CHARACTERS, PASSWORD_MIN_CHARACTERS, check_password
-from petstore.core.people import Role
+from petstore.core.people import Role, SignInLink
 from petstore.core.sign_ins import Attempt, SignInRepository
 
 _log = structlog.get_logger("petstore.console")
 # A page of the console, never another site's.
-_NEXT = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9/_-]{0,199}", re.ASCII)
+_NEXT = re.compile(r"(?!.*\.\.)[A-Za-z0-9_-][A-Za-z0-9/._-]{0,199}", re.ASCII)
 _NEEDS_TLS = (
     "A password can't be sent to this address: without TLS others on the network could read it. Use the"
     " service's https address. Behind a proxy, an operator adds it to PETSTORE_TRUSTED_PROXIES and lets it"
@@ -60,8 +60,10 @@ class Entrance:
         _log.warning("sign-in refused", reason="wrong name or password", person=known)
         return None
 
-    def let_in(self, visit: Visit, response: Response, token: str) -> Response:
-        """The response, with the cookie of a new session."""
+    async def let_in(self, visit: Visit, response: Response, token: str) -> Response:
+        """The response, with the cookie of a new session. One that the browser had before ends."""
+        if visit.may(Role.VIEWER):
+            await self.sign_ins.end_session_of(visit.secret)
         self.cookies.keep_session(visit.request, response, token)
         return response
 
@@ -99,7 +101,7 @@ class SignInPages:
         if token is None:
             return self._form(visit, wanted, name, "The name or the password is wrong.", status=403)
         _log.info("signed in", person=name)
-        return self._entrance.let_in(visit, visit.go(_next(visit.form)), token)
+        return await self._entrance.let_in(visit, visit.go(_next(visit.form)), token)
 
     async def _accept(self, visit: Visit, attempt: Attempt, password: str) -> str | None:
         passwords = self._entrance.passwords
@@ -120,8 +122,7 @@ class SignInPages:
     async def show_link(self, visit: Visit) -> Response:
         """Uses nothing: programs open links to preview them."""
         self._entrance.check_secrets(visit)
-        await self._entrance.sign_ins.link(visit.path["token"])
-        return await self._link_form(visit)
+        return self._link_form(visit, await self._entrance.sign_ins.link(visit.path["token"]))
 
     async def use_link(self, visit: Visit) -> Response:
         self._entrance.check_secrets(visit)
@@ -130,17 +131,17 @@ class SignInPages:
         try:
             password = new_password(visit, link.person.name)
         except Invalid as error:
-            return await self._link_form(visit, error.message, status=400)
+            return self._link_form(visit, link, error.message, status=400)
         stored = await self._entrance.passwords.hash(password)
         session = await self._entrance.sign_ins.redeem(token, stored, self._entrance.address(visit))
         _log.info("password set by a link", person=link.person.name)
         response = visit.go(told=f"Welcome, {link.person.name}. Next time, sign in with your password.")
-        return self._entrance.let_in(visit, response, session)
+        return await self._entrance.let_in(visit, response, session)
 
-    async def _link_form(self, visit: Visit, fault: str = "", status: int = 200) -> Response:
-        link = await self._entrance.sign_ins.link(visit.path["token"])
+    def _link_form(self, visit: Visit, link: SignInLink, fault: str = "", status: int = 200) -> Response:
+        name = link.person.name
         return visit.page(
-            "link.html", f"Welcome, {link.person.name}", status, name=link.person.name, fault=fault, **LENGTHS
+            "link.html", f"Welcome, {name}", status, name=name, token=link.token, fault=fault, **LENGTHS
         )
 
     async def sign_out(self, visit: Visit) -> Response:
