@@ -83,6 +83,7 @@ ROWS: dict[str, Row] = {
             ("proxy.example", "neither an address nor a network"),
         ],
     ),
+    "console": ("auto", [("on", "on"), ("off", "off")], [("yes", "one of auto, on, off")]),
     "ops_networks": (
         LOOPBACK,
         [("10.1.2.3", (ip_network("10.1.2.3/32"),)), ("", ())],
