@@ -131,6 +131,7 @@ WALK: list[tuple[str, Work, list[str]]] = [
     ("people.enable", lambda s: s.people.enable("anna", ACTOR), []),
 ]
 READS = {
+    *("pets.find_by_name", "pets.open_order", "accounts.names"),
     *("pets.page", "pets.get", "stock.source_keys", "orders.page", "orders.get", "accounts.find"),
     *(
         "accounts.all",
