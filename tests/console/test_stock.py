@@ -39,12 +39,12 @@ async def send(
     """Send a list with the form of the page."""
     page = await visitor.get("stock")
     return await visitor.send_file(
-        "stock/send", "list", content, {**page.form("stock/send").fields, **fields}, file=file
+        "stock", "list", content, {**page.form("stock").fields, **fields}, file=file
     )
 
 
 def token(page: Shown) -> str:
-    return page.form("stock/send").fields["csrf"]
+    return page.form("stock").fields["csrf"]
 
 
 async def names(shop: Shop) -> list[str]:
@@ -164,7 +164,7 @@ class TestRefusals:
         assert (shown.status, await kept(shop)) == (400, 0)
         assert message in shown.text
         if "key_name" in fields:
-            assert shown.form("stock/send").fields["key_name"] == fields["key_name"]
+            assert shown.form("stock").fields["key_name"] == fields["key_name"]
 
     async def test_too_large(self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
         """By its announced length or by what has arrived: refused before the whole of it was read."""
@@ -179,10 +179,10 @@ class TestRefusals:
         kind = ("content-type", "multipart/form-data; boundary=X")
         pieces = [{"type": "http.request", "body": head.encode(), "more_body": True}]
         pieces += [{"type": "http.request", "body": b"x" * 100, "more_body": True} for _ in range(100)]
-        answer = await shop.call("POST", "/console/stock/send", [cookies, kind], pieces)
+        answer = await shop.call("POST", "/console/stock", [cookies, kind], pieces)
         assert (answer.status, await kept(shop)) == (413, 0)
         announced = [cookies, kind, ("content-length", "2001")]
-        answer = await shop.call("POST", "/console/stock/send", announced, [])
+        answer = await shop.call("POST", "/console/stock", announced, [])
         assert answer.status == 413
 
     async def test_a_list_that_does_not_arrive_whole(self, shop: Shop, staff: Visitor) -> None:
@@ -194,14 +194,16 @@ class TestRefusals:
         kind = ("content-type", "multipart/form-data; boundary=X")
         for more in (True, False):
             sent = [{"type": "http.request", "body": body.encode(), "more_body": more}]
-            answer = await shop.call("POST", "/console/stock/send", [cookies, kind], sent)
+            answer = await shop.call("POST", "/console/stock", [cookies, kind], sent)
             assert (answer.status, b"did not arrive whole" in answer.body) == (400, True)
         assert await kept(shop) == 0
 
     async def test_no_token_and_no_form(self, shop: Shop, staff: Visitor) -> None:
         """Without the page's token, or as another kind of body, nothing is read or kept."""
         assert (await send(staff, csrf="")).status == 403
-        assert (await staff.post("stock/send", {"list": "x"})).status == 403
+        assert (await staff.post("stock", {"list": "x"})).status == 403
+        kind = ("content-type", f"multipart/form-data; boundary={'b' * 300}")
+        assert (await staff.post("stock", {}, headers=[kind])).status == 403
         assert await kept(shop) == 0
 
     async def test_too_many_at_once(
@@ -217,6 +219,13 @@ class TestRefusals:
         for path in ("stock/7", "stock/7/rejects"):
             shown = await staff.get(path)
             assert (shown.status, "kept for 24 hours" in shown.text) == (404, True)
+
+    @pytest.mark.parametrize("upload_id", ["0", "x", str(1 << 63), "9" * 5_000])
+    async def test_a_number_that_no_list_can_have(self, staff: Visitor, upload_id: str) -> None:
+        """It is not found, however long it is."""
+        for path in (f"stock/{upload_id}", f"stock/{upload_id}/rejects"):
+            shown = await staff.get(path)
+            assert (shown.status, "There is no such list." in shown.text) == (404, True)
 
 
 class TestProcess:

@@ -11,7 +11,8 @@ from petstore.console.category_names import CategoryNames
 from petstore.console.uploading import Reception
 from petstore.console.visit import HEADERS, View, Visit
 from petstore.core.categories import CategoryRepository
-from petstore.core.errors import Conflict, Invalid, PayloadTooLarge, PetstoreError
+from petstore.core.errors import Conflict, Invalid, NotFound, PayloadTooLarge, PetstoreError
+from petstore.core.integers import read_id
 from petstore.core.lists.reading import FORMATS, check_key_column
 from petstore.core.lists.writing import written_list
 from petstore.core.moments import iso_moment
@@ -69,13 +70,13 @@ class StockPages:
     def views(self) -> list[View]:
         return [
             View("GET", "/stock", self.show_all),
-            View("POST", "/stock/send", self.send, Role.STAFF, reads_form=False),
+            View("POST", "/stock", self.send, Role.STAFF, reads_form=False),
             View("GET", "/stock/export", self.export),
-            View("GET", "/stock/{upload_id:int}", self.show),
-            View("GET", "/stock/{upload_id:int}/rejects", self.rejects),
-            View("POST", "/stock/{upload_id:int}/check", self.check, Role.STAFF),
-            View("POST", "/stock/{upload_id:int}/store", self.store, Role.STAFF),
-            View("POST", "/stock/{upload_id:int}/discard", self.discard, Role.STAFF),
+            View("GET", "/stock/{upload_id}", self.show),
+            View("GET", "/stock/{upload_id}/rejects", self.rejects),
+            View("POST", "/stock/{upload_id}/check", self.check, Role.STAFF),
+            View("POST", "/stock/{upload_id}/store", self.store, Role.STAFF),
+            View("POST", "/stock/{upload_id}/discard", self.discard, Role.STAFF),
         ]
 
     async def show_all(self, visit: Visit) -> Response:
@@ -122,19 +123,19 @@ class StockPages:
         return ""
 
     async def check(self, visit: Visit) -> Response:
-        upload_id = visit.path["upload_id"]
+        upload_id = upload_id_of(visit)
         return visit.go(f"stock/{upload_id}", told=await self._begin(visit, upload_id, UploadState.CHECKING))
 
     async def store(self, visit: Visit) -> Response:
-        upload_id = visit.path["upload_id"]
+        upload_id = upload_id_of(visit)
         return visit.go(f"stock/{upload_id}", told=await self._begin(visit, upload_id, UploadState.STORING))
 
     async def discard(self, visit: Visit) -> Response:
-        await self._uploads.discard(visit.path["upload_id"])
+        await self._uploads.discard(upload_id_of(visit))
         return visit.go("stock", told="Discarded; nothing of the list was stored.")
 
     async def show(self, visit: Visit) -> Response:
-        upload = await self._uploads.find(visit.path["upload_id"])
+        upload = await self._uploads.find(upload_id_of(visit))
         return visit.page(
             "stock_upload.html",
             upload.file,
@@ -146,7 +147,7 @@ class StockPages:
 
     async def rejects(self, visit: Visit) -> Response:
         """All rows that can't be stored, in the list's format, with their faults."""
-        upload = await self._uploads.find(visit.path["upload_id"])
+        upload = await self._uploads.find(upload_id_of(visit))
         name = f"rejects-{upload.id}.{upload.form}"
         return _download(name, upload.form, self._unpacked(upload))
 
@@ -163,6 +164,14 @@ class StockPages:
             return await self._page(visit, error.status, error, asked=asked)
         name = f"stock-{iso_moment(visit.now_ms)[:10]}.{form}"
         return _download(name, form, written_list(self._pets, self._stock, query, form, key_name))
+
+
+def upload_id_of(visit: Visit) -> int:
+    """The identifier in the path. Raises NotFound for one that no list can have."""
+    upload_id = read_id(visit.path["upload_id"])
+    if upload_id is None:
+        raise NotFound("There is no such list.")
+    return upload_id
 
 
 def _read_export(asked: Mapping[str, str], names: CategoryNames) -> tuple[str, PageQuery, str | None]:

@@ -32,6 +32,7 @@ _FILE = "list"
 _FIELD_BYTES_MAX = 1_024
 _FORM_BYTES_MAX = 16 * 1_024  # of a form without its file
 _NAME_CHARACTERS_MAX = 100
+_BOUNDARY_BYTES_MAX = 70  # RFC 2046, section 5.1.1
 _TOO_LARGE = f"A list is at most {UPLOAD_BYTES_MAX >> 20} MiB. Split it, and send the parts one by one."
 
 
@@ -190,7 +191,7 @@ def _boundary(request: Request) -> bytes:
 
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary", b"")
-    if kind != b"multipart/form-data" or not boundary:
+    if kind != b"multipart/form-data" or not 0 < len(boundary) <= _BOUNDARY_BYTES_MAX:
         raise FormExpired
     return boundary
 

@@ -143,7 +143,7 @@ Handler = Callable[[Visit], Awaitable[Response]]
 
 
 class View(msgspec.Struct, frozen=True):
-    """One method of one page. `path` is below /console, such as `/pets/{pet_id:int}`; `""` is the overview.
+    """One method of one page. `path` is below /console, such as `/pets/{pet_id}`; `""` is the overview.
 
     `role` is the least one that may use it; None: no session is needed. Where not `reads_form`, the handler
     reads the body of a POST itself, and calls `check_csrf` before it changes anything.
