@@ -19,6 +19,7 @@ from petstore.core.people import Person, SignInLink
 LINK_VALID_MS = DAY_MS
 SESSION_IDLE_MS = 12 * HOUR_MS
 SESSION_MAX_MS = 7 * DAY_MS
+SESSIONS_MAX = 20  # of a person; the next one ends the one that was unused for longest
 # Whoever guesses from elsewhere can't use up the tries of an address that a person has signed in from.
 ADDRESS_KNOWN_MS = 30 * DAY_MS
 _TOKEN_BYTES = 32

@@ -11,7 +11,7 @@ import pytest
 from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS
 from petstore.core.errors import LinkGone, TooManyTries
 from petstore.core.people import Role
-from petstore.core.sign_ins import Attempt
+from petstore.core.sign_ins import SESSIONS_MAX, Attempt
 from petstore.storage.backend import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
@@ -108,6 +108,20 @@ class TestSessions:
         clock.advance(1)
         await store.sign_ins.session(anna)
         assert backend.execute("SELECT used_at_ms FROM sessions") == [(clock.ms,)]
+
+    async def test_one_more_than_twenty_ends_the_one_unused_for_longest(
+        self, store: Store, anna: str, clock: ManualClock
+    ) -> None:
+        """Nobody fills the table and the pages that list sessions, and the newest sign-in always works."""
+        clock.advance(60)
+        unused = await signs_in(store)
+        clock.advance(60)
+        assert await store.sign_ins.session(anna) is not None
+        tokens = [await signs_in(store) for _ in range(SESSIONS_MAX - 1)]
+        person = await store.people.find("anna")
+        assert len(await store.sign_ins.sessions_of(person.id)) == SESSIONS_MAX
+        assert await store.sign_ins.session(unused) is None
+        assert None not in [await store.sign_ins.session(token) for token in (anna, *tokens)]
 
     async def test_sessions_are_ended_one_by_one_and_everywhere(
         self, backend: SharedData, store: Store, anna: str

@@ -12,6 +12,7 @@ from petstore.core.people import Person, SignInLink, is_person_name
 from petstore.core.sign_ins import (
     SESSION_IDLE_MS,
     SESSION_MAX_MS,
+    SESSIONS_MAX,
     Attempt,
     PersonSession,
     network_of,
@@ -40,6 +41,10 @@ _SESSION = statement(f"{_SESSIONS} WHERE s.digest = $1")
 _SESSIONS_OF = statement(f"{_SESSIONS} WHERE s.person_id = $1 ORDER BY s.used_at_ms DESC")
 _OPEN = statement(
     "INSERT INTO sessions (digest, person_id, address, created_at_ms, used_at_ms) VALUES ($1, $2, $3, $4, $4)"
+)
+_MAKE_ROOM = statement(
+    "DELETE FROM sessions WHERE person_id = $1 AND digest NOT IN (SELECT digest FROM sessions"
+    f" WHERE person_id = $1 ORDER BY used_at_ms DESC LIMIT {SESSIONS_MAX - 1})"
 )
 _NOTE_USE = statement("UPDATE sessions SET used_at_ms = $2 WHERE digest = $1 AND used_at_ms < $2")
 _END = statement("DELETE FROM sessions WHERE digest = $1 AND person_id = $2")
@@ -122,6 +127,7 @@ def _set_first_or_other_password(
 
 
 def _open(person: Person, token: str, address: str, now_ms: int) -> Script[None]:
+    yield _MAKE_ROOM, (person.id,)
     yield _OPEN, (token_digest(token), person.id, address, now_ms)
 
 
