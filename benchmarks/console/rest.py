@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import http.client
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -13,6 +15,9 @@ from benchmarks.interleaved import Plan, medians_over_starts
 from benchmarks.load.closed import Load, run
 from benchmarks.report import Row
 from benchmarks.rows.reads import ANIMALS, LIST, page_bytes
+from petstore.core.clock import SystemClock
+from petstore.storage.backend import backend_for
+from tests.support.console_places import People, add_people
 from tests.support.programs import from_history
 from tools.servers.petstore import PROGRAM
 
@@ -29,7 +34,7 @@ def measure(plan: Plan, before: str | None) -> list[Row]:
             programs[before] = (from_history(before, folder / "before"), {})
 
         def one_round(once: Plan) -> dict[str, float]:
-            return _measure_once(once, folder, programs)
+            return _measure_once(once, folder, programs, before)
 
         taken = medians_over_starts(one_round, plan)
     base = taken[f"list, {_CEILING}"]
@@ -43,8 +48,35 @@ def measure(plan: Plan, before: str | None) -> list[Row]:
     return rows
 
 
+def _people(path: Path) -> People:
+    async def add() -> People:
+        store = backend_for(f"sqlite:///{path}").open(SystemClock())
+        try:
+            return await add_people(store)
+        finally:
+            await store.close()
+
+    return asyncio.run(add())
+
+
+def _look_at_pages(port: int, people: People) -> None:
+    """Pages that need no data: what a first look at the console loads."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    for page in ("", "/pets", "/orders", "/stock", "/accounts", "/journal", "/service", "/people", "/me"):
+        connection.request(
+            "GET",
+            f"/console{page}",
+            headers={"Accept": "text/html", "Cookie": f"petstore-session={people.token}"},
+        )
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status != 200:
+            raise RuntimeError(f"/console{page} was answered {answer.status}")
+    connection.close()
+
+
 def _measure_once(
-    plan: Plan, folder: Path, programs: dict[str, tuple[Path, dict[str, str]]]
+    plan: Plan, folder: Path, programs: dict[str, tuple[Path, dict[str, str]]], before: str | None
 ) -> dict[str, float]:
     """Every row, with servers of its own that have answered for a while before."""
     source, (key, *_) = database(ANIMALS)
@@ -60,10 +92,14 @@ def _measure_once(
         port = 0
         for name, (program, settings) in programs.items():
             path = copy_of(source, files)
+            people = None if name == before else _people(path)
             server = stack.enter_context(
                 servers.petstore(f"server-{len(memory)}", path, settings=settings, program=program)
             )
             memory[f"memory at rest, {name}"] = server.rss_mib()
+            if people is not None and settings.get("console") == "on":
+                _look_at_pages(server.port, people)
+                memory[f"memory after all pages, {name}"] = server.rss_mib()
             port = server.port
             started[f"list, {name}"] = load(port, line)
             run(Load((line,)), port, _WARM_UP_SECONDS)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -73,7 +74,8 @@ class Shop:
         return await asyncio.to_thread(self._run, arguments, given)
 
     def _run(self, arguments: Sequence[str], given: str | None) -> str:
-        runner = CliRunner(env=self._environment)
+        others = dict.fromkeys(name for name in os.environ if name.startswith("PETSTORE_"))
+        runner = CliRunner(env={**others, **self._environment})  # None: without it
         result = runner.invoke(petstore, list(arguments), input=given, obj=Session(self.clock))
         if result.exit_code != 0:
             raise Failed(f"petstore {' '.join(arguments)} ended with {result.exit_code}: {result.output}")
