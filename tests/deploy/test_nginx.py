@@ -140,7 +140,7 @@ class TestSizes:
 
     def test_a_stock_list_of_the_console_passes(self, front: Front) -> None:
         """The service bounds it, and reads it as it arrives."""
-        front.ask("POST", "/console/stock/send", bytes(300_000), POST_HEADERS)
+        front.ask("POST", "/console/stock", bytes(300_000), POST_HEADERS)
         assert [size for _, _, _, size in front.seen] == [300_000]
 
     def test_an_address_has_a_hundred_requests_at_the_same_time(self, front: Front) -> None:
