@@ -78,7 +78,7 @@ class PeopleRepository(Protocol):
     """People in a store. Each method is one transaction and may raise StoreUnavailable.
 
     `actor` is kept in the journal. Methods that take a name raise PersonNotFound. Where `keeps_operator`,
-    they raise Conflict instead of leaving nobody who is an operator and not disabled.
+    they raise Conflict instead of leaving no operator who can sign in.
     """
 
     async def add(self, name: str, role: Role, actor: str) -> SignInLink:

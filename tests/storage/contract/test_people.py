@@ -87,13 +87,17 @@ async def test_a_reset_ends_sessions_links_and_password(store: Store, anna: str)
 
 
 async def test_an_operator_remains(store: Store, anna: str) -> None:
-    """The last one is neither disabled nor given another role, unless that is asked for."""
-    await store.people.add("ben", Role.STAFF, ACTOR)
+    """The last who can sign in is neither disabled nor given another role, unless that is asked for."""
+    invited = await store.people.add("ben", Role.STAFF, ACTOR)
+    await store.people.add("carl", Role.OPERATOR, ACTOR)
     with pytest.raises(Conflict):
         await store.people.disable("anna", ACTOR)
     with pytest.raises(Conflict):
         await store.people.set_role("anna", Role.STAFF, ACTOR)
     await store.people.set_role("ben", Role.OPERATOR, ACTOR)
+    with pytest.raises(Conflict):
+        await store.people.set_role("anna", Role.STAFF, ACTOR)
+    await store.sign_ins.redeem(invited.token, "hash", HERE)
     await store.people.set_role("anna", Role.OPERATOR, ACTOR)
     await store.people.set_role("anna", Role.STAFF, ACTOR)
     await store.people.disable("ben", ACTOR, keeps_operator=False)

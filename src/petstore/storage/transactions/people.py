@@ -21,7 +21,8 @@ _ALL = statement(f"SELECT {PERSON_COLUMNS} FROM people p ORDER BY p.name")
 _BY_NAME = statement(f"SELECT {PERSON_COLUMNS} FROM people p WHERE p.name = $1", lock=" FOR NO KEY UPDATE")
 _BY_ID = statement(f"SELECT {PERSON_COLUMNS} FROM people p WHERE p.id = $1", lock=" FOR NO KEY UPDATE")
 _OPERATORS = statement(
-    "SELECT id FROM people WHERE role = 'operator' AND disabled_at_ms IS NULL ORDER BY id",
+    "SELECT id, password IS NOT NULL FROM people WHERE role = 'operator' AND disabled_at_ms IS NULL"
+    " ORDER BY id",
     lock=" FOR NO KEY UPDATE",
 )
 _ADD = statement(
@@ -134,12 +135,17 @@ def end_access(person_id: int) -> Script[None]:
 def _find_sparing(name: str, keeps_operator: bool) -> Script[Person]:
     """A person who is not the last operator. Raises PersonNotFound and Conflict.
 
-    All operators are locked, in one order: two of them can't disable each other at the same time.
+    Who was invited and never came counts only while nobody has come. All operators are locked, in one order:
+    two of them can't disable each other at the same time.
     """
-    operators = [row[0] for row in (yield _OPERATORS, ())] if keeps_operator else []
+    operators = (yield _OPERATORS, ()) if keeps_operator else []
+    came = [person_id for person_id, has_password in operators if has_password]
     person = yield from find_person(name)
-    if operators == [person.id]:
-        raise Conflict(f"{name!r} is the only operator. Make somebody else an operator first.")
+    if (came or [person_id for person_id, _ in operators]) == [person.id]:
+        raise Conflict(
+            f"{name!r} is the only operator who can sign in. Make somebody else an operator first,"
+            " and let them sign in."
+        )
     return person
 
 
