@@ -198,6 +198,12 @@ class TestRefusals:
             assert (answer.status, b"did not arrive whole" in answer.body) == (400, True)
         assert await kept(shop) == 0
 
+    async def test_a_form_with_too_many_parts(self, shop: Shop, staff: Visitor) -> None:
+        """It is refused at once: a form of 64 MiB could have 6 million parts, and take the server's time."""
+        fields = {"csrf": token(await staff.get("stock")), **{f"f{number}": "" for number in range(30)}}
+        shown = await staff.send_file("stock", "list", LIST, fields, file="stock.csv")
+        assert (shown.status, await kept(shop)) == (400, 0)
+
     async def test_no_token_and_no_form(self, shop: Shop, staff: Visitor) -> None:
         """Without the page's token, or as another kind of body, nothing is read or kept."""
         assert (await send(staff, csrf="")).status == 403

@@ -31,6 +31,7 @@ _FIELDS = ("csrf", "form", "key_name")
 _FILE = "list"
 _FIELD_BYTES_MAX = 1_024
 _FORM_BYTES_MAX = 16 * 1_024  # of a form without its file
+_PARTS_MAX = 20  # each takes a hundred times as long to read as its bytes in a file
 _NAME_CHARACTERS_MAX = 100
 _BOUNDARY_BYTES_MAX = 70  # RFC 2046, section 5.1.1
 _TOO_LARGE = f"A list is at most {UPLOAD_BYTES_MAX >> 20} MiB. Split it, and send the parts one by one."
@@ -49,6 +50,7 @@ class _Form:
         self._name = ""
         self._value = bytearray()
         self._header = [b"", b""]
+        self._parts = 0
         self._parser = MultipartParser(
             boundary,
             {
@@ -73,6 +75,9 @@ class _Form:
 
     def _begin_part(self) -> None:
         self._name, self._value = "", bytearray()
+        self._parts += 1
+        if self._parts > _PARTS_MAX:
+            raise InvalidBody("The form has too many fields; load its page again.")
 
     def _add_to_header(self, at: int) -> Callable[[bytes, int, int], None]:
         def add(data: bytes, start: int, end: int) -> None:
