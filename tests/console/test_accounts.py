@@ -57,7 +57,7 @@ class TestList:
     @pytest.mark.parametrize(
         ("query", "told"),
         [
-            ("q=a%20b", "Write the beginning of a name, or an id"),
+            ("q=a%20b", "Write the beginning of a name, or a number"),
             ("state=gone", "Choose one of active, suspended, closed."),
             ("plan=gold", "Choose one of free, pro, business, enterprise."),
         ],

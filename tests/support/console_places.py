@@ -63,7 +63,7 @@ DEAR = (
     "orders?account=customer-1", "orders?state=delivered&account=customer-1&first=newest",
     "orders?state=cancelled&first=newest", "accounts?q=customer-9", "accounts?q=zz",
     "accounts?state=closed", "accounts?plan=pro", "accounts?state=suspended&q=customer-5",
-    "accounts/{account}7", "billing?month=2026-10", "billing?month=2026-11&sum=on",
+    "accounts/{account}7", "billing?month=2026-10", "billing?first=2026-01-01&last=2026-12-31&sum=on",
     "orders?state=placed&account=customer-77",
 )  # fmt: skip
 # Where a session would lead on to another page.

@@ -14,7 +14,7 @@ from petstore.core.accounts import Account, AccountRepository
 from petstore.core.errors import AccountExists, Conflict, Invalid
 from petstore.core.keys import KeyRepository
 from petstore.core.limits.usage import UsageRepository
-from petstore.core.orders import Order, OrderQuery, OrderRepository, OrderStatus
+from petstore.core.orders import Order, OrderQuery, OrderRepository
 from petstore.core.people import Role
 
 _ORDERS_SHOWN = 10
@@ -23,17 +23,10 @@ _ORDERS_SHOWN = 10
 class Store(Protocol):
     """What these pages read and change."""
 
-    @property
-    def accounts(self) -> AccountRepository: ...
-
-    @property
-    def keys(self) -> KeyRepository: ...
-
-    @property
-    def usage(self) -> UsageRepository: ...
-
-    @property
-    def orders(self) -> OrderRepository: ...
+    accounts: AccountRepository
+    keys: KeyRepository
+    usage: UsageRepository
+    orders: OrderRepository
 
 
 class AccountChangePages:
@@ -131,12 +124,8 @@ class AccountChangePages:
 
     async def _open_orders(self, account: Account) -> tuple[list[Order], bool]:
         """The first open orders, and whether there are more."""
-        found, has_more = [], False
-        for status in (OrderStatus.PLACED, OrderStatus.APPROVED):
-            page = await self._store.orders.page(OrderQuery(account.id, _ORDERS_SHOWN, status))
-            found += page.orders
-            has_more = has_more or page.has_more
-        return found, has_more
+        page = await self._store.orders.page(OrderQuery(account.id, _ORDERS_SHOWN, open_only=True))
+        return page.orders, page.has_more
 
     async def _plan_page(
         self, visit: Visit, account: Account, typed: TypedPlan, status: int = 200, fault: str = ""

@@ -38,17 +38,10 @@ _ENDED_KEYS = 50
 class Store(Protocol):
     """What these pages read and change."""
 
-    @property
-    def accounts(self) -> AccountRepository: ...
-
-    @property
-    def keys(self) -> KeyRepository: ...
-
-    @property
-    def usage(self) -> UsageRepository: ...
-
-    @property
-    def journal(self) -> JournalRepository: ...
+    accounts: AccountRepository
+    keys: KeyRepository
+    usage: UsageRepository
+    journal: JournalRepository
 
 
 class AccountPages:
@@ -132,7 +125,9 @@ class AccountPages:
 def _faults_of(asked: Mapping[str, str]) -> dict[str, str]:
     faults = {}
     if not can_begin_name(asked["q"]):
-        faults["q"] = "Write the beginning of a name, or an id: letters, digits, dots, dashes, underscores."
+        faults["q"] = (
+            "Write the beginning of a name, or a number: letters, digits, dots, dashes, underscores."
+        )
     if asked["state"] and asked["state"] not in STATES:
         faults["state"] = f"Choose one of {', '.join(STATES)}."
     if asked["plan"] and asked["plan"] not in PLAN_NAMES:

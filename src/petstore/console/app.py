@@ -59,7 +59,7 @@ from petstore.web.static import StaticFiles
 PREFIX = "/console"
 
 
-class Repositories(Protocol):
+class Stores(Protocol):
     """What the pages read and change."""
 
     pets: PetRepository
@@ -97,9 +97,7 @@ class ConsoleOptions(msgspec.Struct, frozen=True):
 class Console:
     """The pages below /console."""
 
-    def __init__(
-        self, stores: Repositories, clock: Clock, service: ServiceReport, options: ConsoleOptions
-    ) -> None:
+    def __init__(self, stores: Stores, clock: Clock, service: ServiceReport, options: ConsoleOptions) -> None:
         folder = packaged.files("petstore.console")
         self._static = StaticFiles(folder.joinpath("static"))
         self._templates = folder.joinpath("templates")
@@ -119,7 +117,7 @@ class Console:
             OverviewPage(stores, self.stocktaking, service, clock),
             NewPetPages(stores),
             PetPages(stores),
-            CategoryPages(stores),
+            CategoryPages(stores.categories),
             JournalPages(stores.journal),
             ServicePages(service, stores.usage),
             SignInPages(entrance),
@@ -131,8 +129,8 @@ class Console:
             AccountPages(stores),
             AccountChangePages(stores),
             KeyPages(stores, options.new_keys),
-            BanPages(stores),
-            BillingPages(stores),
+            BanPages(stores.usage),
+            BillingPages(stores.billing),
             StockPages(stores, options.importer, options.body_timeout_seconds),
         )
 

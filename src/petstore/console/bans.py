@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Protocol
 
 from starlette.responses import Response
 
@@ -15,18 +14,11 @@ _ROWS = 50
 _PLACE = re.compile(r"([1-9][0-9]{0,17})-([1-9][0-9]{0,17})", re.ASCII)
 
 
-class Store(Protocol):
-    """What this page reads."""
-
-    @property
-    def usage(self) -> UsageRepository: ...
-
-
 class BanPages:
     """`/bans`. A ban is lifted at `/keys/3/unban`."""
 
-    def __init__(self, store: Store) -> None:
-        self._usage = store.usage
+    def __init__(self, usage: UsageRepository) -> None:
+        self._usage = usage
 
     def views(self) -> list[View]:
         return [View("GET", "/bans", self.show)]

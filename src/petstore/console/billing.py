@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import aclosing
 from itertools import islice
-from typing import Protocol
 from urllib.parse import urlencode
 
 import msgspec
@@ -20,24 +20,17 @@ from petstore.core.people import Role
 from petstore.web.delivery import Streamed
 
 _ROWS = 20
-_ACCOUNTS_LOOKED_AT = 50
+_READS_MAX = 20
 _DAYS_MAX = 366
 _FIELDS = ("month", "first", "last", "sum")
 _MEDIA_TYPES = {"csv": "text/csv", "json": "application/json"}
 
 
-class Store(Protocol):
-    """What this page reads."""
-
-    @property
-    def billing(self) -> BillingRepository: ...
-
-
 class BillingPages:
     """`/billing`, and the file at `/billing/bill`."""
 
-    def __init__(self, store: Store) -> None:
-        self._billing = store.billing
+    def __init__(self, billing: BillingRepository) -> None:
+        self._billing = billing
 
     def views(self) -> list[View]:
         return [
@@ -74,9 +67,15 @@ class BillingPages:
         return Streamed(pieces, headers=headers, media_type=_MEDIA_TYPES[form])
 
     async def _first_rows(self, bill: Bill) -> list[dict[str, object]]:
-        """Of the first accounts."""
-        accounts = await self._billing.accounts(bill.first, bill.last, after=0, limit=_ACCOUNTS_LOOKED_AT)
-        return [msgspec.to_builtins(row) for row in islice(bill.rows(accounts), _ROWS)]
+        """Of the first accounts; of a year's sums each takes a read of 366 days."""
+        rows: list[dict[str, object]] = []
+        async with aclosing(bill.pages(self._billing)) as pages:
+            for _ in range(_READS_MAX):
+                page = await anext(pages, ())
+                rows += (msgspec.to_builtins(row) for row in islice(page, _ROWS - len(rows)))
+                if not page or len(rows) == _ROWS:
+                    break
+        return rows
 
     def _page(
         self,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from starlette.responses import Response
 
 from petstore.console.formats import sentence
@@ -15,18 +13,11 @@ from petstore.core.people import Role
 from petstore.core.pets import INT64_MAX, INT64_MIN, name_fault
 
 
-class Store(Protocol):
-    """What these pages read and change."""
-
-    @property
-    def categories(self) -> CategoryRepository: ...
-
-
 class CategoryPages:
     """`/categories`, and `/categories/7` with what is below it."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, categories: CategoryRepository) -> None:
+        self._categories = categories
 
     def views(self) -> list[View]:
         return [
@@ -55,7 +46,7 @@ class CategoryPages:
             fault = f"Category {category_id} is called {present.name}. To rename it, choose it in the list."
             return await self._show_all(visit, {"id": fault}, 409)
         try:
-            await self._store.categories.name(category_id, name, visit.actor)
+            await self._categories.name(category_id, name, visit.actor)
         except Conflict as error:
             return await self._show_all(visit, {"": error.message}, 409)
         return visit.go("categories", told=f"Category {category_id} has its name.")
@@ -69,7 +60,7 @@ class CategoryPages:
         faults = _faults_of(name)
         if faults:
             return _rename_page(visit, category, name, 400, faults["name"])
-        await self._store.categories.name(category.id, name, visit.actor)
+        await self._categories.name(category.id, name, visit.actor)
         return visit.go("categories", told="Saved.")
 
     async def ask_removal(self, visit: Visit) -> Response:
@@ -78,11 +69,11 @@ class CategoryPages:
         return visit.page("categories_remove.html", title, category=category)
 
     async def remove(self, visit: Visit) -> Response:
-        category = await self._store.categories.unname(_category_id_of(visit), visit.actor)
+        category = await self._categories.unname(_category_id_of(visit), visit.actor)
         return visit.go("categories", told=f"Category {category.id} has no name any more.")
 
     async def _show_all(self, visit: Visit, faults: dict[str, str], status: int = 200) -> Response:
-        categories = await self._store.categories.all()
+        categories = await self._categories.all()
         free = max((category.id for category in categories), default=0) + 1
         return visit.page(
             "categories.html",
@@ -95,7 +86,7 @@ class CategoryPages:
         )
 
     async def _find(self, category_id: int) -> Category | None:
-        named = (each for each in await self._store.categories.all() if each.id == category_id)
+        named = (each for each in await self._categories.all() if each.id == category_id)
         return next(named, None)
 
     async def _category(self, visit: Visit) -> Category:

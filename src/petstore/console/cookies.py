@@ -17,6 +17,8 @@ _FORM = "petstore-form"
 
 
 class Cookies:
+    """Reads and sets them; `connections` says whether the reader uses TLS."""
+
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 

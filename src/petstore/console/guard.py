@@ -104,11 +104,10 @@ class Guard:
     async def _sign_in_first(self, request: Request) -> Response:
         """A reader goes to the sign-in page, and from there to where they wanted."""
         visit = await self._visit(request, None, "")
-        wanted = visit.request.scope["path"].removeprefix("/console").strip("/")
-        if request.headers.get("hx-request") == "true":
+        if visit.wants_fragment:
             return Response(status_code=401, headers={"hx-refresh": "true", "cache-control": "no-store"})
         if request.method in ("GET", "HEAD") and prefers_html(request.headers.getlist("accept")):
-            return visit.go(f"sign-in?next={quote(wanted)}" if wanted else "sign-in")
+            return visit.go(f"sign-in?next={quote(visit.here)}" if visit.here else "sign-in")
         return _refusal(visit, Unauthorized("Sign in to the console first."))
 
     async def _read_form(self, request: Request) -> Mapping[str, str]:

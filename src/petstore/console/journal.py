@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from datetime import date
 from urllib.parse import urlencode
 
 from starlette.responses import Response
@@ -13,16 +11,17 @@ from petstore.console.history import lines
 from petstore.console.visit import View, Visit
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid, NotFound
+from petstore.core.integers import read_id
 from petstore.core.journal import JournalPage, JournalQuery, JournalRepository, read_about
-from petstore.core.pets import INT64_MAX
+from petstore.core.moments import read_day
 
 _FILTERS = ("about", "actor", "since", "until")
-_EPOCH = date(1970, 1, 1)
-_ID = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
 _PAGE_LIMIT = 50
 
 
 class JournalPages:
+    """`/journal`."""
+
     def __init__(self, journal: JournalRepository) -> None:
         self._journal = journal
 
@@ -61,14 +60,15 @@ def _read_query(asked: Mapping[str, str], before: str) -> JournalQuery:
         raise Invalid("until", "The last day is before the first one.")
     if not asked["actor"].isprintable():
         raise Invalid("actor", "Write a name such as console:anna, cli:anna, api:shop, or just api.")
-    if before and (_ID.fullmatch(before) is None or int(before) > INT64_MAX):
+    before_id = read_id(before)
+    if before and before_id is None:
         raise Invalid("before", "This address is cut off: go back to the first page.")
     return JournalQuery(
         _PAGE_LIMIT,
         read_about(asked["about"]) if asked["about"] else None,
         asked["actor"] or None,
         None if since is None else since * DAY_MS,
-        int(before) if before else None,
+        before_id,
         None if until is None else (until + 1) * DAY_MS,
     )
 
@@ -77,10 +77,10 @@ def _read_day(name: str, text: str) -> int | None:
     """A UTC day, counted from the epoch; None without a text."""
     if not text:
         return None
-    try:
-        return (date.fromisoformat(text) - _EPOCH).days
-    except ValueError:
-        raise Invalid(name, f"{text!r} is no day: write it like 2026-11-22.") from None
+    day = read_day(text)
+    if day is None:
+        raise Invalid(name, f"{text!r} is no day: write it like 2026-11-22.")
+    return day
 
 
 def _next(asked: Mapping[str, str], page: JournalPage) -> str:

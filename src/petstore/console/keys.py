@@ -24,11 +24,8 @@ _SENT_TWICE = "This form was sent twice at once. Look at the keys of the account
 class Store(Protocol):
     """What these pages read and change."""
 
-    @property
-    def accounts(self) -> AccountRepository: ...
-
-    @property
-    def keys(self) -> KeyRepository: ...
+    accounts: AccountRepository
+    keys: KeyRepository
 
 
 class KeyDefaults(msgspec.Struct, frozen=True):

@@ -23,17 +23,10 @@ _ENTRIES = 50
 class Store(Protocol):
     """What these pages read and change."""
 
-    @property
-    def orders(self) -> OrderRepository: ...
-
-    @property
-    def pets(self) -> PetRepository: ...
-
-    @property
-    def accounts(self) -> AccountRepository: ...
-
-    @property
-    def journal(self) -> JournalRepository: ...
+    orders: OrderRepository
+    pets: PetRepository
+    accounts: AccountRepository
+    journal: JournalRepository
 
 
 class OrderPages:
@@ -82,10 +75,9 @@ class OrderPages:
                 account_id,
                 _ROWS,
                 search.status,
-                None,
-                search.after_id,
-                search.newest_first,
-                search.open_only,
+                after_id=search.after_id,
+                newest_first=search.newest_first,
+                open_only=search.open_only,
             )
         )
 

@@ -30,14 +30,9 @@ from petstore.core.pets import Pet, PetChange, PetChangedMeanwhile, PetRepositor
 class Store(Protocol):
     """What these pages read and change."""
 
-    @property
-    def pets(self) -> PetRepository: ...
-
-    @property
-    def categories(self) -> CategoryRepository: ...
-
-    @property
-    def journal(self) -> JournalRepository: ...
+    pets: PetRepository
+    categories: CategoryRepository
+    journal: JournalRepository
 
 
 class PetPages:

@@ -14,6 +14,8 @@ from petstore.core.service import ServiceReport
 
 
 class ServicePages:
+    """`/service`."""
+
     def __init__(self, service: ServiceReport, usage: UsageRepository) -> None:
         self._service = service
         self._usage = usage

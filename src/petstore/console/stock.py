@@ -47,8 +47,8 @@ class Importer(Protocol):
         ...
 
 
-class Repositories(Protocol):
-    """What the pages read and change."""
+class Store(Protocol):
+    """What these pages read and change."""
 
     pets: PetRepository
     stock: StockRepository
@@ -59,11 +59,11 @@ class Repositories(Protocol):
 class StockPages:
     """`timeout_seconds`: how long the next piece of a list may take to arrive."""
 
-    def __init__(self, stores: Repositories, importer: Importer, timeout_seconds: float) -> None:
-        self._pets = stores.pets
-        self._stock = stores.stock
-        self._uploads = stores.uploads
-        self._categories = stores.categories
+    def __init__(self, store: Store, importer: Importer, timeout_seconds: float) -> None:
+        self._pets = store.pets
+        self._stock = store.stock
+        self._uploads = store.uploads
+        self._categories = store.categories
         self._importer = importer
         self._timeout_seconds = timeout_seconds
 

@@ -10,9 +10,16 @@ import hashlib
 import hmac
 import secrets
 
-from petstore.core.errors import FormExpired
+from petstore.core.errors import Forbidden
 
 _NONCE_CHARACTERS = 32
+
+
+class FormExpired(Forbidden):
+    """A form has no token of the present session."""
+
+    def __init__(self) -> None:
+        super().__init__("This form is from another session. Load its page again, and send it once more.")
 
 
 def csrf_token(secret: str) -> str:

@@ -13,8 +13,8 @@ from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 
-from petstore.console.tokens import check_csrf
-from petstore.core.errors import FormExpired, Invalid, InvalidBody, PayloadTooLarge, RequestTimeout
+from petstore.console.tokens import FormExpired, check_csrf
+from petstore.core.errors import Invalid, InvalidBody, PayloadTooLarge, RequestTimeout
 from petstore.core.lists.reading import SUFFIXES, check_key_column
 from petstore.core.printable import printable
 from petstore.core.uploads import (

@@ -85,6 +85,11 @@ class Visit:
         return f"{self.root}console/{path}" if path else f"{self.root}console"
 
     @property
+    def here(self) -> str:
+        """This page's path below the console, without a slash at its ends."""
+        return str(self.request.scope["path"]).removeprefix("/console").strip("/")
+
+    @property
     def wants_fragment(self) -> bool:
         """Whether htmx asks, which takes a part of a page."""
         return self.request.headers.get("hx-request") == "true"
@@ -124,7 +129,7 @@ class Visit:
             "may": self.may,
             "to": self.to,
             "root": self.root,
-            "here": self.request.scope["path"].removeprefix("/console").strip("/"),
+            "here": self.here,
             "now_ms": self.now_ms,
             "csrf": csrf_token(self.secret),
             **values,

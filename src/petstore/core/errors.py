@@ -73,13 +73,6 @@ class Forbidden(PetstoreError, code="forbidden", status=403):
     """The operation takes a key of a higher level; the message names it."""
 
 
-class FormExpired(Forbidden):
-    """A form of the console has no token of the present session."""
-
-    def __init__(self) -> None:
-        super().__init__("This form is from another session. Load its page again, and send it once more.")
-
-
 class NotFound(PetstoreError, code="not_found", status=404):
     """There is no such path, animal, account or key."""
 

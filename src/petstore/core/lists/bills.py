@@ -5,7 +5,7 @@ Accounts are read and written in pages, so that memory does not grow with their 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from itertools import chain
 from typing import Protocol
 
@@ -37,7 +37,7 @@ class Bill(msgspec.Struct, frozen=True):
         days = chain.from_iterable(account.bill(self.first, self.last) for account in accounts)
         return sum_up(days) if self.summed else days
 
-    async def pages(self, billing: BillingRepository) -> AsyncIterator[Iterator[BillRow]]:
+    async def pages(self, billing: BillingRepository) -> AsyncGenerator[Iterator[BillRow], None]:
         """The rows of some accounts at a time. Raises StoreUnavailable."""
         if self.account_id is not None:
             after, limit = self.account_id - 1, 1
