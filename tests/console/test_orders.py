@@ -123,7 +123,7 @@ class TestOne:
         """Account, animal, state and who did what; a viewer has no buttons."""
         await stocked.store.orders.change(1, "console:anna", status=APPROVED)
         shown = await viewer.get("orders/1")
-        assert "State approved Account farm Animal Rex <b> 1 pending" in shown.text
+        assert "Status approved Account farm Animal Rex <b> 1 pending" in shown.text
         assert "anna console Order approved status: placed → approved" in shown.text
         assert shown.links["farm"].endswith("accounts/2")
         assert "What to do next" not in shown.text
