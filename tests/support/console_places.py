@@ -51,8 +51,8 @@ PLACES: dict[str, tuple[str, ...]] = {
     "/people/of/{name:str}/reset": ("people/of/{new_person}/reset",),
     "/stock": ("stock",),
     "/stock/export": (),
-    "/stock/{upload_id:int}": ("stock/1",),
-    "/stock/{upload_id:int}/rejects": (),
+    "/stock/{upload_id}": ("stock/1",),
+    "/stock/{upload_id}/rejects": (),
     "/journal": ("journal", "journal?actor=console:nobody"),
 }
 # Addresses that look like one of those and may cost more.
