@@ -113,8 +113,8 @@ async def test_a_long_search_says_how_far_it_looked(
         ({"actor": "a\0"}, 400, "Write a name such as console:anna"),
         ({"since": "yesterday"}, 400, "'yesterday' is no day: write it like 2026-11-22."),
         ({"since": "2027-01-02", "until": "2027-01-01"}, 400, "The last day is before the first one."),
-        ({"before": "0"}, 400, "go back to the first page"),
-        ({"before": "9" * 19}, 400, "go back to the first page"),
+        ({"before": "0"}, 400, "begin at the first page"),
+        ({"before": "9" * 19}, 400, "begin at the first page"),
     ],
 )
 async def test_a_wrong_filter_is_named_and_kept(

@@ -99,7 +99,7 @@ class TestList:
             ("account=nobody", 404, "nobody"),
             ("state=lost", 400, "choose one of the lists"),
             ("first=last", 400, "which orders come first"),
-            ("after=-1", 400, "begin with the first page"),
+            ("after=-1", 400, "begin at the first page"),
         ],
     )
     async def test_what_is_not_understood_is_named(
@@ -208,7 +208,7 @@ class TestMoves:
     async def test_a_form_of_no_page(self, stocked: Shop, staff: Visitor) -> None:
         """Without what the page knew, nothing is moved."""
         shown = await staff.submit(await staff.get("orders/1"), "approve", was="")
-        assert (shown.status, "load the order's page again" in shown.text) == (400, True)
+        assert (shown.status, "load its page again" in shown.text) == (400, True)
         assert (await stocked.store.orders.get(1)).status is PLACED
 
     async def test_a_viewer_moves_nothing(self, stocked: Shop, viewer: Visitor) -> None:

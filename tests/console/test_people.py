@@ -179,7 +179,7 @@ class TestMyself:
 
 
 async def test_a_lesser_person_has_their_own_account_alone(viewer: Visitor) -> None:
-    """A viewer sees My account, and no page of people."""
+    """A viewer sees My sessions, and no page of people."""
     assert (await viewer.get("me")).status == 200
     assert (await viewer.get("people")).status == 403
     assert Role.VIEWER in (await viewer.get("me")).text

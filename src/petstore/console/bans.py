@@ -6,7 +6,7 @@ import re
 
 from starlette.responses import Response
 
-from petstore.console.visit import View, Visit
+from petstore.console.visit import CUT_ADDRESS, View, Visit
 from petstore.core.errors import InvalidParameter
 from petstore.core.limits.usage import BannedKey, UsageRepository
 
@@ -46,5 +46,5 @@ def _read_place(text: str) -> tuple[int, int]:
         return 0, 0
     place = _PLACE.fullmatch(text)
     if place is None:
-        raise InvalidParameter("The address of this page is incomplete; begin at the first page.")
+        raise InvalidParameter(CUT_ADDRESS)
     return int(place[1]), int(place[2])

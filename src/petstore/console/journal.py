@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from petstore.console.history import lines
-from petstore.console.visit import View, Visit
+from petstore.console.visit import CUT_ADDRESS, View, Visit
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid, NotFound
 from petstore.core.integers import read_id
@@ -62,7 +62,7 @@ def _read_query(asked: Mapping[str, str], before: str) -> JournalQuery:
         raise Invalid("actor", "Write a name such as console:anna, cli:anna, api:shop, or just api.")
     before_id = read_id(before)
     if before and before_id is None:
-        raise Invalid("before", "This address is cut off: go back to the first page.")
+        raise Invalid("before", CUT_ADDRESS)
     return JournalQuery(
         _PAGE_LIMIT,
         read_about(asked["about"]) if asked["about"] else None,

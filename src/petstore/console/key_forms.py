@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from petstore.console.visit import CUT_FORM
 from petstore.core.durations import DAY_MS, HOUR_MS, format_duration, parse_duration
 from petstore.core.errors import Conflict, Invalid, InvalidBody
 from petstore.core.idempotency import KEPT_MS, Idempotency
@@ -112,7 +113,7 @@ def read_mark(form: Mapping[str, str], account_id: int, now_ms: int) -> Idempote
     """Raises InvalidBody for a form that no page had, and Conflict for an old one."""
     mark = _MARK.fullmatch(form.get("once", ""))
     if mark is None:
-        raise InvalidBody("The form is incomplete; load its page again.")
+        raise InvalidBody(CUT_FORM)
     if now_ms - int(mark[1]) > _MARK_MAX_MS:
         raise Conflict("This form is old; load its page again.")
     return Idempotency(account_id, f"console:{mark[0]}")

@@ -31,7 +31,13 @@ class MyPages:
         sessions = await self._entrance.sign_ins.sessions_of(visit.person.id)
         here = token_digest(visit.secret).hex()
         return visit.page(
-            "me.html", "My account", status, sessions=sessions, this=here, faults=faults or {}, **LENGTHS
+            "me.html",
+            "My sessions and password",
+            status,
+            sessions=sessions,
+            this=here,
+            faults=faults or {},
+            **LENGTHS,
         )
 
     async def change_password(self, visit: Visit) -> Response:
@@ -53,7 +59,7 @@ class MyPages:
         address = self._entrance.address(visit)
         token = await self._entrance.sign_ins.change_password(attempt, stored, address)
         if token is None:
-            return visit.go("sign-in", told="Your account was changed meanwhile. Sign in again.")
+            return visit.go("sign-in", told="Your password was changed meanwhile. Sign in again.")
         told = "Your password is changed. Your other sessions have ended."
         return await self._entrance.let_in(visit, visit.go("me", told=told), token)
 

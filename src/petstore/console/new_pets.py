@@ -9,9 +9,9 @@ import secrets
 from starlette.responses import Response
 
 from petstore.console.category_names import CategoryNames
-from petstore.console.pet_forms import INCOMPLETE, Typed, read_typed, status_choices
+from petstore.console.pet_forms import Typed, read_typed, status_choices
 from petstore.console.pets import Store
-from petstore.console.visit import View, Visit
+from petstore.console.visit import CUT_FORM, View, Visit
 from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused, InvalidBody
 from petstore.core.idempotency import FORMS, Idempotency
 from petstore.core.integers import read_int64
@@ -47,7 +47,7 @@ class NewPetPages:
         names = await self._names()
         key = visit.form.get("once", "")
         if _KEY.fullmatch(key) is None:
-            raise InvalidBody(INCOMPLETE)
+            raise InvalidBody(CUT_FORM)
         typed, wanted = read_typed(visit.form, names)
         if wanted is None:
             return _page(visit, names, typed, 400, key)

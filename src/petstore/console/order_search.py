@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from petstore.console.visit import CUT_ADDRESS
 from petstore.core.errors import Invalid
 from petstore.core.integers import read_id
 from petstore.core.orders import OPEN, ORDER_STATUSES, OrderStatus
@@ -72,7 +73,7 @@ def read_search(query: Mapping[str, str]) -> Search:
     after = query.get("after", "")
     after_id = read_id(after) if after else 0
     if after_id is None:
-        raise Invalid("after", "The address of this page is wrong; begin with the first page.")
+        raise Invalid("after", CUT_ADDRESS)
     wanted = query.get("id", "").strip()
     order_id = read_id(wanted)
     if wanted and order_id is None:

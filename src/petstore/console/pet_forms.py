@@ -9,11 +9,10 @@ from msgspec import UNSET
 
 from petstore.console.category_names import CategoryNames
 from petstore.console.formats import sentence
+from petstore.console.visit import CUT_FORM
 from petstore.core.errors import Invalid, InvalidBody
 from petstore.core.integers import read_id, read_int64
 from petstore.core.pets import STATUSES, TRANSITIONS, NewPet, Pet, PetChange, PetStatus, name_fault
-
-INCOMPLETE = "The form is incomplete; load its page again."
 
 
 class Typed(msgspec.Struct):
@@ -77,7 +76,7 @@ def read_edit(pet_id: int, form: Mapping[str, str], names: CategoryNames) -> tup
     seen_id = 0 if form.get("seen") == "0" else read_id(form.get("seen", ""))
     name = form.get("was_name", "")
     if category_id is None or status not in STATUSES or seen_id is None or name_fault(name) is not None:
-        raise InvalidBody(INCOMPLETE)
+        raise InvalidBody(CUT_FORM)
     typed, wanted = read_typed(form, names)
     return Edit(Pet(pet_id, name, category_id, STATUSES[status]), seen_id, typed), wanted
 
@@ -114,6 +113,6 @@ def merged(present: Pet, change: PetChange, typed: Typed, names: CategoryNames) 
 
 
 def status_choices(status: PetStatus | None) -> list[tuple[str, str]]:
-    """The states that an animal in this one can have next, that of now among them; a new one can have any."""
+    """The states that an animal in this one can have next, that of now among them; all without one."""
     next_ones = set(PetStatus) if status is None else {status, *TRANSITIONS[status]}
     return [(each.value, each.value) for each in PetStatus if each in next_ones]

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from petstore.console.formats import sentence
+from petstore.console.visit import CUT_ADDRESS
 from petstore.core.errors import Invalid, InvalidParameter
 from petstore.core.integers import read_id, read_int64
 from petstore.core.pets import (
@@ -92,7 +93,7 @@ def _read_after(query: Mapping[str, str], text: str) -> NamePlace | None:
         return None
     pet_id = read_id(after)
     if pet_id is None or (bool(text) and name_fault(name) is not None):
-        raise InvalidParameter("The address of this page is incomplete; begin at the first page.")
+        raise InvalidParameter(CUT_ADDRESS)
     return NamePlace(name, pet_id)
 
 

@@ -65,6 +65,7 @@ class PetPages:
             status,
             fragment="rows",
             names=names,
+            statuses=status_choices(None),
             typed=visit.query,
             search=search,
             found=found,

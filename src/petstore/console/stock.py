@@ -8,6 +8,7 @@ from typing import Protocol
 from starlette.responses import Response
 
 from petstore.console.category_names import CategoryNames
+from petstore.console.pet_forms import status_choices
 from petstore.console.uploading import Reception
 from petstore.console.visit import HEADERS, View, Visit
 from petstore.core.categories import CategoryRepository
@@ -99,6 +100,7 @@ class StockPages:
             sent=sent,
             asked=asked,
             faults={} if error is None else {field: error.message},
+            statuses=status_choices(None),
             largest_mib=UPLOAD_BYTES_MAX >> 20,
         )
 

@@ -24,6 +24,9 @@ HEADERS = {
     "cache-control": "no-store",
     "vary": "accept-encoding, hx-request",
 }
+# Of an address or a form that no page has made.
+CUT_ADDRESS = "The address of this page is incomplete; begin at the first page."
+CUT_FORM = "The form is incomplete; load its page again."
 _TOLD = "petstore-told"
 _TOLD_SECONDS = 60
 _COMPRESSED_FROM_BYTES = 1_024
