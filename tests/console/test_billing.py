@@ -102,6 +102,15 @@ class TestPage:
         rows = json.loads((await operator.get(address)).body)
         assert {row["account"] for row in rows} == {"tests", "-1", "zoo"}
 
+    async def test_a_short_bill_is_shown_whole(self, year: Shop, operator: Visitor) -> None:
+        """A row for each account; none for a day before there were accounts."""
+        today, before = day(year, 0), day(year, 60)
+        shown = await operator.get(f"billing?first={today}&last={today}")
+        assert f"-1 {today} free" in shown.text
+        assert f"zoo {today} pro" in shown.text
+        shown = await operator.get(f"billing?first={before}&last={before}&sum=on")
+        assert "The first accounts were not open on these days." in shown.text
+
     @pytest.mark.parametrize(
         ("query", "told"),
         [

@@ -70,10 +70,11 @@ class BillingPages:
         """Of the first accounts; of a year's sums each takes a read of 366 days."""
         rows: list[dict[str, object]] = []
         async with aclosing(bill.pages(self._billing)) as pages:
-            for _ in range(_READS_MAX):
-                page = await anext(pages, ())
+            reads = 0
+            async for page in pages:
                 rows += (msgspec.to_builtins(row) for row in islice(page, _ROWS - len(rows)))
-                if not page or len(rows) == _ROWS:
+                reads += 1
+                if len(rows) == _ROWS or reads == _READS_MAX:
                     break
         return rows
 
