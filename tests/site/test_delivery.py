@@ -20,6 +20,7 @@ from petstore.web.negotiation import prefers_html, takes_gzip
 from tests.support.clock import ManualClock
 from tests.support.server import Server
 from tests.support.service import Shop, open_shop
+from tests.support.waiting import PATIENCE_SECONDS
 
 BROWSER = ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")
 CHANGING = ("/", "/docs", "/docs/guide", "/docs/reference", "/openapi.json", "/openapi.yaml")
@@ -72,7 +73,7 @@ class TestStreaming:
         async def send(_message: object) -> None:
             sent.append(made)
 
-        response = Streamed(pieces(), {}, "text/csv")
+        response = Streamed(pieces(), {}, "text/csv", asyncio.Lock())
         assert "content-length" not in response.headers
         await response({"type": "http", "method": method}, receive, send)
         return sent
@@ -94,6 +95,38 @@ class TestStreaming:
             return messages.pop(0)
 
         assert await self._answer("GET", goes) == [0, 1]
+
+    async def test_of_many_bodies_one_piece_is_made_at_a_time(self) -> None:
+        """Forty files at once leave the others their time, and one who does not read holds nobody up."""
+        at_once, most, making, stuck = 0, 0, asyncio.Lock(), asyncio.Event()
+
+        async def pieces() -> AsyncGenerator[bytes, None]:
+            nonlocal at_once, most
+            for _ in range(3):
+                at_once += 1
+                most = max(most, at_once)
+                await asyncio.sleep(0)
+                at_once -= 1
+                yield b"piece"
+
+        async def stays() -> Any:
+            await asyncio.Event().wait()
+
+        async def takes(_: object) -> None:
+            pass
+
+        async def does_not_read(message: Any) -> None:
+            if message["type"] == "http.response.body":
+                await stuck.wait()
+
+        responses = [Streamed(pieces(), {}, "text/csv", making) for _ in range(5)]
+        scope = {"type": "http", "method": "GET"}
+        slow = asyncio.create_task(responses[0](scope, stays, does_not_read))
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await asyncio.gather(*(response(scope, stays, takes) for response in responses[1:]))
+        assert (most, slow.done()) == (1, False)
+        stuck.set()
+        await slow
 
 
 class TestCaching:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
 from itertools import islice
@@ -31,6 +32,7 @@ class BillingPages:
 
     def __init__(self, billing: BillingRepository) -> None:
         self._billing = billing
+        self._making = asyncio.Lock()
 
     def views(self) -> list[View]:
         return [
@@ -64,7 +66,7 @@ class BillingPages:
         )
         headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}"'}
         pieces = written_bill(bill, self._billing, form)
-        return Streamed(pieces, headers=headers, media_type=_MEDIA_TYPES[form])
+        return Streamed(pieces, headers=headers, media_type=_MEDIA_TYPES[form], making=self._making)
 
     async def _first_rows(self, bill: Bill) -> list[dict[str, object]]:
         """Of the first accounts; of a year's sums each takes a read of 366 days."""

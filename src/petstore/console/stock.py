@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Protocol
 
@@ -67,6 +68,7 @@ class StockPages:
         self._categories = store.categories
         self._importer = importer
         self._timeout_seconds = timeout_seconds
+        self._making = asyncio.Lock()
 
     def views(self) -> list[View]:
         return [
@@ -151,7 +153,7 @@ class StockPages:
         """All rows that can't be stored, in the list's format, with their faults."""
         upload = await self._uploads.find(upload_id_of(visit))
         name = f"rejects-{upload.id}.{upload.form}"
-        return _download(name, upload.form, self._unpacked(upload))
+        return _download(name, upload.form, self._unpacked(upload), self._making)
 
     async def _unpacked(self, upload: Upload) -> AsyncIterator[bytes]:
         async for part in self._uploads.parts(upload.id, PartKind.REJECTS):
@@ -165,7 +167,9 @@ class StockPages:
         except Invalid as error:
             return await self._page(visit, error.status, error, asked=asked)
         name = f"stock-{iso_moment(visit.now_ms)[:10]}.{form}"
-        return _download(name, form, written_list(self._pets, self._stock, query, form, key_name))
+        return _download(
+            name, form, written_list(self._pets, self._stock, query, form, key_name), self._making
+        )
 
 
 def upload_id_of(visit: Visit) -> int:
@@ -189,6 +193,6 @@ def _read_export(asked: Mapping[str, str], names: CategoryNames) -> tuple[str, P
     return form, PageQuery(_EXPORTED_AT_A_TIME, STATUSES.get(status), category_id=category), key_name
 
 
-def _download(name: str, form: str, pieces: AsyncIterator[bytes]) -> Response:
+def _download(name: str, form: str, pieces: AsyncIterator[bytes], making: asyncio.Lock) -> Response:
     headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}"'}
-    return Streamed(pieces, headers, _MEDIA_TYPES[form])
+    return Streamed(pieces, headers, _MEDIA_TYPES[form], making)

@@ -91,13 +91,17 @@ class _InPieces(Response):
 class Streamed(Response):
     """A body that is made while it is sent, of which one piece is in memory. It stops when the client goes.
 
-    What `pieces` raises ends the connection, so that the client sees that its file is cut off.
+    What `pieces` raises ends the connection, so that the client sees that its file is cut off. Of all bodies
+    with the same `making` one piece is made at a time: many take no more of the server's time than one.
     """
 
-    def __init__(self, pieces: AsyncIterator[bytes], headers: Mapping[str, str], media_type: str) -> None:
+    def __init__(
+        self, pieces: AsyncIterator[bytes], headers: Mapping[str, str], media_type: str, making: asyncio.Lock
+    ) -> None:
         super().__init__(None, 200, headers, media_type)
         del self.headers["content-length"]
         self._pieces = pieces
+        self._making = making
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         gone = asyncio.ensure_future(_disconnect(receive))
@@ -105,12 +109,15 @@ class Streamed(Response):
             await send(
                 {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
             )
-            if scope["method"] != "HEAD":
-                async for piece in self._pieces:
+            while scope["method"] != "HEAD":
+                async with self._making:  # not while it is sent: a slow reader would keep the others waiting
                     if gone.done():
                         return
-                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                    piece = await anext(self._pieces, None)
                     await asyncio.sleep(_PAUSE_SECONDS)
+                if piece is None:
+                    break
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
         finally:
             gone.cancel()
