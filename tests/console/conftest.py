@@ -57,5 +57,5 @@ async def tls(tmp_path: Path) -> AsyncIterator[Shop]:
     folder = tmp_path / "tls"
     folder.mkdir()
     base_url = "https://shop.example/v1"
-    async with open_shop(folder, trusted_proxies="127.0.0.1", base_url=base_url) as running:
+    async with open_shop(folder, console="on", trusted_proxies="127.0.0.1", base_url=base_url) as running:
         yield running

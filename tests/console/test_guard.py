@@ -26,12 +26,14 @@ async def test_a_session_shows_the_overview(viewer: Visitor) -> None:
 
 async def test_it_can_be_switched_off(tmp_path: Path) -> None:
     """Then there is nothing at its address; also where the service is reached from elsewhere by default."""
-    for console, host, status in (
-        ("off", "127.0.0.1", 404),
-        ("auto", "0.0.0.0", 404),
-        ("on", "0.0.0.0", 303),
+    for console, host, proxies, status in (
+        ("off", "127.0.0.1", "", 404),
+        ("auto", "0.0.0.0", "", 404),
+        ("auto", "127.0.0.1", "127.0.0.1", 404),  # a proxy beside it is reached from anywhere
+        ("on", "127.0.0.1", "127.0.0.1", 303),
+        ("on", "0.0.0.0", "", 303),
     ):
-        folder = tmp_path / f"{console}-{host}"
+        folder = tmp_path / f"{console}-{host}-{proxies}"
         folder.mkdir()
-        async with open_shop(folder, console=console, host=host) as shop:
+        async with open_shop(folder, console=console, host=host, trusted_proxies=proxies) as shop:
             assert (await Visitor(shop).get("", follow=False)).status == status

@@ -83,7 +83,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     )
     trusted_proxies: Networks = _setting("", networks, "Networks whose X-Forwarded-* are believed.")
     console: str = _setting(
-        "auto", choice("auto", "on", "off"), "Pages for staff and operators; auto: on a loopback address."
+        "auto",
+        choice("auto", "on", "off"),
+        "Pages for staff and operators; auto: on a loopback address without a proxy.",
     )
     ops_networks: Networks = _setting(
         "127.0.0.0/8,::1/128", networks, "Who may see /metrics and /readyz details."
@@ -148,8 +150,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_console(self) -> bool:
-        """Whether /console is served."""
-        return self.console == "on" or (self.console == "auto" and self.is_loopback)
+        """Whether /console is served. A proxy on this machine makes a loopback address public."""
+        is_own = self.is_loopback and not self.trusted_proxies
+        return self.console == "on" or (self.console == "auto" and is_own)
 
     @property
     def listens_at(self) -> str:
