@@ -109,6 +109,11 @@ class TestDay:
         assert "Would be added 1" in after.text
         assert await names(shop) == []
 
+    async def test_the_files_name(self, staff: Visitor) -> None:
+        """Without its folders; a character that turns the text around is seen, and turns nothing."""
+        shown = await send(staff, file="C:/lists/a\u202eb.csv")
+        assert "a\\u202eb.csv" in shown.text
+
     async def test_discarding(self, shop: Shop, staff: Visitor) -> None:
         """The list is forgotten, nothing of it was stored, and its page says so."""
         shown = await send(staff)

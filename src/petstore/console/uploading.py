@@ -95,7 +95,7 @@ class _Form:
         _, options = parse_options_header(value)
         self._name = options.get(b"name", b"").decode()
         if self._name == _FILE:
-            self.file = printable(options.get(b"filename", b"").decode(errors="replace"))
+            self.file = options.get(b"filename", b"").decode(errors="replace")
 
     def _add_data(self, data: bytes, start: int, end: int) -> None:
         if self._name == _FILE:
@@ -205,7 +205,7 @@ def _read_new(form: _Form) -> NewUpload:
     """Raises Invalid, with the field at fault."""
     if not form.file:
         raise Invalid(_FILE, "Choose a file first.")
-    name = PurePath(form.file.replace("\\", "/")).name
+    name = printable(PurePath(form.file.replace("\\", "/")).name)
     chosen = form.fields.get("form", "") or SUFFIXES.get(PurePath(name).suffix.lower(), "")
     if chosen not in SUFFIXES.values():
         raise Invalid("form", "The file's name does not say what it is: choose CSV or JSON lines.")
