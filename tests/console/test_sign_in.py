@@ -180,6 +180,18 @@ class TestCookies:
         assert {"HttpOnly", "Path=/", "SameSite=lax", "Secure"} <= set(cookie.split("; "))
         assert "Domain" not in cookie
 
+    async def test_every_cookie_has_the_prefix_with_tls(self, tls: Shop) -> None:
+        """The one of a message too: another host of the domain can't have a page of ours say something."""
+        visitor = Visitor(tls, scheme_headers=[("x-forwarded-proto", "https")])
+        host = [("host", "shop.example")]
+        visitor.cookies["petstore-told"] = "Call%20this%20number"
+        link = await invited(tls)
+        page = await visitor.get(link, headers=host)
+        assert "Call this number" not in page.text
+        fields = {**page.forms[0].fields, "password": PASSWORD, "again": PASSWORD}
+        assert "Welcome, anna." in (await visitor.post(link, fields, headers=host)).text
+        assert all(name.startswith("__Host-") for name in set(visitor.cookies) - {"petstore-told"})
+
     @pytest.mark.parametrize("headers", [[], [("x-forwarded-proto", "http")]])
     async def test_a_password_is_not_asked_for_without_tls(self, tls: Shop, headers: Pairs) -> None:
         """Anywhere but on a loopback address: neither on the sign-in page nor on a link's."""

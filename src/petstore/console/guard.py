@@ -99,7 +99,8 @@ class Guard:
 
     async def _visit(self, request: Request, session: PersonSession | None, secret: str) -> Visit:
         person = None if session is None else session.person
-        return Visit(request, await self._renderer(), person, secret, self._clock.now_ms())
+        is_secure = self._connections.is_secure(request)
+        return Visit(request, await self._renderer(), person, secret, self._clock.now_ms(), is_secure)
 
     async def _sign_in_first(self, request: Request) -> Response:
         """A reader goes to the sign-in page, and from there to where they wanted."""

@@ -45,10 +45,17 @@ class Visit:
     """A request. `person` is None on the pages that need no session; `form` is what a POST has sent.
 
     `secret` is the session's token, or what stands for it before there is a session: forms are bound to it.
+    `is_secure`: the reader's browser uses TLS.
     """
 
     def __init__(
-        self, request: Request, renderer: Renderer, person: Person | None, secret: str, now_ms: int
+        self,
+        request: Request,
+        renderer: Renderer,
+        person: Person | None,
+        secret: str,
+        now_ms: int,
+        is_secure: bool,
     ) -> None:
         self.request = request
         self.now_ms = now_ms
@@ -56,7 +63,7 @@ class Visit:
         self.form: Mapping[str, str] = {}
         self._person = person
         self._renderer = renderer
-        self._told: str | None = None
+        self._is_secure = is_secure
 
     @property
     def person(self) -> Person:
@@ -108,21 +115,29 @@ class Visit:
         if fragment and self.wants_fragment:
             text = self._renderer.block(template, fragment, self._values(title, values))
             return self._html(text, status)
-        told = unquote(self.request.cookies.get(_TOLD, ""))
+        told = unquote(self.request.cookies.get(self._told_cookie, ""))
         text = self._renderer.page(template, {**self._values(title, values), "told": told})
         response = self._html(text, status)
         if told:
-            response.delete_cookie(_TOLD)
+            self._tell(response, "", 0)
         return response
 
     def go(self, path: str = "", *, told: str = "") -> Response:
         """On to another page, which shows `told` once."""
         response = Response(status_code=303, headers={**HEADERS, "location": self.to(path)})
         if told:
-            response.set_cookie(
-                _TOLD, quote(told), max_age=_TOLD_SECONDS, httponly=True, samesite="lax", path="/"
-            )
+            self._tell(response, quote(told), _TOLD_SECONDS)
         return response
+
+    @property
+    def _told_cookie(self) -> str:
+        """With the prefix no other host of the domain can tell a person something on a page of ours."""
+        return f"__Host-{_TOLD}" if self._is_secure else _TOLD
+
+    def _tell(self, response: Response, told: str, seconds: int) -> None:
+        response.set_cookie(
+            self._told_cookie, told, max_age=seconds, secure=self._is_secure, httponly=True, samesite="lax"
+        )
 
     def _values(self, title: str, values: Mapping[str, Any]) -> dict[str, Any]:
         return {
