@@ -6,15 +6,18 @@ import json
 from collections.abc import Iterator, Mapping
 from shlex import quote
 
+from petstore.core.people import Role
 from tools.demo.customers import CUSTOMERS, SCRAPER, STORE
 from tools.demo.shop import Shop
 from tools.demo.story import Story
 
 _BASE = "http://127.0.0.1:8080/v1"
+# Who may sign in to the console, and as what.
+PEOPLE = (("anna", Role.STAFF), ("olga", Role.OPERATOR))
 
 
 async def report(shop: Shop, story: Story, environment: Mapping[str, str]) -> str:
-    """The text, with every key; they are shown nowhere else."""
+    """The text, with every key and the people's links; they are shown nowhere else."""
     pets = json.loads(await shop.run("pets", "list", "--limit", "10000", "--json"))
     states = [pet["status"] for pet in pets]
     counts = ", ".join(f"{states.count(state)} {state}" for state in ("available", "pending", "sold"))
@@ -23,6 +26,8 @@ async def report(shop: Shop, story: Story, environment: Mapping[str, str]) -> st
         f"\n{len(pets)} animals ({counts}), {len(CUSTOMERS)} customers, seed {story.seed}.",
         "\nKeys, shown only now:\n",
         *_key_lines(story),
+        "\nThe console, by links that work once, until tomorrow:\n",
+        *[f"  {role:<9} {await _link(shop, name, role)}" for name, role in PEOPLE],
         "\nTry, once it serves (another port with PETSTORE_PORT):\n",
         *_request_lines(story.keys, [pet["id"] for pet in pets if pet["status"] == "available"][-2:]),
         "\nAnd in another terminal:\n",
@@ -38,6 +43,10 @@ _COMMANDS = (
     "usage happy-tails",
     "bans",
 )
+
+
+async def _link(shop: Shop, name: str, role: Role) -> str:
+    return (await shop.run("people", "add", name, "--role", role.value)).strip()
 
 
 def _key_lines(story: Story) -> Iterator[str]:
