@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from petstore.console.accounts import KEYS_READ
 from petstore.core.durations import DAY_MS, HOUR_MS
 from petstore.core.keys import KEY_PATTERN, ApiKey
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.plans import resolve_plan
 from petstore.core.limits.usage import UsageChanges
 from petstore.core.moments import iso_day
 from tests.support.console import Shown, Visitor
@@ -238,3 +240,18 @@ class TestBans:
     async def test_400(self, viewer: Visitor) -> None:
         """An address that no page has."""
         assert (await viewer.get("bans?after=x")).status == 400
+
+
+async def test_of_very_many_keys_the_newest_are_read(shop: Shop, operator: Visitor) -> None:
+    """An account's page reads no more, and says so; what ends all of them says that there may be others."""
+    await shop.store.accounts.add("many", resolve_plan("free"), ACTOR)
+    for _ in range(KEYS_READ + 1):
+        issued = await shop.store.keys.issue("many", "test", ACTOR)
+    path = f"accounts/{issued.record.account_id}"
+    assert f"Of its keys the newest {KEYS_READ} are looked at" in (await operator.get(path)).text
+    assert (
+        f"All its active keys, at least {KEYS_READ}, are revoked"
+        in (await operator.get(f"{path}/close")).text
+    )
+    assert "all active keys of many are refused" in (await operator.get(f"{path}/suspend")).text
+    assert "looked at" not in (await operator.get("accounts/1")).text

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from petstore.console.account_forms import PLANS, TypedPlan, read_plan, typed_plan_of
 from petstore.console.account_use import windows_of
-from petstore.console.accounts import active_keys, find_account
+from petstore.console.accounts import KEYS_READ, active_keys, find_account
 from petstore.console.visit import View, Visit
 from petstore.core.accounts import Account, AccountRepository
 from petstore.core.errors import AccountExists, Conflict, Invalid
@@ -101,12 +101,14 @@ class AccountChangePages:
     async def ask_closing(self, visit: Visit) -> Response:
         account = await self._find(visit)
         orders, has_more = await self._open_orders(account)
+        working, more = await self._working_keys(visit, account)
         return self._page(
             visit,
             "account_close.html",
             "Close",
             account,
-            working=await self._working_keys(visit, account),
+            working=working,
+            more=more,
             orders=orders,
             has_more_orders=has_more,
         )
@@ -119,8 +121,10 @@ class AccountChangePages:
     async def _find(self, visit: Visit) -> Account:
         return await find_account(visit, self._store.accounts)
 
-    async def _working_keys(self, visit: Visit, account: Account) -> int:
-        return active_keys(await self._store.keys.keys(str(account.id)), visit.now_ms)
+    async def _working_keys(self, visit: Visit, account: Account) -> tuple[int, bool]:
+        """How many of the newest keys work, and whether there may be older ones that do."""
+        keys = await self._store.keys.keys(str(account.id), newest=KEYS_READ)
+        return active_keys(keys, visit.now_ms), len(keys) == KEYS_READ
 
     async def _open_orders(self, account: Account) -> tuple[list[Order], bool]:
         """The first open orders, and whether there are more."""
@@ -147,8 +151,9 @@ class AccountChangePages:
     async def _suspension_page(
         self, visit: Visit, account: Account, status: int = 200, fault: str = ""
     ) -> Response:
-        working = await self._working_keys(visit, account)
-        return self._page(visit, "account_suspend.html", "Suspend", account, status, fault, working=working)
+        working, more = await self._working_keys(visit, account)
+        page = "account_suspend.html"
+        return self._page(visit, page, "Suspend", account, status, fault, working=working, more=more)
 
     def _page(
         self,

@@ -33,6 +33,8 @@ _ROWS = 50
 _DAYS = 90
 _HISTORY = 20
 _ENDED_KEYS = 50
+# Of an account, the newest ones.
+KEYS_READ = 200
 
 
 class Store(Protocol):
@@ -103,7 +105,7 @@ class AccountPages:
         windows = windows_of(account, report.windows, visit.now_ms)
         today = visit.now_ms // DAY_MS
         days = every_day(report.days, today, _DAYS, windows[-1].used)
-        keys = (await self._store.keys.keys(reference))[::-1]
+        keys = (await self._store.keys.keys(reference, newest=KEYS_READ))[::-1]
         ended = [key for key in keys if key.state(visit.now_ms) != "active"]
         history = await self._store.journal.page(JournalQuery(_HISTORY, About("account", reference)))
         return visit.page(
@@ -116,6 +118,8 @@ class AccountPages:
             keys=[key for key in keys if key.state(visit.now_ms) == "active"],
             ended=ended[:_ENDED_KEYS],
             ended_count=len(ended),
+            keys_read=KEYS_READ,
+            has_more_keys=len(keys) == KEYS_READ,
             bans={ban.key_id: ban for ban in report.bans},
             lines=lines(history.entries),
             has_more_history=history.has_more,

@@ -95,6 +95,7 @@ class TestIssue:
             await store.keys.issue(reference, "test", ACTOR)
         assert [key.id for key in await store.keys.keys("a")] == [1, 3, 5]
         assert [key.id for key in await store.keys.keys("2")] == [2, 4]
+        assert [key.id for key in await store.keys.keys("a", newest=2)] == [3, 5]
 
     async def test_no_key_stands_in_the_database(self, backend: SharedData, store: Store) -> None:
         """I18: not in a table, not in the file, not in its log."""

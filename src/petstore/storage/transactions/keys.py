@@ -20,6 +20,7 @@ from petstore.core.keys import (
     rotated_until,
 )
 from petstore.core.moments import iso_moment
+from petstore.core.pets import INT64_MAX
 from petstore.storage.rows import SELECT_CALLER, SELECT_KEY, read_key
 from petstore.storage.transactions.accounts import find_account
 from petstore.storage.transactions.idempotency import create_once
@@ -30,7 +31,7 @@ from petstore.storage.transactions.script import KEYRING, REVOCATION, Database, 
 _KEY_BY_ID = statement(f"{SELECT_KEY} WHERE k.id = $1", lock=" FOR UPDATE OF k")
 _ACCOUNT_OF_KEY = statement("SELECT account_id FROM api_keys WHERE id = $1")
 _KEY_BY_DIGEST = statement(f"{SELECT_KEY} WHERE k.digest = $1")
-_KEYS_OF_ACCOUNT = statement(f"{SELECT_KEY} WHERE k.account_id = $1 ORDER BY k.id")
+_KEYS_OF_ACCOUNT = statement(f"{SELECT_KEY} WHERE k.account_id = $1 ORDER BY k.id DESC LIMIT $2")
 _ADD_KEY = statement(
     "INSERT INTO api_keys (account_id, digest, label, display, created_at_ms, expires_at_ms, access)"
     " VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id"
@@ -60,10 +61,11 @@ def find_key_by_digest(key_digest: bytes) -> Script[ApiKey | None]:
     return read_key(rows[0]) if rows else None
 
 
-def keys_of(reference: str) -> Script[list[ApiKey]]:
-    """An account's keys, by id. Raises AccountNotFound."""
+def keys_of(reference: str, newest: int | None) -> Script[list[ApiKey]]:
+    """See core.keys. Raises AccountNotFound."""
     account = yield from find_account(reference)
-    return [read_key(row) for row in (yield _KEYS_OF_ACCOUNT, (account.id,))]
+    most = INT64_MAX if newest is None else newest
+    return [read_key(row) for row in (yield _KEYS_OF_ACCOUNT, (account.id, most))][::-1]
 
 
 def issue(
@@ -192,8 +194,8 @@ class Keys:
         pinned_ms = self._clock.pinned_ms()
         return await self._database.write(lambda: issue_once(idempotency, pinned_ms, script), KEYRING)
 
-    async def keys(self, reference: str) -> list[ApiKey]:
-        return await self._database.read(keys_of(reference))
+    async def keys(self, reference: str, *, newest: int | None = None) -> list[ApiKey]:
+        return await self._database.read(keys_of(reference, newest))
 
     async def key(self, key_id: int) -> ApiKey:
         return await self._database.read(find_key(key_id))
