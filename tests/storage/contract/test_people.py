@@ -50,7 +50,8 @@ async def test_a_disabled_person_is_out_at_once_on_every_replica(
     """The next look at the session finds none; enabled again, the password of before is there."""
     other = backend.open()
     assert await other.sign_ins.session(anna) is not None
-    await store.people.add("ben", Role.OPERATOR, ACTOR)
+    link = await store.people.add("ben", Role.OPERATOR, ACTOR)
+    await store.sign_ins.redeem(link.token, "hash", HERE)
     disabled = await store.people.disable("anna", ACTOR)
     assert disabled.state == "disabled"
     assert await other.sign_ins.session(anna) is None
