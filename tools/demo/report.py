@@ -13,7 +13,7 @@ from tools.demo.story import Story
 
 _BASE = "http://127.0.0.1:8080/v1"
 # Who may sign in to the console, and as what.
-PEOPLE = (("anna", Role.STAFF), ("olga", Role.OPERATOR))
+_PEOPLE = (("sam", Role.STAFF), ("vera", Role.OPERATOR))
 
 
 async def report(shop: Shop, story: Story, environment: Mapping[str, str]) -> str:
@@ -27,7 +27,7 @@ async def report(shop: Shop, story: Story, environment: Mapping[str, str]) -> st
         "\nKeys, shown only now:\n",
         *_key_lines(story),
         "\nThe console, by links that work once, until tomorrow:\n",
-        *[f"  {role:<9} {await _link(shop, name, role)}" for name, role in PEOPLE],
+        *[f"  {role:<9} {await _link(shop, name, role)}" for name, role in _PEOPLE],
         "\nTry, once it serves (another port with PETSTORE_PORT):\n",
         *_request_lines(story.keys, [pet["id"] for pet in pets if pet["status"] == "available"][-2:]),
         "\nAnd in another terminal:\n",
