@@ -21,4 +21,6 @@ def test_each_choice_of_groups_stands_once() -> None:
     text = text_of(ROOT / "benchmarks" / "RESULTS.md")
     titles = re.findall(r"^## (.+)$", text, re.M)
     assert len(titles) == len(set(titles))
-    assert len(re.findall(r"^`python -m benchmarks[ .][^`]*` at commit [0-9a-f]{7,}", text, re.M)) == len(titles)
+    assert len(re.findall(r"^`python -m benchmarks[ .][^`]*` at commit [0-9a-f]{7,}", text, re.M)) == len(
+        titles
+    )
