@@ -124,6 +124,10 @@ def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
+_ICON_LOOK_MS = 10
+_ICON_LOOKS = 2_000
+
+
 class Weight(NamedTuple):
     """What a view cost over the network, headers included, and the requests that led to it."""
 
@@ -132,16 +136,28 @@ class Weight(NamedTuple):
 
 
 def weigh(page: Page, address: str) -> Weight:
-    """Open an address and count what does not come from the browser's own cache."""
+    """Open an address and count what does not come from the browser's own cache, the icon included."""
     session = page.context.new_cdp_session(page)
     session.send("Network.enable")
+    places: dict[str, str] = {}
     sizes: dict[str, int] = {}
+
+    def asked(event: dict[str, Any]) -> None:
+        places[event["requestId"]] = event["request"]["url"]
 
     def finished(event: dict[str, Any]) -> None:
         sizes[event["requestId"]] = event["encodedDataLength"]
 
+    session.on("Network.requestWillBeSent", asked)
     session.on("Network.loadingFinished", finished)
     page.goto(address, wait_until="load")
+    icon = page.locator("link[rel=icon]").evaluate("link => link.href")
+    for _ in range(_ICON_LOOKS):  # it comes after `load`: one that is not waited for counts for the next view
+        if icon in (places.get(request) for request in sizes):
+            break
+        page.wait_for_timeout(_ICON_LOOK_MS)
+    else:
+        raise AssertionError(f"the browser did not ask for the icon of {address}")
     session.detach()
     sent = [size for size in sizes.values() if size > 0]
     return Weight(int(sum(sent)), len(sent))
