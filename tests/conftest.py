@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.backends import repeated_through_pgbouncer
 from tests.support.clock import ManualClock
+from tests.support.distribution import keep_groups_together
 from tests.support.machine import memory, needing_others
 from tests.support.measuring import is_measured, unmeasured
 from tests.support.service import Shop, open_shop
@@ -24,10 +25,11 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Take out what repeats others, and what would skip."""
+    """Take out what repeats others, and what would skip; keep groups together."""
     left_out = {*repeated_through_pgbouncer(items), *needing_others(items)}
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=list(left_out))
+    keep_groups_together(config, items)
 
 
 def pytest_collection_finish() -> None:
