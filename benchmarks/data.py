@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
@@ -37,30 +39,47 @@ def database(animals: int, keys: int = 1, per_minute: int = QUOTA_MAX) -> tuple[
     path, listing = folder / "petstore.db", folder / "keys.txt"
     if listing.exists():
         return path, listing.read_text(encoding="ascii").split()
+    emptied(folder)
+    texts = [asyncio.run(_create(path, per_minute)), *(mint("test") for _ in range(keys - 1))]
+    with filling(path) as connection:
+        if animals:
+            connection.execute(_PETS, (animals,))
+        connection.executemany(
+            "INSERT INTO api_keys (account_id, digest, label, display, created_at_ms)"
+            " VALUES (1, ?, '', ?, 0)",
+            ((digest(text.encode()), display(text)) for text in texts[1:]),
+        )
+    listing.write_text("\n".join(texts), encoding="ascii")
+    return path, texts
+
+
+def emptied(folder: Path) -> Path:
+    """The folder, with nothing in it."""
     folder.mkdir(parents=True, exist_ok=True)
     for leftover in folder.iterdir():
         leftover.unlink()
-    texts = [asyncio.run(_create(path, per_minute))]
+    return folder
+
+
+@contextmanager
+def filling(path: Path) -> Iterator[apsw.Connection]:
+    """A connection that puts any number of rows into a migrated database, in one transaction.
+
+    Without triggers, which would move the versions for each row, and without waiting for the disk.
+    """
     connection = apsw.Connection(str(path))
-    connection.execute("PRAGMA synchronous = OFF")
-    triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-    connection.execute("BEGIN")
-    for name, _ in triggers:
-        connection.execute(f"DROP TRIGGER {name}")
-    if animals:
-        connection.execute(_PETS, (animals,))
-    texts += [mint("test") for _ in range(keys - 1)]
-    connection.executemany(
-        "INSERT INTO api_keys (account_id, digest, label, display, created_at_ms) VALUES (1, ?, '', ?, 0)",
-        ((digest(text.encode()), display(text)) for text in texts[1:]),
-    )
-    for _, sql in triggers:
-        connection.execute(str(sql))
-    connection.execute("COMMIT")
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
-    listing.write_text("\n".join(texts), encoding="ascii")
-    return path, texts
+    try:
+        connection.execute("PRAGMA synchronous = OFF")
+        triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        with connection:
+            for name, _ in triggers:
+                connection.execute(f"DROP TRIGGER {name}")
+            yield connection
+            for _, sql in triggers:
+                connection.execute(str(sql))
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        connection.close()
 
 
 def copy_of(path: Path, folder: Path) -> Path:

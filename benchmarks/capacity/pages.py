@@ -12,14 +12,14 @@ import statistics
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-import apsw
 import asyncpg
 import msgspec
 import uvloop
 
+from benchmarks.data import filling
 from petstore.core.clock import SystemClock
 from petstore.core.pets import PageQuery, PetStatus
 from petstore.storage.backend import Store, backend_for
@@ -78,9 +78,7 @@ class Measured(msgspec.Struct):
 async def _sqlite(folder: Path, animals: int) -> AsyncIterator[Store]:
     path = folder / f"{animals}.db"
     store = backend_for(f"sqlite:///{path}").open(SystemClock())
-    with closing(apsw.Connection(str(path))) as connection, connection:
-        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-            connection.execute(f"DROP TRIGGER {name}")  # one update of the versions for each row
+    with filling(path) as connection:
         connection.execute(_FILL.format(animals))
     try:
         yield store

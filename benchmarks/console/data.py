@@ -10,11 +10,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import apsw
 import asyncpg
 import msgspec
 
-from benchmarks.data import CACHE
+from benchmarks.data import CACHE, emptied, filling
 from petstore.core.clock import SystemClock
 from petstore.core.durations import DAY_MS, MINUTE_MS
 from petstore.storage.backend import backend_for
@@ -106,23 +105,11 @@ def fill_sqlite(size: Size) -> tuple[Path, People]:
     path, known = folder / "petstore.db", folder / "people.txt"
     if known.exists() and time.time() - known.stat().st_mtime < DAY_MS / 2_000:
         return path, People(*known.read_text(encoding="ascii").split())
-    folder.mkdir(parents=True, exist_ok=True)
-    for leftover in folder.iterdir():
-        leftover.unlink()
+    emptied(folder)
     people = asyncio.run(_open(f"sqlite:///{path}"))
-    connection = apsw.Connection(str(path))
-    connection.execute("PRAGMA synchronous = OFF")
-    triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-    connection.execute("BEGIN")
-    for name, _ in triggers:
-        connection.execute(f"DROP TRIGGER {name}")  # one update of the versions for each row
-    for statement in _statements(size, SystemClock().now_ms(), "randomblob(32)"):
-        connection.execute(statement)
-    for _, sql in triggers:
-        connection.execute(str(sql))
-    connection.execute("COMMIT")
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
+    with filling(path) as connection:
+        for statement in _statements(size, SystemClock().now_ms(), "randomblob(32)"):
+            connection.execute(statement)
     known.write_text("\n".join(people), encoding="ascii")
     return path, people
 
