@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+from unittest import mock
 from urllib.parse import urlencode
 
 import msgspec
+from argon2 import PasswordHasher
 
 from petstore import config
-from petstore.console.app import Console
+from petstore.console.passwords import Passwords
 from petstore.console.tokens import csrf_token
 from petstore.core.clock import Clock
 from petstore.core.people import Role
 from petstore.core.sign_ins import OF_ADDRESS, OF_NAME
 from petstore.storage.backend import Store
 from petstore.wiring.asgi import Application
-from tests.support.console import HOST, recorded_consoles
+from tests.support.console import HOST
 from tests.support.journal import ACTOR
 from tests.support.service import call
 
@@ -32,7 +35,8 @@ LOOKED_AT = OF_NAME.tries + OF_ADDRESS.tries
 
 
 class Storm(msgspec.Struct):
-    """What came of it. `statuses`: of the wrong ones; `right`: of anna's, who tries again after a 503."""
+    """What came of it. `statuses`: of the wrong ones; `right`: of anna's, who tries again after a 503;
+    `hashes`: how many passwords argon2 compared."""
 
     statuses: Counter[int]
     right: list[int]
@@ -53,34 +57,42 @@ class Storm(msgspec.Struct):
         return found
 
 
+@contextmanager
+def compared() -> Iterator[list[str]]:
+    """The passwords that argon2 compares meanwhile: each takes it a hash."""
+    passwords: list[str] = []
+    verify = PasswordHasher.verify
+
+    def recorded(hasher: PasswordHasher, stored: str, password: str, **options: Any) -> bool:
+        passwords.append(password)
+        return verify(hasher, stored, password, **options)
+
+    with mock.patch.object(PasswordHasher, "verify", recorded):
+        yield passwords
+
+
 @asynccontextmanager
-async def replicas(
-    url: str, clock: Clock, count: int
-) -> AsyncIterator[tuple[list[Application], list[Console]]]:
+async def replicas(url: str, clock: Clock, count: int) -> AsyncIterator[list[Application]]:
     """Services on one database, in this process, each with its console."""
     settings = config.load(
         {"PETSTORE_DATABASE_URL": url, "PETSTORE_ACCESS_LOG": "off", "PETSTORE_LOG_LEVEL": "error"}
     )
     applications = [Application(settings, clock) for _ in range(count)]
-    with recorded_consoles() as consoles:
+    for application in applications:
+        await application.start()
+    try:
+        yield applications
+    finally:
         for application in applications:
-            await application.start()
-        try:
-            yield applications, consoles
-        finally:
-            for application in applications:
-                await application.stop()
+            await application.stop()
 
 
-async def storm(
-    applications: Sequence[Application], consoles: Sequence[Console], tries: int, seed: int
-) -> Storm:
+async def storm(applications: Sequence[Application], tries: int, seed: int) -> Storm:
     """So many wrong tries at once, in any order: a third of anna's name from one address, a third of it from
     as many addresses, a third of other names from one address. Anna signs in meanwhile from HOME.
     """
     store = applications[0].service.store
-    await _add_anna(store, await consoles[0].passwords.hash(PASSWORD))
-    before = sum(console.passwords.computed for console in consoles)
+    await _add_anna(store, await Passwords().hash(PASSWORD))
     third = tries // 3
     wrong = [
         *[("anna", "198.51.100.1")] * third,
@@ -97,13 +109,13 @@ async def storm(
     async def knows() -> list[int]:
         return [await _until_answered(application) for application in [*applications] * 3]
 
-    *statuses, right = await asyncio.gather(
-        *(tries_once(number, name, address) for number, (name, address) in enumerate(wrong)), knows()
-    )
-    hashes = sum(console.passwords.computed for console in consoles) - before
+    with compared() as passwords:
+        *statuses, right = await asyncio.gather(
+            *(tries_once(number, name, address) for number, (name, address) in enumerate(wrong)), knows()
+        )
     counted = Counter(status for status in statuses if isinstance(status, int))
     assert isinstance(right, list)
-    return Storm(counted, right, hashes)
+    return Storm(counted, right, len(passwords))
 
 
 async def _add_anna(store: Store, stored: str) -> None:

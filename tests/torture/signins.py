@@ -17,9 +17,9 @@ _TRIES = 10_000
 
 
 async def _round(report: Report, url: str, count: int, seed: int) -> None:
-    async with replicas(url, ManualClock(), count) as (applications, consoles):
+    async with replicas(url, ManualClock(), count) as applications:
         began = time.monotonic()
-        seen = await storm(applications, consoles, _TRIES, seed)
+        seen = await storm(applications, _TRIES, seed)
         report.took(f"{count} replicas", time.monotonic() - began)
     report.counts["wrong ones"] += seen.statuses.total()
     report.counts["looked at"] += seen.statuses[403]

@@ -24,10 +24,9 @@ _WAITING_MAX = 200
 
 
 class Passwords:
-    """`computed` counts the hashes, for tests."""
+    """At most 200 wait for the threads."""
 
     def __init__(self) -> None:
-        self.computed = 0
         self._hasher = PasswordHasher(time_cost=_PASSES, memory_cost=_MEMORY_KIB, parallelism=_LANES)
         self._threads = ThreadPoolExecutor(_AT_ONCE, "password")
         self._waiting = 0
@@ -59,7 +58,6 @@ class Passwords:
             raise Unavailable("Many people sign in at this moment. Try again in a few seconds.")
         self._waiting += 1
         try:
-            self.computed += 1
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)
         finally:
             self._waiting -= 1
