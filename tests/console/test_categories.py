@@ -65,7 +65,7 @@ async def test_what_can_not_be_a_name_or_a_number(shop: Shop, staff: Visitor) ->
         ("name", "x" * 101, 400, "Expected 1 to 100 characters, got 101."),
         ("id", "", 400, "Expected an integer from -9223372036854775808"),
         ("id", "9223372036854775808", 400, "Expected an integer"),
-        ("id", "1", 409, "Category 1 is called Dogs. To rename it, choose it in the list."),
+        ("id", "1", 409, "Category 1 is called Dogs now. To rename it, choose it in the list."),
     ):
         typed: dict[str, Any] = {"id": "2", "name": "Cats", name: value}
         shown = await staff.submit(form, "categories", **typed)
@@ -95,6 +95,25 @@ class TestRename:
         assert "Saved." in shown.text
         assert await shop.store.categories.all() == [Category(1, "Hounds")]
 
+    async def test_the_second_of_two_is_told_of_the_first(self, shop: Shop, staff: Visitor) -> None:
+        """Who gave which name; nothing is replaced before it is saved once more."""
+        shown = await staff.get("categories/1")
+        await shop.store.categories.name(1, "Puppies", "console:anna")
+        shown = await staff.submit(shown, "categories/1", name="Hounds")
+        assert (shown.status, "Category 1 is called Puppies now." in shown.text) == (409, True)
+        assert "anna console Category named name: Dogs → Puppies" in shown.text
+        assert shown.form("categories/1").fields["name"] == "Hounds"
+        assert await shop.store.categories.all() == [Category(1, "Puppies")]
+        await staff.submit(shown, "categories/1")
+        assert await shop.store.categories.all() == [Category(1, "Hounds")]
+
+    @pytest.mark.parametrize("page", ["categories/1", "categories/1/remove"])
+    async def test_a_form_of_no_page(self, shop: Shop, staff: Visitor, page: str) -> None:
+        """Without the name that it showed, nothing is changed."""
+        token = (await staff.get(page)).form(page).fields["csrf"]
+        assert (await staff.post(page, {"csrf": token, "name": "Cats"})).status == 400
+        assert await shop.store.categories.all() == [DOGS]
+
     async def test_a_fault_keeps_what_was_typed(self, shop: Shop, staff: Visitor) -> None:
         """With 400."""
         shown = await staff.submit(await staff.get("categories/1"), "categories/1", name="x" * 101)
@@ -116,9 +135,18 @@ class TestTakeAway:
         assert await shop.store.categories.all() == []
         assert (await staff.submit(asked, "categories/1/remove")).status == 404
 
+    async def test_another_name_than_the_one_shown(self, shop: Shop, staff: Visitor) -> None:
+        """Is not taken away: the question is asked again, about the name of now."""
+        asked = await staff.get("categories/1/remove")
+        await shop.store.categories.name(1, "Puppies", ACTOR)
+        asked = await staff.submit(asked, "categories/1/remove")
+        assert (asked.status, "Category 1 is called Puppies now." in asked.text) == (409, True)
+        await staff.submit(asked, "categories/1/remove")
+        assert await shop.store.categories.all() == []
+
     async def test_one_without_a_name(self, staff: Visitor) -> None:
         """Is not found, to look at and to change."""
         token = (await staff.get("categories")).form("sign-out").fields["csrf"]
         for path in (f"categories/{number}{page}" for number in NO_CATEGORIES for page in ("", "/remove")):
             assert (await staff.get(path)).status == 404
-            assert (await staff.post(path, {"csrf": token, "name": "Cats"})).status == 404
+            assert (await staff.post(path, {"csrf": token, "was": "Dogs", "name": "Cats"})).status == 404

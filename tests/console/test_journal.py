@@ -49,6 +49,30 @@ async def test_each_kind_of_subject_has_its_page(shop: Shop, viewer: Visitor) ->
     assert "category 7" not in shown.links
 
 
+async def test_older_entries_about_one_thing_are_in_the_journal(shop: Shop, staff: Visitor) -> None:
+    """From the twenty-first on: an animal's, an order's, an account's and a category's page leads there."""
+    store = shop.store
+    owner = await store.accounts.add("farm", FREE, ACTOR)
+    for _ in range(2):
+        await store.pets.add(REX, ACTOR)
+    await store.orders.place(owner.id, NewOrder(2), ACTOR)
+    for number in range(20):
+        await store.pets.change(1, PetChange(name=f"n{number}"), ACTOR)
+        await store.orders.change(1, ACTOR, ship_date_ms=number)
+        await store.accounts.rename(str(owner.id), f"farm-{number}", ACTOR)
+        await store.categories.name(1, f"c{number}", ACTOR)
+    await store.categories.name(1, "c20", ACTOR)
+    for page, oldest in (
+        ("pets/1", "Animal added"),
+        ("orders/1", "Order placed"),
+        (f"accounts/{owner.id}", "Account added"),
+        ("categories/1", "category 1 name: c0"),
+    ):
+        shown = await staff.get(page)
+        older = await staff.get(shown.links["Older changes"].partition("console/")[2])
+        assert (oldest in shown.text, oldest in older.text) == (False, True), page
+
+
 def test_members_are_named_and_times_are_times() -> None:
     """Names without humps, none for what was not there, moments to be shown like all others."""
     before = {"expiresAt": None, "complete": False, "perMinute": 60, "plan": "free"}

@@ -235,6 +235,16 @@ class TestPlace:
         assert await pet_status(stocked, 3) == "pending"
         assert "a-staff console Order placed" in shown.text
 
+    async def test_a_form_places_one_order(self, stocked: Shop, staff: Visitor) -> None:
+        """Sent again it leads there; for another animal it asks, and then places that order too."""
+        form = await staff.get("orders/new?account=zoo")
+        for told in ("Order 3 is placed.", "Order 3 was placed already."):
+            shown = await staff.submit(form, "orders/new", pet=3)
+            assert (shown.address, told in shown.text) == ("/console/orders/3", True)
+        shown = await staff.submit(form, "orders/new", pet=4)
+        assert (shown.status, "send it once more" in shown.text) == (409, True)
+        assert (await staff.submit(shown, "orders/new")).address == "/console/orders/4"
+
     async def test_a_suspended_account_may_order(self, stocked: Shop, staff: Visitor) -> None:
         """As the command: only its keys are refused. Its page says so."""
         await stocked.store.accounts.suspend("zoo", ACTOR)

@@ -55,15 +55,6 @@ class TestShown:
         await shop.store.orders.place(1, NewOrder(1), ACTOR)
         assert (await viewer.get("pets/1")).links["Order 1"].endswith("console/orders/1")
 
-    async def test_older_changes_are_in_the_journal(self, shop: Shop, viewer: Visitor) -> None:
-        """From the twenty-first on."""
-        for number in range(20):
-            await shop.store.pets.change(1, PetChange(name=f"n{number}"), ACTOR)
-        shown = await viewer.get("pets/1")
-        assert ("n0" in shown.text, "Animal added" in shown.text) == (True, False)
-        older = await viewer.get(shown.links["Older changes"].partition("console/")[2])
-        assert "Animal added" in older.text
-
     @pytest.mark.parametrize("page", ["", "/remove"])
     async def test_there_is_no_such_animal(self, staff: Visitor, page: str) -> None:
         """A page says so, whatever stands there."""

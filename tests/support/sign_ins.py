@@ -59,7 +59,7 @@ class Storm(msgspec.Struct):
 
 @contextmanager
 def compared() -> Iterator[list[str]]:
-    """The passwords that argon2 compares meanwhile: each takes it a hash."""
+    """The passwords that argon2 compares meanwhile: each costs a hash."""
     passwords: list[str] = []
     verify = PasswordHasher.verify
 

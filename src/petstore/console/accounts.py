@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Protocol
-from urllib.parse import urlencode
 
 from starlette.responses import Response
 
 from petstore.console.account_forms import PLANS, TypedPlan, read_plan
 from petstore.console.account_use import chart_of, windows_of
-from petstore.console.history import lines
+from petstore.console.addresses import address
+from petstore.console.history import history_of
 from petstore.console.visit import View, Visit
 from petstore.core.accounts import (
     STATES,
@@ -23,7 +23,7 @@ from petstore.core.accounts import (
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import AccountExists, AccountNotFound, Invalid
 from petstore.core.integers import read_id
-from petstore.core.journal import About, JournalQuery, JournalRepository
+from petstore.core.journal import About, JournalRepository
 from petstore.core.keys import ApiKey, KeyRepository
 from petstore.core.limits.plans import PLAN_NAMES
 from petstore.core.limits.usage import UsageRepository, every_day
@@ -31,7 +31,6 @@ from petstore.core.people import Role
 
 _ROWS = 50
 _DAYS = 90
-_HISTORY = 20
 _ENDED_KEYS = 50
 # Of an account, the newest ones.
 KEYS_READ = 200
@@ -77,8 +76,8 @@ class AccountPages:
             faults=faults,
             accounts=page.accounts,
             stopped=page.after if page.after and len(page.accounts) < _ROWS else "",
-            first=_address(asked) if after else "",
-            next=_address(asked, page.after) if page.after else "",
+            first=address("accounts", asked) if after else "",
+            next=address("accounts", {**asked, "after": page.after}) if page.after else "",
             states=[(state, state) for state in STATES],
             plans=[(plan, plan) for plan in PLAN_NAMES],
         )
@@ -107,7 +106,6 @@ class AccountPages:
         days = every_day(report.days, today, _DAYS, windows[-1].used)
         keys = (await self._store.keys.keys(reference, newest=KEYS_READ))[::-1]
         ended = [key for key in keys if key.state(visit.now_ms) != "active"]
-        history = await self._store.journal.page(JournalQuery(_HISTORY, About("account", reference)))
         return visit.page(
             "account.html",
             account.name,
@@ -121,8 +119,7 @@ class AccountPages:
             keys_read=KEYS_READ,
             has_more_keys=len(keys) == KEYS_READ,
             bans={ban.key_id: ban for ban in report.bans},
-            lines=lines(history.entries),
-            has_more_history=history.has_more,
+            history=await history_of(self._store.journal, About("account", reference)),
         )
 
 
@@ -137,11 +134,6 @@ def _faults_of(asked: Mapping[str, str]) -> dict[str, str]:
     if asked["plan"] and asked["plan"] not in PLAN_NAMES:
         faults["plan"] = f"Choose one of {', '.join(PLAN_NAMES)}."
     return faults
-
-
-def _address(asked: Mapping[str, str], after: str = "") -> str:
-    given = {name: value for name, value in {**asked, "after": after}.items() if value}
-    return f"accounts?{urlencode(given)}" if given else "accounts"
 
 
 def _new_page(visit: Visit, name: str, typed: TypedPlan, status: int = 200, fault: str = "") -> Response:

@@ -19,6 +19,7 @@ from petstore.console.billing import BillingPages
 from petstore.console.categories import CategoryPages
 from petstore.console.connections import Connections
 from petstore.console.cookies import Cookies
+from petstore.console.downloads import Downloads
 from petstore.console.guard import Guard
 from petstore.console.journal import JournalPages
 from petstore.console.keys import KeyDefaults, KeyPages
@@ -109,15 +110,15 @@ class Console:
         self._guard = Guard(
             stores.sign_ins, cookies, connections, self._renderer, clock, options.body_timeout_seconds
         )
-        self.passwords = Passwords()
-        entrance = Entrance(stores.sign_ins, self.passwords, cookies, connections)
-        self.stocktaking = Stocktaking(stores.totals, clock)
+        entrance = Entrance(stores.sign_ins, Passwords(), cookies, connections)
+        downloads = Downloads()
+        self._stocktaking = Stocktaking(stores.totals, clock)
         self._importer = options.importer
         self._pages: tuple[Pages, ...] = (
-            OverviewPage(stores, self.stocktaking, service, clock),
+            OverviewPage(stores, self._stocktaking, service, clock),
             NewPetPages(stores),
             PetPages(stores),
-            CategoryPages(stores.categories),
+            CategoryPages(stores),
             JournalPages(stores.journal),
             ServicePages(service, stores.usage),
             SignInPages(entrance),
@@ -130,13 +131,13 @@ class Console:
             AccountChangePages(stores),
             KeyPages(stores, options.new_keys),
             BanPages(stores.usage),
-            BillingPages(stores.billing),
-            StockPages(stores, options.importer, options.body_timeout_seconds),
+            BillingPages(stores.billing, downloads),
+            StockPages(stores, options.importer, downloads, options.body_timeout_seconds),
         )
 
     async def close(self) -> None:
         """End what works beside the requests."""
-        await self.stocktaking.close()
+        await self._stocktaking.close()
         await self._importer.close()
 
     def views(self) -> list[View]:

@@ -6,7 +6,8 @@ import re
 
 from starlette.responses import Response
 
-from petstore.console.visit import CUT_ADDRESS, View, Visit
+from petstore.console.addresses import CUT_ADDRESS, address
+from petstore.console.visit import View, Visit
 from petstore.core.errors import InvalidParameter
 from petstore.core.limits.usage import BannedKey, UsageRepository
 
@@ -32,7 +33,7 @@ class BanPages:
             "Bans",
             bans=bans,
             first="bans" if after else "",
-            next=f"bans?after={_place_of(bans[-1])}" if len(found) > _ROWS else "",
+            next=address("bans", {"after": _place_of(bans[-1])}) if len(found) > _ROWS else "",
         )
 
 

@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
 from itertools import islice
-from urllib.parse import urlencode
 
 import msgspec
 from starlette.responses import Response
 
-from petstore.console.visit import HEADERS, View, Visit
+from petstore.console.addresses import address
+from petstore.console.downloads import Downloads
+from petstore.console.visit import View, Visit
 from petstore.core.billing import BillingRepository
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid
 from petstore.core.lists.bills import Bill, written_bill
 from petstore.core.moments import iso_day, read_day, read_month
 from petstore.core.people import Role
-from petstore.web.delivery import Streamed
 
 _ROWS = 20
 _READS_MAX = 20
 _DAYS_MAX = 366
 _FIELDS = ("month", "first", "last", "sum")
-_MEDIA_TYPES = {"csv": "text/csv", "json": "application/json"}
+_FORMS = ("csv", "json")
 
 
 class BillingPages:
     """`/billing`, and the file at `/billing/bill`."""
 
-    def __init__(self, billing: BillingRepository) -> None:
+    def __init__(self, billing: BillingRepository, downloads: Downloads) -> None:
         self._billing = billing
-        self._making = asyncio.Lock()
+        self._downloads = downloads
 
     def views(self) -> list[View]:
         return [
@@ -57,16 +56,14 @@ class BillingPages:
         form = visit.query.get("form", "")
         try:
             bill, _ = _read_bill(asked, visit.now_ms // DAY_MS)
-            if form not in _MEDIA_TYPES:
-                raise Invalid("month", f"Choose one of {', '.join(_MEDIA_TYPES)}.")
+            if form not in _FORMS:
+                raise Invalid("month", f"Choose one of {', '.join(_FORMS)}.")
         except Invalid as error:
             return self._page(visit, asked, 400, {error.field: error.message})
         name = (
             f"petstore-{iso_day(bill.first)}-to-{iso_day(bill.last)}{'-sums' if bill.summed else ''}.{form}"
         )
-        headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}"'}
-        pieces = written_bill(bill, self._billing, form)
-        return Streamed(pieces, headers=headers, media_type=_MEDIA_TYPES[form], making=self._making)
+        return self._downloads.file(name, written_bill(bill, self._billing, form))
 
     async def _first_rows(self, bill: Bill) -> list[dict[str, object]]:
         """Of the first accounts; of a year's sums each takes a read of 366 days."""
@@ -101,7 +98,7 @@ class BillingPages:
             summed=bill is not None and bill.summed,
             days=None if bill is None else (iso_day(bill.first), iso_day(bill.last)),
             is_final=is_final,
-            query=urlencode({name: value for name, value in asked.items() if value}),
+            files={form: address("billing/bill", {**asked, "form": form}) for form in _FORMS},
         )
 
 

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from starlette.responses import Response
 
 from petstore.console.formats import sentence
-from petstore.console.visit import View, Visit
-from petstore.core.categories import CATEGORY_NAME_MAX_CHARACTERS, Category, CategoryRepository
-from petstore.core.errors import CategoryNotFound, Conflict, NotFound
+from petstore.console.history import history_of
+from petstore.console.visit import CUT_FORM, View, Visit
+from petstore.core.categories import (
+    CATEGORY_NAME_MAX_CHARACTERS,
+    Category,
+    CategoryNamedMeanwhile,
+    CategoryRepository,
+)
+from petstore.core.errors import CategoryNotFound, Conflict, InvalidBody, NotFound
 from petstore.core.integers import read_int64
+from petstore.core.journal import About, JournalRepository
 from petstore.core.people import Role
 from petstore.core.pets import INT64_MAX, INT64_MIN, name_fault
+
+
+class Store(Protocol):
+    """What these pages read and change."""
+
+    categories: CategoryRepository
+    journal: JournalRepository
 
 
 class CategoryPages:
     """`/categories`, and `/categories/7` with what is below it."""
 
-    def __init__(self, categories: CategoryRepository) -> None:
-        self._categories = categories
+    def __init__(self, store: Store) -> None:
+        self._categories = store.categories
+        self._journal = store.journal
 
     def views(self) -> list[View]:
         return [
@@ -41,36 +58,55 @@ class CategoryPages:
             faults["id"] = f"Expected an integer from {INT64_MIN} to {INT64_MAX}."
         if faults or category_id is None:
             return await self._show_all(visit, faults, 400)
-        present = await self._find(category_id)
-        if present is not None and present.name != name:
-            fault = f"Category {category_id} is called {present.name}. To rename it, choose it in the list."
-            return await self._show_all(visit, {"id": fault}, 409)
         try:
-            await self._categories.name(category_id, name, visit.actor)
+            await self._categories.name(category_id, name, visit.actor, expected=None)
+        except CategoryNamedMeanwhile as error:
+            fault = f"{error.message} To rename it, choose it in the list."
+            return await self._show_all(visit, {"id": fault}, 409)
         except Conflict as error:
             return await self._show_all(visit, {"": error.message}, 409)
         return visit.go("categories", told=f"Category {category_id} has its name.")
 
     async def show(self, visit: Visit) -> Response:
         category = await self._category(visit)
-        return _rename_page(visit, category, category.name)
+        return await self._rename_page(visit, category, category.name)
 
     async def rename(self, visit: Visit) -> Response:
-        category, name = await self._category(visit), visit.form.get("name", "")
+        shown, name = _shown(visit), visit.form.get("name", "")
         faults = _faults_of(name)
         if faults:
-            return _rename_page(visit, category, name, 400, faults["name"])
-        await self._categories.name(category.id, name, visit.actor)
+            return await self._rename_page(visit, shown, name, 400, faults["name"])
+        try:
+            await self._categories.name(shown.id, name, visit.actor, expected=shown.name)
+        except CategoryNamedMeanwhile as error:
+            fault = f"{error.message} Save once more to replace that name by yours."
+            return await self._rename_page(visit, error.present, name, 409, fault)
         return visit.go("categories", told="Saved.")
 
     async def ask_removal(self, visit: Visit) -> Response:
-        category = await self._category(visit)
-        title = f"Take the name of category {category.id} away?"
-        return visit.page("categories_remove.html", title, category=category)
+        return _removal_page(visit, await self._category(visit))
 
     async def remove(self, visit: Visit) -> Response:
-        category = await self._categories.unname(_category_id_of(visit), visit.actor)
-        return visit.go("categories", told=f"Category {category.id} has no name any more.")
+        shown = _shown(visit)
+        try:
+            await self._categories.unname(shown.id, visit.actor, expected=shown.name)
+        except CategoryNamedMeanwhile as error:
+            return _removal_page(visit, error.present, 409, error.message)
+        return visit.go("categories", told=f"Category {shown.id} has no name any more.")
+
+    async def _rename_page(
+        self, visit: Visit, category: Category, name: str, status: int = 200, fault: str = ""
+    ) -> Response:
+        """With what happened to the name, so that the second of two editors sees who was the first."""
+        return visit.page(
+            "categories_rename.html",
+            f"Rename category {category.id}",
+            status,
+            category=category,
+            name=name,
+            fault=fault,
+            history=await history_of(self._journal, About("category", str(category.id))),
+        )
 
     async def _show_all(self, visit: Visit, faults: dict[str, str], status: int = 200) -> Response:
         categories = await self._categories.all()
@@ -85,17 +121,13 @@ class CategoryPages:
             faults=faults,
         )
 
-    async def _find(self, category_id: int) -> Category | None:
-        named = (each for each in await self._categories.all() if each.id == category_id)
-        return next(named, None)
-
     async def _category(self, visit: Visit) -> Category:
         """The category in the path. Raises NotFound for one without a name."""
         category_id = _category_id_of(visit)
-        category = await self._find(category_id)
-        if category is None:
-            raise CategoryNotFound(category_id)
-        return category
+        for category in await self._categories.all():
+            if category.id == category_id:
+                return category
+        raise CategoryNotFound(category_id)
 
 
 def _category_id_of(visit: Visit) -> int:
@@ -105,11 +137,19 @@ def _category_id_of(visit: Visit) -> int:
     return category_id
 
 
+def _shown(visit: Visit) -> Category:
+    """The category as its form has shown it. Raises NotFound, and InvalidBody for a form that no page had."""
+    category_id, name = _category_id_of(visit), visit.form.get("was", "")
+    if not name:
+        raise InvalidBody(CUT_FORM)
+    return Category(category_id, name)
+
+
 def _faults_of(name: str) -> dict[str, str]:
     fault = name_fault(name, CATEGORY_NAME_MAX_CHARACTERS)
     return {} if fault is None else {"name": sentence(fault)}
 
 
-def _rename_page(visit: Visit, category: Category, name: str, status: int = 200, fault: str = "") -> Response:
-    title = f"Rename category {category.id}"
-    return visit.page("categories_rename.html", title, status, category=category, name=name, fault=fault)
+def _removal_page(visit: Visit, category: Category, status: int = 200, fault: str = "") -> Response:
+    title = f"Take the name of category {category.id} away?"
+    return visit.page("categories_remove.html", title, status, category=category, fault=fault)

@@ -1,10 +1,13 @@
-"""The cookies of the console: the session's, and before there is one, the secret that forms are bound to.
+"""The cookies of the console: the session's; before there is one, the secret that forms are bound to; and
+what the next page tells.
 
 `__Host-` keeps a cookie to this host, path / and TLS (RFC 6265bis, section 4.1.3.2). On a loopback address
 without TLS a browser would refuse such a name, so there it has no prefix.
 """
 
 from __future__ import annotations
+
+from urllib.parse import quote, unquote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,6 +17,8 @@ from petstore.core.sign_ins import SESSION_MAX_MS, new_token
 
 _SESSION = "petstore-session"
 _FORM = "petstore-form"
+_TOLD = "petstore-told"
+_TOLD_SECONDS = 60
 
 
 class Cookies:
@@ -39,6 +44,14 @@ class Cookies:
     def keep_form_secret(self, request: Request, response: Response, secret: str) -> None:
         if self._name(_FORM, request) not in request.cookies:
             self._set(_FORM, request, response, secret, None)
+
+    def told(self, request: Request) -> str:
+        """What the page before has left to tell; empty for nothing."""
+        return unquote(request.cookies.get(self._name(_TOLD, request), ""))
+
+    def tell(self, request: Request, response: Response, text: str) -> None:
+        """Have the next page tell something; with an empty text, nothing any more."""
+        self._set(_TOLD, request, response, quote(text), _TOLD_SECONDS if text else 0)
 
     def _name(self, name: str, request: Request) -> str:
         return f"__Host-{name}" if self._connections.is_secure(request) else name

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from petstore.console.connections import Connections
 from petstore.console.cookies import Cookies
 from petstore.console.tokens import check_csrf
-from petstore.console.visit import Renderer, View, Visit
+from petstore.console.visit import Renderer, View, Visit, later
 from petstore.core.clock import Clock
 from petstore.core.errors import (
     Forbidden,
@@ -99,8 +99,8 @@ class Guard:
 
     async def _visit(self, request: Request, session: PersonSession | None, secret: str) -> Visit:
         person = None if session is None else session.person
-        is_secure = self._connections.is_secure(request)
-        return Visit(request, await self._renderer(), person, secret, self._clock.now_ms(), is_secure)
+        renderer, now_ms = await self._renderer(), self._clock.now_ms()
+        return Visit(request, renderer, self._cookies, person, secret, now_ms)
 
     async def _sign_in_first(self, request: Request) -> Response:
         """A reader goes to the sign-in page, and from there to where they wanted."""
@@ -136,12 +136,8 @@ class Guard:
 
 
 def _refusal(visit: Visit, error: PetstoreError) -> Response:
-    response = visit.page(
-        "refusal.html", _TITLES.get(error.status, "That did not work"), error.status, error=error
-    )
-    if error.retry_after_seconds is not None:
-        response.headers["retry-after"] = str(error.retry_after_seconds)
-    return response
+    title = _TITLES.get(error.status, "That did not work")
+    return later(visit.page("refusal.html", title, error.status, error=error), error)
 
 
 _TITLES = {401: "Sign in", 403: "Not allowed", 404: "Not found", 409: "Something has changed"}

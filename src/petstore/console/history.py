@@ -1,4 +1,4 @@
-"""Entries of the journal in words: who did what, when, from what to what.
+"""Entries of the journal in words: who did what, when, from what to what; and the newest about one thing.
 
 templates/journal_parts.html shows them.
 """
@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from petstore.core.journal import STORE, Entry
+from petstore.console.addresses import address
+from petstore.core.journal import STORE, About, Entry, JournalQuery, JournalRepository
 from petstore.core.moments import read_moment
 
 _NAMES = {"pet": "animal"}
@@ -26,6 +27,7 @@ _MEMBERS = {
 # The page of a subject, below the console.
 _PAGES = {"pet": "pets/{}", "order": "orders/{}", "account": "accounts/{}", "key": "keys/{}"}
 _OF_MOMENTS = ("At", "Date")
+_ENTRIES = 20
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 # Texts for the values of some members, by the member's name in the journal.
@@ -56,6 +58,32 @@ class Line(msgspec.Struct, frozen=True):
     about: str
     page: str
     changes: list[Change]
+
+
+class History(msgspec.Struct, frozen=True):
+    """What happened to one thing, newest first. `older` is the page of the journal with what came before."""
+
+    lines: list[Line]
+    older: str = ""
+    is_removed: bool = False
+
+    @property
+    def newest_id(self) -> int:
+        """The newest entry; 0 for none."""
+        return self.lines[0].id if self.lines else 0
+
+
+async def history_of(
+    journal: JournalRepository, about: About, texts: Texts | None = None, *, since_id: int = 0
+) -> History:
+    """The newest entries; of those only what came after the entry `since_id`."""
+    page = await journal.page(JournalQuery(_ENTRIES, about))
+    entries = [entry for entry in page.entries if entry.id > since_id]
+    older = ""
+    if page.has_more and len(entries) == len(page.entries):
+        asked = {"about": f"{about.subject}:{about.reference}", "before": entries[-1].id}
+        older = address("journal", asked)
+    return History(lines(entries, texts), older, bool(entries) and entries[0].action == "removed")
 
 
 def lines(entries: Iterable[Entry], texts: Texts | None = None) -> list[Line]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from petstore.console.addresses import CUT_ADDRESS, address
 from petstore.console.history import lines
-from petstore.console.visit import CUT_ADDRESS, View, Visit
+from petstore.console.visit import View, Visit
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid, NotFound
 from petstore.core.integers import read_id
@@ -47,7 +47,7 @@ class JournalPages:
             looked_back=page.looked_back,
             asked=asked,
             faults=faults,
-            first=_address(asked) if before else "",
+            first=address("journal", asked) if before else "",
             next=_next(asked, page),
         )
 
@@ -85,12 +85,7 @@ def _read_day(name: str, text: str) -> int | None:
 
 def _next(asked: Mapping[str, str], page: JournalPage) -> str:
     """The address of the entries before this page, if there may be any."""
-    if page.has_more:
-        return _address(asked, page.entries[-1].id)
-    return _address(asked, page.looked_back.id) if page.looked_back is not None else ""
-
-
-def _address(asked: Mapping[str, str], before: int | None = None) -> str:
-    given = {name: value for name, value in asked.items() if value}
-    query = urlencode(given if before is None else {**given, "before": before})
-    return f"journal?{query}" if query else "journal"
+    if not page.has_more and page.looked_back is None:
+        return ""
+    before = page.entries[-1].id if page.looked_back is None else page.looked_back.id
+    return address("journal", {**asked, "before": before})

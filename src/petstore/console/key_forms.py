@@ -1,17 +1,13 @@
-"""The forms of keys: what a new one may do, how long it works, and the mark that lets a form issue once."""
+"""The forms of keys: what a new one may do, and how long it works."""
 
 from __future__ import annotations
 
-import re
-import secrets
 from collections.abc import Mapping
 
 import msgspec
 
-from petstore.console.visit import CUT_FORM
-from petstore.core.durations import DAY_MS, HOUR_MS, format_duration, parse_duration
-from petstore.core.errors import Conflict, Invalid, InvalidBody
-from petstore.core.idempotency import KEPT_MS, Idempotency
+from petstore.core.durations import DAY_MS, format_duration, parse_duration
+from petstore.core.errors import Invalid
 from petstore.core.integers import read_id
 from petstore.core.keys import ENVIRONMENTS, Access, check_label
 from petstore.core.moments import read_day
@@ -23,10 +19,6 @@ ACCESS = [
 ]
 _DAYS_MAX = 3_650
 _OVERLAP_MAX_MS = 365 * DAY_MS
-_MARK_BYTES = 16
-_MARK = re.compile(r"([0-9]{13})\.[A-Za-z0-9_-]{22}", re.ASCII)
-# A form is used up for KEPT_MS, so an older one must not issue again.
-_MARK_MAX_MS = KEPT_MS - HOUR_MS
 
 
 class TypedKey(msgspec.Struct):
@@ -102,18 +94,3 @@ def read_overlap(text: str) -> int:
     if overlap_ms > _OVERLAP_MAX_MS:
         raise Invalid("overlap", f"The old key goes on for {format_duration(_OVERLAP_MAX_MS)} at most.")
     return overlap_ms
-
-
-def new_mark(now_ms: int) -> str:
-    """A hidden field of a form: however often the form is sent, it issues one key."""
-    return f"{now_ms}.{secrets.token_urlsafe(_MARK_BYTES)}"
-
-
-def read_mark(form: Mapping[str, str], account_id: int, now_ms: int) -> Idempotency:
-    """Raises InvalidBody for a form that no page had, and Conflict for an old one."""
-    mark = _MARK.fullmatch(form.get("once", ""))
-    if mark is None:
-        raise InvalidBody(CUT_FORM)
-    if now_ms - int(mark[1]) > _MARK_MAX_MS:
-        raise Conflict("This form is old; load its page again.")
-    return Idempotency(account_id, f"console:{mark[0]}")

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import msgspec
 from starlette.responses import Response
 
 from petstore.console.accounts import find_account
-from petstore.console.key_forms import ACCESS, TypedKey, new_mark, read_key, read_mark, read_overlap
+from petstore.console.key_forms import ACCESS, TypedKey, read_key, read_overlap
+from petstore.console.once import act_once, mark_of
 from petstore.console.visit import View, Visit
 from petstore.core.accounts import Account, AccountRepository
 from petstore.core.durations import format_duration
-from petstore.core.errors import Conflict, IdempotencyKeyInUse, Invalid, KeyIssuedBefore, NotFound
-from petstore.core.integers import read_id
+from petstore.core.errors import Conflict, IdempotencyKeyInUse, Invalid, KeyIssuedBefore
+from petstore.core.idempotency import Idempotency
 from petstore.core.keys import ENVIRONMENTS, ApiKey, IssuedKey, KeyRepository
 from petstore.core.people import Role
-
-_SENT_TWICE = "This form was sent twice at once. Look at the keys of the account."
 
 
 class Store(Protocol):
@@ -66,20 +65,22 @@ class KeyPages:
 
     async def issue(self, visit: Visit) -> Response:
         account = await find_account(visit, self._accounts)
-        once = read_mark(visit.form, account.id, visit.now_ms)
         typed, wanted = read_key(visit.form, visit.now_ms)
         if wanted is None:
             return self._issue_page(visit, account, typed, 400)
-        issuing = self._keys.issue(
-            str(account.id),
-            wanted.environment,
-            visit.actor,
-            label=wanted.label,
-            expires_at_ms=wanted.expires_at_ms,
-            access=wanted.access,
-            idempotency=once,
-        )
-        return await self._answer(visit, account, issuing)
+
+        def issue(once: Idempotency) -> Awaitable[IssuedKey]:
+            return self._keys.issue(
+                str(account.id),
+                wanted.environment,
+                visit.actor,
+                label=wanted.label,
+                expires_at_ms=wanted.expires_at_ms,
+                access=wanted.access,
+                idempotency=once,
+            )
+
+        return await self._answer(visit, account, issue)
 
     async def ask_rotation(self, visit: Visit) -> Response:
         key = await self._find(visit)
@@ -87,15 +88,17 @@ class KeyPages:
 
     async def rotate(self, visit: Visit) -> Response:
         key, overlap = await self._find(visit), visit.form.get("overlap", "").strip()
-        once = read_mark(visit.form, key.account_id, visit.now_ms)
         try:
             overlap_ms = read_overlap(overlap)
         except Invalid as error:
             return await self._rotation_page(visit, key, overlap, 400, error.message)
         account = await self._accounts.find(str(key.account_id))
         environment = "test" if key.display.startswith("pets_test_") else "live"
-        rotating = self._keys.rotate(key.id, environment, overlap_ms, visit.actor, once)
-        return await self._answer(visit, account, rotating, key)
+
+        def rotate(once: Idempotency) -> Awaitable[IssuedKey]:
+            return self._keys.rotate(key.id, environment, overlap_ms, visit.actor, once)
+
+        return await self._answer(visit, account, rotate, key)
 
     async def ask_revocation(self, visit: Visit) -> Response:
         key = await self._find(visit)
@@ -103,20 +106,17 @@ class KeyPages:
         return visit.page("key_revoke.html", f"Revoke key {key.id}", key=key, account=account)
 
     async def revoke(self, visit: Visit) -> Response:
-        key = await self._keys.revoke((await self._find(visit)).id, visit.actor)
+        key = await self._keys.revoke(_key_id_of(visit), visit.actor)
         told = f"Key {key.id} is revoked; its next request is refused."
         return visit.go(f"accounts/{key.account_id}", told=told)
 
     async def unban(self, visit: Visit) -> Response:
-        key = await self._keys.pardon((await self._find(visit)).id, visit.actor)
+        key = await self._keys.pardon(_key_id_of(visit), visit.actor)
         back = "bans" if visit.form.get("back") == "bans" else f"accounts/{key.account_id}"
         return visit.go(back, told=f"Key {key.id} is not banned any more, from its next request on.")
 
     async def _find(self, visit: Visit) -> ApiKey:
-        key_id = read_id(visit.path["key_id"])
-        if key_id is None:
-            raise NotFound("There is no such key.")
-        return await self._keys.key(key_id)
+        return await self._keys.key(_key_id_of(visit))
 
     def _issue_page(self, visit: Visit, account: Account, typed: TypedKey, status: int = 200) -> Response:
         return visit.page(
@@ -127,7 +127,7 @@ class KeyPages:
             typed=typed,
             access=ACCESS,
             environments=[(name, name) for name in ENVIRONMENTS],
-            once=visit.form.get("once") or new_mark(visit.now_ms),
+            once=mark_of(visit),
         )
 
     async def _rotation_page(
@@ -141,22 +141,29 @@ class KeyPages:
             account=await self._accounts.find(str(key.account_id)),
             overlap=overlap,
             fault=fault,
-            once=visit.form.get("once") or new_mark(visit.now_ms),
+            once=mark_of(visit),
         )
 
     async def _answer(
-        self, visit: Visit, account: Account, issuing: Awaitable[IssuedKey], rotated: ApiKey | None = None
+        self,
+        visit: Visit,
+        account: Account,
+        issue: Callable[[Idempotency], Awaitable[IssuedKey]],
+        rotated: ApiKey | None = None,
     ) -> Response:
         """The one page with a key's text. A form that is sent again gets a page without it."""
         try:
-            issued = await issuing
+            issued = await act_once(visit, account.id, issue)
         except (Conflict, IdempotencyKeyInUse) as error:
             before = error.key_id if isinstance(error, KeyIssuedBefore) else None
             title = "No key was issued" if before is None else f"Key {before} was issued already"
-            fault = error.message if isinstance(error, Conflict) else _SENT_TWICE
             return visit.page(
-                "key_not_issued.html", title, 409, account=account, fault=fault, issued_before=before
+                "key_not_issued.html", title, 409, account=account, fault=error.message, issued_before=before
             )
         old = None if rotated is None else await self._keys.key(rotated.id)
         title = f"Key {issued.record.id} for {account.name}"
         return visit.page("key_issued.html", title, account=account, issued=issued, old=old)
+
+
+def _key_id_of(visit: Visit) -> int:
+    return visit.id_in_path("key_id", "key")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from petstore.console.sign_in import LENGTHS, Entrance, new_password
-from petstore.console.visit import View, Visit
+from petstore.console.visit import View, Visit, later
 from petstore.core.errors import Invalid, TooManyTries
 from petstore.core.sign_ins import token_digest
 
@@ -50,9 +50,7 @@ class MyPages:
         except Invalid as error:
             return await self._page(visit, 400, {error.field: error.message})
         except TooManyTries as error:
-            response = await self._page(visit, 429, {"present": error.message})
-            response.headers["retry-after"] = str(error.retry_after_seconds)
-            return response
+            return later(await self._page(visit, 429, {"present": error.message}), error)
         if attempt is None:
             return await self._page(visit, 403, {"present": "This is not your present password."})
         stored = await self._entrance.passwords.hash(password)

@@ -1,9 +1,10 @@
-"""The form of a new order. Sent twice, it places one order: the animal is taken then."""
+"""The form of a new order. Sent twice, it places one order."""
 
 from __future__ import annotations
 
 from starlette.responses import Response
 
+from petstore.console.once import FormUsedUp, act_once, mark_of
 from petstore.console.orders import Store
 from petstore.console.visit import View, Visit
 from petstore.core.errors import AccountNotFound, Conflict
@@ -29,7 +30,7 @@ class NewOrderPages:
 
     async def place(self, visit: Visit) -> Response:
         account, pet = visit.form.get("account", "").strip(), visit.form.get("pet", "").strip()
-        pet_id = read_id(pet)
+        pet_id, orders = read_id(pet), self._store.orders
         faults = {}
         if not account:
             faults["account"] = "Whose order is it? Give an account's name or its number."
@@ -43,15 +44,21 @@ class NewOrderPages:
         except (AccountNotFound, Conflict) as error:
             return await self._page(visit, account, pet, error.status, {"account": error.message})
         try:
-            placed = await self._store.orders.place(owner.id, NewOrder(pet_id), visit.actor)
+            placed = await act_once(
+                visit, owner.id, lambda once: orders.place(owner.id, NewOrder(pet_id), visit.actor, once)
+            )
+        except FormUsedUp as error:
+            return await self._page(visit, account, pet, 409, {"": error.message})
         except Conflict as error:
             return await self._page(visit, account, pet, 409, {"pet": error.message})
-        return visit.go(f"orders/{placed.order.id}", told=f"Order {placed.order.id} is placed.")
+        order_id = placed.order.id
+        told = f"Order {order_id} was placed already." if placed.replayed else f"Order {order_id} is placed."
+        return visit.go(f"orders/{order_id}", told=told)
 
     async def _page(
         self, visit: Visit, account: str, pet: str, status: int = 200, faults: dict[str, str] | None = None
     ) -> Response:
-        pet_id = read_id(pet)
+        pet_id, faults = read_id(pet), faults or {}
         return visit.page(
             "orders_new.html",
             "Place an order",
@@ -60,5 +67,6 @@ class NewOrderPages:
             pet_id=pet,
             pet=None if pet_id is None else await self._store.pets.get(pet_id),
             order_id=None if pet_id is None else await self._store.pets.open_order(pet_id),
-            faults=faults or {},
+            faults=faults,
+            once=mark_of(visit, used_up="" in faults),
         )

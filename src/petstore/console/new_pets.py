@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
-import secrets
-
 from starlette.responses import Response
 
 from petstore.console.category_names import CategoryNames
+from petstore.console.once import FormUsedUp, act_once, mark_of
 from petstore.console.pet_forms import Typed, read_typed, status_choices
 from petstore.console.pets import Store
-from petstore.console.visit import CUT_FORM, View, Visit
-from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused, InvalidBody
-from petstore.core.idempotency import FORMS, Idempotency
+from petstore.console.visit import View, Visit
+from petstore.core.idempotency import FORMS
 from petstore.core.integers import read_int64
 from petstore.core.people import Role
-from petstore.core.pets import Created, NewPet
-
-_KEY_BYTES = 16
-_KEY = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
-# A second click waits for the first one's animal.
-_TRIES = 20
-_PAUSE_SECONDS = 0.1
 
 
 class NewPetPages:
@@ -44,39 +33,25 @@ class NewPetPages:
         return _page(visit, names, typed)
 
     async def add(self, visit: Visit) -> Response:
-        names = await self._names()
-        key = visit.form.get("once", "")
-        if _KEY.fullmatch(key) is None:
-            raise InvalidBody(CUT_FORM)
+        names, pets = await self._names(), self._store.pets
         typed, wanted = read_typed(visit.form, names)
         if wanted is None:
-            return _page(visit, names, typed, 400, key)
+            return _page(visit, names, typed, 400)
         try:
-            created = await self._add_once(wanted, visit.actor, Idempotency(FORMS, key))
-        except IdempotencyKeyReused:
-            told = "This form has added another animal already. To add this one too, press Add once more."
-            return _page(visit, names, typed, 409, fault=told)
+            created = await act_once(visit, FORMS, lambda once: pets.add(wanted, visit.actor, once))
+        except FormUsedUp as error:
+            return _page(visit, names, typed, 409, error.message)
         pet = created.pet
         told = f"Animal {pet.id} was added already." if created.replayed else f"Animal {pet.id} is added."
         if visit.form.get("then") == "another":
             return visit.go(f"pets/new?category={pet.category_id}", told=told)
         return visit.go(f"pets/{pet.id}", told=told)
 
-    async def _add_once(self, new: NewPet, actor: str, idempotency: Idempotency) -> Created:
-        for _ in range(_TRIES):
-            try:
-                return await self._store.pets.add(new, actor, idempotency)
-            except IdempotencyKeyInUse:
-                await asyncio.sleep(_PAUSE_SECONDS)
-        raise IdempotencyKeyInUse("This form is still being carried out. Look at the newest animals.")
-
     async def _names(self) -> CategoryNames:
         return CategoryNames(await self._store.categories.all())
 
 
-def _page(
-    visit: Visit, names: CategoryNames, typed: Typed, status: int = 200, key: str = "", *, fault: str = ""
-) -> Response:
+def _page(visit: Visit, names: CategoryNames, typed: Typed, status: int = 200, fault: str = "") -> Response:
     return visit.page(
         "pets_new.html",
         "Add an animal",
@@ -84,6 +59,6 @@ def _page(
         names=names,
         typed=typed,
         statuses=status_choices(None),
-        once=key or secrets.token_urlsafe(_KEY_BYTES),
+        once=mark_of(visit, used_up=bool(fault)),
         fault=fault,
     )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import urlencode
 
 import msgspec
 
-from petstore.console.visit import CUT_ADDRESS
+from petstore.console.addresses import CUT_ADDRESS, address
 from petstore.core.errors import Invalid
 from petstore.core.integers import read_id
 from petstore.core.orders import OPEN, ORDER_STATUSES, OrderStatus
@@ -51,8 +50,7 @@ class Search(msgspec.Struct, frozen=True):
     def address(self) -> str:
         """The list below the console."""
         given = {"state": self.state, "account": self.account, "first": self.first, "after": self.after_id}
-        query = urlencode({name: value for name, value in given.items() if value})
-        return f"orders?{query}" if query else "orders"
+        return address("orders", given)
 
     def in_state(self, state: str) -> str:
         """The address of the same search in another state, in the order that fits it."""

@@ -6,18 +6,16 @@ from typing import Protocol
 
 from starlette.responses import Response
 
-from petstore.console.history import lines
+from petstore.console.history import history_of
 from petstore.console.order_search import Search, read_search
 from petstore.console.visit import View, Visit
 from petstore.core.accounts import AccountRepository
-from petstore.core.errors import AccountNotFound, Invalid, NotFound, OrderNotFound, PetstoreError
-from petstore.core.integers import read_id
-from petstore.core.journal import About, JournalQuery, JournalRepository
+from petstore.core.errors import AccountNotFound, Invalid, OrderNotFound, PetstoreError
+from petstore.core.journal import About, JournalRepository
 from petstore.core.orders import ORDER_TRANSITIONS, Order, OrderPage, OrderQuery, OrderRepository
 from petstore.core.pets import PageQuery, Pet, PetRepository
 
 _ROWS = 50
-_ENTRIES = 50
 
 
 class Store(Protocol):
@@ -116,7 +114,7 @@ async def show_order(
     """
     order = await store.orders.get(order_id)
     account = await store.accounts.find(str(order.account_id))
-    history = await store.journal.page(JournalQuery(_ENTRIES, About("order", str(order_id))))
+    about = About("order", str(order_id))
     return visit.page(
         "orders_one.html",
         f"Order {order_id}",
@@ -125,7 +123,7 @@ async def show_order(
         account=account,
         pet=await store.pets.get(order.pet_id),
         moves=[move.value for move in ORDER_TRANSITIONS[order.status]],
-        history=lines(history.entries, {"accountId": lambda _: account.name}),
+        history=await history_of(store.journal, about, {"accountId": lambda _: account.name}),
         fault=refused.public_message if refused else "",
         ship_date=ship_date,
         ship_date_fault=ship_date_fault,
@@ -134,7 +132,4 @@ async def show_order(
 
 def order_id_of(visit: Visit) -> int:
     """The identifier in the path. Raises NotFound for one that no order can have."""
-    order_id = read_id(visit.path["order_id"])
-    if order_id is None:
-        raise NotFound("There is no such order.")
-    return order_id
+    return visit.id_in_path("order_id", "order")

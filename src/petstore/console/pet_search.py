@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import urlencode
 
 import msgspec
 from msgspec.structs import replace
 
+from petstore.console.addresses import CUT_ADDRESS, address
 from petstore.console.formats import sentence
-from petstore.console.visit import CUT_ADDRESS
 from petstore.core.errors import Invalid, InvalidParameter
 from petstore.core.integers import read_id, read_int64
 from petstore.core.pets import (
@@ -51,13 +50,12 @@ class Search(msgspec.Struct, frozen=True):
         given = {
             "q": self.text,
             "category": "" if self.category_id is None else str(self.category_id),
-            "status": self.status or "",
+            "status": self.status,
             "order": "" if self.newest_first else "oldest",
-            "after": "" if self.after is None else str(self.after.id),
+            "after": 0 if self.after is None else self.after.id,
             "after_name": self.after.name if self.after is not None and self.text else "",
         }
-        query = urlencode({name: value for name, value in given.items() if value})
-        return f"pets?{query}" if query else "pets"
+        return address("pets", given)
 
 
 class Found(msgspec.Struct, frozen=True):

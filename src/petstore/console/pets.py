@@ -7,6 +7,7 @@ from typing import Protocol
 from starlette.responses import Response
 
 from petstore.console.category_names import CategoryNames
+from petstore.console.history import History, history_of
 from petstore.console.pet_forms import (
     Edit,
     change_between,
@@ -16,13 +17,11 @@ from petstore.console.pet_forms import (
     status_choices,
     typed_of,
 )
-from petstore.console.pet_history import history_of
 from petstore.console.pet_search import Found, Search, find, read_search
 from petstore.console.visit import View, Visit
 from petstore.core.categories import CategoryRepository
-from petstore.core.errors import Conflict, Invalid, NotFound, PetNotFound
-from petstore.core.integers import read_id
-from petstore.core.journal import JournalRepository
+from petstore.core.errors import Conflict, Invalid, PetNotFound
+from petstore.core.journal import About, JournalRepository
 from petstore.core.people import Role
 from petstore.core.pets import Pet, PetChange, PetChangedMeanwhile, PetRepository
 
@@ -73,24 +72,24 @@ class PetPages:
         )
 
     async def show(self, visit: Visit) -> Response:
-        return await self._show(visit, pet_id_of(visit))
+        return await self._show(visit, pet_id_of(visit), await self._names())
 
     async def change(self, visit: Visit) -> Response:
-        pet_id = pet_id_of(visit)
-        edit, wanted = read_edit(pet_id, visit.form, await self._names())
+        pet_id, names = pet_id_of(visit), await self._names()
+        edit, wanted = read_edit(pet_id, visit.form, names)
         if wanted is None:
-            return await self._show(visit, pet_id, 400, edit)
+            return await self._show(visit, pet_id, names, 400, edit)
         change = change_between(edit.before, wanted)
         if change == PetChange():
             return visit.go(f"pets/{pet_id}", told="Nothing was changed.")
         try:
             await self._store.pets.change(pet_id, change, visit.actor, expected=edit.before)
         except PetChangedMeanwhile as error:
-            return await self._changed_meanwhile(visit, error.present, edit, change)
+            return await self._changed_meanwhile(visit, error.present, names, edit, change)
         except Conflict as error:
-            return await self._show(visit, pet_id, 409, edit, error.message)
+            return await self._show(visit, pet_id, names, 409, edit, error.message)
         except PetNotFound:
-            return await self._show(visit, pet_id)
+            return await self._show(visit, pet_id, names)
         return visit.go(f"pets/{pet_id}", told="Saved.")
 
     async def ask_removal(self, visit: Visit) -> Response:
@@ -103,19 +102,28 @@ class PetPages:
         except Conflict as error:
             return await self._ask_removal(visit, pet_id, 409, error.message)
         except PetNotFound:
-            return await self._show(visit, pet_id)
+            return await self._show(visit, pet_id, await self._names())
         return visit.go("pets", told=f"Animal {pet_id} is removed.")
 
     async def _names(self) -> CategoryNames:
         return CategoryNames(await self._store.categories.all())
 
+    async def _history(self, pet_id: int, names: CategoryNames, since_id: int = 0) -> History:
+        about, texts = About("pet", str(pet_id)), {"categoryId": names.label}
+        return await history_of(self._store.journal, about, texts, since_id=since_id)
+
     async def _show(
-        self, visit: Visit, pet_id: int, status: int = 200, edit: Edit | None = None, fault: str = ""
+        self,
+        visit: Visit,
+        pet_id: int,
+        names: CategoryNames,
+        status: int = 200,
+        edit: Edit | None = None,
+        fault: str = "",
     ) -> Response:
         """The animal with its form, as it was typed; of a removed one, what happened to it."""
-        names = await self._names()
         # The history first: what happens between the two reads is then told rather than missed.
-        history = await history_of(self._store.journal, pet_id, names)
+        history = await self._history(pet_id, names)
         pet = await self._store.pets.get(pet_id)
         title = f"Animal {pet_id}"
         if pet is None:
@@ -137,10 +145,11 @@ class PetPages:
             fault=fault,
         )
 
-    async def _changed_meanwhile(self, visit: Visit, present: Pet, edit: Edit, change: PetChange) -> Response:
+    async def _changed_meanwhile(
+        self, visit: Visit, present: Pet, names: CategoryNames, edit: Edit, change: PetChange
+    ) -> Response:
         """The present animal beside what was typed, and who changed it since the form was shown."""
-        names = await self._names()
-        history = await history_of(self._store.journal, present.id, names, since_id=edit.seen_id)
+        history = await self._history(present.id, names, edit.seen_id)
         seen_id = history.newest_id or edit.seen_id
         return visit.page(
             "pets_changed.html",
@@ -174,7 +183,4 @@ class PetPages:
 
 def pet_id_of(visit: Visit) -> int:
     """The identifier in the path. Raises NotFound for one that no animal can have."""
-    pet_id = read_id(visit.path["pet_id"])
-    if pet_id is None:
-        raise NotFound("There is no such animal.")
-    return pet_id
+    return visit.id_in_path("pet_id", "animal")

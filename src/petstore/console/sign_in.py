@@ -12,7 +12,7 @@ from starlette.responses import Response
 from petstore.console.connections import Connections
 from petstore.console.cookies import Cookies
 from petstore.console.passwords import Passwords
-from petstore.console.visit import View, Visit
+from petstore.console.visit import View, Visit, later
 from petstore.core.errors import Forbidden, Invalid, TooManyTries
 from petstore.core.passwords import PASSWORD_MAX_CHARACTERS, PASSWORD_MIN_CHARACTERS, check_password
 from petstore.core.people import Role, SignInLink
@@ -97,7 +97,7 @@ class SignInPages:
             attempt = await self._entrance.try_password(visit, name, password)
             token = None if attempt is None else await self._accept(visit, attempt, password)
         except TooManyTries as error:
-            return self._refuse(visit, error, wanted, name)
+            return later(self._form(visit, wanted, name, error.message, status=429), error)
         if token is None:
             return self._form(visit, wanted, name, "The name or the password is wrong.", status=403)
         _log.info("signed in", person=name)
@@ -108,11 +108,6 @@ class SignInPages:
         is_old = attempt.stored is not None and passwords.is_old(attempt.stored)
         rehashed = await passwords.hash(password) if is_old else None
         return await self._entrance.sign_ins.accept(attempt, self._entrance.address(visit), rehashed)
-
-    def _refuse(self, visit: Visit, error: TooManyTries, wanted: str, name: str) -> Response:
-        response = self._form(visit, wanted, name, error.message, status=429)
-        response.headers["retry-after"] = str(error.retry_after_seconds)
-        return response
 
     def _form(
         self, visit: Visit, wanted: str, name: str = "", fault: str = "", *, status: int = 200

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Protocol
 
 from starlette.responses import Response
 
 from petstore.console.category_names import CategoryNames
+from petstore.console.downloads import Downloads
 from petstore.console.pet_forms import status_choices
 from petstore.console.uploading import Reception
-from petstore.console.visit import HEADERS, View, Visit
+from petstore.console.visit import View, Visit
 from petstore.core.categories import CategoryRepository
-from petstore.core.errors import Conflict, Invalid, NotFound, PayloadTooLarge, PetstoreError
-from petstore.core.integers import read_id
+from petstore.core.durations import DAY_MS
+from petstore.core.errors import Conflict, Invalid, PayloadTooLarge, PetstoreError
 from petstore.core.lists.reading import FORMATS, check_key_column
 from petstore.core.lists.writing import written_list
-from petstore.core.moments import iso_moment
+from petstore.core.moments import iso_day
 from petstore.core.people import Role
 from petstore.core.pets import STATUSES, PageQuery, PetRepository
 from petstore.core.stock import StockRepository
@@ -30,9 +30,7 @@ from petstore.core.uploads import (
     UploadState,
     unpack,
 )
-from petstore.web.delivery import Streamed
 
-_MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 # Of an export: a millisecond of work, and then others have their turn.
 _EXPORTED_AT_A_TIME = 250
 
@@ -61,14 +59,16 @@ class Store(Protocol):
 class StockPages:
     """`timeout_seconds`: how long the next piece of a list may take to arrive."""
 
-    def __init__(self, store: Store, importer: Importer, timeout_seconds: float) -> None:
+    def __init__(
+        self, store: Store, importer: Importer, downloads: Downloads, timeout_seconds: float
+    ) -> None:
         self._pets = store.pets
         self._stock = store.stock
         self._uploads = store.uploads
         self._categories = store.categories
         self._importer = importer
         self._timeout_seconds = timeout_seconds
-        self._making = asyncio.Lock()
+        self._downloads = downloads
 
     def views(self) -> list[View]:
         return [
@@ -83,12 +83,11 @@ class StockPages:
         ]
 
     async def show_all(self, visit: Visit) -> Response:
-        return await self._page(visit, 200)
+        return await self._page(visit)
 
     async def _page(
         self,
         visit: Visit,
-        status: int,
         error: PetstoreError | None = None,
         sent: Mapping[str, str] = {},
         asked: Mapping[str, str] = {},
@@ -97,7 +96,7 @@ class StockPages:
         return visit.page(
             "stock.html",
             "Stock lists",
-            status,
+            200 if error is None else error.status,
             uploads=await self._uploads.recent(),
             sent=sent,
             asked=asked,
@@ -112,7 +111,7 @@ class StockPages:
         try:
             upload_id = await reception.receive(visit.request, visit.secret, visit.actor)
         except (Invalid, Conflict, PayloadTooLarge) as error:
-            return await self._page(visit, error.status, error, sent=reception.fields)
+            return await self._page(visit, error, sent=reception.fields)
         told = await self._begin(visit, upload_id, UploadState.CHECKING)
         return visit.go(f"stock/{upload_id}", told=told)
 
@@ -153,7 +152,7 @@ class StockPages:
         """All rows that can't be stored, in the list's format, with their faults."""
         upload = await self._uploads.find(upload_id_of(visit))
         name = f"rejects-{upload.id}.{upload.form}"
-        return _download(name, upload.form, self._unpacked(upload), self._making)
+        return self._downloads.file(name, self._unpacked(upload))
 
     async def _unpacked(self, upload: Upload) -> AsyncIterator[bytes]:
         async for part in self._uploads.parts(upload.id, PartKind.REJECTS):
@@ -165,19 +164,14 @@ class StockPages:
         try:
             form, query, key_name = _read_export(asked, CategoryNames(await self._categories.all()))
         except Invalid as error:
-            return await self._page(visit, error.status, error, asked=asked)
-        name = f"stock-{iso_moment(visit.now_ms)[:10]}.{form}"
-        return _download(
-            name, form, written_list(self._pets, self._stock, query, form, key_name), self._making
-        )
+            return await self._page(visit, error, asked=asked)
+        name = f"stock-{iso_day(visit.now_ms // DAY_MS)}.{form}"
+        return self._downloads.file(name, written_list(self._pets, self._stock, query, form, key_name))
 
 
 def upload_id_of(visit: Visit) -> int:
     """The identifier in the path. Raises NotFound for one that no list can have."""
-    upload_id = read_id(visit.path["upload_id"])
-    if upload_id is None:
-        raise NotFound("There is no such list.")
-    return upload_id
+    return visit.id_in_path("upload_id", "list")
 
 
 def _read_export(asked: Mapping[str, str], names: CategoryNames) -> tuple[str, PageQuery, str | None]:
@@ -191,8 +185,3 @@ def _read_export(asked: Mapping[str, str], names: CategoryNames) -> tuple[str, P
         check_key_column(key_name)
     category = names.read(asked["category"]) if asked["category"] else None
     return form, PageQuery(_EXPORTED_AT_A_TIME, STATUSES.get(status), category_id=category), key_name
-
-
-def _download(name: str, form: str, pieces: AsyncIterator[bytes], making: asyncio.Lock) -> Response:
-    headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}"'}
-    return Streamed(pieces, headers, _MEDIA_TYPES[form], making)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import gzip
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
-from urllib.parse import quote, unquote
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from petstore.console.cookies import Cookies
 from petstore.console.tokens import csrf_token
+from petstore.core.errors import NotFound, PetstoreError
+from petstore.core.integers import read_id
 from petstore.core.people import Person, Role
 from petstore.web.negotiation import takes_gzip
 
@@ -24,11 +26,8 @@ HEADERS = {
     "cache-control": "no-store",
     "vary": "accept-encoding, hx-request",
 }
-# Of an address or a form that no page has made.
-CUT_ADDRESS = "The address of this page is incomplete; begin at the first page."
+# Of a form that no page has made.
 CUT_FORM = "The form is incomplete; load its page again."
-_TOLD = "petstore-told"
-_TOLD_SECONDS = 60
 _COMPRESSED_FROM_BYTES = 1_024
 _GZIP_LEVEL = 5
 
@@ -45,17 +44,16 @@ class Visit:
     """A request. `person` is None on the pages that need no session; `form` is what a POST has sent.
 
     `secret` is the session's token, or what stands for it before there is a session: forms are bound to it.
-    `is_secure`: the reader's browser uses TLS.
     """
 
     def __init__(
         self,
         request: Request,
         renderer: Renderer,
+        cookies: Cookies,
         person: Person | None,
         secret: str,
         now_ms: int,
-        is_secure: bool,
     ) -> None:
         self.request = request
         self.now_ms = now_ms
@@ -63,7 +61,7 @@ class Visit:
         self.form: Mapping[str, str] = {}
         self._person = person
         self._renderer = renderer
-        self._is_secure = is_secure
+        self._cookies = cookies
 
     @property
     def person(self) -> Person:
@@ -84,6 +82,13 @@ class Visit:
     def path(self) -> Mapping[str, Any]:
         """The parameters in the path."""
         return self.request.path_params
+
+    def id_in_path(self, name: str, what: str) -> int:
+        """A parameter in the path. Raises NotFound for one that no identifier of a `what` can be."""
+        found = read_id(self.path[name])
+        if found is None:
+            raise NotFound(f"There is no such {what}.")
+        return found
 
     @property
     def root(self) -> str:
@@ -115,29 +120,19 @@ class Visit:
         if fragment and self.wants_fragment:
             text = self._renderer.block(template, fragment, self._values(title, values))
             return self._html(text, status)
-        told = unquote(self.request.cookies.get(self._told_cookie, ""))
+        told = self._cookies.told(self.request)
         text = self._renderer.page(template, {**self._values(title, values), "told": told})
         response = self._html(text, status)
         if told:
-            self._tell(response, "", 0)
+            self._cookies.tell(self.request, response, "")
         return response
 
     def go(self, path: str = "", *, told: str = "") -> Response:
         """On to another page, which shows `told` once."""
         response = Response(status_code=303, headers={**HEADERS, "location": self.to(path)})
         if told:
-            self._tell(response, quote(told), _TOLD_SECONDS)
+            self._cookies.tell(self.request, response, told)
         return response
-
-    @property
-    def _told_cookie(self) -> str:
-        """With the prefix no other host of the domain can tell a person something on a page of ours."""
-        return f"__Host-{_TOLD}" if self._is_secure else _TOLD
-
-    def _tell(self, response: Response, told: str, seconds: int) -> None:
-        response.set_cookie(
-            self._told_cookie, told, max_age=seconds, secure=self._is_secure, httponly=True, samesite="lax"
-        )
 
     def _values(self, title: str, values: Mapping[str, Any]) -> dict[str, Any]:
         return {
@@ -160,6 +155,13 @@ class Visit:
             body = gzip.compress(body, _GZIP_LEVEL, mtime=0)
             headers["content-encoding"] = "gzip"
         return Response(body, status, headers, media_type="text/html")
+
+
+def later(response: Response, error: PetstoreError) -> Response:
+    """The response, with the time after which the error lets somebody try again."""
+    if error.retry_after_seconds is not None:
+        response.headers["retry-after"] = str(error.retry_after_seconds)
+    return response
 
 
 Handler = Callable[[Visit], Awaitable[Response]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from petstore.core.errors import Conflict, Invalid
 from petstore.core.pets import name_fault
@@ -19,6 +20,14 @@ class Category(msgspec.Struct, frozen=True):
 
     id: int
     name: str
+
+
+class CategoryNamedMeanwhile(Conflict):
+    """Somebody has given the category another name since it was read. `present` is what it is now."""
+
+    def __init__(self, present: Category) -> None:
+        super().__init__(f"Category {present.id} is called {present.name} now.")
+        self.present = present
 
 
 def check_category_name(name: str) -> None:
@@ -41,10 +50,19 @@ class CategoryRepository(Protocol):
         """Those that have a name, by id."""
         ...
 
-    async def name(self, category_id: int, name: str, actor: str) -> Category:
-        """Give a category a name, or another one. Raises Invalid, and Conflict for too many names."""
+    async def name(
+        self, category_id: int, name: str, actor: str, *, expected: str | UnsetType | None = UNSET
+    ) -> Category:
+        """Give a category a name, or another one. `expected` is the name that is replaced, None for none.
+
+        Raises Invalid, Conflict for too many names, CategoryNamedMeanwhile for a category that is called
+        neither as expected nor so already, and CategoryNotFound for one that has lost the expected name.
+        """
         ...
 
-    async def unname(self, category_id: int, actor: str) -> Category:
-        """Take a category's name away; what it was. Animals stay in it. Raises CategoryNotFound."""
+    async def unname(self, category_id: int, actor: str, *, expected: str | UnsetType = UNSET) -> Category:
+        """Take a category's name away; what it was. Animals stay in it.
+
+        Raises CategoryNotFound, and CategoryNamedMeanwhile for a category that is not called as expected.
+        """
         ...

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from petstore.core.categories import CATEGORIES_MAX, Category
+from petstore.core.categories import CATEGORIES_MAX, Category, CategoryNamedMeanwhile
 from petstore.core.errors import CategoryNotFound, Conflict, Invalid
 from petstore.core.pets import INT64_MAX, INT64_MIN
 from petstore.storage.backend import Store
@@ -57,6 +57,22 @@ class TestName:
             ("ben", "category", 7, "named", '{"name":"Dogs"}', '{"name":"Big dogs"}'),
             ("cem", "category", 7, "named", '{"name":"Big dogs"}', None),
         ]
+
+    async def test_only_the_expected_name_is_replaced(self, store: Store) -> None:
+        """Another one is told and stays; the wanted one may be there already."""
+        await store.categories.name(1, "Dogs", ACTOR)
+        for expected in ("Cats", None):
+            with pytest.raises(CategoryNamedMeanwhile, match="called Dogs now") as told:
+                await store.categories.name(1, "Hounds", ACTOR, expected=expected)
+            assert told.value.present == Category(1, "Dogs")
+            await store.categories.name(1, "Dogs", ACTOR, expected=expected)
+        with pytest.raises(CategoryNamedMeanwhile):
+            await store.categories.unname(1, ACTOR, expected="Cats")
+        await store.categories.name(1, "Hounds", ACTOR, expected="Dogs")
+        assert await store.categories.unname(1, ACTOR, expected="Hounds") == Category(1, "Hounds")
+        with pytest.raises(CategoryNotFound):
+            await store.categories.name(1, "Dogs", ACTOR, expected="Hounds")
+        await store.categories.name(1, "Dogs", ACTOR, expected=None)
 
     async def test_a_name_that_is_not_there(self, backend: SharedData, store: Store) -> None:
         """Can't be taken away, and leaves no entry."""

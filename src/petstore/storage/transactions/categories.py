@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from petstore.core.categories import Category, check_category_name, check_room
+from msgspec import UNSET, UnsetType
+
+from petstore.core.categories import Category, CategoryNamedMeanwhile, check_category_name, check_room
 from petstore.core.clock import Clock
 from petstore.core.errors import CategoryNotFound
 from petstore.storage.rows import CATEGORY, select
@@ -25,9 +27,13 @@ def all_categories() -> Script[list[Category]]:
     return [Category(*row) for row in (yield _ALL, ())]
 
 
-def name_category(category_id: int, name: str, actor: str, now_ms: int) -> Script[Category]:
-    """Raises Conflict for too many names."""
+def name_category(
+    category_id: int, name: str, actor: str, now_ms: int, expected: str | UnsetType | None = UNSET
+) -> Script[Category]:
+    """Raises Conflict for too many names, CategoryNamedMeanwhile and CategoryNotFound."""
     before = yield from _name_of(category_id)
+    if before != name:
+        _check_expected(category_id, before, expected)
     if before is None:
         ((named,),) = yield _COUNT, ()
         check_room(named)
@@ -38,14 +44,26 @@ def name_category(category_id: int, name: str, actor: str, now_ms: int) -> Scrip
     return Category(category_id, name)
 
 
-def unname_category(category_id: int, actor: str, now_ms: int) -> Script[Category]:
-    """Raises CategoryNotFound."""
+def unname_category(
+    category_id: int, actor: str, now_ms: int, expected: str | UnsetType = UNSET
+) -> Script[Category]:
+    """Raises CategoryNotFound and CategoryNamedMeanwhile."""
     before = yield from _name_of(category_id)
     if before is None:
         raise CategoryNotFound(category_id)
+    _check_expected(category_id, before, expected)
     yield _UNNAME, (category_id,)
     yield from record(now_ms, actor, "category", category_id, "named", {"name": before}, None)
     return Category(category_id, before)
+
+
+def _check_expected(category_id: int, before: str | None, expected: str | UnsetType | None) -> None:
+    """Raise unless the category has the name that somebody saw."""
+    if expected is UNSET or before == expected:
+        return
+    if before is None:
+        raise CategoryNotFound(category_id)
+    raise CategoryNamedMeanwhile(Category(category_id, before))
 
 
 def _name_of(category_id: int) -> Script[str | None]:
@@ -65,11 +83,17 @@ class Categories:
     async def all(self) -> list[Category]:
         return await self._database.read(all_categories())
 
-    async def name(self, category_id: int, name: str, actor: str) -> Category:
+    async def name(
+        self, category_id: int, name: str, actor: str, *, expected: str | UnsetType | None = UNSET
+    ) -> Category:
         check_category_name(name)
         now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: name_category(category_id, name, actor, now_ms), CATALOGUE)
+        return await self._database.write(
+            lambda: name_category(category_id, name, actor, now_ms, expected), CATALOGUE
+        )
 
-    async def unname(self, category_id: int, actor: str) -> Category:
+    async def unname(self, category_id: int, actor: str, *, expected: str | UnsetType = UNSET) -> Category:
         now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: unname_category(category_id, actor, now_ms), CATALOGUE)
+        return await self._database.write(
+            lambda: unname_category(category_id, actor, now_ms, expected), CATALOGUE
+        )
