@@ -13,11 +13,3 @@ def test_a_list_says_how_to_go_on(shop: Cli) -> None:
     result = shop.run("orders", "list", "--account", "1", "--limit", "2", "--json")
     assert result.stderr == "There are more: add --after 2\n"
     assert [order["id"] for order in shop.json("orders", "list", "--after", "2")] == [3]
-
-
-def test_a_closed_account_orders_nothing(shop: Cli) -> None:
-    """Its keys are revoked, so that nobody else can order for it either."""
-    shop.ok("pets", "add", "Rex", "--category", "1")
-    shop.ok("accounts", "close", "shop", "--yes")
-    assert "is closed" in shop.refused(1, "orders", "place", "1", "--account", "shop")
-    assert shop.json("orders", "list") == []

@@ -187,7 +187,8 @@ class OrderRepository(Protocol):
     ) -> PlacedOrder:
         """Order an animal; the order is durable when this returns.
 
-        Raises Conflict unless the animal is available, IdempotencyKeyInUse and IdempotencyKeyReused.
+        Raises Conflict unless the animal is available and for a closed account, IdempotencyKeyInUse and
+        IdempotencyKeyReused.
         """
         ...
 

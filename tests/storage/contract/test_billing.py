@@ -51,10 +51,11 @@ async def test_plans_that_applied(store: Store, clock: ManualClock) -> None:
 async def test_counts_of_these_days_and_accounts(
     backend: SharedData, store: Store, clock: ManualClock
 ) -> None:
-    """None of the days around them, and none of an account that is not there."""
+    """None of the days around them, and none of an account that is not there, whatever the journal has."""
     first = clock.now_ms() // DAY_MS
     for name in ("a", "b", "c"):
         await store.accounts.add(name, FREE, ACTOR)
+        await store.accounts.set_plan(name, PRO, ACTOR)
     backend.execute("DELETE FROM accounts WHERE id = 2")
     days = {
         (account, day): DailyUsage(day, 100 * account + day - first, 7, 9)

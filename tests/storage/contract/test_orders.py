@@ -116,6 +116,23 @@ class TestPlace:
         assert all(isinstance(result, Order | Conflict) for result in results)
         assert len(entries(backend)) == len(entries(backend, "pet")) == 5
 
+    async def test_no_order_comes_after_its_accounts_closing(self, backend: SharedData, store: Store) -> None:
+        """Whoever asked while it was open: of orders at once with the closing, through two stores, each is
+        recorded before it, or is a conflict and leaves its animal available."""
+        await open_accounts(store, 1)
+        await add_pets(store, 12)
+        stores = [store, backend.open()]
+        calls = [place(stores[n % 2], n) for n in range(1, 12)]
+        closing = stores[1].accounts.close("1", "test")
+        results = await asyncio.gather(*calls[:5], closing, *calls[5:], return_exceptions=True)
+        with pytest.raises(Conflict, match="is closed; place the order for another one"):
+            await place(store, 12)
+        placed = [result for result in results if isinstance(result, Order)]
+        assert all(isinstance(result, Order | Conflict) for result in results if result is not results[5])
+        assert len(entries(backend)) == len(entries(backend, "pet")) == len(placed)
+        late = "SELECT 1 FROM journal o JOIN journal c ON c.action = 'closed' WHERE o.action = 'placed'"
+        assert backend.execute(f"{late} AND o.id > c.id") == []
+
     async def test_a_key_places_one_order(self, store: Store) -> None:
         """The replay shows the order as it was placed, whatever became of it."""
         await open_accounts(store)

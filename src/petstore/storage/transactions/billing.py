@@ -38,10 +38,11 @@ def billed_accounts(first: int, last: int, after: int, limit: int) -> Script[lis
     if accounts:
         bounds = (min(accounts), max(accounts))
         for account_id, *counts in (yield _COUNTED, (*bounds, first, last)):
-            if account_id in accounts:  # else deleted by hand
+            if account_id in accounts:  # else deleted by hand, or added meanwhile
                 accounts[account_id].counted.append(DailyUsage(*counts))
         for account_id, at_ms, before in (yield _CHANGES, bounds):
-            accounts[account_id].changes.append(PlanChange(at_ms, msgspec.json.decode(before)))
+            if account_id in accounts:
+                accounts[account_id].changes.append(PlanChange(at_ms, msgspec.json.decode(before)))
     return list(accounts.values())
 
 

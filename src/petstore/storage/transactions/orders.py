@@ -15,11 +15,12 @@ from petstore.core.orders import (
     PlacedOrder,
     changed,
     check_available,
+    check_customer,
     check_expected,
     members_of,
 )
 from petstore.core.pets import Pet, PetChange, PetStatus
-from petstore.storage.rows import ORDER, read_order, read_pet, select
+from petstore.storage.rows import ACCOUNT, ORDER, read_account, read_order, read_pet, select
 from petstore.storage.transactions.idempotency import create_once
 from petstore.storage.transactions.journal import record, record_changes
 from petstore.storage.transactions.order_pages import ORDERS, page_of
@@ -27,6 +28,8 @@ from petstore.storage.transactions.pets import ONE as _PET
 from petstore.storage.transactions.pets import move_pet
 from petstore.storage.transactions.script import CATALOGUE, Database, Script, statement
 
+# Orders of one account do not wait for each other, and its closing waits for them.
+_CUSTOMER = statement(f"SELECT {select(ACCOUNT)} FROM accounts WHERE id = $1", lock=" FOR SHARE")
 _FIND = statement(f"{ORDERS} WHERE id = $1")
 _LOCK = statement(f"{ORDERS} WHERE id = $1", lock=" FOR UPDATE")
 # The index open_orders_by_pet refuses a second open order of an animal, whatever the animal's row says.
@@ -52,8 +55,13 @@ def find(order_id: int, account_id: int | None) -> Script[Order]:
 
 
 def place(account_id: int, new: NewOrder, actor: str, now_ms: int) -> Script[int]:
-    """Order and reserve an animal; the order's identifier. Raises Conflict unless the animal is available."""
+    """Order and reserve an animal; the order's identifier.
+
+    Raises Conflict unless the animal is available, and for a closed account.
+    """
     pet = check_available((yield from _lock_pet(new.pet_id)), new.pet_id)
+    ((*row,),) = yield _CUSTOMER, (account_id,)
+    check_customer(read_account(row))
     rows = yield _ADD, (account_id, new.pet_id, OrderStatus.PLACED.value, None, now_ms)
     if not rows:  # a program of version 1.0.0 has made the animal available by hand
         raise Conflict(f"Animal {new.pet_id} is in another order.")
