@@ -125,6 +125,11 @@ class TestCsv:
             (b'name,categoryId\nRex,1\n"Mia,1\n', "Line 3 is not CSV"),
             (b'name,categoryId\n"Mia"x,1\n', "Line 2 is not CSV"),
             (b"name,categoryId\n" + b"x" * 70_000 + b",1\n", "Line 2 is longer than 65,536 bytes"),
+            (
+                b'name,categoryId\n"Mia,1\n' + b"Rex,1\n" * 20_000,
+                'a quotation mark (") before it is not closed',
+            ),
+            (b'"\n",' * 20_000, "The row that goes on in line 16385 is longer than 65,536 bytes"),
         ],
     )
     def test_a_file_that_is_no_list_is_refused(self, store: Cli, text: bytes, said: str) -> None:

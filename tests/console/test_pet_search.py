@@ -126,6 +126,12 @@ class TestLive:
         assert shown.body.startswith(b'<div id="rows">')
         assert shown.body.strip() in (await viewer.get("pets?q=re")).body
 
+    async def test_the_way_back_leads_to_a_whole_page(self, viewer: Visitor) -> None:
+        """After a search and a jump within the page htmx asks again, and replaces the page by the answer."""
+        asked = [("hx-request", "true"), ("hx-history-restore-request", "true")]
+        shown = await viewer.get("pets?q=re", headers=asked)
+        assert {"Overview", "Animals"} <= set(shown.links)
+
 
 class TestRefused:
     """What no form of ours sends."""

@@ -113,6 +113,10 @@ class TestDay:
         """Without its folders; a character that turns the text around is seen, and turns nothing."""
         shown = await send(staff, file="C:/lists/a\u202eb.csv")
         assert "a\\u202eb.csv" in shown.text
+        shown = await send(
+            staff, file="/", form="csv"
+        )  # nothing is left of it, and nobody finds a nameless link
+        assert b"<h1>list</h1>" in shown.body
 
     async def test_discarding(self, shop: Shop, staff: Visitor) -> None:
         """The list is forgotten, nothing of it was stored, and its page says so."""

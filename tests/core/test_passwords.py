@@ -50,6 +50,18 @@ def test_weak_ones_are_refused_with_the_reason(password: str, fault: str) -> Non
         check_password(password, "anna.miller")
 
 
+def test_a_password_of_any_length_costs_little() -> None:
+    """The accents of one letter are sorted, in a time that grows with the square of their number."""
+    assert len(normalized("\u0301\u0316" * 5_000)) < 1_000
+    with pytest.raises(Invalid, match="at most 128"):
+        check_password("\u0301\u0316" * 5_000, "anna")
+    # NFC makes one of four; a piece of up to four would be a repetition.
+    longest = "".join(f"{letter}\u0313\u0300\u0345" for letter in "ηωΩωη" * 26)[: 4 * 128]
+    check_password(longest, "anna")
+    with pytest.raises(Invalid, match="at most 128"):
+        check_password(longest + "η", "anna")
+
+
 def test_one_password_from_every_keyboard() -> None:
     """é is one character or two, as the keyboard has it; both are the same password (RFC 8265, NFC)."""
     assert normalized("cafe\u0301 au lait") == normalized("caf\u00e9 au lait")

@@ -13,8 +13,11 @@ from petstore.core.moments import read_moment
 from petstore.core.orders import OPEN, ORDER_STATUSES, OrderStatus
 from petstore.core.people import Role
 
-# What a browser's field for a date with a time sends; seconds only where they are not 0.
-_SHIP_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,3})?)?", re.ASCII)
+# What a browser's field for a date with a time sends; seconds only where they are not 0. Who types 26 for the
+# year sends 0026.
+_SHIP_DATE = re.compile(
+    r"[2-9][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,3})?)?", re.ASCII
+)
 _MINUTE = len("2026-11-22T07:15")
 
 

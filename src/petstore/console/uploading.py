@@ -205,7 +205,7 @@ def _read_new(form: _Form) -> NewUpload:
     """Raises Invalid, with the field at fault."""
     if not form.file:
         raise Invalid(_FILE, "Choose a file first.")
-    name = printable(PurePath(form.file.replace("\\", "/")).name)
+    name = printable(PurePath(form.file.replace("\\", "/")).name) or "list"
     chosen = form.fields.get("form", "") or SUFFIXES.get(PurePath(name).suffix.lower(), "")
     if chosen not in SUFFIXES.values():
         raise Invalid("form", "The file's name does not say what it is: choose CSV or JSON lines.")

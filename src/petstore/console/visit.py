@@ -106,8 +106,9 @@ class Visit:
 
     @property
     def wants_fragment(self) -> bool:
-        """Whether htmx asks, which takes a part of a page."""
-        return self.request.headers.get("hx-request") == "true"
+        """Whether htmx asks for a part of a page; on the way back it takes the whole one."""
+        headers = self.request.headers
+        return headers.get("hx-request") == "true" and "hx-history-restore-request" not in headers
 
     def may(self, role: Role | str) -> bool:
         """Whether the person's role includes this one."""

@@ -10,7 +10,7 @@ import msgspec
 
 from petstore.core.errors import Invalid
 
-_NAME = re.compile(r"(?![0-9]+\Z)[A-Za-z0-9._-]{1,64}\Z", re.ASCII)
+_NAME = re.compile(r"(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 
 class Role(StrEnum):
@@ -60,8 +60,9 @@ class SignInLink(msgspec.Struct, frozen=True):
 
 
 def is_person_name(text: str) -> bool:
-    """Whether somebody may have this name: never digits alone, which would look like an id."""
-    return _NAME.match(text) is not None
+    """Whether somebody may have this name. One of digits would look like an id, and browsers take one of dots
+    out of an address."""
+    return _NAME.fullmatch(text) is not None
 
 
 def check_person_name(name: str) -> None:
@@ -70,7 +71,7 @@ def check_person_name(name: str) -> None:
         raise Invalid(
             "name",
             f"{name!r} can't name a person: use 1 to 64 letters, digits, dots, dashes or underscores,"
-            " and not digits alone.",
+            " with a letter among them.",
         )
 
 

@@ -62,11 +62,16 @@ class StockList(Protocol):
 
 
 class _Lines:
-    """The lines of a file as text, without a byte order mark; bounded in their length."""
+    """The lines of a file as text, without a byte order mark. A row may go on over many lines, and has a
+    bound: call `begin_row` before each."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self.number = 0
+        self._row_bytes = 0
+
+    def begin_row(self) -> None:
+        self._row_bytes = 0
 
     def __iter__(self) -> _Lines:
         return self
@@ -84,6 +89,12 @@ class _Lines:
             raise OperatorError(
                 f"Line {self.number} is longer than {LINE_BYTES_MAX:,} bytes; nothing was stored."
             )
+        self._row_bytes += len(line)
+        if self._row_bytes > LINE_BYTES_MAX:
+            raise OperatorError(
+                f"The row that goes on in line {self.number} is longer than {LINE_BYTES_MAX:,} bytes: a"
+                ' quotation mark (") before it is not closed. Nothing was stored.'
+            )
         try:
             return line.decode()
         except UnicodeDecodeError as error:
@@ -97,7 +108,8 @@ class CsvList:
     """Implements StockList for CSV (RFC 4180) with a header."""
 
     def __init__(self, file: BinaryIO, key_name: str | None) -> None:
-        self._reader = csv.reader(_Lines(file), strict=True)
+        self._lines = _Lines(file)
+        self._reader = csv.reader(self._lines, strict=True)
         self._schema = row_schema(key_name)
         self._key_name = key_name
         header = self._next_cells()
@@ -123,6 +135,7 @@ class CsvList:
 
     def _next_cells(self) -> list[str] | None:
         """The texts of the next row, or None at the end."""
+        self._lines.begin_row()
         try:
             cells = next(self._reader, None)
         except csv.Error as error:
