@@ -92,7 +92,7 @@ def journal(
         empty="No entries match.",
     )
     if page.has_more:
-        echo_err(f"There are more: add --before {page.entries[-1].id}")
+        echo_err(f"There are more: add --before {page.go_on_before}")
 
 
 async def _search(store: Store, query: JournalQuery) -> JournalPage:
@@ -100,9 +100,7 @@ async def _search(store: Store, query: JournalQuery) -> JournalPage:
     page = await store.journal.page(query)
     found = page.entries
     while page.looked_back is not None:
-        further = msgspec.structs.replace(
-            query, limit=query.limit - len(found), before_id=page.looked_back.id
-        )
+        further = msgspec.structs.replace(query, limit=query.limit - len(found), before_id=page.go_on_before)
         page = await store.journal.page(further)
         found += page.entries
     return JournalPage(found, page.has_more)

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from petstore.console.account_forms import PLANS, TypedPlan, read_plan, typed_plan_of
 from petstore.console.account_use import windows_of
-from petstore.console.accounts import KEYS_READ, active_keys, find_account
+from petstore.console.accounts import KEYS_READ, find_account, working_keys
 from petstore.console.visit import View, Visit
 from petstore.core.accounts import Account, AccountRepository
 from petstore.core.errors import AccountExists, Conflict, Invalid
@@ -124,7 +124,7 @@ class AccountChangePages:
     async def _working_keys(self, visit: Visit, account: Account) -> tuple[int, bool]:
         """How many of the newest keys work, and whether there may be older ones that do."""
         keys = await self._store.keys.keys(str(account.id), newest=KEYS_READ)
-        return active_keys(keys, visit.now_ms), len(keys) == KEYS_READ
+        return len(working_keys(keys, visit.now_ms)), len(keys) == KEYS_READ
 
     async def _open_orders(self, account: Account) -> tuple[list[Order], bool]:
         """The first open orders, and whether there are more."""

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from petstore.console.account_forms import PLANS, TypedPlan, read_plan
 from petstore.console.account_use import chart_of, windows_of
 from petstore.console.addresses import address
+from petstore.console.formats import choose
 from petstore.console.history import history_of
 from petstore.console.visit import View, Visit
 from petstore.core.accounts import (
@@ -113,7 +114,7 @@ class AccountPages:
             windows=windows,
             days=days,
             chart=chart_of(days),
-            keys=[key for key in keys if key.state(visit.now_ms) == "active"],
+            keys=working_keys(keys, visit.now_ms),
             ended=ended[:_ENDED_KEYS],
             ended_count=len(ended),
             keys_read=KEYS_READ,
@@ -130,9 +131,9 @@ def _faults_of(asked: Mapping[str, str]) -> dict[str, str]:
             "Write the beginning of a name, or a number: letters, digits, dots, dashes, underscores."
         )
     if asked["state"] and asked["state"] not in STATES:
-        faults["state"] = f"Choose one of {', '.join(STATES)}."
+        faults["state"] = choose(STATES)
     if asked["plan"] and asked["plan"] not in PLAN_NAMES:
-        faults["plan"] = f"Choose one of {', '.join(PLAN_NAMES)}."
+        faults["plan"] = choose(PLAN_NAMES)
     return faults
 
 
@@ -156,6 +157,6 @@ async def find_account(visit: Visit, accounts: AccountRepository) -> Account:
     return await accounts.find(text)
 
 
-def active_keys(keys: list[ApiKey], now_ms: int) -> int:
-    """How many keys work."""
-    return sum(key.state(now_ms) == "active" for key in keys)
+def working_keys(keys: list[ApiKey], now_ms: int) -> list[ApiKey]:
+    """Those that are neither revoked nor expired."""
+    return [key for key in keys if key.state(now_ms) == "active"]

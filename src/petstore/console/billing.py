@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from petstore.console.addresses import address
 from petstore.console.downloads import Downloads
+from petstore.console.formats import choose
 from petstore.console.visit import View, Visit
 from petstore.core.billing import BillingRepository
 from petstore.core.durations import DAY_MS
@@ -57,7 +58,7 @@ class BillingPages:
         try:
             bill, _ = _read_bill(asked, visit.now_ms // DAY_MS)
             if form not in _FORMS:
-                raise Invalid("month", f"Choose one of {', '.join(_FORMS)}.")
+                raise Invalid("month", choose(_FORMS))
         except Invalid as error:
             return self._page(visit, asked, 400, {error.field: error.message})
         name = (

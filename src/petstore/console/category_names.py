@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from petstore.core.categories import Category
+from petstore.core.categories import Category, CategoryRepository
 from petstore.core.errors import Invalid
 from petstore.core.integers import read_int64
 from petstore.core.pets import INT64_MAX, INT64_MIN
@@ -65,6 +65,11 @@ class CategoryNames:
             return number
         ids = self._ids.get(_plain(text), ())
         return ids[0] if len(ids) == 1 else None
+
+
+async def names_in(categories: CategoryRepository) -> CategoryNames:
+    """Of all categories of a store, 1,000 at most."""
+    return CategoryNames(await categories.all())
 
 
 def _plain(name: str) -> str:

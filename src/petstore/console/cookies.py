@@ -42,7 +42,7 @@ class Cookies:
         return request.cookies.get(self._name(_FORM, request), "") or new_token()
 
     def keep_form_secret(self, request: Request, response: Response, secret: str) -> None:
-        if self._name(_FORM, request) not in request.cookies:
+        if request.cookies.get(self._name(_FORM, request)) != secret:
             self._set(_FORM, request, response, secret, None)
 
     def told(self, request: Request) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from markupsafe import Markup
@@ -48,6 +48,11 @@ def size(length_bytes: float) -> str:
 def sentence(phrase: str) -> str:
     """A phrase of the core, such as `expected 1 to 255 characters`, as a sentence of its own."""
     return f"{phrase[0].upper()}{phrase[1:]}."
+
+
+def choose(names: Iterable[str]) -> str:
+    """What to do where something else was chosen."""
+    return f"Choose one of {', '.join(names)}."
 
 
 FILTERS: dict[str, Callable[..., Any]] = {

@@ -80,8 +80,8 @@ async def history_of(
     page = await journal.page(JournalQuery(_ENTRIES, about))
     entries = [entry for entry in page.entries if entry.id > since_id]
     older = ""
-    if page.has_more and len(entries) == len(page.entries):
-        asked = {"about": f"{about.subject}:{about.reference}", "before": entries[-1].id}
+    if page.go_on_before is not None and len(entries) == len(page.entries):
+        asked = {"about": f"{about.subject}:{about.reference}", "before": page.go_on_before}
         older = address("journal", asked)
     return History(lines(entries, texts), older, bool(entries) and entries[0].action == "removed")
 

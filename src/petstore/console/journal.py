@@ -38,6 +38,7 @@ class JournalPages:
         except (Invalid, NotFound) as error:
             status = error.status
             faults[error.field if isinstance(error, Invalid) else "about"] = error.message
+        further = page.go_on_before
         return visit.page(
             "journal.html",
             "Journal",
@@ -48,7 +49,7 @@ class JournalPages:
             asked=asked,
             faults=faults,
             first=address("journal", asked) if before else "",
-            next=_next(asked, page),
+            next=address("journal", {**asked, "before": further}) if further else "",
         )
 
 
@@ -81,11 +82,3 @@ def _read_day(name: str, text: str) -> int | None:
     if day is None:
         raise Invalid(name, f"{text!r} is no day: write it like 2026-11-22.")
     return day
-
-
-def _next(asked: Mapping[str, str], page: JournalPage) -> str:
-    """The address of the entries before this page, if there may be any."""
-    if not page.has_more and page.looked_back is None:
-        return ""
-    before = page.entries[-1].id if page.looked_back is None else page.looked_back.id
-    return address("journal", {**asked, "before": before})

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from petstore.console.formats import choose
 from petstore.core.durations import DAY_MS, format_duration, parse_duration
 from petstore.core.errors import Invalid
 from petstore.core.integers import read_id
@@ -52,9 +53,9 @@ def read_key(form: Mapping[str, str], now_ms: int) -> tuple[TypedKey, WantedKey 
     except Invalid as error:
         typed.faults["label"] = error.message
     if typed.access not in list(Access):
-        typed.faults["access"] = f"Choose one of {', '.join(Access)}."
+        typed.faults["access"] = choose(Access)
     if typed.environment not in ENVIRONMENTS:
-        typed.faults["environment"] = f"Choose one of {', '.join(ENVIRONMENTS)}."
+        typed.faults["environment"] = choose(ENVIRONMENTS)
     expires_at_ms = _read_expiry(typed, now_ms)
     if typed.faults:
         return typed, None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from petstore.console.category_names import CategoryNames
+from petstore.console.category_names import CategoryNames, names_in
 from petstore.console.once import FormUsedUp, act_once, mark_of
 from petstore.console.pet_forms import Typed, read_typed, status_choices
 from petstore.console.pets import Store
@@ -27,13 +27,13 @@ class NewPetPages:
         ]
 
     async def new(self, visit: Visit) -> Response:
-        names = await self._names()
+        names = await names_in(self._store.categories)
         category_id = read_int64(visit.query.get("category", ""))
         typed = Typed(category="" if category_id is None else names.written(category_id))
         return _page(visit, names, typed)
 
     async def add(self, visit: Visit) -> Response:
-        names, pets = await self._names(), self._store.pets
+        names, pets = await names_in(self._store.categories), self._store.pets
         typed, wanted = read_typed(visit.form, names)
         if wanted is None:
             return _page(visit, names, typed, 400)
@@ -46,9 +46,6 @@ class NewPetPages:
         if visit.form.get("then") == "another":
             return visit.go(f"pets/new?category={pet.category_id}", told=told)
         return visit.go(f"pets/{pet.id}", told=told)
-
-    async def _names(self) -> CategoryNames:
-        return CategoryNames(await self._store.categories.all())
 
 
 def _page(visit: Visit, names: CategoryNames, typed: Typed, status: int = 200, fault: str = "") -> Response:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from starlette.responses import Response
 
-from petstore.console.category_names import CategoryNames
+from petstore.console.category_names import CategoryNames, names_in
 from petstore.console.history import History, history_of
 from petstore.console.pet_forms import (
     Edit,
@@ -106,7 +106,7 @@ class PetPages:
         return visit.go("pets", told=f"Animal {pet_id} is removed.")
 
     async def _names(self) -> CategoryNames:
-        return CategoryNames(await self._store.categories.all())
+        return await names_in(self._store.categories)
 
     async def _history(self, pet_id: int, names: CategoryNames, since_id: int = 0) -> History:
         about, texts = About("pet", str(pet_id)), {"categoryId": names.label}

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from starlette.responses import Response
 
-from petstore.console.category_names import CategoryNames
+from petstore.console.category_names import CategoryNames, names_in
 from petstore.console.downloads import Downloads
 from petstore.console.pet_forms import status_choices
 from petstore.console.uploading import Reception
@@ -162,7 +162,7 @@ class StockPages:
         """The animals as a list, read and sent page by page."""
         asked = {name: visit.query.get(name, "").strip() for name in ("form", "status", "category", "key")}
         try:
-            form, query, key_name = _read_export(asked, CategoryNames(await self._categories.all()))
+            form, query, key_name = _read_export(asked, await names_in(self._categories))
         except Invalid as error:
             return await self._page(visit, error, asked=asked)
         name = f"stock-{iso_day(visit.now_ms // DAY_MS)}.{form}"

@@ -110,6 +110,13 @@ class JournalPage(msgspec.Struct, frozen=True):
     has_more: bool
     looked_back: LookedBack | None = None
 
+    @property
+    def go_on_before(self) -> int | None:
+        """The entry before which the next page begins; None at the end."""
+        if self.looked_back is not None:
+            return self.looked_back.id
+        return self.entries[-1].id if self.has_more else None
+
 
 class Position(msgspec.Struct, frozen=True):
     """A place in the order in which no entry appears late; the default is its beginning."""
