@@ -45,6 +45,24 @@ def build_editable(directory, settings=None, metadata=None):
 """
 
 
+# Where only the decisions of the script matter: an environment without pip, and a pip that notes its words.
+_STAND_INS = {
+    "venv.py": """\
+import os
+import sys
+
+os.environ.pop("PYTHONPATH")
+os.execv(sys.executable, [sys.executable, "-m", "venv", "--without-pip", *sys.argv[1:]])
+""",
+    "pip.py": """\
+import sys
+
+with open(__file__ + ".log", "a") as log:
+    print(*sys.argv[1:], file=log)
+""",
+}
+
+
 class Project:
     """A checkout that every user can enter."""
 
@@ -58,6 +76,16 @@ class Project:
             (folder / "backend.py").write_text(_BACKEND.replace("small", name))
         for name in LOCKS:
             (path / name).write_text("# nothing\n")
+        self._variables: dict[str, str] = {}
+
+    def stand_in(self) -> Path:
+        """Install nothing from now on: what pip would be told is in the returned file, a call a line."""
+        folder = self.path / "stand-ins"
+        folder.mkdir()
+        for name, source in _STAND_INS.items():
+            (folder / name).write_text(source)
+        self._variables = {"PYTHONPATH": str(folder)}
+        return folder / "pip.py.log"
 
     def make(self, kind: str, python: str = "") -> str:
         """What it says; it has to end well."""
@@ -66,7 +94,7 @@ class Project:
         }
         done = subprocess.run(
             [self.path / "tools" / "environment", kind],
-            env=kept | {"PYTHON": python},
+            env=kept | self._variables | {"PYTHON": python},
             capture_output=True,
             text=True,
             timeout=120,
@@ -90,18 +118,9 @@ def project() -> Iterator[Project]:
         yield Project(path)
 
 
-@pytest.fixture(scope="module")
-def serving() -> Iterator[Project]:
-    """With an environment that serves, or more. To make one takes ten seconds of processor time."""
-    with machine.folder() as path:
-        project = Project(path)
-        assert "Installing requirements.lock" in project.make("serve", BASE)
-        yield project
-
-
-def test_what_only_installs_does_not_stay_where_the_service_runs(serving: Project) -> None:
+def test_what_only_installs_does_not_stay_where_the_service_runs(project: Project) -> None:
     """Scanners find no pip and no setuptools outside of the lock, and an update of the lock still works."""
-    project = serving
+    assert "Installing requirements.lock" in project.make("serve", BASE)
     assert (project.has("small"), project.has("pip"), project.has("setuptools")) == (True, False, False)
     assert project.make("serve") == ""
     (project.path / "requirements.lock").write_text("# another nothing\n")
@@ -109,14 +128,16 @@ def test_what_only_installs_does_not_stay_where_the_service_runs(serving: Projec
     assert (project.has("small"), project.has("pip")) == (True, False)
 
 
-def test_pip_stays_for_work_on_the_code(serving: Project) -> None:
+def test_pip_stays_for_work_on_the_code(project: Project) -> None:
     """Also when the environment was one that serves, and when the lock of that one changes afterwards."""
-    project = serving
+    told = project.stand_in()
+    project.make("serve", BASE)
+    removed = told.read_text().count("uninstall")
+    assert removed == 1
     project.make("develop")
-    assert project.has("pip")
     (project.path / "requirements.lock").write_text("# one more nothing\n")
-    project.make("serve")
-    assert project.has("pip")
+    assert "Installing requirements.lock" in project.make("serve")
+    assert told.read_text().count("uninstall") == removed
 
 
 def test_an_interpreter_that_others_cannot_run_is_pointed_out(project: Project) -> None:
@@ -128,6 +149,7 @@ def test_an_interpreter_that_others_cannot_run_is_pointed_out(project: Project) 
     shutil.copy(os.path.realpath(BASE), program)
     if subprocess.run([program, "-c", "import venv"], capture_output=True, check=False).returncode:
         pytest.skip("This Python does not run from another place.")
+    project.stand_in()
     project.path.chmod(0o700)
     assert "Other users" not in project.make("serve", str(program))
     project.path.chmod(0o755)

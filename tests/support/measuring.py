@@ -1,6 +1,7 @@
 """Which tests measure coverage: those that aim at some code, not those that run everything once more.
 
-Tracing doubles the processor time of Python 3.11, here and in each process that a test starts.
+Tracing doubles the processor time of Python 3.11, here and in each process that a test starts. Of the tests
+with such processes those measure that aim at what only a process runs: the parent, its signals, its workers.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ import pytest
 from coverage import Coverage
 
 _UNMEASURED = ("slow", "browser")
+_MEASURED_PROCESSES = {"test_start.py", "test_supervision.py"}  # in tests/e2e
 _FOR_CHILDREN = "COVERAGE_PROCESS_CONFIG"
 
 
 def is_measured(item: pytest.Item) -> bool:
     """Whether coverage counts what this test runs."""
-    return not any(item.get_closest_marker(name) for name in _UNMEASURED)
+    if any(item.get_closest_marker(name) for name in _UNMEASURED):
+        return False
+    return item.get_closest_marker("e2e") is None or item.path.name in _MEASURED_PROCESSES
 
 
 @contextmanager

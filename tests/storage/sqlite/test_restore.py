@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -280,7 +281,7 @@ class TestInterrupted:
                 nonlocal left
                 if operation == "write" and path.endswith("shop.db-wal"):
                     if left == 0:
-                        os._exit(9)
+                        os.kill(os.getpid(), signal.SIGKILL)
                     left -= 1
 
             with mounted_disk() as disk:
@@ -290,7 +291,7 @@ class TestInterrupted:
         process = multiprocessing.get_context("fork").Process(target=die)
         process.start()
         process.join(20)
-        assert process.exitcode == 9
+        assert process.exitcode == -signal.SIGKILL
         assert place.names() == LATER
         place.restore()
         assert place.names() == BACKED_UP
