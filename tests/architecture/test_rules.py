@@ -110,6 +110,30 @@ def test_sql_stands_under_storage_alone() -> None:
     assert faults == []
 
 
+_WORK = {"os", "pathlib", "shutil", "socket", "subprocess", "tempfile", "threading", "concurrent.futures"}
+
+
+def test_the_core_opens_no_file_and_starts_no_thread() -> None:
+    """It is given what it reads and writes; but core/packaged.py reads the program's own files."""
+    faults = []
+    for module in modules():
+        if not module.name.startswith("petstore.core.") or module.name == "petstore.core.packaged":
+            continue
+        for node in ast.walk(module.tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if isinstance(node, ast.Call):
+                names += [
+                    called for called in (dotted(node.func),) if called in {"open", "asyncio.to_thread"}
+                ]
+            faults += [
+                f"{module} uses {name}; let the caller do that, or move it to an edge."
+                for name in names
+                if name in {*_WORK, "open", "asyncio.to_thread"}
+            ]
+    assert faults == []
+
+
 def test_the_core_names_no_command() -> None:
     """The core serves every edge; cli/ adds to an error which command helps."""
     faults = [

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import Any
 
 import pytest
 
 from petstore.console import uploading
 from petstore.core import uploads
-from petstore.core.lists import uploaded
-from petstore.core.lists.uploaded import UploadWork
 from petstore.core.pets import NewPet, PageQuery, PetStatus
 from petstore.core.uploads import UploadState
+from petstore.wiring.import_process import UploadWork
 from petstore.wiring.import_processes import ImportProcesses
 from tests.support.console import Shown, Visitor
 from tests.support.journal import ACTOR, entries
@@ -246,14 +244,20 @@ class TestRefusals:
 class TestProcess:
     """The process of its own, as in production."""
 
-    async def test_it_checks_and_stores(self, shop: Shop, staff: Visitor) -> None:
-        """The page that is asked meanwhile says what goes on; without JavaScript it loads itself again."""
+    async def test_it_checks_one_after_the_other_and_stores(self, shop: Shop, staff: Visitor) -> None:
+        """The page that is asked meanwhile says what goes on; without JavaScript it loads itself again. The
+        next list is checked by itself."""
         shop.clock.ms = 0  # the process has the machine's clock, and its signs are later than this one's
         shown = await send(staff)
         assert "Checking" in shown.text
         assert b'http-equiv="refresh"' in shown.body
-        shown = await finished(staff)
-        shown = await staff.submit(shown, "/store")
+        other = await Visitor(shop).sign_in_as("staff", "otto")
+        waiting = await send(other)
+        assert "This list waits: a-staff is checking stock.csv." in waiting.text
+        assert b'http-equiv="refresh"' in waiting.body
+        assert [form.buttons for form in waiting.forms if "stock/2" in form.action] == [["Discard"]]
+        assert "Would be added 2" in (await finished(other, 2)).text
+        await staff.submit(await finished(staff), "/store")
         await finished(staff)
         assert await names(shop) == ["Rex", "=Tom"]
 
@@ -262,7 +266,7 @@ class TestProcess:
         await send(staff, b"name,categoryId\r\n" + b"Rex,1\r\n" * 400_000)
         await shop.restart()
         (upload,) = await shop.store.uploads.recent()
-        assert (upload.state, upload.message) == (UploadState.WAITING, uploaded.STOPPED)
+        assert (upload.state, upload.message) == (UploadState.WAITING, uploads.STOPPED)
         assert await names(shop) == []
 
     @pytest.mark.parametrize("command", ["/bin/false", "/bin/nothing"])
@@ -277,13 +281,14 @@ class TestProcess:
         assert [form.buttons for form in shown.forms if form.action.endswith("check")] == [["Check now"]]
 
 
-async def finished(visitor: Visitor) -> Shown:
-    """The page of the first list, once nobody works on it."""
+async def finished(visitor: Visitor, upload_id: int = 1) -> Shown:
+    """The page of a list, once nobody works on it and it waits for no other."""
+    page = f"stock/{upload_id}"
     async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
-            block = await visitor.get("stock/1", headers=[("hx-request", "true")])
-            if re.search(r'class="badge \w+">(checking|storing)', block.body.decode()) is None:
-                return await visitor.get("stock/1")
+            block = await visitor.get(page, headers=[("hx-request", "true")])
+            if b"hx-trigger" not in block.body:
+                return await visitor.get(page)
 
 
 class TestExport:

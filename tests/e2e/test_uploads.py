@@ -12,13 +12,12 @@ import pytest
 
 from petstore import config
 from petstore.core.durations import MINUTE_MS
-from petstore.core.lists.uploaded import UploadWork
 from petstore.core.pets import PageQuery
 from petstore.core.uploads import NewUpload, PartKind, UploadState, pack
 from petstore.storage.backend import Store
 from petstore.wiring.administration import backend_of
 from petstore.wiring.asgi import Application
-from petstore.wiring.import_process import ImportTask
+from petstore.wiring.import_process import ImportTask, UploadWork
 from petstore.wiring.import_processes import ImportProcesses
 from tests.console.test_stock import finished, names, send
 from tests.support.clock import ManualClock

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from petstore.core.lists.uploaded import UploadWork
 from petstore.core.people import Role
 from petstore.core.uploads import NewUpload, PartKind, UploadState, pack
 from petstore.storage.backend import Store
+from petstore.wiring.import_process import UploadWork
 from tests.support.journal import ACTOR
 
 # By the path of a route below /console: its addresses, of lists also what a search or a filter shows. There

@@ -39,7 +39,11 @@ class Importer(Protocol):
     """Works on uploads beside the server."""
 
     async def start(self, run: UploadRun, step: UploadState, actor: str) -> None:
-        """Begin the work of a claim; how it ends is noted in the store."""
+        """Begin the work of a claim; how it ends is noted in the store. Then the next list is checked."""
+        ...
+
+    async def check_next(self) -> None:
+        """Begin to check the list that waits longest, unless one is worked on."""
         ...
 
     async def close(self) -> None:
@@ -106,14 +110,14 @@ class StockPages:
         )
 
     async def send(self, visit: Visit) -> Response:
-        """Take a list, and have it checked at once unless another one is worked on."""
+        """Take a list, and have it checked when its turn comes: at once, unless another one is worked on."""
         reception = Reception(self._uploads, self._timeout_seconds)
         try:
             upload_id = await reception.receive(visit.request, visit.secret, visit.actor)
         except (Invalid, Conflict, PayloadTooLarge) as error:
             return await self._page(visit, error, sent=reception.fields)
-        told = await self._begin(visit, upload_id, UploadState.CHECKING)
-        return visit.go(f"stock/{upload_id}", told=told)
+        await self._importer.check_next()
+        return visit.go(f"stock/{upload_id}")
 
     async def _begin(self, visit: Visit, upload_id: int, step: UploadState) -> str:
         """Claim the step and start its process; what to tell where that can't be."""
@@ -139,14 +143,23 @@ class StockPages:
 
     async def show(self, visit: Visit) -> Response:
         upload = await self._uploads.find(upload_id_of(visit))
+        is_running = upload.is_running(visit.now_ms)
         return visit.page(
             "stock_upload.html",
             upload.file,
             fragment="report",
             upload=upload,
-            is_running=upload.is_running(visit.now_ms),
+            ahead=await self._ahead_of(upload, visit.now_ms),
+            goes_on=is_running or upload.waits_its_turn,
+            is_running=is_running,
             is_interrupted=upload.is_interrupted(visit.now_ms),
         )
+
+    async def _ahead_of(self, upload: Upload, now_ms: int) -> Upload | None:
+        """The list that is worked on, while this one waits for its turn."""
+        if not upload.waits_its_turn:
+            return None
+        return next((each for each in await self._uploads.recent() if each.is_running(now_ms)), None)
 
     async def rejects(self, visit: Visit) -> Response:
         """All rows that can't be stored, in the list's format, with their faults."""

@@ -134,7 +134,7 @@ class Reception:
                     if form.file is not None:
                         break
             check_csrf(secret, form.fields.get("csrf", ""))
-            upload_id = await self._uploads.begin(_read_new(form), actor)
+            upload_id = await self._uploads.begin(_read_new(form, _announced(request)), actor)
             try:
                 size = await self._keep(upload_id, form, pieces)
                 await self._uploads.arrived(upload_id, size)
@@ -168,8 +168,7 @@ class Reception:
         return size
 
     async def _pieces(self, request: Request) -> AsyncGenerator[bytes, None]:
-        announced = request.headers.get("content-length", "")
-        if announced.isdecimal() and int(announced) > UPLOAD_BYTES_MAX + _FORM_BYTES_MAX:
+        if _announced(request) > UPLOAD_BYTES_MAX + _FORM_BYTES_MAX:
             raise PayloadTooLarge(_TOO_LARGE)
         received = 0
         stream: Any = request.stream()
@@ -190,6 +189,12 @@ class Reception:
             raise InvalidBody("The list did not arrive whole; send it once more.") from None
 
 
+def _announced(request: Request) -> int:
+    """The size of the form; of one that does not say it, that of the largest list."""
+    announced = request.headers.get("content-length", "")
+    return int(announced) if announced.isdecimal() else UPLOAD_BYTES_MAX
+
+
 def _boundary(request: Request) -> bytes:
     """Raises FormExpired for what is no form with a file."""
     from python_multipart.multipart import parse_options_header
@@ -201,7 +206,7 @@ def _boundary(request: Request) -> bytes:
     return boundary
 
 
-def _read_new(form: _Form) -> NewUpload:
+def _read_new(form: _Form, announced: int) -> NewUpload:
     """Raises Invalid, with the field at fault."""
     if not form.file:
         raise Invalid(_FILE, "Choose a file first.")
@@ -212,4 +217,5 @@ def _read_new(form: _Form) -> NewUpload:
     key_name = form.fields.get("key_name", "").strip() or None
     if key_name is not None:
         check_key_column(key_name)
-    return NewUpload(name[-_NAME_CHARACTERS_MAX:], chosen, key_name)
+    bytes_max = min(announced, UPLOAD_BYTES_MAX)
+    return NewUpload(name[-_NAME_CHARACTERS_MAX:], chosen, key_name, bytes_max)

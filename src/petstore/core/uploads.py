@@ -20,9 +20,16 @@ UPLOAD_BYTES_MAX = 64 << 20
 PART_BYTES = 256 << 10
 KEPT_MS = DAY_MS
 ARRIVAL_MS = 10 * MINUTE_MS  # the longest that a list may be on its way
-ALL_BYTES_MAX = 4 * UPLOAD_BYTES_MAX  # of lists that can still be stored, before compression
+# Of lists that can still be stored, before compression; one that arrives counts as it was announced. A person
+# has half of it at most, so that nobody keeps the others out.
+ALL_BYTES_MAX = 4 * UPLOAD_BYTES_MAX
+PERSON_BYTES_MAX = ALL_BYTES_MAX // 2
 OPEN_FOR_A_PERSON = 5
 BEAT_SECONDS = 2.0
+# Why a step came to nothing.
+STOPPED = "The server was stopped before this was done; nothing was stored. Go on where you were."
+CHANGED = "Animals were changed after the check, so storing would do something else now. Look at it again."
+BROKEN = "Something went wrong on our side; nothing was stored. Try again."
 _DEAD_AFTER_MS = 60 * SECOND_MS
 _LEVEL = 1
 
@@ -74,11 +81,12 @@ class UploadFault(msgspec.Struct, frozen=True, array_like=True):
 
 
 class NewUpload(msgspec.Struct, frozen=True):
-    """A list that arrives. `file` is its name, `form` is `csv` or `jsonl`."""
+    """A list that arrives. `file` is its name, `form` is `csv` or `jsonl`; it has at most `bytes_max`."""
 
     file: str
     form: str
     key_name: str | None
+    bytes_max: int = UPLOAD_BYTES_MAX
 
 
 class Upload(msgspec.Struct, frozen=True):
@@ -101,6 +109,11 @@ class Upload(msgspec.Struct, frozen=True):
     done: int
     created_at_ms: int
     beat_at_ms: int
+
+    @property
+    def waits_its_turn(self) -> bool:
+        """Whether it is checked by itself when no other list is worked on: no check of it came to nothing."""
+        return self.state is UploadState.WAITING and not self.message
 
     def is_running(self, now_ms: int) -> bool:
         """Whether a process works on it, by what it said within the last minute."""
@@ -133,6 +146,13 @@ class UploadRun(msgspec.Struct, frozen=True):
     run: str
 
 
+class NextCheck(msgspec.Struct, frozen=True):
+    """A list whose turn has come, and who has sent it."""
+
+    run: UploadRun
+    actor: str
+
+
 def pack(content: bytes) -> bytes:
     """A part for the store. Compress beside the event loop: 256 KiB take some milliseconds."""
     return zlib.compress(content, _LEVEL)
@@ -143,13 +163,18 @@ def unpack(part: bytes) -> bytes:
     return zlib.decompress(part)
 
 
-def check_room(mine: int, size: int) -> None:
-    """Raise Conflict unless one more may arrive: `mine` are the person's, `size` is that of all, in bytes."""
+def check_room(mine: int, my_bytes: int, all_bytes: int, coming_bytes: int) -> None:
+    """Raise Conflict unless one more may arrive. `mine` is how many the person has that are not stored."""
     if mine >= OPEN_FOR_A_PERSON:
         raise Conflict(f"You have {mine} lists that are not stored yet. Store or discard one first.")
-    if size + UPLOAD_BYTES_MAX > ALL_BYTES_MAX:
+    if my_bytes + coming_bytes > PERSON_BYTES_MAX:
         raise Conflict(
-            f"The lists that are not stored yet take {size >> 20:,} MiB. Store or discard some first."
+            f"Your lists that are not stored yet take {my_bytes >> 20:,} MiB, and a person may have"
+            f" {PERSON_BYTES_MAX >> 20:,}. Store or discard one first, or wait for one that is on its way."
+        )
+    if all_bytes + coming_bytes > ALL_BYTES_MAX:
+        raise Conflict(
+            f"The lists that are not stored yet take {all_bytes >> 20:,} MiB. Store or discard some first."
         )
 
 
@@ -182,6 +207,12 @@ class UploadRepository(Protocol):
 
     async def claim(self, upload_id: int, step: UploadState, actor: str, *, seen: str = "") -> UploadRun:
         """Begin to check or store it. Raises Conflict by `check_step`, and while another is worked on."""
+        ...
+
+    async def claim_next(self) -> NextCheck | None:
+        """Begin to check the one that has waited for its turn longest; None when there is none, or one is
+        worked on.
+        """
         ...
 
     async def beat(self, run: UploadRun, done: int) -> bool:

@@ -12,8 +12,7 @@ import structlog
 
 from petstore.config import Settings
 from petstore.core.errors import StoreUnavailable
-from petstore.core.lists.uploaded import BROKEN, STOPPED
-from petstore.core.uploads import BEFORE, UploadRepository, UploadRun, UploadState
+from petstore.core.uploads import BEFORE, BROKEN, STOPPED, UploadRepository, UploadRun, UploadState
 from petstore.wiring.import_process import ImportTask
 
 # -P: no module of the working directory is imported.
@@ -45,6 +44,11 @@ class ImportProcesses:
         if self._is_closed:
             _end_input(process)
 
+    async def check_next(self) -> None:
+        """Begin to check the list that waits longest, unless one is worked on."""
+        if (waiting := await self._uploads.claim_next()) is not None:
+            await self.start(waiting.run, UploadState.CHECKING, waiting.actor)
+
     def _spawn(self, task: ImportTask) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(_COMMAND, stdin=subprocess.PIPE)
         assert process.stdin is not None
@@ -60,6 +64,8 @@ class ImportProcesses:
                 if not self._is_closed:
                     _log.error("import failed", upload=run.upload_id, exit_code=code)
                 await self._uploads.end(run, BEFORE[step], STOPPED if self._is_closed else BROKEN)
+            if not self._is_closed:
+                await self.check_next()
         except StoreUnavailable as error:
             _log.warning("import failed", upload=run.upload_id, reason=str(error))
         finally:
@@ -69,16 +75,14 @@ class ImportProcesses:
     async def close(self) -> None:
         """Let every process finish its commit or abandon its work; kill those that do neither."""
         self._is_closed = True
-        watched = list(self._running.values())
-        for process in self._running:
-            _end_input(process)
-        if not watched:
-            return
-        _, late = await asyncio.wait(watched, timeout=_STOP_SECONDS)
-        if late:
+        while self._running:  # the end of one may just have begun another
             for process in self._running:
-                process.kill()
-            await asyncio.wait(late)
+                _end_input(process)
+            _, late = await asyncio.wait(self._running.values(), timeout=_STOP_SECONDS)
+            if late:
+                for process in self._running:
+                    process.kill()
+                await asyncio.wait(late)
 
 
 def _end_input(process: subprocess.Popen[bytes]) -> None:

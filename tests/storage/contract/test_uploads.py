@@ -10,11 +10,11 @@ import pytest
 from petstore.core import uploads
 from petstore.core.durations import DAY_MS, MINUTE_MS
 from petstore.core.errors import Conflict, StoreUnavailable, UploadNotFound
-from petstore.core.lists import uploaded
-from petstore.core.lists.uploaded import UploadWork
 from petstore.core.pets import NewPet, PageQuery, PetChange
 from petstore.core.uploads import NewUpload, PartKind, Upload, UploadRun, UploadState, pack, unpack
 from petstore.storage.backend import Store
+from petstore.wiring import import_process
+from petstore.wiring.import_process import UploadWork
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.journal import entries
@@ -171,7 +171,7 @@ class TestStore:
         (rex, _) = (await store.pets.page(PageQuery(2))).pets
         await store.pets.change(rex.id, PetChange(name="Max"), OTTO)
         upload = await work(store, upload_id, STORING)
-        assert (upload.state, upload.message) == (UploadState.CHECKED, uploaded.CHANGED)
+        assert (upload.state, upload.message) == (UploadState.CHECKED, uploads.CHANGED)
         assert counted(upload) == (2, 0, 0, 2, 0)
         assert (await work(store, upload_id, STORING)).state is UploadState.STORED
 
@@ -194,17 +194,19 @@ class TestStore:
 
             return stage_rows
 
-        monkeypatch.setattr(uploaded, "stage_rows", failing(StoreUnavailable("down", public="It is down.")))
+        monkeypatch.setattr(
+            import_process, "stage_rows", failing(StoreUnavailable("down", public="It is down."))
+        )
         upload = await work(store, upload_id, STORING)
         assert (upload.state, upload.message) == (UploadState.CHECKED, "It is down.")
-        monkeypatch.setattr(uploaded, "stage_rows", failing(asyncio.CancelledError()))
+        monkeypatch.setattr(import_process, "stage_rows", failing(asyncio.CancelledError()))
         upload = await work(store, upload_id, STORING)
-        assert (upload.state, upload.message) == (UploadState.CHECKED, uploaded.STOPPED)
-        monkeypatch.setattr(uploaded, "stage_rows", failing(ZeroDivisionError()))
+        assert (upload.state, upload.message) == (UploadState.CHECKED, uploads.STOPPED)
+        monkeypatch.setattr(import_process, "stage_rows", failing(ZeroDivisionError()))
         with pytest.raises(ZeroDivisionError):
             await work(store, upload_id, CHECKING)
         upload = await store.uploads.find(upload_id)
-        assert (upload.state, upload.message) == (UploadState.WAITING, uploaded.BROKEN)
+        assert (upload.state, upload.message) == (UploadState.WAITING, uploads.BROKEN)
         assert seen != upload.run
         assert await names(store) == []
 
@@ -230,6 +232,17 @@ class TestRoom:
         await send(store)
         assert [each.state for each in await store.uploads.recent()][-1] is UploadState.DISCARDED
 
+    async def test_a_person_has_half_of_the_room(self, store: Store) -> None:
+        """However slowly their lists arrive, others can send theirs; one counts as it was announced."""
+        large = NewUpload("x.csv", "csv", None)
+        for _ in range(2):
+            await store.uploads.begin(large, ANNA)
+        with pytest.raises(Conflict, match="take 128 MiB, and a person may have 128"):
+            await store.uploads.begin(NewUpload("x.csv", "csv", None, 1), ANNA)
+        for _ in range(4):
+            await store.uploads.begin(NewUpload("x.csv", "csv", None, 1), OTTO)
+        await store.uploads.begin(large, OTTO)
+
     async def test_all_together_have_a_bound(self, store: Store, clock: ManualClock) -> None:
         """What arrives counts as the largest, until it is there or too late."""
         for person in range(uploads.ALL_BYTES_MAX // uploads.UPLOAD_BYTES_MAX):
@@ -239,6 +252,27 @@ class TestRoom:
         assert await store.uploads.recent() == []
         clock.advance(uploads.ARRIVAL_MS / 1_000)
         await send(store)
+
+
+class TestTurns:
+    async def test_the_one_that_waits_longest_is_next(self, store: Store, backend: SharedData) -> None:
+        """By itself, once, for whoever sent it, and after the one before it; on each of two processes."""
+        first, second = await send(store), await send(store, actor=OTTO)
+        stores = store, backend.open()
+        turns = []
+        for _ in range(3):
+            claims = await asyncio.gather(*(each.uploads.claim_next() for each in stores * 2))
+            found = [claim for claim in claims if claim is not None]
+            for claim in found:
+                await UploadWork(store, claim.run, claim.actor).carry_out()
+            turns.append([(claim.run.upload_id, claim.actor) for claim in found])
+        assert turns == [[(first, ANNA)], [(second, OTTO)], []]
+
+    async def test_one_that_came_to_nothing_is_left_alone(self, store: Store) -> None:
+        """A list on which the work fails is not tried for ever; somebody says when."""
+        run = await store.uploads.claim(await send(store), CHECKING, ANNA)
+        await store.uploads.end(run, UploadState.WAITING, uploads.BROKEN)
+        assert await store.uploads.claim_next() is None
 
 
 class TestPurge:

@@ -15,8 +15,8 @@ from petstore.core.uploads import (
     KEPT_MS,
     OPEN,
     RUNNING,
-    UPLOAD_BYTES_MAX,
     NewUpload,
+    NextCheck,
     PartKind,
     Upload,
     UploadCounts,
@@ -42,17 +42,21 @@ _NEWEST = statement(
 _WORKED_ON = statement(
     f"SELECT {_WITHOUT_FAULTS} FROM stock_uploads WHERE state IN ({_RUNNING}) AND id <> $1 ORDER BY id"
 )
+_WAITS_LONGEST = statement(
+    "SELECT id, actor FROM stock_uploads WHERE state = 'waiting' AND message = '' ORDER BY id LIMIT 1"
+)
 _TAKEN = Statement(
     *(
-        f"SELECT count(*) FILTER (WHERE actor = {first}), coalesce(sum(bytes), 0) FROM stock_uploads"
+        f"SELECT count(*) FILTER (WHERE actor = {first}),"
+        f" coalesce(sum(bytes) FILTER (WHERE actor = {first}), 0), coalesce(sum(bytes), 0) FROM stock_uploads"
         f" WHERE state IN ({_OPEN}) AND (state <> 'arriving' OR created_at_ms > {second})"
         for first, second in (("?1", "?2"), ("$1", "$2::bigint"))
     )
 )
 _BEGIN = statement(
     "INSERT INTO stock_uploads (actor, file, form, key_name, state, bytes, faults, message, worked_by, run,"
-    f" done, created_at_ms, beat_at_ms) VALUES ($1, $2, $3, $4, 'arriving', {UPLOAD_BYTES_MAX}, '[]', '', '',"
-    " '', 0, $5, $5) RETURNING id"
+    " done, created_at_ms, beat_at_ms) VALUES ($1, $2, $3, $4, 'arriving', $6, '[]', '', '', '', 0, $5, $5)"
+    " RETURNING id"
 )
 _ADD_PART = statement(
     "INSERT INTO stock_upload_parts (upload_id, kind, number, content) SELECT id, $2, $3, $4"
@@ -112,9 +116,9 @@ def _find(upload_id: int) -> Script[Upload]:
 def begin_upload(new: NewUpload, actor: str, now_ms: int) -> Script[int]:
     """Raises Conflict when there is no room."""
     yield _ALONE, ()
-    ((mine, size),) = yield _TAKEN, (actor, now_ms - ARRIVAL_MS)
-    check_room(mine, int(size))
-    ((upload_id,),) = yield _BEGIN, (actor, new.file, new.form, new.key_name, now_ms)
+    ((mine, my_bytes, all_bytes),) = yield _TAKEN, (actor, now_ms - ARRIVAL_MS)
+    check_room(mine, int(my_bytes), int(all_bytes), new.bytes_max)
+    ((upload_id,),) = yield _BEGIN, (actor, new.file, new.form, new.key_name, now_ms, new.bytes_max)
     return int(upload_id)
 
 
@@ -125,14 +129,30 @@ def claim(
     yield _ALONE, ()
     upload = yield from _find(upload_id)
     upload.check_step(step, seen, now_ms)
-    for other in map(_read, (yield _WORKED_ON, (upload_id,))):
-        if other.is_running(now_ms):
-            raise Conflict(
-                f"{other.worked_by} is {other.state} the list {other.file}, and one is worked on at a time."
-                " Try again when that is done."
-            )
+    if other := (yield from _worked_on(now_ms, beside=upload_id)):
+        raise Conflict(
+            f"{other.worked_by} is {other.state} the list {other.file}, and one is worked on at a time."
+            " Try again when that is done."
+        )
     yield _CLAIM, (upload_id, step.value, run, actor, now_ms)
     return UploadRun(upload_id, run)
+
+
+def claim_next(run: str, now_ms: int) -> Script[NextCheck | None]:
+    """See core.uploads."""
+    yield _ALONE, ()
+    if (yield from _worked_on(now_ms)):
+        return None
+    for upload_id, actor in (yield _WAITS_LONGEST, ()):
+        yield _CLAIM, (upload_id, UploadState.CHECKING.value, run, actor, now_ms)
+        return NextCheck(UploadRun(upload_id, run), actor)
+    return None
+
+
+def _worked_on(now_ms: int, *, beside: int = 0) -> Script[Upload | None]:
+    """The list that a process works on, unless it is `beside`."""
+    found = map(_read, (yield _WORKED_ON, (beside,)))
+    return next((upload for upload in found if upload.is_running(now_ms)), None)
 
 
 def mark_stored(run: UploadRun) -> Script[None]:
@@ -210,6 +230,10 @@ class Uploads:
     async def claim(self, upload_id: int, step: UploadState, actor: str, *, seen: str = "") -> UploadRun:
         run, now_ms = secrets.token_hex(16), self._clock.now_ms()
         return await self._database.write(lambda: claim(upload_id, step, actor, seen, run, now_ms))
+
+    async def claim_next(self) -> NextCheck | None:
+        run, now_ms = secrets.token_hex(16), self._clock.now_ms()
+        return await self._database.write(lambda: claim_next(run, now_ms))
 
     async def beat(self, run: UploadRun, done: int) -> bool:
         return bool(await self._write(_BEAT, run.upload_id, run.run, self._clock.now_ms(), done))
