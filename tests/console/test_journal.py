@@ -12,6 +12,7 @@ from petstore.console.history import lines
 from petstore.core.journal import Entry, JournalQuery
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.orders import NewOrder
+from petstore.core.people import Role
 from petstore.core.pets import NewPet, PetChange
 from tests.support.console import Visitor
 from tests.support.journal import ACTOR
@@ -71,6 +72,19 @@ async def test_older_entries_about_one_thing_are_in_the_journal(shop: Shop, staf
         shown = await staff.get(page)
         older = await staff.get(shown.links["Older changes"].partition("console/")[2])
         assert (oldest in shown.text, oldest in older.text) == (False, True), page
+
+
+async def test_a_person_has_a_name_and_for_operators_a_page(
+    shop: Shop, viewer: Visitor, operator: Visitor
+) -> None:
+    """Also in a search by their number."""
+    await shop.store.people.set_role("a-viewer", Role.STAFF, "cli:bob")
+    for path in ("", "journal", "journal?about=person:1", "journal?about=person:a-viewer"):
+        shown = await operator.get(path)
+        assert "Person role changed person a-viewer role: viewer → staff" in shown.text
+        assert shown.links["person a-viewer"].endswith("console/people/of/a-viewer")
+    assert "person a-viewer" in (shown := await viewer.get("journal")).text
+    assert "person a-viewer" not in shown.links
 
 
 def test_members_are_named_and_times_are_times() -> None:

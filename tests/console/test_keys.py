@@ -198,10 +198,16 @@ class TestRevocation:
         for path in (f"keys/{key_id}", f"keys/{key_id}/revoke", f"keys/{key_id}/rotate"):
             assert (await operator.get(path)).status == 404
 
-    async def test_a_key_is_found_among_its_accounts(self, viewer: Visitor) -> None:
-        """`/console/keys/1` leads there."""
-        shown = await viewer.get("keys/1", follow=False)
-        assert shown.headers["location"].endswith("console/accounts/1#key-1")
+    async def test_a_key_has_a_page(self, shop: Shop, viewer: Visitor, operator: Visitor) -> None:
+        """What it is, what happened to it, and for operators what can be done."""
+        await ban(shop, 1)
+        for visitor in (viewer, operator):
+            shown = await visitor.get("keys/1")
+            assert "banned until 2027-01-15" in shown.text
+            assert "tests command line Key issued" in shown.text
+            assert ("Rotate" in shown.links, "Revoke" in shown.links) == (visitor is operator,) * 2
+        await operator.submit(shown, "/unban")
+        assert "banned until 2027" not in (await viewer.get("keys/1")).text
 
 
 class TestBans:
@@ -248,10 +254,38 @@ async def test_of_very_many_keys_the_newest_are_read(shop: Shop, operator: Visit
     for _ in range(KEYS_READ + 1):
         issued = await shop.store.keys.issue("many", "test", ACTOR)
     path = f"accounts/{issued.record.account_id}"
-    assert f"Of its keys the newest {KEYS_READ} are looked at" in (await operator.get(path)).text
+    shown = await operator.get(path)
+    assert f"Of its keys the newest {KEYS_READ} are looked at" in shown.text
     assert (
         f"All its active keys, at least {KEYS_READ}, are revoked"
         in (await operator.get(f"{path}/close")).text
     )
     assert "all active keys of many are refused" in (await operator.get(f"{path}/suspend")).text
     assert "looked at" not in (await operator.get("accounts/1")).text
+    page, listed = await operator.get(f"{path}/keys"), list[int]()
+    while True:
+        listed += [int(number) for number in re.findall(r"(\d+) pets_test_", page.text)]
+        if "Older keys" not in page.links:
+            break
+        page = await operator.get(f"{path}/keys?" + page.links["Older keys"].partition("?")[2])
+    assert listed == sorted(range(2, KEYS_READ + 3), reverse=True)
+
+
+class TestList:
+    """`/console/accounts/1/keys`: one of them by its number."""
+
+    async def test_by_number(self, shop: Shop, viewer: Visitor) -> None:
+        """It leads to the key; a number of nobody's or of another account's is told beside the field."""
+        _, other = await shop.open_account("other")
+        asked = await viewer.get("accounts/1/keys")
+        assert (await viewer.submit(asked, "/keys", number="1")).address == "/console/keys/1"
+        for number in (str(other), "9", "x"):
+            shown = await viewer.submit(asked, "/keys", number=number)
+            assert (shown.status, f"tests has no key '{number}'." in shown.text) == (404, True)
+            assert shown.forms[-1].fields == {"number": number}
+
+    @pytest.mark.parametrize(("query", "status"), [("before=1", 200), ("before=x", 400), ("before=0", 400)])
+    async def test_the_end(self, viewer: Visitor, query: str, status: int) -> None:
+        """Before the first key there is none, and an address that no page has is refused."""
+        shown = await viewer.get(f"accounts/1/keys?{query}")
+        assert (shown.status, "There are no older keys." in shown.text) == (status, status == 200)

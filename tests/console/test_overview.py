@@ -182,3 +182,20 @@ async def test_a_notice_leads_to_the_account(shop: Shop, viewer: Visitor) -> Non
     name = (await shop.store.accounts.find("1")).name
     assert "GET /v1/pets/{petId} ends in 1,420 days. Callers in the last 30 days:" in shown.text
     assert shown.links[f"{name} (3)"].endswith("console/accounts/1")
+
+
+async def test_operators_see_who_is_signed_in(
+    shop: Shop, viewer: Visitor, operator: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With role, since when, and when last seen; a person leads to where their sessions are ended."""
+    sign_ins = shop.store.sign_ins
+    shop.clock.advance(60)
+    await sign_ins.accept(await sign_ins.take_try("a-viewer", "::1"), "::1")
+    shop.clock.advance(60)
+    shown = await operator.get()
+    began, then, now = (f"2027-01-15 08:{minute}:30 UTC" for minute in ("00", "01", "02"))
+    assert f"a-operator operator {began} {now} 1 a-viewer viewer {began} {then} 2 Open a person" in shown.text
+    assert b'<td><a href="./console/people/of/a-viewer">a-viewer</a></td>' in shown.body
+    assert "Signed in now" not in (await viewer.get()).text
+    monkeypatch.setattr(overview, "_PEOPLE", 1)
+    assert "There may be others: these were seen last." in (await operator.get()).text

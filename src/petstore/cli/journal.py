@@ -14,7 +14,7 @@ from petstore.cli.groups import examples
 from petstore.cli.output import echo_err, json_option, moment, write_records
 from petstore.cli.types import ID, Since, limit_option
 from petstore.core.errors import Invalid
-from petstore.core.journal import About, Entry, JournalPage, JournalQuery, read_about
+from petstore.core.journal import About, Entry, JournalPage, JournalQuery, people_of, read_about
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
@@ -77,7 +77,7 @@ def journal(
     objects keep their entries. When there are more, standard error says how to go on.
     """
     query = JournalQuery(limit, about, actor, since, before)
-    page = with_store(session, lambda store: _search(store, query))
+    page, people = with_store(session, lambda store: _read(store, query))
     write_records(
         [_record(entry) for entry in page.entries],
         {
@@ -85,7 +85,7 @@ def journal(
             "AT": "at",
             "BY": "actor",
             "WHAT": "type",
-            "ABOUT": "about",
+            "ABOUT": lambda record: people.get(str(record["about"]), record["about"]),
             "CHANGE": lambda record: _change(record["before"], record["after"]),
         },
         as_json,
@@ -93,6 +93,13 @@ def journal(
     )
     if page.has_more:
         echo_err(f"There are more: add --before {page.go_on_before}")
+
+
+async def _read(store: Store, query: JournalQuery) -> tuple[JournalPage, dict[str, str]]:
+    """One page, and how people are called in it: `person:anna` for `person:3`."""
+    page = await _search(store, query)
+    names = await store.people.names(people_of(page.entries))
+    return page, {f"person:{number}": f"person:{name}" for number, name in names.items()}
 
 
 async def _search(store: Store, query: JournalQuery) -> JournalPage:

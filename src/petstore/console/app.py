@@ -119,7 +119,7 @@ class Console:
             NewPetPages(stores),
             PetPages(stores),
             CategoryPages(stores),
-            JournalPages(stores.journal),
+            JournalPages(stores.journal, stores.people),
             ServicePages(service, stores.usage),
             SignInPages(entrance),
             MyPages(entrance),

@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 
 from petstore.console.addresses import address
-from petstore.core.journal import STORE, About, Entry, JournalQuery, JournalRepository
+from petstore.core.journal import STORE, About, Entry, JournalQuery, JournalRepository, people_of
 from petstore.core.moments import read_moment
+from petstore.core.people import PeopleRepository, Role
 
 _NAMES = {"pet": "animal"}
 _PLACES = {"cli": "command line", "api": "API", "console": "console"}
@@ -25,7 +26,13 @@ _MEMBERS = {
     "perDay": "per day",
 }
 # The page of a subject, below the console.
-_PAGES = {"pet": "pets/{}", "order": "orders/{}", "account": "accounts/{}", "key": "keys/{}"}
+_PAGES = {
+    "pet": "pets/{}",
+    "order": "orders/{}",
+    "account": "accounts/{}",
+    "key": "keys/{}",
+    "person": "people/of/{}",
+}
 _OF_MOMENTS = ("At", "Date")
 _ENTRIES = 20
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -47,7 +54,8 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One entry. `who` acted at `place`; `page` is where `about` is shown, nothing if nowhere."""
+    """One entry. `who` acted at `place`; `page` is where `about` is shown, to people of the role `shown_to`;
+    nothing if nowhere."""
 
     id: int
     at_ms: int
@@ -57,6 +65,7 @@ class Line(msgspec.Struct, frozen=True):
     what: str
     about: str
     page: str
+    shown_to: Role
     changes: list[Change]
 
 
@@ -86,16 +95,26 @@ async def history_of(
     return History(lines(entries, texts), older, bool(entries) and entries[0].action == "removed")
 
 
-def lines(entries: Iterable[Entry], texts: Texts | None = None) -> list[Line]:
-    """The entries in words, in their order."""
-    return [_line(entry, texts or {}) for entry in entries]
+def lines(
+    entries: Iterable[Entry], texts: Texts | None = None, people: Mapping[int, str] | None = None
+) -> list[Line]:
+    """The entries in words, in their order. `people` has the names of those whom entries are about, by id."""
+    return [_line(entry, texts or {}, people or {}) for entry in entries]
 
 
-def _line(entry: Entry, texts: Texts) -> Line:
+async def lines_with_names(entries: list[Entry], people: PeopleRepository) -> list[Line]:
+    """The entries in words, those about people with their names."""
+    return lines(entries, people=await people.names(people_of(entries)))
+
+
+def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:
     place, _, name = entry.actor.partition(":")
     subject = _NAMES.get(entry.subject, entry.subject)
     action = entry.action.replace("_", " ")
     before, after = entry.before or {}, entry.after or {}
+    is_person = entry.subject == "person"
+    # People alone are known by their names, which stay theirs.
+    number: object = people.get(entry.subject_id) if is_person else entry.subject_id
     return Line(
         id=entry.id,
         at_ms=entry.at_ms,
@@ -103,8 +122,9 @@ def _line(entry: Entry, texts: Texts) -> Line:
         who=name.replace("/", ", ") or entry.actor,
         place=_PLACES.get(place, "") if name else "",
         what=f"{subject} {action}".capitalize(),
-        about=subject if entry.subject == STORE else f"{subject} {entry.subject_id}",
-        page=_PAGES.get(entry.subject, "").format(entry.subject_id),
+        about=subject if entry.subject == STORE else f"{subject} {number or entry.subject_id}",
+        page=_PAGES.get(entry.subject, "").format(number) if number else "",
+        shown_to=Role.OPERATOR if is_person else Role.VIEWER,
         changes=[
             _change(member, before, after, texts)
             for member in dict.fromkeys((*before, *after))  # those of both, in this order

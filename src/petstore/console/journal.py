@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from starlette.responses import Response
 
 from petstore.console.addresses import CUT_ADDRESS, address
-from petstore.console.history import lines
+from petstore.console.history import lines_with_names
 from petstore.console.visit import View, Visit
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid, NotFound
 from petstore.core.integers import read_id
 from petstore.core.journal import JournalPage, JournalQuery, JournalRepository, read_about
 from petstore.core.moments import read_day
+from petstore.core.people import PeopleRepository
 
 _FILTERS = ("about", "actor", "since", "until")
 _PAGE_LIMIT = 50
@@ -22,8 +23,9 @@ _PAGE_LIMIT = 50
 class JournalPages:
     """`/journal`."""
 
-    def __init__(self, journal: JournalRepository) -> None:
+    def __init__(self, journal: JournalRepository, people: PeopleRepository) -> None:
         self._journal = journal
+        self._people = people
 
     def views(self) -> list[View]:
         return [View("GET", "/journal", self.show)]
@@ -44,7 +46,7 @@ class JournalPages:
             "Journal",
             status,
             fragment="rows",
-            lines=lines(page.entries),
+            lines=await lines_with_names(page.entries, self._people),
             looked_back=page.looked_back,
             asked=asked,
             faults=faults,

@@ -1,23 +1,39 @@
-"""Pages of keys: issue, rotate, revoke, lift a ban. A key's text is in one answer, and nowhere else."""
+"""Pages of keys: show, issue, rotate, revoke, lift a ban. A key's text is in one answer, and nowhere else."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Protocol
 
 import msgspec
 from starlette.responses import Response
 
 from petstore.console.accounts import find_account
+from petstore.console.addresses import CUT_ADDRESS, address
+from petstore.console.history import history_of
 from petstore.console.key_forms import ACCESS, TypedKey, read_key, read_overlap
 from petstore.console.once import act_once, mark_of
 from petstore.console.visit import View, Visit
 from petstore.core.accounts import Account, AccountRepository
 from petstore.core.durations import format_duration
-from petstore.core.errors import Conflict, IdempotencyKeyInUse, Invalid, KeyIssuedBefore
+from petstore.core.errors import (
+    Conflict,
+    IdempotencyKeyInUse,
+    Invalid,
+    InvalidParameter,
+    KeyIssuedBefore,
+    NotFound,
+)
 from petstore.core.idempotency import Idempotency
+from petstore.core.integers import read_id
+from petstore.core.journal import About, JournalRepository
 from petstore.core.keys import ENVIRONMENTS, ApiKey, IssuedKey, KeyRepository
+from petstore.core.limits.usage import KeyBan, UsageRepository
 from petstore.core.people import Role
+from petstore.core.pets import INT64_MAX
+
+_ROWS = 50
 
 
 class Store(Protocol):
@@ -25,6 +41,8 @@ class Store(Protocol):
 
     accounts: AccountRepository
     keys: KeyRepository
+    usage: UsageRepository
+    journal: JournalRepository
 
 
 class KeyDefaults(msgspec.Struct, frozen=True):
@@ -35,15 +53,18 @@ class KeyDefaults(msgspec.Struct, frozen=True):
 
 
 class KeyPages:
-    """`/keys/3` with what is below it, and `/accounts/2/keys/new`."""
+    """`/keys/3` with what is below it, `/accounts/2/keys` and `/accounts/2/keys/new`."""
 
     def __init__(self, store: Store, defaults: KeyDefaults) -> None:
         self._accounts = store.accounts
         self._keys = store.keys
+        self._usage = store.usage
+        self._journal = store.journal
         self._defaults = defaults
 
     def views(self) -> list[View]:
         return [
+            View("GET", "/accounts/{account_id}/keys", self.list_keys),
             View("GET", "/accounts/{account_id}/keys/new", self.ask_issue, Role.OPERATOR),
             View("POST", "/accounts/{account_id}/keys/new", self.issue, Role.OPERATOR),
             View("GET", "/keys/{key_id}", self.show),
@@ -54,10 +75,59 @@ class KeyPages:
             View("POST", "/keys/{key_id}/unban", self.unban, Role.OPERATOR),
         ]
 
+    async def list_keys(self, visit: Visit) -> Response:
+        """A page of an account's keys, the newest first; or the one whose number is asked for."""
+        account = await find_account(visit, self._accounts)
+        number, before = visit.query.get("number", "").strip(), visit.query.get("before", "")
+        try:
+            if number:
+                return visit.go(f"keys/{(await self._find_of(account, number)).id}")
+            return await self._list_page(visit, account, _read_before(before))
+        except NotFound as error:
+            return await self._list_page(visit, account, INT64_MAX, number, error)
+
+    async def _find_of(self, account: Account, number: str) -> ApiKey:
+        """Raises NotFound also for a key of another account."""
+        key_id = read_id(number)
+        if key_id is not None:
+            with suppress(NotFound):
+                key = await self._keys.key(key_id)
+                if key.account_id == account.id:
+                    return key
+        raise NotFound(f"{account.name} has no key {number!r}. Write a key's number, such as 7.")
+
+    async def _list_page(
+        self, visit: Visit, account: Account, before_id: int, number: str = "", error: NotFound | None = None
+    ) -> Response:
+        found = await self._keys.keys(str(account.id), newest=_ROWS + 1, before_id=before_id)
+        keys = found[::-1][:_ROWS]
+        here = f"accounts/{account.id}/keys"
+        return visit.page(
+            "keys.html",
+            f"Keys of {account.name}",
+            error.status if error else 200,
+            account=account,
+            keys=keys,
+            bans=await self._bans(visit, keys),
+            number=number,
+            fault=error.message if error else "",
+            first=here if before_id != INT64_MAX else "",
+            next=address(here, {"before": keys[-1].id}) if len(found) > _ROWS else "",
+        )
+
+    async def _bans(self, visit: Visit, keys: list[ApiKey]) -> dict[int, KeyBan]:
+        return {ban.key_id: ban for ban in await self._usage.bans_of([key.id for key in keys], visit.now_ms)}
+
     async def show(self, visit: Visit) -> Response:
-        """A key is shown among those of its account."""
         key = await self._find(visit)
-        return visit.go(f"accounts/{key.account_id}#key-{key.id}")
+        return visit.page(
+            "key.html",
+            f"Key {key.id}",
+            key=key,
+            account=await self._accounts.find(str(key.account_id)),
+            ban=(await self._bans(visit, [key])).get(key.id),
+            history=await history_of(self._journal, About("key", str(key.id))),
+        )
 
     async def ask_issue(self, visit: Visit) -> Response:
         account = await find_account(visit, self._accounts)
@@ -167,3 +237,11 @@ class KeyPages:
 
 def _key_id_of(visit: Visit) -> int:
     return visit.id_in_path("key_id", "key")
+
+
+def _read_before(text: str) -> int:
+    """Raises InvalidParameter for an address that no page has."""
+    before_id = read_id(text) if text else INT64_MAX
+    if before_id is None:
+        raise InvalidParameter(CUT_ADDRESS)
+    return before_id

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, Protocol
 
 import msgspec
 from starlette.responses import Response
 
-from petstore.console.history import lines
-from petstore.console.orders import Store, rows_of
+from petstore.console import orders
+from petstore.console.history import lines_with_names
 from petstore.console.stocktaking import Counted, Stocktaking
 from petstore.console.visit import View, Visit
 from petstore.core.clock import Clock
@@ -16,11 +17,15 @@ from petstore.core.durations import days_left
 from petstore.core.journal import JournalQuery
 from petstore.core.limits.usage import DEPRECATED_DAYS
 from petstore.core.orders import OrderQuery
+from petstore.core.people import PeopleRepository, Role
 from petstore.core.service import ServiceReport, Trouble
+from petstore.core.sign_ins import SignInRepository, present
 from petstore.core.totals import NAMED_MAX, Totals
 
 _ORDERS = 8
 _ENTRIES = 10
+_PEOPLE = 10
+_SESSIONS = 100  # that are looked at for them
 _SLOW_SECONDS = 0.5
 # How often the page asks for its numbers; sooner until there is a first count.
 _REFRESH_SECONDS = 10
@@ -43,6 +48,13 @@ class Notice(msgspec.Struct, frozen=True):
     has_more: bool = False
 
 
+class Store(orders.Store, Protocol):
+    """What this page reads."""
+
+    people: PeopleRepository
+    sign_ins: SignInRepository
+
+
 class OverviewPage:
     """`clock` measures how long the page waits for the database."""
 
@@ -59,7 +71,7 @@ class OverviewPage:
         """The page, or for htmx what is new on it."""
         began = self._clock.monotonic()
         waiting = await self._store.orders.page(OrderQuery(limit=_ORDERS, open_only=True))
-        rows = await rows_of(self._store, waiting.orders)
+        rows = await orders.rows_of(self._store, waiting.orders)
         entries = (await self._store.journal.page(JournalQuery(_ENTRIES))).entries
         slow_seconds = self._clock.monotonic() - began
         counted = await self._stocktaking.look()
@@ -72,9 +84,19 @@ class OverviewPage:
             counted=counted,
             rows=rows,
             has_more=waiting.has_more,
-            lines=lines(entries),
+            lines=await lines_with_names(entries, self._store.people),
+            **await self._signed_in(visit),
             refresh_seconds=_REFRESH_SECONDS if counted else _FIRST_REFRESH_SECONDS,
         )
+
+    async def _signed_in(self, visit: Visit) -> dict[str, Any]:
+        """For operators, who can end the sessions: the people whose sessions were used last."""
+        if not visit.may(Role.OPERATOR):
+            return {"signed_in": []}
+        sessions = await self._store.sign_ins.sessions(_SESSIONS)
+        found = present(sessions)
+        is_cut = len(found) > _PEOPLE or len(sessions) == _SESSIONS
+        return {"signed_in": found[:_PEOPLE], "has_more_people": is_cut}
 
     async def _notices(self, counted: Counted | None, now_ms: int) -> list[Notice]:
         if counted is None:

@@ -7,6 +7,7 @@ the transaction that makes it. Actors are `api:ACCOUNT/key N`, `cli:USER` and `c
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import msgspec
@@ -46,6 +47,11 @@ class Entry(msgspec.Struct, frozen=True):
     def about(self) -> str:
         """Such as `pet:7`; `store` for the store."""
         return self.subject if self.subject == STORE else f"{self.subject}:{self.subject_id}"
+
+
+def people_of(entries: Iterable[Entry]) -> set[int]:
+    """The identifiers of the people that entries are about."""
+    return {entry.subject_id for entry in entries if entry.subject == "person"}
 
 
 class About(msgspec.Struct, frozen=True):

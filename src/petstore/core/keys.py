@@ -16,6 +16,7 @@ import msgspec
 
 from petstore.core.errors import Conflict, Invalid
 from petstore.core.idempotency import Idempotency
+from petstore.core.pets import INT64_MAX
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _RANDOM_CHARACTERS = 32  # 190 bits
@@ -175,8 +176,10 @@ class KeyRepository(Protocol):
         """
         ...
 
-    async def keys(self, reference: str, *, newest: int | None = None) -> list[ApiKey]:
-        """By id; at most the `newest` ones."""
+    async def keys(
+        self, reference: str, *, newest: int | None = None, before_id: int = INT64_MAX
+    ) -> list[ApiKey]:
+        """By id; of those before the key `before_id`, at most the `newest` ones."""
         ...
 
     async def key(self, key_id: int) -> ApiKey: ...

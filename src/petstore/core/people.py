@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Protocol
 
@@ -90,6 +91,10 @@ class PeopleRepository(Protocol):
 
     async def all(self) -> list[Person]:
         """By name."""
+        ...
+
+    async def names(self, ids: Iterable[int]) -> dict[int, str]:
+        """The names of people by id, of those that there are."""
         ...
 
     async def disable(self, name: str, actor: str, *, keeps_operator: bool = True) -> Person:

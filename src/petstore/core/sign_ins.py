@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Iterable
 from ipaddress import IPv6Address
 from typing import Protocol
 
@@ -54,6 +55,29 @@ class PersonSession(msgspec.Struct, frozen=True):
     def has_ended(self, now_ms: int) -> bool:
         """By its age, or because nobody used it."""
         return now_ms - self.used_at_ms >= SESSION_IDLE_MS or now_ms - self.created_at_ms >= SESSION_MAX_MS
+
+
+class Presence(msgspec.Struct, frozen=True):
+    """Somebody who is signed in: when the oldest of these sessions began, and when one was used last."""
+
+    person: Person
+    sessions: int
+    since_ms: int
+    seen_ms: int
+
+
+def present(sessions: Iterable[PersonSession]) -> list[Presence]:
+    """Who has these sessions, in the order in which each person comes first."""
+    found: dict[int, Presence] = {}
+    for session in sessions:
+        person = session.person
+        known = found.get(person.id)
+        if known is None:
+            found[person.id] = Presence(person, 1, session.created_at_ms, session.used_at_ms)
+        else:
+            since_ms = min(known.since_ms, session.created_at_ms)
+            found[person.id] = msgspec.structs.replace(known, sessions=known.sessions + 1, since_ms=since_ms)
+    return list(found.values())
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -136,6 +160,10 @@ class SignInRepository(Protocol):
 
     async def sessions_of(self, person_id: int) -> list[PersonSession]:
         """Newest use first."""
+        ...
+
+    async def sessions(self, limit: int) -> list[PersonSession]:
+        """Those of everybody that have not ended, newest use first: at most `limit`."""
         ...
 
     async def end_session(self, person_id: int, session_id: str) -> None:

@@ -96,6 +96,7 @@ class TestIssue:
         assert [key.id for key in await store.keys.keys("a")] == [1, 3, 5]
         assert [key.id for key in await store.keys.keys("2")] == [2, 4]
         assert [key.id for key in await store.keys.keys("a", newest=2)] == [3, 5]
+        assert [key.id for key in await store.keys.keys("a", newest=1, before_id=5)] == [3]
 
     async def test_no_key_stands_in_the_database(self, backend: SharedData, store: Store) -> None:
         """I18: not in a table, not in the file, not in its log."""

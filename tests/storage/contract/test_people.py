@@ -23,7 +23,7 @@ async def anna(store: Store) -> str:
 
 
 async def test_a_person_is_added_once_with_a_link(store: Store) -> None:
-    """The name is taken for good; it is found, listed by name, and invited until the link is used."""
+    """The name is taken for good; it is found and listed by it, and invited until the link is used."""
     added = await store.people.add("zoe", Role.STAFF, ACTOR)
     await store.people.add("Anna.M-1_x", Role.VIEWER, ACTOR)
     with pytest.raises(Conflict):
@@ -31,6 +31,8 @@ async def test_a_person_is_added_once_with_a_link(store: Store) -> None:
     assert [person.name for person in await store.people.all()] == ["Anna.M-1_x", "zoe"]
     found = await store.people.find("zoe")
     assert (found, found.state, found.role) == (added.person, "invited", Role.STAFF)
+    assert await store.people.names({1, 2, 3}) == {1: "zoe", 2: "Anna.M-1_x"}
+    assert await store.people.names([]) == {}
     assert await written(store) == ["person.added person:1", "person.added person:2"]
     assert (await entries(store, "person:zoe"))[0].after == {"name": "zoe", "role": "staff"}
 

@@ -5,6 +5,7 @@ Sums that limit nothing, collected in memory and written in batches.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import msgspec
@@ -149,6 +150,10 @@ class UsageRepository(Protocol):
 
         At most `limit`, those behind the end (Unix time in ms) and id of `after`.
         """
+        ...
+
+    async def bans_of(self, key_ids: Iterable[int], now_ms: int) -> list[KeyBan]:
+        """The bans of these keys that have not ended, as last written."""
         ...
 
     async def deprecated_callers(self, now_ms: int) -> DeprecatedUse:

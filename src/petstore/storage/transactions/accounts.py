@@ -20,7 +20,7 @@ from petstore.storage.rows import ACCOUNT, read_account, select
 from petstore.storage.transactions.account_pages import page_of_accounts
 from petstore.storage.transactions.journal import record, record_changes
 from petstore.storage.transactions.revocations import end_keys_of
-from petstore.storage.transactions.script import KEYRING, REVOCATION, Database, Script, padded, statement
+from petstore.storage.transactions.script import KEYRING, REVOCATION, Database, Script, names_of, statement
 
 _ACCOUNTS = f"SELECT {select(ACCOUNT)} FROM accounts"
 _ALL = statement(f"{_ACCOUNTS} ORDER BY id")
@@ -73,15 +73,6 @@ def add_account(name: str, plan: Plan, actor: str, now_ms: int) -> Script[Accoun
     added = Account(rows[0][0], name, plan, now_ms)
     yield from record(now_ms, actor, "account", added.id, "added", None, {"name": name, **_plan_of(added)})
     return added
-
-
-def names_of(ids: tuple[int, ...]) -> Script[dict[int, str]]:
-    """See core.accounts.AccountRepository."""
-    if not ids:
-        return {}
-    wanted = padded(ids)
-    places = ", ".join(f"${at}" for at, _ in enumerate(wanted, start=1))
-    return dict((yield statement(f"SELECT id, name FROM accounts WHERE id IN ({places})"), wanted))
 
 
 def set_plan(reference: str, plan: Plan, actor: str, now_ms: int) -> Script[Account]:
@@ -168,7 +159,7 @@ class Accounts:
         return await self._database.read(find_account(reference))
 
     async def names(self, ids: Iterable[int]) -> dict[int, str]:
-        return await self._database.read(names_of(tuple(ids)))
+        return await self._database.read(names_of("accounts", tuple(ids)))
 
     async def all(self) -> list[Account]:
         return await self._database.read(all_accounts())

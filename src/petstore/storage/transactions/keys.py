@@ -31,7 +31,9 @@ from petstore.storage.transactions.script import KEYRING, REVOCATION, Database, 
 _KEY_BY_ID = statement(f"{SELECT_KEY} WHERE k.id = $1", lock=" FOR UPDATE OF k")
 _ACCOUNT_OF_KEY = statement("SELECT account_id FROM api_keys WHERE id = $1")
 _KEY_BY_DIGEST = statement(f"{SELECT_KEY} WHERE k.digest = $1")
-_KEYS_OF_ACCOUNT = statement(f"{SELECT_KEY} WHERE k.account_id = $1 ORDER BY k.id DESC LIMIT $2")
+_KEYS_OF_ACCOUNT = statement(
+    f"{SELECT_KEY} WHERE k.account_id = $1 AND k.id < $3 ORDER BY k.id DESC LIMIT $2"
+)
 _ADD_KEY = statement(
     "INSERT INTO api_keys (account_id, digest, label, display, created_at_ms, expires_at_ms, access)"
     " VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id"
@@ -61,11 +63,11 @@ def find_key_by_digest(key_digest: bytes) -> Script[ApiKey | None]:
     return read_key(rows[0]) if rows else None
 
 
-def keys_of(reference: str, newest: int | None) -> Script[list[ApiKey]]:
+def keys_of(reference: str, newest: int | None, before_id: int) -> Script[list[ApiKey]]:
     """See core.keys. Raises AccountNotFound."""
     account = yield from find_account(reference)
     most = INT64_MAX if newest is None else newest
-    return [read_key(row) for row in (yield _KEYS_OF_ACCOUNT, (account.id, most))][::-1]
+    return [read_key(row) for row in (yield _KEYS_OF_ACCOUNT, (account.id, most, before_id))][::-1]
 
 
 def issue(
@@ -194,8 +196,10 @@ class Keys:
         pinned_ms = self._clock.pinned_ms()
         return await self._database.write(lambda: issue_once(idempotency, pinned_ms, script), KEYRING)
 
-    async def keys(self, reference: str, *, newest: int | None = None) -> list[ApiKey]:
-        return await self._database.read(keys_of(reference, newest))
+    async def keys(
+        self, reference: str, *, newest: int | None = None, before_id: int = INT64_MAX
+    ) -> list[ApiKey]:
+        return await self._database.read(keys_of(reference, newest, before_id))
 
     async def key(self, key_id: int) -> ApiKey:
         return await self._database.read(find_key(key_id))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from petstore.core.people import Person, Role, SignInLink, check_person_name
 from petstore.core.sign_ins import LINK_VALID_MS, new_token, token_digest
 from petstore.storage.rows import PERSON
 from petstore.storage.transactions.journal import record
-from petstore.storage.transactions.script import Database, Effect, Script, statement
+from petstore.storage.transactions.script import Database, Effect, Script, names_of, statement
 
 PERSON_COLUMNS = ", ".join(f"p.{column}" for column in PERSON)
 PASSWORD_AT = PERSON.index("password")
@@ -178,6 +178,9 @@ class People:
 
     async def all(self) -> list[Person]:
         return await self._database.read(all_people())
+
+    async def names(self, ids: Iterable[int]) -> dict[int, str]:
+        return await self._database.read(names_of("people", tuple(ids)))
 
     async def disable(self, name: str, actor: str, *, keeps_operator: bool = True) -> Person:
         now_ms = self._clock.now_ms()

@@ -53,6 +53,15 @@ def moment_ms(parameter: int) -> str:
 Script = Generator[tuple[Statement, tuple[object, ...]], list[Any], T]
 
 
+def names_of(table: str, ids: tuple[int, ...]) -> Script[dict[int, str]]:
+    """The names of rows by their identifiers, of those that there are."""
+    if not ids:
+        return {}
+    wanted = padded(ids)
+    places = ", ".join(f"${at}" for at, _ in enumerate(wanted, start=1))
+    return dict((yield statement(f"SELECT id, name FROM {table} WHERE id IN ({places})"), wanted))
+
+
 class Effect(msgspec.Struct, frozen=True):
     """The versions that a write moves; with `ends_access` it may use the space reserved for revocations."""
 

@@ -39,6 +39,9 @@ _SESSIONS = (
 )
 _SESSION = statement(f"{_SESSIONS} WHERE s.digest = $1")
 _SESSIONS_OF = statement(f"{_SESSIONS} WHERE s.person_id = $1 ORDER BY s.used_at_ms DESC")
+_NEWEST_SESSIONS = statement(
+    f"{_SESSIONS} WHERE s.used_at_ms > $1 AND s.created_at_ms > $2 ORDER BY s.used_at_ms DESC LIMIT $3"
+)
 _OPEN = statement(
     "INSERT INTO sessions (digest, person_id, address, created_at_ms, used_at_ms) VALUES ($1, $2, $3, $4, $4)"
 )
@@ -143,6 +146,12 @@ def sessions_of(person_id: int) -> Script[list[PersonSession]]:
     return [_read_session(row) for row in (yield _SESSIONS_OF, (person_id,))]
 
 
+def newest_sessions(now_ms: int, limit: int) -> Script[list[PersonSession]]:
+    """See core.sign_ins."""
+    bounds = now_ms - SESSION_IDLE_MS, now_ms - SESSION_MAX_MS
+    return [_read_session(row) for row in (yield _NEWEST_SESSIONS, (*bounds, limit))]
+
+
 def _read_session(row: Any) -> PersonSession:
     digest, *rest = row[len(PERSON) :]
     return PersonSession(bytes(digest).hex(), read_person(row[: len(PERSON)]), *rest)
@@ -232,6 +241,9 @@ class SignIns:
         now_ms = self._clock.now_ms()
         found = await self._database.read(sessions_of(person_id))
         return [session for session in found if not session.has_ended(now_ms)]
+
+    async def sessions(self, limit: int) -> list[PersonSession]:
+        return await self._database.read(newest_sessions(self._clock.now_ms(), limit))
 
     async def end_session(self, person_id: int, session_id: str) -> None:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
@@ -19,16 +21,17 @@ from petstore.core.limits.windows import AccountWindows, oldest_day
 from petstore.core.pets import INT64_MAX
 from petstore.storage.rows import BAN_STATE, DAILY_USAGE, WINDOWS, select
 from petstore.storage.transactions.bans import bans_in_force
-from petstore.storage.transactions.script import Database, Script, statement
+from petstore.storage.transactions.script import Database, Script, padded, statement
 
 _ALL_WINDOWS = statement(f"SELECT account_id, {select(WINDOWS)} FROM account_windows WHERE day >= $1")
 _ALL_BANS = statement(f"SELECT key_id, {select(BAN_STATE)} FROM key_standings")
 _WINDOWS = statement(f"SELECT {select(WINDOWS)} FROM account_windows WHERE account_id = $1")
-_BANS = statement(
+_BANS_WHERE = (
     "SELECT k.id, k.display, s.level, s.banned_until_ms"
     " FROM api_keys k JOIN key_standings s ON s.key_id = k.id"
-    " WHERE k.account_id = $1 AND s.banned_until_ms > $2 AND s.pardoned_ms >= k.pardoned_at_ms ORDER BY k.id"
+    " WHERE s.banned_until_ms > $1 AND s.pardoned_ms >= k.pardoned_at_ms AND"
 )
+_BANS = statement(f"{_BANS_WHERE} k.account_id = $2 ORDER BY k.id")
 _DAYS = statement(
     f"SELECT {select(DAILY_USAGE)} FROM usage_days WHERE account_id = $1 AND day > $2 ORDER BY day DESC"
 )
@@ -62,10 +65,20 @@ def last_days(account_id: int, now_ms: int, days: int) -> Script[list[DailyUsage
 def report(account_id: int, now_ms: int, days: int) -> Script[UsageReport]:
     """The windows as last written, bans in force and the last `days` days, newest first."""
     windows = yield _WINDOWS, (account_id,)
-    bans = yield _BANS, (account_id, now_ms)
+    bans = yield _BANS, (now_ms, account_id)
     daily = yield from last_days(account_id, now_ms, days)
     used = AccountWindows(*windows[0]) if windows else AccountWindows()
     return UsageReport(used, [KeyBan(*ban) for ban in bans], daily)
+
+
+def bans_of(key_ids: tuple[int, ...], now_ms: int) -> Script[list[KeyBan]]:
+    """See core.limits.usage."""
+    if not key_ids:
+        return []
+    wanted = padded(key_ids)
+    places = ", ".join(f"${at}" for at, _ in enumerate(wanted, start=2))
+    rows = yield statement(f"{_BANS_WHERE} k.id IN ({places})"), (now_ms, *wanted)
+    return [KeyBan(*row) for row in rows]
 
 
 def deprecated_callers(now_ms: int) -> Script[DeprecatedUse]:
@@ -93,6 +106,9 @@ class Usage:
         self, now_ms: int, *, after: tuple[int, int] = (0, 0), limit: int = INT64_MAX
     ) -> list[BannedKey]:
         return await self._database.read(bans_in_force(now_ms, after, limit))
+
+    async def bans_of(self, key_ids: Iterable[int], now_ms: int) -> list[KeyBan]:
+        return await self._database.read(bans_of(tuple(key_ids), now_ms))
 
     async def deprecated_callers(self, now_ms: int) -> DeprecatedUse:
         return await self._database.read(deprecated_callers(now_ms))

@@ -26,6 +26,7 @@ CREATE TABLE sessions (
     used_at_ms    bigint NOT NULL
 );
 CREATE INDEX sessions_by_person ON sessions (person_id);
+CREATE INDEX sessions_by_use ON sessions (used_at_ms);
 
 -- Networks from which a person has signed in.
 CREATE TABLE known_addresses (
