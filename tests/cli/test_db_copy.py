@@ -211,6 +211,7 @@ def test_no_table_is_forgotten(cli: Cli) -> None:
         "sign_in_links",
         "sign_in_tries",
         "known_addresses",
+        "known_devices",
         "stock_uploads",
         "stock_upload_parts",
     )

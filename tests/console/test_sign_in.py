@@ -115,6 +115,18 @@ class TestSignIn:
         assert "Try again in 15 minutes" in shown.text
         assert (await signs_in(Visitor(shop))).address == "/console"
 
+    async def test_a_shop_behind_one_address(self, shop: Shop) -> None:
+        """20 wrong ones there stop a new browser, and not those in which somebody has signed in before."""
+        till = await with_password(shop)
+        await till.submit(await till.get(), "sign-out")
+        await till.submit(await till.get(await invited(shop, "ben")), "", password=OTHER, again=OTHER)
+        for at in range(20):
+            await signs_in(Visitor(shop), f"nobody-{at}", "not the password")
+        for name, password in (("anna", PASSWORD), ("ben", OTHER)):
+            assert (await signs_in(Visitor(shop), name, password)).status == 429
+            await till.submit(await till.get(), "sign-out")
+            assert (await signs_in(till, name, password)).address == "/console"
+
     @pytest.mark.parametrize(
         ("wanted", "comes_to"),
         [

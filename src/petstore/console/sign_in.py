@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -13,7 +14,7 @@ from petstore.console.connections import Connections
 from petstore.console.cookies import Cookies
 from petstore.console.passwords import Passwords
 from petstore.console.visit import View, Visit, later
-from petstore.core.errors import Forbidden, Invalid, TooManyTries
+from petstore.core.errors import Forbidden, Invalid, StoreUnavailable, TooManyTries
 from petstore.core.passwords import PASSWORD_MAX_CHARACTERS, PASSWORD_MIN_CHARACTERS, check_password
 from petstore.core.people import Role, SignInLink
 from petstore.core.sign_ins import Attempt, SignInRepository
@@ -50,7 +51,8 @@ class Entrance:
     async def try_password(self, visit: Visit, name: str, password: str) -> Attempt | None:
         """The attempt when the password is right, else None. Raises TooManyTries, before any hash."""
         try:
-            attempt = await self.sign_ins.take_try(name, self.address(visit))
+            device = self.cookies.device(visit.request)
+            attempt = await self.sign_ins.take_try(name, self.address(visit), device)
         except TooManyTries:
             _log.warning("sign-in refused", reason="too many tries")
             raise
@@ -61,10 +63,13 @@ class Entrance:
         return None
 
     async def let_in(self, visit: Visit, response: Response, token: str) -> Response:
-        """The response, with the cookie of a new session. One that the browser had before ends."""
+        """The response, with the cookies of a new session and of the browser. A session of before ends."""
         if visit.may(Role.VIEWER):
             await self.sign_ins.end_session_of(visit.secret)
         self.cookies.keep_session(visit.request, response, token)
+        with suppress(StoreUnavailable):
+            device = await self.sign_ins.know_device(token, self.cookies.device(visit.request))
+            self.cookies.keep_device(visit.request, response, device)
         return response
 
 

@@ -36,6 +36,15 @@ CREATE TABLE known_addresses (
     PRIMARY KEY (person_id, network)
 );
 
+-- Browsers in which a person has signed in.
+CREATE TABLE known_devices (
+    digest     bytea NOT NULL CHECK (length(digest) = 32),
+    person_id  bigint NOT NULL REFERENCES people (id) ON DELETE CASCADE,
+    used_at_ms bigint NOT NULL,
+    PRIMARY KEY (digest, person_id)
+);
+CREATE INDEX known_devices_by_person ON known_devices (person_id);
+
 CREATE TABLE sign_in_tries (
     subject   text COLLATE "C" PRIMARY KEY,
     opened_ms bigint NOT NULL,
@@ -89,8 +98,8 @@ BEGIN
     FOR allowed IN
         SELECT relation, privilege_type AS what,
             CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END AS who
-        FROM unnest(ARRAY['people', 'sign_in_links', 'sessions', 'known_addresses', 'sign_in_tries',
-            'stock_uploads', 'stock_upload_parts']) AS relation, pg_class,
+        FROM unnest(ARRAY['people', 'sign_in_links', 'sessions', 'known_addresses', 'known_devices',
+            'sign_in_tries', 'stock_uploads', 'stock_upload_parts']) AS relation, pg_class,
             aclexplode(coalesce(relacl, acldefault('r', relowner)))
         WHERE pg_class.oid = 'pets'::regclass AND privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
     LOOP

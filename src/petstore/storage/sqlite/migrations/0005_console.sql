@@ -36,6 +36,15 @@ CREATE TABLE known_addresses (
     PRIMARY KEY (person_id, network)
 ) STRICT, WITHOUT ROWID;
 
+-- Browsers in which a person has signed in.
+CREATE TABLE known_devices (
+    digest     BLOB NOT NULL CHECK (length(digest) = 32),
+    person_id  INTEGER NOT NULL REFERENCES people (id) ON DELETE CASCADE,
+    used_at_ms INTEGER NOT NULL,
+    PRIMARY KEY (digest, person_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX known_devices_by_person ON known_devices (person_id);
+
 CREATE TABLE sign_in_tries (
     subject   TEXT PRIMARY KEY,
     opened_ms INTEGER NOT NULL,
