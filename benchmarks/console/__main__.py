@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from benchmarks.capacity import tables
-from benchmarks.console import pages, rest
+from benchmarks.console import beside, pages, rest
 from benchmarks.console.data import Size
 from benchmarks.interleaved import Plan
 from benchmarks.report import publish
@@ -15,30 +15,37 @@ from benchmarks.report import publish
 def main() -> None:
     """Ends with 1 when a page is slower or heavier than it may be."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.console", description=__doc__)
-    parser.add_argument("groups", nargs="*", choices=("pages", "rest"), default=["pages"])
+    parser.add_argument("groups", nargs="*", choices=("pages", "rest", "beside"), default=["pages"])
     parser.add_argument("--animals", type=int, default=1_000_000, help="default 1000000")
     parser.add_argument("--accounts", type=int, default=100_000, help="default 100000")
     parser.add_argument("--orders", type=int, default=100_000, help="default 100000")
     parser.add_argument("--entries", type=int, default=1_000_000, help="of the journal (default 1000000)")
     parser.add_argument("--stores", nargs="+", default=["sqlite", "postgres"], help="default: both")
-    parser.add_argument("--seconds", type=float, default=4.0, help="rest: length of one turn (default 4)")
-    parser.add_argument("--rounds", type=int, default=5, help="rest: turns of each (default 5)")
+    parser.add_argument("--seconds", type=float, default=4.0, help="length of one turn (default 4)")
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each (default 5)")
     parser.add_argument("--before", metavar="COMMIT", help="rest: the program without a console beside it")
-    parser.add_argument("--dry", action="store_true", help="rest: leave benchmarks/RESULTS.md alone")
+    parser.add_argument("--dry", action="store_true", help="leave benchmarks/RESULTS.md alone")
     arguments = parser.parse_args()
+    size = Size(arguments.animals, arguments.accounts, arguments.orders, arguments.entries)
+    plan = Plan(arguments.seconds, arguments.rounds)
+    command = "python -m benchmarks.console " + " ".join(sys.argv[1:])
     over = 0
     for group in arguments.groups:
-        if group == "rest":
-            rows = rest.measure(Plan(arguments.seconds, arguments.rounds), arguments.before)
-            command = "python -m benchmarks.console " + " ".join(sys.argv[1:])
-            publish(rows, "Console", command, keep=not arguments.dry)
-        else:
-            size = Size(arguments.animals, arguments.accounts, arguments.orders, arguments.entries)
-            measured = pages.measure(size, arguments.stores, lambda text: print(text, file=sys.stderr))
+        if group == "pages":
+            measured = pages.measure(size, arguments.stores, _say)
             over += measured.over
             print(tables.of_measured(group, measured))
+        elif group == "rest":
+            publish(rest.measure(plan, arguments.before), "Console", command, keep=not arguments.dry)
+        else:
+            rows = beside.measure(size, arguments.stores, plan, _say)
+            publish(rows, "Beside pages", command, keep=not arguments.dry)
     if over:
         sys.exit(f"{over} pages are over {pages.MOST_MS:.0f} ms (p99) or {pages.MOST_KB:.0f} kB.")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -9,21 +9,15 @@ from __future__ import annotations
 import http.client
 import re
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from urllib.parse import urljoin
 
 import msgspec
 
-from benchmarks import servers
-from benchmarks.console.data import Size, fill_postgres, fill_sqlite
-from benchmarks.data import copy_of
+from benchmarks.console.data import Size
+from benchmarks.console.served import served
 from tests.support.console_places import DEAR, PLACES, WITHOUT_SESSION, People, places
-from tests.support.postgres import PostgresServer
-from tests.support.valkey import ValkeyServer
 
 MOST_MS, MOST_KB = 50.0, 100.0
 _ROUNDS = 50
@@ -103,32 +97,10 @@ def _measure(store: str, port: int, people: People, size: Size) -> Iterator[Page
         yield PageCost(store, place, median, p99, page, first, within)
 
 
-@contextmanager
-def _served(store: str, size: Size, say: Callable[[str], None]) -> Iterator[tuple[int, People]]:
-    """A server's port, and its people."""
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        settings = {"console": "on"}
-        path = folder / "unused"
-        if store == "sqlite":
-            source, people = fill_sqlite(size)
-            path = copy_of(source, folder)
-        else:
-            tuning = ("shared_buffers=512MB", "max_wal_size=4GB", "jit=off")
-            database = stack.enter_context(PostgresServer(*tuning).start())
-            valkey = stack.enter_context(ValkeyServer().start())
-            people = fill_postgres(database.url(), size, say)
-            settings |= {"database_url": database.url(), "valkey_url": valkey.url}
-        server = stack.enter_context(servers.petstore("console", path, settings=settings))
-        yield server.port, people
-
-
 def measure(size: Size, stores: list[str], say: Callable[[str], None]) -> Measured:
     """Each store after the other."""
     pages: list[PageCost] = []
     for store in stores:
-        say(f"{store}: filling")
-        with _served(store, size, say) as (port, people):
-            say(f"{store}: measuring")
-            pages += _measure(store, port, people, size)
+        with served(store, size, say) as server:
+            pages += _measure(store, server.port, server.people, size)
     return Measured(size.animals, size.accounts, sum(not page.within for page in pages), pages)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from petstore.console.visit import Page
 from tests.support.console import Visitor
 from tests.support.service import Shop, open_shop
 
@@ -37,3 +43,43 @@ async def test_it_can_be_switched_off(tmp_path: Path) -> None:
         folder.mkdir()
         async with open_shop(folder, console=console, host=host, trusted_proxies=proxies) as shop:
             assert (await Visitor(shop).get("", follow=False)).status == status
+
+
+async def test_pages_are_made_in_turns(shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight at once, each in two: its data, and its text. Other requests come between any two turns."""
+    rounds, works = 0, list[int]()
+
+    async def others() -> None:
+        nonlocal rounds
+        while True:
+            rounds += 1
+            await asyncio.sleep(0)
+
+    def noted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def note(*arguments: Any) -> Any:
+            works.append(rounds)
+            return function(*arguments)
+
+        return note
+
+    await viewer.get("categories")
+    monkeypatch.setattr(shop.store.categories, "all", noted(shop.store.categories.all))
+    monkeypatch.setattr(Page, "fill", noted(Page.fill))
+    beside = asyncio.create_task(others())
+    shown = await asyncio.gather(*(viewer.get("categories") for _ in range(8)))
+    beside.cancel()
+    assert [page.status for page in shown] == [200] * 8
+    assert len(set(works)) == len(works) == 16
+
+
+async def test_a_page_that_cant_be_made(viewer: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is answered 500, in words, and the next one is served."""
+
+    def fail_once(*_: object) -> None:
+        monkeypatch.undo()
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Page, "fill", fail_once)
+    shown = await viewer.get("me")
+    assert (shown.status, "Something went wrong on our side." in shown.text) == (500, True)
+    assert (await viewer.get("me")).status == 200

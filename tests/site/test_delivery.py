@@ -15,8 +15,9 @@ from starlette.requests import Request
 
 from petstore.site.rendered import RenderedPages
 from petstore.web.addresses import EXAMPLE, Budget
-from petstore.web.delivery import Streamed
+from petstore.web.delivery import PieceMaker, Streamed
 from petstore.web.negotiation import prefers_html, takes_gzip
+from petstore.web.turns import Turns
 from tests.support.clock import ManualClock
 from tests.support.server import Server
 from tests.support.service import Shop, open_shop
@@ -73,7 +74,7 @@ class TestStreaming:
         async def send(_message: object) -> None:
             sent.append(made)
 
-        response = Streamed(pieces(), {}, "text/csv", asyncio.Lock())
+        response = Streamed(pieces(), {}, "text/csv", PieceMaker(Turns(ManualClock())))
         assert "content-length" not in response.headers
         await response({"type": "http", "method": method}, receive, send)
         return sent
@@ -98,7 +99,7 @@ class TestStreaming:
 
     async def test_of_many_bodies_one_piece_is_made_at_a_time(self) -> None:
         """Forty files at once leave the others their time, and one who does not read holds nobody up."""
-        at_once, most, making, stuck = 0, 0, asyncio.Lock(), asyncio.Event()
+        at_once, most, maker, stuck = 0, 0, PieceMaker(Turns(ManualClock())), asyncio.Event()
 
         async def pieces() -> AsyncGenerator[bytes, None]:
             nonlocal at_once, most
@@ -119,7 +120,7 @@ class TestStreaming:
             if message["type"] == "http.response.body":
                 await stuck.wait()
 
-        responses = [Streamed(pieces(), {}, "text/csv", making) for _ in range(5)]
+        responses = [Streamed(pieces(), {}, "text/csv", maker) for _ in range(5)]
         scope = {"type": "http", "method": "GET"}
         slow = asyncio.create_task(responses[0](scope, stays, does_not_read))
         async with asyncio.timeout(PATIENCE_SECONDS):

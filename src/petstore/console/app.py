@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Protocol
@@ -23,6 +22,7 @@ from petstore.console.downloads import Downloads
 from petstore.console.guard import Guard
 from petstore.console.journal import JournalPages
 from petstore.console.keys import KeyDefaults, KeyPages
+from petstore.console.making import PageMaker
 from petstore.console.me import MyPages
 from petstore.console.new_orders import NewOrderPages
 from petstore.console.new_pets import NewPetPages
@@ -56,6 +56,7 @@ from petstore.core.totals import TotalsRepository
 from petstore.core.uploads import UploadRepository
 from petstore.web.addresses import address_of
 from petstore.web.static import StaticFiles
+from petstore.web.turns import Turns
 
 PREFIX = "/console"
 
@@ -102,16 +103,14 @@ class Console:
         folder = packaged.files("petstore.console")
         self._static = StaticFiles(folder.joinpath("static"))
         self._templates = folder.joinpath("templates")
-        self._made: list[Renderer] = []
-        self._making = asyncio.Lock()
         trusted, base = options.trusted, options.base
         connections = Connections(trusted, options.hosts)
         cookies = Cookies(connections)
-        self._guard = Guard(
-            stores.sign_ins, cookies, connections, self._renderer, clock, options.body_timeout_seconds
-        )
+        turns = Turns(clock)
+        maker = PageMaker(self._new_renderer, turns)
+        self._guard = Guard(stores.sign_ins, cookies, connections, maker, clock, options.body_timeout_seconds)
         entrance = Entrance(stores.sign_ins, Passwords(), cookies, connections)
-        downloads = Downloads()
+        downloads = Downloads(turns)
         self._stocktaking = Stocktaking(stores.totals, clock)
         self._importer = options.importer
         self._pages: tuple[Pages, ...] = (
@@ -150,13 +149,6 @@ class Console:
             *routes_of(self.views(), self._guard),
             *self._static.routes(),
         ]
-
-    async def _renderer(self) -> Renderer:
-        if not self._made:
-            async with self._making:
-                if not self._made:
-                    self._made.append(await asyncio.to_thread(self._new_renderer))
-        return self._made[0]
 
     def _new_renderer(self) -> Renderer:
         from petstore.console.rendering import TemplateRenderer

@@ -12,8 +12,9 @@ from starlette.responses import Response
 
 from petstore.console.connections import Connections
 from petstore.console.cookies import Cookies
+from petstore.console.making import PageMaker
 from petstore.console.tokens import check_csrf
-from petstore.console.visit import Renderer, View, Visit, later
+from petstore.console.visit import View, Visit, later
 from petstore.core.clock import Clock
 from petstore.core.errors import (
     Forbidden,
@@ -43,14 +44,14 @@ class Guard:
         sign_ins: SignInRepository,
         cookies: Cookies,
         connections: Connections,
-        renderer: Callable[[], Awaitable[Renderer]],
+        maker: PageMaker,
         clock: Clock,
         body_timeout_seconds: float,
     ) -> None:
         self._sign_ins = sign_ins
         self._cookies = cookies
         self._connections = connections
-        self._renderer = renderer
+        self._maker = maker
         self._clock = clock
         self._body_timeout_seconds = body_timeout_seconds
 
@@ -60,7 +61,13 @@ class Guard:
         by_method |= {"HEAD": by_method["GET"]} if "GET" in by_method else {}
 
         async def answer(request: Request) -> Response:
-            return await self._answer(request, by_method[request.method])
+            await self._maker.turns.next()
+            try:
+                return await self._maker.finish(await self._answer(request, by_method[request.method]))
+            except Exception as error:
+                _log.error("unexpected error", exc_info=error)
+                failed = InternalError("Something went wrong on our side.")
+                return await self._maker.finish(_refusal(self._visit(request, None, ""), failed))
 
         return answer
 
@@ -70,11 +77,11 @@ class Guard:
             self._connections.check_host(request)
             session = await self._session(request, token) if token else None
         except PetstoreError as error:
-            return _refusal(await self._visit(request, None, ""), error)
+            return _refusal(self._visit(request, None, ""), error)
         if session is None and view.role is not None:
-            return await self._sign_in_first(request)
+            return self._sign_in_first(request)
         secret = token if session is not None else self._cookies.form_secret(request)
-        visit = await self._visit(request, session, secret)
+        visit = self._visit(request, session, secret)
         try:
             if view.role is not None and not visit.may(view.role):
                 raise Forbidden(f"This takes the role {view.role}; yours is {visit.person.role}.")
@@ -86,9 +93,6 @@ class Guard:
             response = await view.handler(visit)
         except PetstoreError as error:
             response = _refusal(visit, error)
-        except Exception as error:
-            _log.error("unexpected error", exc_info=error)
-            response = _refusal(visit, InternalError("Something went wrong on our side."))
         if session is None:
             self._cookies.keep_form_secret(request, response, secret)
         return response
@@ -97,14 +101,13 @@ class Guard:
         """A page that refreshes itself does not keep its session alive; see console.js."""
         return await self._sign_ins.session(token, unattended=_UNATTENDED in request.headers)
 
-    async def _visit(self, request: Request, session: PersonSession | None, secret: str) -> Visit:
+    def _visit(self, request: Request, session: PersonSession | None, secret: str) -> Visit:
         person = None if session is None else session.person
-        renderer, now_ms = await self._renderer(), self._clock.now_ms()
-        return Visit(request, renderer, self._cookies, person, secret, now_ms)
+        return Visit(request, self._cookies, person, secret, self._clock.now_ms())
 
-    async def _sign_in_first(self, request: Request) -> Response:
+    def _sign_in_first(self, request: Request) -> Response:
         """A reader goes to the sign-in page, and from there to where they wanted."""
-        visit = await self._visit(request, None, "")
+        visit = self._visit(request, None, "")
         if visit.wants_fragment:
             return Response(status_code=401, headers={"hx-refresh": "true", "cache-control": "no-store"})
         if request.method in ("GET", "HEAD") and prefers_html(request.headers.getlist("accept")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -30,6 +31,7 @@ NAVIGATION = (
         ("people", "People", "operator"),
     )),
 )  # fmt: skip
+_REFERENCE = re.compile(r'{% (?:extends|import|include) "([^"]+)"')
 
 
 class TemplateRenderer:
@@ -46,12 +48,17 @@ class TemplateRenderer:
         )
         self._environment.filters.update(formats.FILTERS)
         self._environment.globals.update(static=static, navigation=NAVIGATION)
-        # Compiled here, in a thread, and not by the first request of each page on the event loop.
-        self._templates = {name: self._environment.get_template(name) for name in templates}
+        self._sources = templates
+
+    def prepare(self, template: str) -> None:
+        """With what it extends and imports."""
+        self._environment.get_template(template)
+        for name in _REFERENCE.findall(self._sources[template]):
+            self.prepare(name)
 
     def page(self, template: str, values: Mapping[str, Any]) -> str:
-        return self._templates[template].render(values)
+        return self._environment.get_template(template).render(values)
 
     def block(self, template: str, name: str, values: Mapping[str, Any]) -> str:
-        found = self._templates[template]
+        found = self._environment.get_template(template)
         return "".join(found.blocks[name](found.new_context(dict(values))))

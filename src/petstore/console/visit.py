@@ -35,9 +35,39 @@ _GZIP_LEVEL = 5
 class Renderer(Protocol):
     """Makes the text of a page, or of one block of it."""
 
+    def prepare(self, template: str) -> None:
+        """Compile it, which takes milliseconds."""
+        ...
+
     def page(self, template: str, values: Mapping[str, Any]) -> str: ...
 
     def block(self, template: str, name: str, values: Mapping[str, Any]) -> str: ...
+
+
+class Page(Response):
+    """A page, or a block of one, whose text is made by `fill`. See making.py."""
+
+    def __init__(
+        self, template: str, block: str, values: Mapping[str, Any], status: int, *, takes_gzip: bool
+    ) -> None:
+        super().__init__(None, status, HEADERS, "text/html")
+        self.template = template
+        self._block = block
+        self._values = values
+        self._takes_gzip = takes_gzip
+
+    def fill(self, renderer: Renderer) -> None:
+        """Render and compress, which takes milliseconds of the event loop."""
+        if self._block:
+            text = renderer.block(self.template, self._block, self._values)
+        else:
+            text = renderer.page(self.template, self._values)
+        body = text.encode()
+        if self._takes_gzip and len(body) >= _COMPRESSED_FROM_BYTES:
+            body = gzip.compress(body, _GZIP_LEVEL, mtime=0)
+            self.headers["content-encoding"] = "gzip"
+        self.body = body
+        self.headers["content-length"] = str(len(body))
 
 
 class Visit:
@@ -49,7 +79,6 @@ class Visit:
     def __init__(
         self,
         request: Request,
-        renderer: Renderer,
         cookies: Cookies,
         person: Person | None,
         secret: str,
@@ -60,7 +89,6 @@ class Visit:
         self.secret = secret
         self.form: Mapping[str, str] = {}
         self._person = person
-        self._renderer = renderer
         self._cookies = cookies
 
     @property
@@ -118,15 +146,14 @@ class Visit:
         self, template: str, title: str, status: int = 200, *, fragment: str = "", **values: Any
     ) -> Response:
         """A page; where htmx asks, only the block `fragment` of it."""
-        if fragment and self.wants_fragment:
-            text = self._renderer.block(template, fragment, self._values(title, values))
-            return self._html(text, status)
-        told = self._cookies.told(self.request)
-        text = self._renderer.page(template, {**self._values(title, values), "told": told})
-        response = self._html(text, status)
+        block = fragment if self.wants_fragment else ""
+        told = "" if block else self._cookies.told(self.request)
+        accepted = self.request.headers.getlist("accept-encoding")
+        given = {**self._values(title, values), "told": told}
+        page = Page(template, block, given, status, takes_gzip=takes_gzip(accepted))
         if told:
-            self._cookies.tell(self.request, response, "")
-        return response
+            self._cookies.tell(self.request, page, "")
+        return page
 
     def go(self, path: str = "", *, told: str = "") -> Response:
         """On to another page, which shows `told` once."""
@@ -137,7 +164,6 @@ class Visit:
 
     def _values(self, title: str, values: Mapping[str, Any]) -> dict[str, Any]:
         return {
-            "told": "",
             "title": title,
             "person": self._person,
             "may": self.may,
@@ -148,14 +174,6 @@ class Visit:
             "csrf": csrf_token(self.secret),
             **values,
         }
-
-    def _html(self, text: str, status: int) -> Response:
-        body, headers = text.encode(), dict(HEADERS)
-        takes = takes_gzip(self.request.headers.getlist("accept-encoding"))
-        if takes and len(body) >= _COMPRESSED_FROM_BYTES:
-            body = gzip.compress(body, _GZIP_LEVEL, mtime=0)
-            headers["content-encoding"] = "gzip"
-        return Response(body, status, headers, media_type="text/html")
 
 
 def later(response: Response, error: PetstoreError) -> Response:

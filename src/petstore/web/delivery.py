@@ -17,11 +17,10 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from petstore.web.negotiation import takes_gzip
+from petstore.web.turns import Turns
 
 _PIECE_BYTES = 64 * 1024
 _COMPRESSED_FROM_BYTES = 1_024
-# Between two pieces of a body that is being made other requests have their turns, which are several each.
-_PAUSE_SECONDS = 0.003
 
 # A browser asks again each time, and gets 304 when it has the page.
 REVALIDATED = "no-cache"
@@ -88,20 +87,33 @@ class _InPieces(Response):
         await send({"type": "http.response.body", "body": b""})
 
 
+class PieceMaker:
+    """Makes the pieces of all bodies, one at a time and each in a turn: many cost no more than one."""
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._making = asyncio.Lock()
+
+    async def next(self, pieces: AsyncIterator[bytes], gone: asyncio.Future[None]) -> bytes | None:
+        """The next piece; None at the end, or when the client has gone."""
+        async with self._making:
+            await self._turns.next()
+            return None if gone.done() else await anext(pieces, None)
+
+
 class Streamed(Response):
     """A body that is made while it is sent, of which one piece is in memory. It stops when the client goes.
 
-    What `pieces` raises ends the connection, so that the client sees that its file is cut off. Of all bodies
-    with the same `making` one piece is made at a time: many take no more of the server's time than one.
+    What `pieces` raises ends the connection, so that the client sees that its file is cut off.
     """
 
     def __init__(
-        self, pieces: AsyncIterator[bytes], headers: Mapping[str, str], media_type: str, making: asyncio.Lock
+        self, pieces: AsyncIterator[bytes], headers: Mapping[str, str], media_type: str, maker: PieceMaker
     ) -> None:
         super().__init__(None, 200, headers, media_type)
         del self.headers["content-length"]
         self._pieces = pieces
-        self._making = making
+        self._maker = maker
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         gone = asyncio.ensure_future(_disconnect(receive))
@@ -110,15 +122,12 @@ class Streamed(Response):
                 {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
             )
             while scope["method"] != "HEAD":
-                async with self._making:  # not while it is sent: a slow reader would keep the others waiting
-                    if gone.done():
-                        return
-                    piece = await anext(self._pieces, None)
-                    await asyncio.sleep(_PAUSE_SECONDS)
+                piece = await self._maker.next(self._pieces, gone)
                 if piece is None:
                     break
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
+            if not gone.done():
+                await send({"type": "http.response.body", "body": b""})
         finally:
             gone.cancel()
             if isinstance(self._pieces, AsyncGenerator):
