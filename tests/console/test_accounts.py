@@ -9,7 +9,7 @@ import pytest
 
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.counters import LimiterState
-from petstore.core.limits.plans import FREE, PRO
+from petstore.core.limits.plans import BUSINESS, FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.orders import NewOrder
@@ -175,6 +175,30 @@ class TestChanges:
             assert (shown.status, shown.form("/rename").fields["name"]) == (status, name)
         assert "The account is called den." in (await operator.submit(asked, "/rename", name="den")).text
         assert (await shop.store.accounts.find("den")).id == account_id
+
+    async def test_the_second_of_two_is_told_of_the_first(self, shop: Shop, operator: Visitor) -> None:
+        """A plan and a name that another operator has changed meanwhile are replaced at the second try."""
+        account_id = await add(shop)
+        plan, name = [await operator.get(f"accounts/{account_id}/{page}") for page in ("plan", "rename")]
+        await shop.store.accounts.set_plan("zoo", BUSINESS, ACTOR)
+        await shop.store.accounts.rename("zoo", "ark", ACTOR)
+        plan = await operator.submit(plan, "/plan", plan="pro")
+        assert (plan.status, "ark has the plan business now" in plan.text) == (409, True)
+        name = await operator.submit(name, "/rename", name="den")
+        assert (name.status, "The account is called ark now." in name.text) == (409, True)
+        assert (await shop.store.accounts.find("ark")).plan == BUSINESS
+        await operator.submit(plan, "/plan")
+        await operator.submit(name, "/rename")
+        assert (await shop.store.accounts.find("den")).plan == PRO
+
+    @pytest.mark.parametrize("page", ["plan", "rename"])
+    async def test_a_form_of_no_page(self, shop: Shop, operator: Visitor, page: str) -> None:
+        """Without what the page knew, nothing is changed."""
+        path = f"accounts/{await add(shop)}/{page}"
+        fields = {**(await operator.get(path)).form(path).fields, "plan": "pro", "name": "den"}
+        assert (await operator.post(path, {**fields, "was": ""})).status == 400
+        account = await shop.store.accounts.find("zoo")
+        assert (account.name, account.plan) == ("zoo", FREE)
 
     async def test_suspension_and_its_end(self, shop: Shop, operator: Visitor) -> None:
         """It asks, with the keys that it concerns; to resume needs no question."""

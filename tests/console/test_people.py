@@ -77,6 +77,16 @@ class TestOthers:
         await anna.submit(await anna.get(link), "", password=OTHER, again=OTHER)
         assert (await anna.get()).address == "/console"
 
+    async def test_a_role_that_changed_meanwhile_is_told(self, shop: Shop, operator: Visitor) -> None:
+        """The second operator sees what the first one chose, and chooses once more."""
+        await shop.store.people.add("ben", Role.VIEWER, "cli:tests")
+        form = await operator.get("people/of/ben")
+        await shop.store.people.set_role("ben", Role.OPERATOR, "cli:tests")
+        shown = await operator.submit(form, "role", role="staff")
+        assert (shown.status, "ben has the role operator now." in shown.text) == (409, True)
+        shown = await operator.submit(shown, "role", role="staff")
+        assert "ben has the role staff." in shown.text
+
     async def test_a_role_acts_on_the_next_page(self, shop: Shop, operator: Visitor) -> None:
         """The session goes on."""
         anna = await with_password(shop)

@@ -6,12 +6,12 @@ from typing import Any, Protocol
 
 from starlette.responses import Response
 
-from petstore.console.account_forms import PLANS, TypedPlan, read_plan, typed_plan_of
+from petstore.console.account_forms import PLANS, TypedPlan, read_plan, read_shown_plan, typed_plan_of
 from petstore.console.account_use import windows_of
 from petstore.console.accounts import KEYS_READ, find_account, working_keys
-from petstore.console.visit import View, Visit
+from petstore.console.visit import CUT_FORM, View, Visit
 from petstore.core.accounts import Account, AccountRepository
-from petstore.core.errors import AccountExists, Conflict, Invalid
+from petstore.core.errors import Conflict, Invalid, InvalidBody
 from petstore.core.keys import KeyRepository
 from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import Order, OrderQuery, OrderRepository
@@ -59,10 +59,11 @@ class AccountChangePages:
     async def set_plan(self, visit: Visit) -> Response:
         account = await self._find(visit)
         typed, plan = read_plan(visit.form)
+        shown = read_shown_plan(visit.form)
         if plan is None:
             return await self._plan_page(visit, account, typed, 400)
         try:
-            await self._store.accounts.set_plan(str(account.id), plan, visit.actor)
+            await self._store.accounts.set_plan(str(account.id), plan, visit.actor, expected=shown)
         except Conflict as error:
             return await self._plan_page(visit, account, typed, 409, error.message)
         told = f"{account.name} has the plan {plan.name}, from its next request on."
@@ -74,9 +75,12 @@ class AccountChangePages:
 
     async def rename(self, visit: Visit) -> Response:
         account, name = await self._find(visit), visit.form.get("name", "").strip()
+        shown = visit.form.get("was", "")
+        if not shown:
+            raise InvalidBody(CUT_FORM)
         try:
-            renamed = await self._store.accounts.rename(str(account.id), name, visit.actor)
-        except (Invalid, AccountExists) as error:
+            renamed = await self._store.accounts.rename(str(account.id), name, visit.actor, expected=shown)
+        except (Invalid, Conflict) as error:
             page = "account_rename.html"
             return self._page(visit, page, "Rename", account, error.status, error.message, name=name)
         return visit.go(f"accounts/{account.id}", told=f"The account is called {renamed.name}.")

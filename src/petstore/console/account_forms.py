@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import msgspec
 
+from petstore.console.visit import CUT_FORM
 from petstore.core.accounts import Account
-from petstore.core.errors import Invalid
+from petstore.core.errors import Invalid, InvalidBody
 from petstore.core.integers import read_int64
 from petstore.core.limits.plans import ENTERPRISE, STANDARD_PLANS, Plan, resolve_plan
 
@@ -19,6 +21,8 @@ PLANS = [
     (ENTERPRISE, f"{ENTERPRISE}: the numbers below"),
 ]
 _NUMBERS = ("per_minute", "per_day")
+# Such as `free:60:1000`.
+_SHOWN = re.compile(r"([a-z]{1,20}):([0-9]{1,10}):([0-9]{1,10})", re.ASCII)
 
 
 class TypedPlan(msgspec.Struct):
@@ -36,6 +40,14 @@ def typed_plan_of(account: Account) -> TypedPlan:
     if plan.name != ENTERPRISE:
         return TypedPlan(plan.name)
     return TypedPlan(plan.name, str(plan.per_minute), str(plan.per_day))
+
+
+def read_shown_plan(form: Mapping[str, str]) -> Plan:
+    """The plan that the form was made from. Raises InvalidBody for a form that no page had."""
+    shown = _SHOWN.fullmatch(form.get("was", ""))
+    if shown is None:
+        raise InvalidBody(CUT_FORM)
+    return Plan(shown[1], int(shown[2]), int(shown[3]))
 
 
 def read_plan(form: Mapping[str, str]) -> tuple[TypedPlan, Plan | None]:

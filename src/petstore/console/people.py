@@ -47,7 +47,7 @@ class PeoplePages:
 
     async def add(self, visit: Visit) -> Response:
         try:
-            role = _role(visit.form)
+            role = _role(visit.form, "role")
             link = await self._people.add(visit.form.get("name", "").strip(), role, visit.actor)
         except Invalid as error:
             return self._add_form(visit, {error.field: error.message}, 400)
@@ -84,7 +84,8 @@ class PeoplePages:
 
     async def set_role(self, visit: Visit) -> Response:
         try:
-            person = await self._people.set_role(visit.path["name"], _role(visit.form), visit.actor)
+            role, shown = _role(visit.form, "role"), _role(visit.form, "was")
+            person = await self._people.set_role(visit.path["name"], role, visit.actor, expected=shown)
         except (Conflict, Invalid) as error:
             return await self._page(visit, error.message, error.status)
         return visit.go(_address(person.name), told=f"{person.name} has the role {person.role}.")
@@ -140,10 +141,10 @@ ROLES = (
 )
 
 
-def _role(form: Mapping[str, str]) -> Role:
+def _role(form: Mapping[str, str], field: str) -> Role:
     """Raises Invalid."""
     try:
-        return Role(form.get("role", ""))
+        return Role(form.get(field, ""))
     except ValueError:
         raise Invalid("role", "Choose one of the roles.") from None
 

@@ -116,10 +116,12 @@ class AccountRepository(Protocol):
         """A look at a bounded number of accounts. What can't begin a name finds none."""
         ...
 
-    async def set_plan(self, reference: str, plan: Plan, actor: str) -> Account:
+    async def set_plan(
+        self, reference: str, plan: Plan, actor: str, *, expected: Plan | None = None
+    ) -> Account:
         """Acts on the account's next request; requests made so far still count.
 
-        Raises Conflict for a closed account.
+        Raises Conflict for a closed account, and for one that has neither the expected plan nor this one.
         """
         ...
 
@@ -131,8 +133,9 @@ class AccountRepository(Protocol):
         """End a suspension. Raises Conflict for a closed account."""
         ...
 
-    async def rename(self, reference: str, name: str, actor: str) -> Account:
-        """Raises Invalid for what can't be a name, and AccountExists."""
+    async def rename(self, reference: str, name: str, actor: str, *, expected: str | None = None) -> Account:
+        """Raises Invalid for what can't be a name, AccountExists, and Conflict for an account that is called
+        neither as expected nor so already."""
         ...
 
     async def close(self, reference: str, actor: str) -> Account:

@@ -105,8 +105,11 @@ class PeopleRepository(Protocol):
         """Let a disabled person in again, with the password of before."""
         ...
 
-    async def set_role(self, name: str, role: Role, actor: str, *, keeps_operator: bool = True) -> Person:
-        """Acts on the person's next request."""
+    async def set_role(
+        self, name: str, role: Role, actor: str, *, keeps_operator: bool = True, expected: Role | None = None
+    ) -> Person:
+        """Acts on the person's next request. Raises Conflict for one who has neither the expected role nor
+        this one."""
         ...
 
     async def reset(self, name: str, actor: str) -> SignInLink:

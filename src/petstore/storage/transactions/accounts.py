@@ -14,7 +14,7 @@ from petstore.core.accounts import (
     read_account_id,
 )
 from petstore.core.clock import Clock
-from petstore.core.errors import AccountExists, AccountNotFound
+from petstore.core.errors import AccountExists, AccountNotFound, Conflict
 from petstore.core.limits.plans import Plan
 from petstore.storage.rows import ACCOUNT, read_account, select
 from petstore.storage.transactions.account_pages import page_of_accounts
@@ -75,10 +75,18 @@ def add_account(name: str, plan: Plan, actor: str, now_ms: int) -> Script[Accoun
     return added
 
 
-def set_plan(reference: str, plan: Plan, actor: str, now_ms: int) -> Script[Account]:
-    """Raises AccountNotFound, and Conflict for a closed account."""
+def set_plan(
+    reference: str, plan: Plan, actor: str, now_ms: int, expected: Plan | None = None
+) -> Script[Account]:
+    """Raises AccountNotFound, and Conflict for a closed account or another plan than the expected one."""
     account = yield from find_account(reference)
     account.check_open()
+    present = account.plan
+    if expected not in (None, present) and plan != present:
+        raise Conflict(
+            f"{account.name} has the plan {present.name} now: {present.per_minute:,} requests a minute and"
+            f" {present.per_day:,} a day. Repeat the change to replace it."
+        )
     changed = replace(account, plan=plan)
     yield _SET_PLAN, (account.id, plan.name, plan.per_minute, plan.per_day)
     before, after = _plan_of(account), _plan_of(changed)
@@ -124,11 +132,15 @@ def _set_state(account: Account, changed: Account, action: str, actor: str, now_
     return changed
 
 
-def rename(reference: str, name: str, actor: str, now_ms: int) -> Script[Account]:
-    """Raises AccountNotFound and AccountExists."""
+def rename(
+    reference: str, name: str, actor: str, now_ms: int, expected: str | None = None
+) -> Script[Account]:
+    """Raises AccountNotFound, AccountExists, and Conflict for another name than the expected one."""
     account = yield from find_account(reference)
     if name == account.name:
         return account
+    if expected not in (None, account.name):
+        raise Conflict(f"The account is called {account.name} now. Repeat the change to replace it.")
     if (yield _OTHERS_NAME, (name, account.id)):
         raise AccountExists(name)
     changed = replace(account, name=name)
@@ -167,9 +179,11 @@ class Accounts:
     async def page(self, query: AccountQuery, now_ms: int) -> AccountPage:
         return await self._database.read(page_of_accounts(query, now_ms))
 
-    async def set_plan(self, reference: str, plan: Plan, actor: str) -> Account:
+    async def set_plan(
+        self, reference: str, plan: Plan, actor: str, *, expected: Plan | None = None
+    ) -> Account:
         now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: set_plan(reference, plan, actor, now_ms), KEYRING)
+        return await self._database.write(lambda: set_plan(reference, plan, actor, now_ms, expected), KEYRING)
 
     async def suspend(self, reference: str, actor: str) -> Account:
         now_ms = self._clock.now_ms()
@@ -179,10 +193,10 @@ class Accounts:
         now_ms = self._clock.now_ms()
         return await self._database.write(lambda: resume(reference, actor, now_ms), KEYRING)
 
-    async def rename(self, reference: str, name: str, actor: str) -> Account:
+    async def rename(self, reference: str, name: str, actor: str, *, expected: str | None = None) -> Account:
         check_account_name(name)
         now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: rename(reference, name, actor, now_ms), KEYRING)
+        return await self._database.write(lambda: rename(reference, name, actor, now_ms, expected), KEYRING)
 
     async def close(self, reference: str, actor: str) -> Account:
         now_ms = self._clock.now_ms()

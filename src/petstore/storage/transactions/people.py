@@ -100,11 +100,15 @@ def enable(name: str, actor: str, now_ms: int) -> Script[Person]:
     return (yield from _record_state(person, replace(person, disabled_at_ms=None), "enabled", actor, now_ms))
 
 
-def set_role(name: str, role: Role, actor: str, now_ms: int, keeps_operator: bool) -> Script[Person]:
+def set_role(
+    name: str, role: Role, actor: str, now_ms: int, keeps_operator: bool, expected: Role | None
+) -> Script[Person]:
     """Raises PersonNotFound and Conflict."""
     person = yield from _find_sparing(name, keeps_operator and role is not Role.OPERATOR)
     if person.role is role:
         return person
+    if expected not in (None, person.role):
+        raise Conflict(f"{name} has the role {person.role} now. Repeat the change to replace it.")
     yield _SET_ROLE, (person.id, role.value)
     before, after = {"role": person.role}, {"role": role}
     yield from record(now_ms, actor, "person", person.id, "role_changed", before, after)
@@ -193,9 +197,13 @@ class People:
         now_ms = self._clock.now_ms()
         return await self._database.write(lambda: enable(name, actor, now_ms))
 
-    async def set_role(self, name: str, role: Role, actor: str, *, keeps_operator: bool = True) -> Person:
+    async def set_role(
+        self, name: str, role: Role, actor: str, *, keeps_operator: bool = True, expected: Role | None = None
+    ) -> Person:
         now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: set_role(name, role, actor, now_ms, keeps_operator))
+        return await self._database.write(
+            lambda: set_role(name, role, actor, now_ms, keeps_operator, expected)
+        )
 
     async def reset(self, name: str, actor: str) -> SignInLink:
         token, now_ms = new_token(), self._clock.now_ms()
