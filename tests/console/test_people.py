@@ -87,6 +87,17 @@ class TestOthers:
         shown = await operator.submit(shown, "role", role="staff")
         assert "ben has the role staff." in shown.text
 
+    async def test_a_reset_that_is_sent_again_resets_nothing(self, shop: Shop, operator: Visitor) -> None:
+        """A reload of the page with the link: the password that the link has set meanwhile stays."""
+        await with_password(shop)
+        asked = await operator.get("people/of/anna/reset")
+        link, anna = link_of(await operator.submit(asked, "reset")), Visitor(shop)
+        await anna.submit(await anna.get(link), "", password=OTHER, again=OTHER)
+        shown = await operator.submit(asked, "reset")
+        assert (shown.status, "was changed after this was asked" in shown.text) == (409, True)
+        assert "/console/link/" not in shown.body.decode()
+        assert (await anna.get()).address == "/console"
+
     async def test_a_role_acts_on_the_next_page(self, shop: Shop, operator: Visitor) -> None:
         """The session goes on."""
         anna = await with_password(shop)

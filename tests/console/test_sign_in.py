@@ -220,6 +220,39 @@ class TestCookies:
         shown = await visitor.get("sign-in", headers=[("host", "192.0.2.1:8080")])
         assert shown.status == 403
 
+    @pytest.mark.parametrize(
+        "name", ["x-forwarded-for", "x-forwarded-proto", "forwarded", "via", "x-real-ip"]
+    )
+    async def test_a_proxy_that_nobody_has_told_of_gets_no_password(self, shop: Shop, name: str) -> None:
+        """It may ask for a loopback address whatever the browser asked for, and without TLS."""
+        shown = await Visitor(shop, scheme_headers=[(name, "203.0.113.5")]).get("sign-in")
+        assert (shown.status, "PETSTORE_TRUSTED_PROXIES" in shown.text) == (403, True)
+
+    @pytest.mark.parametrize("site", [None, "same-origin"])
+    @pytest.mark.parametrize("origin", ["http://shop.example", "https://192.0.2.1"])
+    async def test_nor_does_one_that_adds_nothing(self, shop: Shop, origin: str, site: str | None) -> None:
+        """As nginx does unless told otherwise: a form's Origin has the name that the browser knows."""
+        await with_password(shop)
+        visitor = Visitor(shop)
+        fields = {
+            **(await visitor.get("sign-in")).form("sign-in").fields,
+            "name": "anna",
+            "password": PASSWORD,
+        }
+        headers = [("origin", origin), *([("sec-fetch-site", site)] if site else [])]
+        shown = await visitor.post("sign-in", fields, headers=headers, follow=False)
+        assert (shown.status, list(visitor.cookies)) == (403, ["petstore-form"])
+        fields["csrf"] = (await visitor.get("sign-in")).form("sign-in").fields["csrf"]
+        here = [("origin", "http://127.0.0.1:8080")]
+        assert (await visitor.post("sign-in", fields, headers=here, follow=False)).status == 303
+
+    async def test_an_empty_cookie_is_replaced(self, shop: Shop) -> None:
+        """Else no form would ever be from this browser."""
+        await with_password(shop)
+        visitor = Visitor(shop)
+        visitor.cookies["petstore-form"] = ""
+        assert (await signs_in(visitor)).address == "/console"
+
     async def test_a_strange_host_gets_no_page(self, shop: Shop) -> None:
         """DNS rebinding: a page that makes its own name resolve to this machine sends that name."""
         anna = await with_password(shop)

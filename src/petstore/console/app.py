@@ -122,7 +122,12 @@ class Console:
             ServicePages(service, stores.usage),
             SignInPages(entrance),
             MyPages(entrance),
-            PeoplePages(stores.people, stores.sign_ins, lambda request: base or address_of(request, trusted)),
+            PeoplePages(
+                stores.people,
+                stores.sign_ins,
+                stores.journal,
+                lambda request: base or address_of(request, trusted),
+            ),
             NewOrderPages(stores),
             OrderPages(stores),
             OrderMoves(stores),

@@ -11,12 +11,19 @@ from petstore.core.client_address import (
     Networks,
     client_address,
     is_host_of_ours,
+    is_within,
     parse_address,
 )
 from petstore.core.errors import Forbidden
 from petstore.web.addresses import scheme_of
 
 _PORT = re.compile(r":[0-9]*$")
+# What proxies add to a request.
+_OF_PROXIES = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
+_OTHER_NAME = (
+    "The console is not shown under this name. An operator sets PETSTORE_BASE_URL to the address"
+    " of the service, or adds the name to PETSTORE_OPS_HOSTS."
+)
 
 
 class Connections:
@@ -36,33 +43,47 @@ class Connections:
         return scheme_of(request, self._trusted) == "https"
 
     def takes_secrets(self, request: Request) -> bool:
-        """Whether a password may be sent: by TLS, or without leaving the browser's machine."""
+        """Whether a password may be sent: by TLS, or without leaving the browser's machine.
+
+        A proxy that nobody has told of may ask for a loopback address, whatever the browser asked for. Its
+        headers show it, and so does the Origin of a form.
+        """
         if self.is_secure(request):
             return True
-        name = _PORT.sub("", request.headers.get("host", "")).strip("[]")
-        address = parse_address(name)
-        return name == "localhost" or (address is not None and address.is_loopback)
+        asked_for = [request.headers.get("host", ""), *map(_host_of, request.headers.getlist("origin"))]
+        return all(map(_is_loopback, asked_for)) and not self._has_unknown_proxy(request)
+
+    def _has_unknown_proxy(self, request: Request) -> bool:
+        is_known = request.client is not None and is_within(request.client.host, self._trusted)
+        return not is_known and any(name in request.headers for name in _OF_PROXIES)
 
     def check_host(self, request: Request) -> None:
         """Against DNS rebinding. Raises Forbidden."""
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or not is_host_of_ours(hosts[0], self._hosts):
-            raise Forbidden(
-                "The console is not shown under this name. An operator sets PETSTORE_BASE_URL to the address"
-                " of the service, or adds the name to PETSTORE_OPS_HOSTS."
-            )
+            raise Forbidden(_OTHER_NAME)
 
     def check_origin(self, request: Request) -> None:
         """That no other site's page has sent this form (Fetch Metadata, RFC 6454). Raises Forbidden."""
         site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
-        if site is not None:
-            ours = site in ("same-origin", "none")
-        else:  # `null` has no host; a proxy may give another Host than the browser sent
-            host = (origin or "").partition("://")[2]
-            ours = origin is None or (
-                host != "" and (host == request.headers.get("host") or _PORT.sub("", host) in self._hosts)
-            )
-        if not ours:
+        # `null` has no host; a proxy may give another Host than the browser sent.
+        host = _host_of(origin or "")
+        is_ours = host != "" and (host == request.headers.get("host") or _PORT.sub("", host) in self._hosts)
+        if site not in (None, "same-origin", "none") or (site is None and origin is not None and not is_ours):
             raise Forbidden(
                 "Another site has sent this form, so nothing was changed. Open the console itself."
             )
+        if host and not is_ours:
+            raise Forbidden(_OTHER_NAME)
+
+
+def _host_of(origin: str) -> str:
+    """With its port; empty for `null`."""
+    return origin.partition("://")[2]
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether a browser that asks for this host, with a port or without, asks its own machine."""
+    name = _PORT.sub("", host).strip("[]")
+    address = parse_address(name)
+    return name == "localhost" or (address is not None and address.is_loopback)

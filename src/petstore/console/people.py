@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from petstore.console.visit import View, Visit
 from petstore.core.errors import Conflict, Invalid
+from petstore.core.journal import About, JournalQuery, JournalRepository
 from petstore.core.people import PeopleRepository, Role, SignInLink
 from petstore.core.sign_ins import SignInRepository, link_address
 
@@ -17,10 +18,15 @@ class PeoplePages:
     """For operators. `base` gives the address of the service for links, without a slash at the end."""
 
     def __init__(
-        self, people: PeopleRepository, sign_ins: SignInRepository, base: Callable[[Request], str]
+        self,
+        people: PeopleRepository,
+        sign_ins: SignInRepository,
+        journal: JournalRepository,
+        base: Callable[[Request], str],
     ) -> None:
         self._people = people
         self._sign_ins = sign_ins
+        self._journal = journal
         self._base = base
 
     def views(self) -> list[View]:
@@ -95,6 +101,7 @@ class PeoplePages:
 
     async def disable(self, visit: Visit) -> Response:
         try:
+            await self._check_seen(visit)
             person = await self._people.disable(visit.path["name"], visit.actor)
         except Conflict as error:
             return await self._page(visit, error.message, 409)
@@ -111,6 +118,7 @@ class PeoplePages:
 
     async def reset(self, visit: Visit) -> Response:
         try:
+            await self._check_seen(visit)
             link = await self._people.reset(visit.path["name"], visit.actor)
         except Conflict as error:
             return await self._page(visit, error.message, 409)
@@ -124,7 +132,22 @@ class PeoplePages:
     async def _question(self, visit: Visit, action: str) -> Response:
         person = await self._people.find(visit.path["name"])
         title = {"disable": f"Disable {person.name}?", "reset": f"Reset the password of {person.name}?"}
-        return visit.page("people_ask.html", title[action], subject=person, action=action)
+        seen = await self._newest(person.name)
+        return visit.page("people_ask.html", title[action], subject=person, action=action, seen=seen)
+
+    async def _check_seen(self, visit: Visit) -> None:
+        """Raise Conflict when a question is about a person who has changed since: sent again, by a reload, a
+        reset would take the password away that the link of the first one has set."""
+        name = visit.path["name"]
+        if visit.form.get("seen") != await self._newest(name):
+            raise Conflict(
+                f"{name} was changed after this was asked. Look at what is shown here, and begin anew."
+            )
+
+    async def _newest(self, name: str) -> str:
+        """The newest entry of the journal about somebody. Raises PersonNotFound."""
+        page = await self._journal.page(JournalQuery(1, About("person", name)))
+        return str(page.entries[0].id) if page.entries else "0"
 
     def _show_link(self, visit: Visit, link: SignInLink, title: str) -> Response:
         """Shown this once: the store has its digest alone."""

@@ -58,8 +58,9 @@ class PersonSession(msgspec.Struct, frozen=True):
     used_at_ms: int
 
     def has_ended(self, now_ms: int) -> bool:
-        """By its age, or because nobody used it."""
-        return now_ms - self.used_at_ms >= SESSION_IDLE_MS or now_ms - self.created_at_ms >= SESSION_MAX_MS
+        """By its age, or because nobody used it; also one of a clock that was far ahead, which would last."""
+        idle_ms, age_ms = abs(now_ms - self.used_at_ms), abs(now_ms - self.created_at_ms)
+        return idle_ms >= SESSION_IDLE_MS or age_ms >= SESSION_MAX_MS
 
 
 class Presence(msgspec.Struct, frozen=True):

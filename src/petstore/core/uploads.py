@@ -174,7 +174,8 @@ def check_room(mine: int, my_bytes: int, all_bytes: int, coming_bytes: int) -> N
         )
     if all_bytes + coming_bytes > ALL_BYTES_MAX:
         raise Conflict(
-            f"The lists that are not stored yet take {all_bytes >> 20:,} MiB. Store or discard some first."
+            f"The lists that are not stored yet take {all_bytes >> 20:,} MiB. Store or discard some first, or"
+            " wait for those that are on their way."
         )
 
 

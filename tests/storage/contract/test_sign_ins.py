@@ -72,6 +72,19 @@ class TestLinks:
         with pytest.raises(LinkGone):
             await store.sign_ins.redeem(link.token, "hash", HOME)
 
+    async def test_a_link_of_a_clock_that_was_far_ahead_is_none(
+        self, store: Store, clock: ManualClock
+    ) -> None:
+        """It would be valid until the clock comes there; that of a clock some minutes ahead is one."""
+        link = await store.people.add("anna", Role.STAFF, ACTOR)
+        clock.advance(-DAY_MS / 1_000 + 60)
+        await store.sign_ins.link(link.token)
+        clock.advance(-60)
+        with pytest.raises(LinkGone):
+            await store.sign_ins.link(link.token)
+        with pytest.raises(LinkGone):
+            await store.sign_ins.redeem(link.token, "hash", HOME)
+
     async def test_no_link_lets_a_disabled_person_in(self, store: Store) -> None:
         """Disabling ends it for good."""
         link = await store.people.add("anna", Role.STAFF, ACTOR)
@@ -96,6 +109,15 @@ class TestSessions:
             assert await store.sign_ins.session(second) is not None
         clock.advance(14)
         assert await store.sign_ins.session(second) is None
+
+    async def test_a_session_of_a_clock_that_was_far_ahead_has_ended(
+        self, store: Store, anna: str, clock: ManualClock
+    ) -> None:
+        """It would end 7 days after the clock comes there. One of a clock an hour ahead goes on."""
+        clock.advance(-3_600)
+        assert await store.sign_ins.session(anna) is not None
+        clock.advance(-11 * 3_600)
+        assert await store.sign_ins.session(anna) is None
 
     async def test_its_use_is_written_once_a_minute(
         self, backend: SharedData, store: Store, anna: str, clock: ManualClock

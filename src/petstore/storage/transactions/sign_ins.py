@@ -10,6 +10,7 @@ from petstore.core.durations import MINUTE_MS
 from petstore.core.errors import LinkGone, StoreUnavailable
 from petstore.core.people import Person, SignInLink, is_person_name
 from petstore.core.sign_ins import (
+    LINK_VALID_MS,
     SESSION_IDLE_MS,
     SESSION_MAX_MS,
     SESSIONS_MAX,
@@ -52,17 +53,17 @@ _MAKE_ROOM = statement(
 _NOTE_USE = statement("UPDATE sessions SET used_at_ms = $2 WHERE digest = $1 AND used_at_ms < $2")
 _END = statement("DELETE FROM sessions WHERE digest = $1 AND person_id = $2")
 _END_BY_TOKEN = statement("DELETE FROM sessions WHERE digest = $1")
+# Not one of a clock that was far ahead, which would last. Here and below the column's side is summed, since
+# PostgreSQL would take a parameter beside a number for an integer of 32 bits.
+_LASTS = f"expires_at_ms > $2 AND expires_at_ms - {2 * LINK_VALID_MS} < $2"
 _LINK = statement(
     f"SELECT {PERSON_COLUMNS}, l.expires_at_ms FROM sign_in_links l JOIN people p ON p.id = l.person_id"
-    " WHERE l.digest = $1 AND l.expires_at_ms > $2 AND p.disabled_at_ms IS NULL"
+    f" WHERE l.digest = $1 AND {_LASTS} AND p.disabled_at_ms IS NULL"
 )
-_USE_LINK = statement(
-    "DELETE FROM sign_in_links WHERE digest = $1 AND expires_at_ms > $2 RETURNING person_id"
-)
+_USE_LINK = statement(f"DELETE FROM sign_in_links WHERE digest = $1 AND {_LASTS} RETURNING person_id")
 _END_ALL = tuple(
     statement(f"DELETE FROM {table}") for table in ("sessions", "sign_in_links", "sign_in_tries")
 )
-# Summed on the column's side: PostgreSQL would take a parameter beside a number for an integer of 32 bits.
 _PURGE_SESSIONS = statement(
     f"DELETE FROM sessions WHERE used_at_ms + {SESSION_IDLE_MS} < $1 OR created_at_ms + {SESSION_MAX_MS} < $1"
 )
