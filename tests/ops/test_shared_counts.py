@@ -13,7 +13,7 @@ from petstore.ops.counts import LATENCY_BOUNDS, Counts, Histogram, Levels, combi
 from petstore.ops.metrics import Metrics
 from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory
 
-SCRAPES = 1_000
+SCRAPES = 250
 
 
 def sample(metrics: Metrics, name: str) -> float:
@@ -114,7 +114,7 @@ def test_a_number_that_a_process_gets_again_takes_nothing_away(tmp_path: Path) -
 
 @pytest.mark.slow
 def test_sums_never_fall(tmp_path: Path) -> None:
-    """1,000 scrapes of two workers in turn, while both count and others die: not even by a rounding."""
+    """250 scrapes of two workers in turn, while both count and others die: not even by a rounding."""
     chance = random.Random(1)
     dead = ended_process()
     workers = [Metrics(WorkerMetricsDirectory(tmp_path, os.getpid())) for _ in range(2)]

@@ -20,6 +20,7 @@ from typing import Any
 from petstore.core.keys import KEY_PATTERN
 from tests.support import machine
 from tests.support.server import Response
+from tests.support.valkey import Client as ValkeyClient
 from tests.support.waiting import wait_for
 from tools.cluster.cluster import Cluster, Ports
 from tools.servers.child import children, status_of
@@ -198,6 +199,17 @@ def wait_for_another(dead: int, replica: Petstore) -> None:
     """Until another one has taken its place."""
     wait_for(lambda: len(now := workers(replica)) == 2 and dead not in now, "another worker")
     wait_for(lambda: status_of(replica.port, "/readyz") == 200, "it to serve")
+
+
+def pass_time(cluster: Cluster, name: str, milliseconds: int) -> None:
+    """As if the account's windows had opened so much earlier: the next request opens new ones."""
+    client = ValkeyClient(cluster.valkey.url_file.read_text())
+    accounts = cluster.petstore("accounts", "list").splitlines()
+    (number,) = [line.split()[0] for line in accounts if line.split()[1:2] == [name]]
+    place = f"{{petstore}}:windows:{number}"
+    opened, used, day, day_used, epoch = map(int, client("GET", place).split())
+    days = milliseconds // 86_400_000
+    client("SET", place, f"{opened - milliseconds} {used} {day - days} {day_used} {epoch}", "KEEPTTL")
 
 
 def age_of(pid: int) -> float:

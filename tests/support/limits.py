@@ -26,7 +26,6 @@ from tests.support.report import Report
 from tests.support.valkey import PATIENT, Client, FailOnOutage, SteeredTime, steered_scripts
 
 CONCURRENCY = 16
-_PROCESSES = 8
 _ROOT = Path(__file__).resolve().parents[2]
 _DAY_MS = 86_400_000
 _NO_BANS = BanPolicy(minimum_rejections=10**9)
@@ -82,14 +81,14 @@ class Worker:
 class Campaign:
     """Windows one after another, each with more demand than it has room for."""
 
-    def __init__(self, url: str, seed: int, report: Report, *, kills: bool) -> None:
+    def __init__(self, url: str, seed: int, report: Report, processes: int, *, kills: bool) -> None:
         self.report = report
         self._url = url
         self._random = random.Random(seed)
         self._kills = kills
         self._clock = ManualClock()
         self._time = SteeredTime(url, self._clock)
-        self._workers = [Worker(url, number) for number in range(1, _PROCESSES + 1)]
+        self._workers = [Worker(url, number) for number in range(1, processes + 1)]
         self._used_on_day = 0
 
     async def start(self) -> None:
@@ -149,9 +148,9 @@ class Campaign:
             self.report.fault(f"told to two requests: {twice}")
 
 
-async def play(url: str, seed: int, report: Report, windows: int, *, kills: bool) -> None:
+async def play(url: str, seed: int, report: Report, windows: int, *, kills: bool, processes: int = 8) -> None:
     """So many windows from one seed."""
-    campaign = Campaign(url, seed, report, kills=kills)
+    campaign = Campaign(url, seed, report, processes, kills=kills)
     await campaign.start()
     try:
         for _ in range(windows):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import asyncpg
@@ -19,6 +20,7 @@ from tests.support.journal import ACTOR
 from tests.support.pgbouncer import SESSIONS, pooled
 from tests.support.postgres import by_way_of, fresh_database, place_of, run
 from tests.support.proxy import open_proxy
+from tests.support.schemas import migrate
 from tests.support.server import running_server
 from tools.servers import petstore
 from tools.servers.ports import free_port
@@ -72,8 +74,6 @@ def test_the_service_runs_through_it(tmp_path: Path, mode: str, ignoring: bool, 
             assert [pet["name"] for pet in server.request("GET", "/v1/pets").json()] == ["Rex"]
 
 
-@pytest.mark.e2e
-@pytest.mark.parametrize("command", [["serve"], ["db", "migrate"], ["accounts", "list"]], ids=" ".join)
 @pytest.mark.parametrize(
     ("mode", "ignoring", "reason"),
     [
@@ -82,19 +82,40 @@ def test_the_service_runs_through_it(tmp_path: Path, mode: str, ignoring: bool, 
         ("transaction", True, "PgBouncer in transaction mode, where prepared statements get lost"),
     ],
 )
-def test_what_cannot_work_ends_with_the_setting_to_change(
-    tmp_path: Path, command: list[str], mode: str, ignoring: bool, reason: str
+@pytest.mark.parametrize("what", ["a start", "a migration"])
+def test_what_cannot_work_names_the_setting_to_change(
+    what: str, mode: str, ignoring: bool, reason: str
 ) -> None:
-    """Exit code 78, since no repetition mends it, and one line that names PgBouncer and the setting. No
-    lock is left in a session that others get."""
+    """A mistake of the configuration, each time, with PgBouncer and the setting. No lock is left in a session
+    that others get."""
     with fresh_database() as url:
-        settings = {"database_url": pooled(url, mode, ignoring=ignoring), "port": str(free_port())}
+        through = pooled(url, mode, ignoring=ignoring)
+        works: dict[str, Callable[[], object]] = {
+            "a start": lambda: backend_for(through).open(ManualClock()),
+            "a migration": lambda: migrate(through),
+        }
         for _ in range(2):
+            with pytest.raises(ConfigurationError) as refused:
+                works[what]()
+            assert str(refused.value) == (
+                f"PETSTORE_DATABASE_URL leads to {reason}. Set PETSTORE_DATABASE_PREPARED=off."
+            )
+        assert run(url, _LOCKS) == [(0,)]
+
+
+@pytest.mark.e2e
+def test_what_cannot_work_ends_with_the_setting_to_change(tmp_path: Path) -> None:
+    """Exit code 78, since no repetition mends it, and one line; each command on the sessions of the one
+    before, in which no lock is left."""
+    with fresh_database() as url:
+        settings = {"database_url": pooled(url, ignoring=True), "port": str(free_port())}
+        for command in (["serve"], ["db", "migrate"], ["accounts", "list"]):
             done = petstore.run(*command, settings=settings, cwd=tmp_path)
             assert (done.returncode, done.stdout) == (78, "")
-            assert done.stderr.splitlines() == [
-                f"petstore: PETSTORE_DATABASE_URL leads to {reason}. Set PETSTORE_DATABASE_PREPARED=off."
-            ]
+            assert done.stderr == (
+                "petstore: PETSTORE_DATABASE_URL leads to PgBouncer in transaction mode, where prepared"
+                " statements get lost. Set PETSTORE_DATABASE_PREPARED=off.\n"
+            )
         assert run(url, _LOCKS) == [(0,)]
 
 

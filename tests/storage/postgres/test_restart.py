@@ -46,12 +46,11 @@ async def store(database: str) -> AsyncIterator[Store]:
 async def test_a_restart_under_load_loses_nothing_that_was_acknowledged(
     server: PostgresServer, database: str, store: Store, how: signal.Signals
 ) -> None:
-    """Three restarts: each animal that a client was told of is there, once, under the id that it was told;
-    the first success comes within two seconds of the server's return."""
+    """Each animal that a client was told of is there, once, under the id that it was told; the first success
+    comes within five seconds of the server's return. The long campaign: python -m tests.torture restarts"""
     load = Load(store)
     async with load.going_on():
-        for turn in range(1, 4):
-            assert await load.restart(server, how) < 2, f"restart {turn}"
+        assert await load.restart(server, how) < 5
     assert load.faults(database) == []
 
 
@@ -82,5 +81,5 @@ async def test_nothing_is_kept_over_a_killed_process(
     revoked then is refused, by the very next request."""
     async with open_shop(tmp_path, database_url=database) as shop:
         crashes = Crashes(server, database, shop)
-        faults = [fault for _ in range(6) for fault in await crashes.round()]
+        faults = [fault for _ in range(4) for fault in await crashes.round()]
     assert faults == []
