@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
+from petstore.site.budget import Budget
 from petstore.site.rendered import RenderedPages
-from petstore.web.addresses import EXAMPLE, Budget
+from petstore.web.addresses import EXAMPLE
 from petstore.web.delivery import PieceMaker, Streamed
 from petstore.web.negotiation import prefers_html, takes_gzip
 from petstore.web.turns import Turns

@@ -17,8 +17,9 @@ from petstore.core import packaged
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
 from petstore.core.errors import PetstoreError
+from petstore.site.budget import Budget
 from petstore.site.rendered import RenderedPages, Renderer
-from petstore.web.addresses import Budget, address_of
+from petstore.web.addresses import address_of
 from petstore.web.delivery import REVALIDATED, Content
 from petstore.web.negotiation import prefers_html
 from petstore.web.static import StaticFiles

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Protocol
 
-from petstore.web.addresses import EXAMPLE, Budget
+from petstore.site.budget import Budget
+from petstore.web.addresses import EXAMPLE
 from petstore.web.delivery import REVALIDATED, Content
 
 # So many pages are kept, each for one address.

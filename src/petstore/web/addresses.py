@@ -7,7 +7,6 @@ import re
 from starlette.requests import Request
 
 from petstore.core.client_address import Networks, is_within
-from petstore.core.clock import Clock
 
 # What stands in documents and samples; the reader's own address replaces it.
 EXAMPLE = "http://127.0.0.1:8080"
@@ -34,24 +33,3 @@ def scheme_of(request: Request, trusted: Networks) -> str:
         told = request.headers.get("x-forwarded-proto", "").strip().lower()
         scheme = told if told in _SCHEMES else scheme
     return scheme
-
-
-class Budget:
-    """How often something costly may happen: `burst` times at once, `per_second` in the long run."""
-
-    def __init__(self, clock: Clock, *, burst: float, per_second: float) -> None:
-        self._clock = clock
-        self._burst = burst
-        self._per_second = per_second
-        self._left = burst
-        self._looked_at = clock.monotonic()
-
-    def take(self) -> bool:
-        """Whether it may happen now."""
-        now = self._clock.monotonic()
-        self._left = min(self._burst, self._left + (now - self._looked_at) * self._per_second)
-        self._looked_at = now
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True

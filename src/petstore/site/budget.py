@@ -1,0 +1,26 @@
+"""A bound on costly work, such as pages that are made for an address that nobody has asked for before."""
+
+from __future__ import annotations
+
+from petstore.core.clock import Clock
+
+
+class Budget:
+    """How often something costly may happen: `burst` times at once, `per_second` in the long run."""
+
+    def __init__(self, clock: Clock, *, burst: float, per_second: float) -> None:
+        self._clock = clock
+        self._burst = burst
+        self._per_second = per_second
+        self._left = burst
+        self._looked_at = clock.monotonic()
+
+    def take(self) -> bool:
+        """Whether it may happen now."""
+        now = self._clock.monotonic()
+        self._left = min(self._burst, self._left + (now - self._looked_at) * self._per_second)
+        self._looked_at = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
