@@ -120,6 +120,27 @@ class TestStreams:
         assert "petstore keys revoke 1" in done.stderr.splitlines()[-1]
         assert (other.returncode, other.stderr) == (1, "petstore: No space left on device.\n")
 
+    def test_closed_streams(self, program: Program) -> None:
+        """`>&-` is a failure, which names a key that nobody has seen; `<&-` is an empty input; `2>&-` drops
+        remarks."""
+
+        def run(line: str) -> subprocess.CompletedProcess[str]:
+            shell = ["sh", "-c", f'"$0" {line}', str(PROGRAM)]
+            how: dict[str, Any] = {"env": program.environment, "capture_output": True, "text": True}
+            return subprocess.run(shell, timeout=_SECONDS, check=False, **how)
+
+        program.ok("accounts", "add", "shop", "--plan", "free")
+        done = run("keys issue shop >&-")
+        assert (done.returncode, "petstore keys revoke 1" in done.stderr) == (1, True)
+        done = run("accounts list >&-")
+        assert (done.returncode, done.stderr) == (1, "petstore: Bad file descriptor.\n")
+        done = run("keys revoke 1 <&-")
+        assert (done.returncode, "revoked" in done.stdout) == (0, True)
+        done = run("pets import - --format csv <&-")
+        assert (done.returncode, "The list is empty" in done.stderr) == (1, True)
+        done = run("keys issue shop 2>&-")
+        assert (done.returncode, done.stdout.startswith("pets_live_")) == (0, True)
+
     def test_terminal_without_unicode(self, program: Program) -> None:
         """What a terminal of another encoding can't show appears as an escape."""
         program.ok("pets", "add", "名前", "--category", "1")

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from petstore.cli.files import whole_file
 from petstore.core.lists.reading import CsvList
 from petstore.core.pets import NAME
 from tests.cli.conftest import Cli
@@ -193,6 +194,11 @@ class TestJsonLines:
         """A list that was cut off must not look like one without animals."""
         assert "empty" in store.refused(1, "pets", "import", put(store, "", "stock.jsonl"))
 
+    def test_utf_16_is_refused(self, store: Cli) -> None:
+        """In one line, as of CSV, instead of a fault for each row."""
+        text = '{"name": "Rex", "categoryId": 1}\n'.encode("utf-16")
+        assert "The list is in UTF-16" in store.refused(1, "pets", "import", put(store, text, "stock.jsonl"))
+
 
 class TestRefusals:
     def test_nothing_of_a_bad_list_is_stored(self, store: Cli) -> None:
@@ -230,14 +236,17 @@ class TestRefusals:
         assert not cli.database.exists()
 
     def test_a_full_disk(self, store: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Room is missing for the temporary file: one line, nothing is stored."""
+        """Room is missing for the temporary file: one line says where, nothing is stored."""
 
         def full() -> BinaryIO:
             raise OSError(errno.ENOSPC, "No space left on device")
 
         monkeypatch.setattr(tempfile, "TemporaryFile", full)
         path = put(store, HEADER + "Rex,1,\n")
-        assert store.refused(1, "pets", "import", path) == "petstore: No space left on device.\n"
+        assert store.refused(1, "pets", "import", path) == (
+            f"petstore: No space left on device: the list needs room in {tempfile.gettempdir()}, its rejects"
+            " where they go. Nothing was stored. Make room, or name another directory with TMPDIR.\n"
+        )
         assert listed(store) == []
 
     def test_an_interruption(self, store: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,6 +425,21 @@ class TestExport:
         assert [file.read_text() for file in store.folder.glob("out*")] == ["before"]
         store.refused(2, "pets", "export", str(store.folder / "out.txt"))
         store.refused(2, "pets", "export", str(store.folder))
+        nowhere = str(store.folder / "nowhere" / "out.csv")
+        assert f"{nowhere}: No such file" in store.refused(1, "pets", "export", nowhere)
+
+    def test_files_at_once_are_whole(self, tmp_path: Path) -> None:
+        """Two commands that write one file at the same time: the last one's is there, nothing of the other's,
+        and a file of the user's with a like name stays."""
+        path, like = tmp_path / "out.csv", tmp_path / "out.csv.partial"
+        like.write_text("mine")
+        with whole_file(path) as first, whole_file(path) as second:
+            assert first is not None
+            assert second is not None
+            first.write(b"first, and longer")
+            second.write(b"second")
+        assert path.read_text() == "first, and longer"
+        assert sorted(tmp_path.iterdir()) == [path, like]
 
     def test_a_device_is_written_to(self, store: Cli) -> None:
         """It is no file that could be replaced."""

@@ -24,11 +24,13 @@ _TABLE_MAX = 10_000
 
 def write_bill(session: Session, account: str | None, bill: Bill, form: str) -> None:
     """Print the bill of an account by name or id, or of all, as `csv`, `json` or `table`."""
-    asked = _within(bill, session.clock.now_ms() // DAY_MS)
+    asked, remark = _within(bill, session.clock.now_ms() // DAY_MS)
 
     async def write(store: Store) -> None:
         found = None if account is None else await store.accounts.find(account)
         bill = replace(asked, account_id=None if found is None else found.id)
+        if remark:
+            echo_err(remark)
         if form != "table":
             async for piece in written_bill(bill, store.billing, form):
                 click.echo(piece, nl=False)
@@ -41,17 +43,16 @@ def write_bill(session: Session, account: str | None, bill: Bill, form: str) -> 
     with_store(session, write)
 
 
-def _within(bill: Bill, today: int) -> Bill:
-    """The bill until today, with a warning when days are missing. Raises UsageError for the future."""
+def _within(bill: Bill, today: int) -> tuple[Bill, str]:
+    """The bill until today, and a remark when it is not final. Raises UsageError for the future."""
     if bill.first > today:
         raise click.UsageError(f"{iso_day(bill.first)} is in the future: today is {iso_day(today)} (UTC).")
     if bill.last < today:
-        return bill
-    echo_err(
-        f"Not final: {iso_day(today)} is not over (UTC), and its counts are of now."
-        + (f" The days until {iso_day(bill.last)} are missing." if bill.last > today else "")
-    )
-    return replace(bill, last=today)
+        return bill, ""
+    remark = f"Not final: {iso_day(today)} is not over (UTC), and its counts are of now."
+    if bill.last > today:
+        remark += f" The days until {iso_day(bill.last)} are missing."
+    return replace(bill, last=today), remark
 
 
 class _Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -22,15 +23,24 @@ def whole_file(path: Path | None) -> Iterator[BinaryIO | None]:
             yield file
         return
     path = path.resolve()
-    partial = path.with_name(f"{path.name}.partial")
+    # A name of its own: two commands may write one file at the same time, and nobody's file is in the way.
+    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
     try:
-        with partial.open("wb") as file:
+        with _made(partial, path) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _made(partial: Path, path: Path) -> BinaryIO:
+    """A new file. Raises OSError with the name that the caller knows."""
+    try:
+        return partial.open("xb")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 @contextlib.contextmanager

@@ -127,6 +127,7 @@ def _with_listing(error: PetstoreError) -> str:
         CategoryNotFound,
         KeyNotFound,
         OrderNotFound,
+        PersonNotFound,
         PetNotFound,
     )
 
@@ -136,6 +137,7 @@ def _with_listing(error: PetstoreError) -> str:
         CategoryNotFound: "categories list",
         AccountNotFound: "accounts list",
         KeyNotFound: "keys list ACCOUNT",
+        PersonNotFound: "people list",
     }
     for unknown, listing in listings.items():
         if isinstance(error, unknown):

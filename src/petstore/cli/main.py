@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from io import TextIOWrapper
+from io import FileIO, TextIOWrapper
 
 import click
 
@@ -74,7 +76,24 @@ def petstore(context: click.Context) -> None:
 
 def main() -> None:
     """The console script."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a character that the terminal can't show is escaped
             stream.reconfigure(errors="backslashreplace")
-    petstore()
+    try:
+        petstore()
+    finally:  # another Ctrl+C ends the process at once, without a traceback of Python's shutdown
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _open_closed_streams() -> None:
+    """After `>&-` Python has no stream, and click prints nowhere: a new key would be lost without an error.
+
+    In this order, so that each gets its own descriptor, and no database does.
+    """
+    if sys.stdin is None:
+        sys.stdin = TextIOWrapper(FileIO(os.devnull))
+    if sys.stdout is None:  # every write fails; unbuffered, or Python's shutdown would try again
+        sys.stdout = TextIOWrapper(FileIO(os.open(os.devnull, os.O_RDONLY), "w"), write_through=True)
+    if sys.stderr is None:
+        sys.stderr = TextIOWrapper(FileIO(os.devnull, "w"))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -89,8 +91,9 @@ def import_pets(
     _check_apart(file, rejects)
     with (
         _opened(file) as stream,
-        tempfile.TemporaryFile() as spooled,
         rejects_file(None if dry_run else rejects) as kept,
+        _told_where_room_is_missing(),
+        tempfile.TemporaryFile() as spooled,
     ):
         listed, good = chosen(stream, key_name), Spool(spooled)
         bad = BadRows(listed, kept)
@@ -106,10 +109,22 @@ def import_pets(
             return Summary(read, plan.added, plan.changed, plan.unchanged, bad.count, locked_seconds)
 
         summary = with_store(session, work)
-        _show(bad)
-        if summary.rejected and rejects is None:
-            raise OperatorError(_refusal(summary))
+    _show(bad)
     _report(summary, as_json, dry_run, rejects)
+
+
+@contextmanager
+def _told_where_room_is_missing() -> Iterator[None]:
+    """Rows and rejects are written before anything is stored. Raises OperatorError for a full disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise OperatorError(
+            f"{error.strerror}: the list needs room in {tempfile.gettempdir()}, its rejects where they go."
+            " Nothing was stored. Make room, or name another directory with TMPDIR."
+        ) from error
 
 
 def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
@@ -173,6 +188,9 @@ def _refusal(summary: Summary) -> str:
 
 
 def _report(summary: Summary, as_json: bool, dry_run: bool, rejects: Path | None) -> None:
+    """Raises OperatorError when bad rows have prevented the import."""
+    if summary.rejected and rejects is None:
+        raise OperatorError(_refusal(summary))
     if as_json:
         write_json(summary)
         return

@@ -13,15 +13,14 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 import msgspec
 
 from petstore.core.errors import Invalid, InvalidBody, InvalidJson, OperatorError
+from petstore.core.lists.lines import LINE_BYTES_MAX, Lines, without_mark
 from petstore.core.lists.spreadsheets import csv_bytes, read_cell
 from petstore.core.members import read_integer
 from petstore.core.pets import NAME, STATUSES
 from petstore.core.printable import printable
 from petstore.core.stock import MEMBERS, StockRow, row_schema
 
-LINE_BYTES_MAX = 65_536  # as of a request's body
 FAULTS = "faults"  # the column that the file of rejects adds, and that the next import skips
-_BOM = b"\xef\xbb\xbf"
 _SURELY_INT64 = re.compile("0|-?[1-9][0-9]{0,17}", re.ASCII)
 _INTEGER = re.compile("-?(0|[1-9][0-9]*)", re.ASCII)
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
@@ -61,54 +60,11 @@ class StockList(Protocol):
         ...
 
 
-class _Lines:
-    """The lines of a file as text, without a byte order mark. A row may go on over many lines, and has a
-    bound: call `begin_row` before each."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.number = 0
-        self._row_bytes = 0
-
-    def begin_row(self) -> None:
-        self._row_bytes = 0
-
-    def __iter__(self) -> _Lines:
-        return self
-
-    def __next__(self) -> str:
-        line = self._file.readline(LINE_BYTES_MAX + 1)
-        self.number += 1
-        if self.number == 1:
-            if line.startswith((b"\xff\xfe", b"\xfe\xff")):
-                raise OperatorError("The list is in UTF-16; save it as CSV in UTF-8. Nothing was stored.")
-            line = line.removeprefix(_BOM)
-        if not line:
-            raise StopIteration
-        if len(line) > LINE_BYTES_MAX:
-            raise OperatorError(
-                f"Line {self.number} is longer than {LINE_BYTES_MAX:,} bytes; nothing was stored."
-            )
-        self._row_bytes += len(line)
-        if self._row_bytes > LINE_BYTES_MAX:
-            raise OperatorError(
-                f"The row that goes on in line {self.number} is longer than {LINE_BYTES_MAX:,} bytes: a"
-                ' quotation mark (") before it is not closed. Nothing was stored.'
-            )
-        try:
-            return line.decode()
-        except UnicodeDecodeError as error:
-            raise OperatorError(
-                f"Line {self.number} is not UTF-8 (byte {error.start + 1}); save the list in UTF-8. Nothing"
-                " was stored."
-            ) from None
-
-
 class CsvList:
     """Implements StockList for CSV (RFC 4180) with a header."""
 
     def __init__(self, file: BinaryIO, key_name: str | None) -> None:
-        self._lines = _Lines(file)
+        self._lines = Lines(file)
         self._reader = csv.reader(self._lines, strict=True)
         self._schema = row_schema(key_name)
         self._key_name = key_name
@@ -204,7 +160,7 @@ class JsonList:
         number = 0
         while line := self._file.readline(LINE_BYTES_MAX + 1):
             number += 1
-            raw = line.removeprefix(_BOM).strip() if number == 1 else line.strip()
+            raw = (without_mark(line) if number == 1 else line).strip()
             if len(line) > LINE_BYTES_MAX:
                 while line and not line.endswith(b"\n"):
                     line = self._file.readline(LINE_BYTES_MAX)
