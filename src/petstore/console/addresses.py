@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
+from petstore.core.errors import InvalidParameter
+from petstore.core.integers import read_id
+
 # Of an address that no page has made.
 CUT_ADDRESS = "The address of this page is incomplete; begin at the first page."
 
@@ -13,3 +16,12 @@ def address(page: str, asked: Mapping[str, object]) -> str:
     """Such as `orders?state=placed`, for Visit.to. What is empty or 0 is left out."""
     query = urlencode({name: value for name, value in asked.items() if value})
     return f"{page}?{query}" if query else page
+
+
+def place_in(query: Mapping[str, str], name: str, first: int = 0) -> int:
+    """The identifier at which a page goes on, `first` for the first page. Raises InvalidParameter."""
+    text = query.get(name, "")
+    place = read_id(text) if text else first
+    if place is None:
+        raise InvalidParameter(CUT_ADDRESS)
+    return place

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from petstore.console.addresses import CUT_ADDRESS, address
+from petstore.console.addresses import address, place_in
 from petstore.console.history import lines_with_names
 from petstore.console.visit import View, Visit
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid, NotFound
-from petstore.core.integers import read_id
 from petstore.core.journal import JournalPage, JournalQuery, JournalRepository, read_about
 from petstore.core.moments import read_day
 from petstore.core.people import PeopleRepository
@@ -33,10 +32,10 @@ class JournalPages:
     async def show(self, visit: Visit) -> Response:
         """A page of entries, newest first. What is wrong with a filter stands beside it."""
         asked = {name: visit.query.get(name, "").strip() for name in _FILTERS}
-        before = visit.query.get("before", "")
-        page, status, faults = JournalPage([], has_more=False), 200, dict.fromkeys((*_FILTERS, "before"), "")
+        before_id = place_in(visit.query, "before")
+        page, status, faults = JournalPage([], has_more=False), 200, dict.fromkeys(_FILTERS, "")
         try:
-            page = await self._journal.page(_read_query(asked, before))
+            page = await self._journal.page(_read_query(asked, before_id or None))
         except (Invalid, NotFound) as error:
             status = error.status
             faults[error.field if isinstance(error, Invalid) else "about"] = error.message
@@ -50,12 +49,12 @@ class JournalPages:
             looked_back=page.looked_back,
             asked=asked,
             faults=faults,
-            first=address("journal", asked) if before else "",
+            first=address("journal", asked) if before_id else "",
             next=address("journal", {**asked, "before": further}) if further else "",
         )
 
 
-def _read_query(asked: Mapping[str, str], before: str) -> JournalQuery:
+def _read_query(asked: Mapping[str, str], before_id: int | None) -> JournalQuery:
     """Raises Invalid, with the filter at fault as its field."""
     since = _read_day("since", asked["since"])
     until = _read_day("until", asked["until"])
@@ -63,9 +62,6 @@ def _read_query(asked: Mapping[str, str], before: str) -> JournalQuery:
         raise Invalid("until", "The last day is before the first one.")
     if not asked["actor"].isprintable():
         raise Invalid("actor", "Write a name such as console:anna, cli:anna, api:shop, or just api.")
-    before_id = read_id(before)
-    if before and before_id is None:
-        raise Invalid("before", CUT_ADDRESS)
     return JournalQuery(
         _PAGE_LIMIT,
         read_about(asked["about"]) if asked["about"] else None,

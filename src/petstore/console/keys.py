@@ -10,7 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 from petstore.console.accounts import find_account
-from petstore.console.addresses import CUT_ADDRESS, address
+from petstore.console.addresses import address, place_in
 from petstore.console.history import history_of
 from petstore.console.key_forms import ACCESS, TypedKey, read_key, read_overlap
 from petstore.console.once import act_once, mark_of
@@ -21,7 +21,6 @@ from petstore.core.errors import (
     Conflict,
     IdempotencyKeyInUse,
     Invalid,
-    InvalidParameter,
     KeyIssuedBefore,
     NotFound,
 )
@@ -78,11 +77,11 @@ class KeyPages:
     async def list_keys(self, visit: Visit) -> Response:
         """A page of an account's keys, the newest first; or the one whose number is asked for."""
         account = await find_account(visit, self._accounts)
-        number, before = visit.query.get("number", "").strip(), visit.query.get("before", "")
+        number, before_id = visit.query.get("number", "").strip(), place_in(visit.query, "before", INT64_MAX)
         try:
             if number:
                 return visit.go(f"keys/{(await self._find_of(account, number)).id}")
-            return await self._list_page(visit, account, _read_before(before))
+            return await self._list_page(visit, account, before_id)
         except NotFound as error:
             return await self._list_page(visit, account, INT64_MAX, number, error)
 
@@ -237,11 +236,3 @@ class KeyPages:
 
 def _key_id_of(visit: Visit) -> int:
     return visit.id_in_path("key_id", "key")
-
-
-def _read_before(text: str) -> int:
-    """Raises InvalidParameter for an address that no page has."""
-    before_id = read_id(text) if text else INT64_MAX
-    if before_id is None:
-        raise InvalidParameter(CUT_ADDRESS)
-    return before_id

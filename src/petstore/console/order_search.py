@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from petstore.console.addresses import CUT_ADDRESS, address
+from petstore.console.addresses import address, place_in
 from petstore.core.errors import Invalid
 from petstore.core.integers import read_id
 from petstore.core.orders import OPEN, ORDER_STATUSES, OrderStatus
@@ -62,18 +62,14 @@ class Search(msgspec.Struct, frozen=True):
 
 
 def read_search(query: Mapping[str, str]) -> Search:
-    """Raises Invalid, which names the field."""
+    """Raises Invalid, which names the field, and InvalidParameter for an address that no page has."""
     state, first = query.get("state", ""), query.get("first", "")
     if state not in dict(TABS):
         raise Invalid("state", f"There is no list of {state!r} orders; choose one of the lists.")
     if first and first not in _FIRST:
         raise Invalid("first", "Choose which orders come first.")
-    after = query.get("after", "")
-    after_id = read_id(after) if after else 0
-    if after_id is None:
-        raise Invalid("after", CUT_ADDRESS)
     wanted = query.get("id", "").strip()
     order_id = read_id(wanted)
     if wanted and order_id is None:
         raise Invalid("id", "An order's number has digits alone, such as 7.")
-    return Search(state, query.get("account", "").strip(), first, after_id, order_id)
+    return Search(state, query.get("account", "").strip(), first, place_in(query, "after"), order_id)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec.structs import replace
 
-from petstore.console.addresses import CUT_ADDRESS, address
+from petstore.console.addresses import CUT_ADDRESS, address, place_in
 from petstore.console.formats import sentence
 from petstore.core.errors import Invalid, InvalidParameter
 from petstore.core.integers import read_id, read_int64
@@ -86,11 +86,10 @@ def read_search(query: Mapping[str, str]) -> Search:
 
 def _read_after(query: Mapping[str, str], text: str) -> NamePlace | None:
     """Where the page before ended."""
-    after, name = query.get("after", ""), query.get("after_name", "")
-    if not after:
+    pet_id, name = place_in(query, "after"), query.get("after_name", "")
+    if not pet_id:
         return None
-    pet_id = read_id(after)
-    if pet_id is None or (bool(text) and name_fault(name) is not None):
+    if text and name_fault(name) is not None:
         raise InvalidParameter(CUT_ADDRESS)
     return NamePlace(name, pet_id)
 
