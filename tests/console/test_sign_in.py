@@ -58,7 +58,10 @@ class TestLinks:
         """Programs open links to preview them; a refused password does not use it either."""
         link, anna = await invited(shop), Visitor(shop)
         for _ in range(3):
-            assert "Welcome, anna" in (await Visitor(shop).get(link)).text
+            shown = await Visitor(shop).get(link)
+            assert "Welcome, anna" in shown.text
+            # The page's files are asked for without its address: a log may have whom a request came from.
+            assert shown.headers["referrer-policy"] == "strict-origin"
         for password, again, fault in (("short", "short", "at least 12"), (PASSWORD, OTHER, "not the same")):
             shown = await anna.submit(await anna.get(link), "", password=password, again=again)
             assert (shown.status, fault in shown.text) == (400, True)
@@ -135,6 +138,9 @@ class TestSignIn:
             ("", "/console"),
             ("//evil.example", "/console"),
             ("https:evil.example", "/console"),
+            ("pets%3Fq=//evil.example", "/console/pets"),
+            ("%3Fq=//evil.example", "/console"),
+            ("pets%3Fq=%250d%250aX-Y:%2520z", "/console"),
             ("../v1", "/console"),
             ("pets/../../v1", "/console"),
             ("sign-out", "/console"),
@@ -146,6 +152,13 @@ class TestSignIn:
         """Where the person wanted to go, never another site."""
         await with_password(shop)
         assert (await signs_in(Visitor(shop), path=f"sign-in?next={wanted}")).address == comes_to
+
+    async def test_it_leads_back_to_what_was_searched_for(self, shop: Shop) -> None:
+        """Whose session has ended goes on with the same list."""
+        await with_password(shop)
+        shown = await signs_in(Visitor(shop), path="pets?q=d%C3%B3gs+%26+co&status=sold")
+        fields = shown.form("pets").fields
+        assert (shown.address, fields["q"], fields["status"]) == ("/console/pets", "dógs & co", "sold")
 
     async def test_a_session_has_a_token_of_its_own_each_time(self, shop: Shop) -> None:
         """A token that was there before is not taken over (session fixation)."""

@@ -111,7 +111,9 @@ class Guard:
         if visit.wants_fragment:
             return Response(status_code=401, headers={"hx-refresh": "true", "cache-control": "no-store"})
         if request.method in ("GET", "HEAD") and prefers_html(request.headers.getlist("accept")):
-            return visit.go(f"sign-in?next={quote(visit.here)}" if visit.here else "sign-in")
+            query = request.scope["query_string"].decode("latin-1")
+            wanted = f"{visit.here}?{query}" if query else visit.here
+            return visit.go(f"sign-in?next={quote(wanted)}" if visit.here else "sign-in")
         return _refusal(visit, Unauthorized("Sign in to the console first."))
 
     async def _read_form(self, request: Request) -> Mapping[str, str]:

@@ -21,7 +21,9 @@ from petstore.core.sign_ins import Attempt, SignInRepository
 
 _log = structlog.get_logger("petstore.console")
 # A page of the console, never another site's.
-_NEXT = re.compile(r"(?!.*\.\.)[A-Za-z0-9_-][A-Za-z0-9/._-]{0,199}", re.ASCII)
+_NEXT = re.compile(
+    r"(?![^?]*\.\.)[A-Za-z0-9_-][A-Za-z0-9/._-]{0,199}(\?[A-Za-z0-9=&%+._~*/-]{0,1000})?", re.ASCII
+)
 _NEEDS_TLS = (
     "A password can't be sent to this address: without TLS others on the network could read it. Use the"
     " service's https address. Behind a proxy, an operator adds it to PETSTORE_TRUSTED_PROXIES and lets it"

@@ -20,7 +20,8 @@ from petstore.web.negotiation import takes_gzip
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-    "referrer-policy": "same-origin",
+    # Without a path: a one-time link, the address of its page, would go to a proxy's log with each file.
+    "referrer-policy": "strict-origin",
     "x-content-type-options": "nosniff",
     # What a person saw is not shown again after they have signed out.
     "cache-control": "no-store",
