@@ -20,7 +20,7 @@ from tests.support.samples import Finished, run_bash, run_node, run_python
 from tests.support.server import Server, running_server
 from tools.servers.ports import free_port
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("site-samples")]
 
 # Each goes on where the one before it ended: the order is placed, approved and cancelled, the animal sold.
 ORDER = (
