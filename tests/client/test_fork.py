@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-# The parent holds the limiter's lock, and the only probe waits for its answer, when it forks.
+# The parent holds the locks, and the only probe waits for its answer, when it forks.
 _PROGRAM = """
 import os, threading
 import httpx2
@@ -26,11 +26,12 @@ petstore = Petstore("http://localhost", "pets_test_" + "k" * 38, transport=httpx
 call = threading.Thread(target=petstore.categories.list)
 call.start()
 asked.wait()
-pool = petstore._pool.http()
-with petstore._connection.limiter.lock:
+pool = petstore._pool._http
+with petstore._connection.limiter.lock, petstore._pool._lock:
     child = os.fork()
     if child == 0:
-        done = petstore.categories.list() == [] and petstore._pool.http() is not pool
+        petstore.close()
+        done = petstore.categories.list() == [] and petstore._pool._http is not pool
         os._exit(0 if done else 1)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 answers.set()

@@ -301,6 +301,24 @@ def test_cancelled_calls_give_their_places_back() -> None:
     assert script.waits == [0] * 5
 
 
+@pytest.mark.parametrize(
+    "place", ["petstore_client.policy.read_limits", "petstore_client.limiter.Limiter._first"]
+)
+def test_an_interrupt_in_any_line_holds_up_no_other_call(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl+C comes while an answer is read as well as while one is waited for."""
+
+    def interrupted(*_: object) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    with scripted("sync", answer(200, [])) as (petstore, script):
+        monkeypatch.setattr(place, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            petstore.categories.list()
+        assert petstore.with_options(seconds=0).categories.list() == []
+    assert script.clock.monotonic() == script.times[0]
+
+
 def test_a_call_that_gives_up_its_turn_lets_the_next_one_go(kind: str) -> None:
     """Its place in the queue is not kept."""
     with scripted(kind, failure(429, "rate_limited", retry_after="9"), answer(200, [])) as (petstore, script):

@@ -15,6 +15,7 @@ from petstore_client import (
     RedirectRefused,
     UnexpectedAnswer,
 )
+from petstore_client.calls import Page, list_pets
 
 from tests.client.kit import ADDRESS, KEY, answer, failure, scripted
 
@@ -56,6 +57,8 @@ def test_what_is_no_key_is_refused(client: Any, key: Any) -> None:
         ("https://shop.example#v1", "fragment"),
         ("https://shop.example:port", "not an address"),
         ("http://[::1", "not an address"),
+        ("https://shop..example", "not an address"),
+        ("https://my shop.example", "not an address"),
         ("http://shop.example", "unencrypted"),
         ("http://10.0.0.1", "unencrypted"),
         ("http://localhost.shop.example", "unencrypted"),
@@ -176,7 +179,16 @@ def test_pages_in_a_circle_end_the_walk(kind: str) -> None:
     pages = [answer(200, [PET], {"Link": f'<?cursor={cursor}>; rel="next"'}) for cursor in "abab"]
     with scripted(kind, *pages) as (petstore, script), pytest.raises(UnexpectedAnswer, match="circle"):
         list(petstore.pets.list())
-    assert len(script.requests) == 3
+    assert len(script.requests) == 4
+
+
+def test_a_walk_remembers_no_more_than_two_pages() -> None:
+    """So that a million pages need no more memory than ten."""
+    call = list_pets()
+    for number in range(1_000):
+        assert call
+        call = call.after(Page((), f"{ADDRESS}/v1/pets?cursor={number}"))
+    assert repr(call).count("cursor=") == 2
 
 
 @pytest.mark.parametrize(
@@ -184,10 +196,11 @@ def test_pages_in_a_circle_end_the_walk(kind: str) -> None:
     [
         answer(302, headers={"Location": "http://[::1"}),
         answer(200, [PET], {"Link": '<http://[::1>; rel="next"'}),
+        answer(200, [PET], {"Link": f'<?cursor={"a" * 70_000}>; rel="next"'}),
         answer(200, content=b"[" * 200_000),
         answer(400, content=b"[" * 200_000),
     ],
-    ids=["redirect", "link", "success", "error"],
+    ids=["redirect", "link", "long link", "success", "error"],
 )
 def test_a_strange_answer_holds_up_no_other_call(kind: str, strange: httpx2.Response) -> None:
     """It is an error of the client's, and the call gives its place back."""

@@ -147,17 +147,18 @@ def test_pauses_double_with_full_jitter(kind: str) -> None:
 
 
 def test_a_503_pauses_for_what_it_says(kind: str) -> None:
-    """All callers of the key wait for Retry-After; a date is understood too."""
+    """All callers of the key wait for Retry-After, also when it is a date, a fraction, or there twice."""
     with scripted(kind, failure(503, "unavailable", retry_after="7"), answer(200, [PET])) as (
         petstore,
         script,
     ):
         petstore.pets.get(7)
     assert script.waits == [7]
-    date = failure(503, "unavailable", retry_after="Fri, 15 Jan 2027 08:00:40 GMT")
-    with scripted(kind, date, answer(200, [PET])) as (petstore, script):
-        petstore.pets.get(7)
-    assert script.waits == [10]
+    for told, waited in {"Fri, 15 Jan 2027 08:00:40 GMT": 10, "2, 5": 5, "7.5": 7.5}.items():
+        answers = failure(503, "unavailable", retry_after=told), answer(200, [PET])
+        with scripted(kind, *answers) as (petstore, script):
+            petstore.pets.get(7)
+        assert script.waits == [waited]
 
 
 @pytest.mark.parametrize("nonsense", ["-1", "soon", "", "1e9"])
@@ -236,11 +237,13 @@ def test_what_is_no_idempotency_key_is_refused(kind: str, key: str) -> None:
 
 
 def test_errors_pass_between_processes() -> None:
-    """A pool of processes pickles them."""
+    """A pool of processes pickles them. A client can't be pickled, and says so."""
     error = RateLimited("rate_limited", "Wait.", 429, "r-1", 7.0)
     error.outcome_unknown, error.idempotency_key = True, "mine"
     copy = pickle.loads(pickle.dumps(error))
     assert (type(copy), str(copy), vars(copy)) == (RateLimited, str(error), vars(error))
+    with pytest.raises(TypeError, match="Make one there"):
+        pickle.dumps(Petstore(ADDRESS, KEY))
 
 
 def test_the_log_tells_why_a_call_waits(kind: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -292,6 +295,15 @@ def test_an_answer_of_success_that_is_not_the_services(kind: str, content: bytes
         create(petstore)
     assert caught.value.outcome_unknown
     assert len(script.requests) == 1
+
+
+def test_a_removal_is_204(kind: str) -> None:
+    """A network that wants a sign-in answers everything with 200: nothing was removed or cancelled."""
+    page = httpx2.Response(200, content=b"<html>Sign in to this network</html>")
+    for noun, method in (("pets", "delete"), ("orders", "cancel")):
+        with scripted(kind, page) as (petstore, _), pytest.raises(UnexpectedAnswer, match="204") as caught:
+            getattr(getattr(petstore, noun), method)(7)
+        assert caught.value.outcome_unknown
 
 
 def test_an_unknown_code_is_treated_by_its_status(kind: str) -> None:

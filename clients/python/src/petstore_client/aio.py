@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-import os
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import suppress
 from datetime import datetime
 from types import TracebackType
@@ -20,6 +19,7 @@ from petstore_client.connection import Connection, answer_of, fault_of
 from petstore_client.limits import Limits
 from petstore_client.models import Category, Order, OrderStatus, Pet, PetOrder, PetStatus, Usage
 from petstore_client.policy import Exchange, Options, Outcome, Send, Steps
+from petstore_client.pool import AsyncPool
 from petstore_client.runtime import PROCESS, Runtime
 
 T = TypeVar("T")
@@ -48,9 +48,9 @@ class AsyncPetstore:
     ) -> None:
         options = Options(tries, seconds, timeout)
         connection = Connection(base_address, key, options, runtime, allow_http=allow_http)
-        self._bind(connection, _Pool(transport))
+        self._bind(connection, AsyncPool(connection.address, transport))
 
-    def _bind(self, connection: Connection, pool: _Pool) -> None:
+    def _bind(self, connection: Connection, pool: AsyncPool) -> None:
         self._connection = connection
         self._pool = pool
         self.pets = AsyncPets(self)
@@ -75,7 +75,10 @@ class AsyncPetstore:
         return other
 
     async def close(self) -> None:
-        """Close the connections of this event loop. A later call opens new ones."""
+        """Close the connections of this event loop, those of calls under way once they end.
+
+        A later call opens new ones.
+        """
         await self._pool.close()
 
     async def __aenter__(self) -> Self:
@@ -121,13 +124,13 @@ class AsyncPetstore:
                 steps.close()
 
     async def _send(self, call: Call[T]) -> Answer | Fault:
-        http = self._pool.http()
-        try:
-            return answer_of(await http.send(http.build_request(**self._connection.request(call))))
-        except httpx2.RequestError as error:
-            return fault_of(error, call)
+        async with self._pool.lease() as http:
+            try:
+                return answer_of(await http.send(http.build_request(**self._connection.request(call))))
+            except httpx2.RequestError as error:
+                return fault_of(error, call)
 
-    async def _walk(self, call: Call[Page[T]] | None) -> AsyncIterator[T]:
+    async def _walk(self, call: Call[Page[T]] | None) -> AsyncGenerator[T, None]:
         while call is not None:
             page = await self._run(call)
             for item in page.items:
@@ -149,7 +152,7 @@ class AsyncPets:
         order: PetOrder | None = None,
         ids: Iterable[int] | None = None,
         page_size: int = calls.LARGEST_PAGE,
-    ) -> AsyncIterator[Pet]:
+    ) -> AsyncGenerator[Pet, None]:
         """All animals of the filters, page by page; one call for `page_size` (1 to 100) of them. read."""
         return self._client._walk(calls.list_pets(status, category_id, order, ids, page_size))
 
@@ -203,7 +206,7 @@ class AsyncOrders:
 
     def list(
         self, *, status: OrderStatus | None = None, page_size: int = calls.LARGEST_PAGE
-    ) -> AsyncIterator[Order]:
+    ) -> AsyncGenerator[Order, None]:
         """The account's orders, page by page. read."""
         return self._client._walk(calls.list_orders(status, page_size))
 
@@ -247,27 +250,3 @@ class _Waiter:
     def wake(self) -> None:
         with suppress(RuntimeError):  # its loop was closed while it waited
             self._loop.call_soon_threadsafe(self.event.set)
-
-
-class _Pool:
-    """The connections of each event loop. A forked process opens its own: two must not share a socket."""
-
-    def __init__(self, transport: httpx2.AsyncBaseTransport | None) -> None:
-        self._transport = transport
-        self._of_loops: dict[asyncio.AbstractEventLoop, httpx2.AsyncClient] = {}
-        self._process = os.getpid()
-
-    def http(self) -> httpx2.AsyncClient:
-        if self._process != os.getpid():
-            self._of_loops, self._process = {}, os.getpid()
-        loop = asyncio.get_running_loop()
-        if loop not in self._of_loops:
-            for closed in [other for other in list(self._of_loops) if other.is_closed()]:
-                self._of_loops.pop(closed, None)
-            self._of_loops[loop] = httpx2.AsyncClient(transport=self._transport, follow_redirects=False)
-        return self._of_loops[loop]
-
-    async def close(self) -> None:
-        http = self._of_loops.pop(asyncio.get_running_loop(), None)
-        if http is not None:
-            await http.aclose()

@@ -13,6 +13,9 @@ from urllib.parse import urljoin, urlsplit
 from petstore_client.errors import ApiError, UnexpectedAnswer, api_error
 
 _LONGEST_PAUSE_SECONDS = 86_400.0  # a window of the day; a Retry-After beyond it is somebody's mistake
+_SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
+_LONGEST_ADDRESS = 16_384  # bytes; the service takes 8,192
+_REMOVED = {204, 404}  # 404 after a repetition
 _LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[^,;"]+(?:"[^"]*")?)*)')
 _NEXT = re.compile(r';\s*rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|next\s*(?:;|$))', re.IGNORECASE)
 
@@ -42,8 +45,9 @@ class Fault:
 def retry_after_seconds(answer: Answer, wall: float) -> float | None:
     """`Retry-After` in seconds, from either of its forms (RFC 9110, 10.2.3); `wall` is the time by Unix."""
     text = answer.headers.get("retry-after", "").strip()
-    if text.isascii() and text.isdigit():
-        return min(float(text[:9]), _LONGEST_PAUSE_SECONDS)
+    parts = [part.strip() for part in text.split(",")]  # a proxy may have added a header of its own
+    if all(_SECONDS.fullmatch(part) for part in parts):
+        return min(max(float(part) for part in parts), _LONGEST_PAUSE_SECONDS)
     try:
         seconds = parsedate_to_datetime(text).timestamp() - wall
     except (ValueError, TypeError, OverflowError):
@@ -75,6 +79,18 @@ def document_of(answer: Answer) -> Any:
         ) from None
 
 
+def check_removal(answer: Answer) -> None:
+    """Raise UnexpectedAnswer unless the service said that something is gone.
+
+    A network that asks for a sign-in answers every request with 200 and a page of its own.
+    """
+    if answer.status not in _REMOVED:
+        raise UnexpectedAnswer(
+            f"{_host(answer.url)} answered {answer.status}, and the service answers a removal with 204."
+            " Is the base address the service's?"
+        )
+
+
 def next_page(answer: Answer) -> str | None:
     """The address of the next page (RFC 8288), resolved against the answer's; None on the last page."""
     links: list[tuple[str, str]] = _LINK.findall(answer.headers.get("link", ""))
@@ -85,6 +101,8 @@ def next_page(answer: Answer) -> str | None:
         address = urljoin(answer.url, reference)
     except ValueError:
         raise UnexpectedAnswer("The link to the next page is no address.") from None
+    if len(address) > _LONGEST_ADDRESS:
+        raise UnexpectedAnswer("The link to the next page is too long.")
     if _origin(address) != _origin(answer.url):
         raise UnexpectedAnswer(
             f"The next page is at another address, {_host(address)}. It is not followed, since the key is"

@@ -7,12 +7,12 @@ import operator
 import re
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from petstore_client import models
-from petstore_client.answers import Answer, document_of, next_page
+from petstore_client.answers import Answer, check_removal, document_of, next_page
 from petstore_client.errors import NotFound, UnexpectedAnswer
 from petstore_client.models import Category, Order, OrderStatus, Pet, PetOrder, PetStatus, Usage
 
@@ -57,7 +57,8 @@ class Call(Generic[T]):
     document: dict[str, Any] | None = None
     idempotency_key: str | None = None
     address: str | None = None  # of a next page, instead of path and query
-    visited: set[str] = field(default_factory=set, compare=False)  # addresses of a walk, of all its calls
+    pages: int = 0  # of the walk, before this call's
+    landmark: str | None = None  # the address of an earlier page
 
     @property
     def method(self) -> str:
@@ -104,10 +105,12 @@ class Call(Generic[T]):
         """The call for the next page."""
         if page.next_address is None:
             return None
-        if page.next_address in self.visited:
+        if page.next_address == self.landmark:
             raise UnexpectedAnswer("The pages lead in a circle. The walk would not end.")
-        self.visited.add(page.next_address)
-        return replace(self, address=page.next_address)
+        # Brent's way to find a circle remembers one address, however many pages there are.
+        pages = self.pages + 1
+        landmark = page.next_address if pages & (pages - 1) == 0 else self.landmark
+        return replace(self, address=page.next_address, pages=pages, landmark=landmark)
 
 
 def list_pets(
@@ -238,8 +241,8 @@ def _only(read: Callable[[Any], T], absent: str) -> Callable[[Answer], T]:
     return read_first
 
 
-def _nothing(_: Answer) -> None:
-    return None
+def _nothing(answer: Answer) -> None:
+    check_removal(answer)
 
 
 def _query(filters: Iterable[tuple[str, object]], ids: Iterable[int] = ()) -> _Query:

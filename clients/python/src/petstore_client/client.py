@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import builtins
-import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from datetime import datetime
 from types import TracebackType
 from typing import Self, TypeVar
@@ -19,6 +18,7 @@ from petstore_client.connection import Connection, answer_of, fault_of
 from petstore_client.limits import Limits
 from petstore_client.models import Category, Order, OrderStatus, Pet, PetOrder, PetStatus, Usage
 from petstore_client.policy import Exchange, Options, Outcome, Send, Steps
+from petstore_client.pool import Pool
 from petstore_client.runtime import PROCESS, Runtime
 
 T = TypeVar("T")
@@ -50,9 +50,9 @@ class Petstore:
     ) -> None:
         options = Options(tries, seconds, timeout)
         connection = Connection(base_address, key, options, runtime, allow_http=allow_http)
-        self._bind(connection, _Pool(transport))
+        self._bind(connection, Pool(connection.address, transport))
 
-    def _bind(self, connection: Connection, pool: _Pool) -> None:
+    def _bind(self, connection: Connection, pool: Pool) -> None:
         self._connection = connection
         self._pool = pool
         self.pets = Pets(self)
@@ -77,7 +77,7 @@ class Petstore:
         return other
 
     def close(self) -> None:
-        """Close the connections. A later call opens new ones."""
+        """Close the connections, those of calls under way once they end. A later call opens new ones."""
         self._pool.close()
 
     def __enter__(self) -> Self:
@@ -123,13 +123,13 @@ class Petstore:
                 steps.close()
 
     def _send(self, call: Call[T]) -> Answer | Fault:
-        http = self._pool.http()
-        try:
-            return answer_of(http.send(http.build_request(**self._connection.request(call))))
-        except httpx2.RequestError as error:
-            return fault_of(error, call)
+        with self._pool.lease() as http:
+            try:
+                return answer_of(http.send(http.build_request(**self._connection.request(call))))
+            except httpx2.RequestError as error:
+                return fault_of(error, call)
 
-    def _walk(self, call: Call[Page[T]] | None) -> Iterator[T]:
+    def _walk(self, call: Call[Page[T]] | None) -> Generator[T, None, None]:
         while call is not None:
             page = self._run(call)
             yield from page.items
@@ -150,7 +150,7 @@ class Pets:
         order: PetOrder | None = None,
         ids: Iterable[int] | None = None,
         page_size: int = calls.LARGEST_PAGE,
-    ) -> Iterator[Pet]:
+    ) -> Generator[Pet, None, None]:
         """All animals of the filters, page by page; one call for `page_size` (1 to 100) of them. read."""
         return self._client._walk(calls.list_pets(status, category_id, order, ids, page_size))
 
@@ -204,7 +204,7 @@ class Orders:
 
     def list(
         self, *, status: OrderStatus | None = None, page_size: int = calls.LARGEST_PAGE
-    ) -> Iterator[Order]:
+    ) -> Generator[Order, None, None]:
         """The account's orders, page by page. read."""
         return self._client._walk(calls.list_orders(status, page_size))
 
@@ -246,27 +246,3 @@ class _Waiter:
 
     def wake(self) -> None:
         self.event.set()
-
-
-class _Pool:
-    """The connections of a process. A forked process opens its own: two must not share a socket."""
-
-    def __init__(self, transport: httpx2.BaseTransport | None) -> None:
-        self._transport = transport
-        self._lock = threading.Lock()
-        self._http: httpx2.Client | None = None
-        self._process = os.getpid()
-
-    def http(self) -> httpx2.Client:
-        if self._process != os.getpid():
-            self._lock, self._http, self._process = threading.Lock(), None, os.getpid()
-        with self._lock:
-            if self._http is None:
-                self._http = httpx2.Client(transport=self._transport, follow_redirects=False)
-            return self._http
-
-    def close(self) -> None:
-        with self._lock:
-            http, self._http = self._http, None
-        if http is not None:
-            http.close()

@@ -31,6 +31,7 @@ _NOT_SENT = (
     httpx2.LocalProtocolError,
 )
 
+_HOST = re.compile(r"[^\s\\]+")
 _KEY = re.compile(r"pets_(?:live|test)_[0-9A-Za-z]{38}", re.ASCII)
 
 
@@ -51,6 +52,8 @@ def check_address(address: str, *, allow_http: bool) -> str:
     try:
         parts = urlsplit(str(address).strip())
         host, _ = parts.hostname, parts.port
+        if host and (not _HOST.fullmatch(host) or not host.encode("idna")):
+            raise ValueError
     except ValueError:
         raise ConfigurationError(f"{address!r} is not an address such as https://pets.example.com.") from None
     if parts.scheme not in {"http", "https"} or not host:
@@ -61,7 +64,7 @@ def check_address(address: str, *, allow_http: bool) -> str:
         raise ConfigurationError(
             "The base address has no user, query or fragment: only scheme, host and path."
         )
-    if parts.scheme == "http" and not allow_http and not _is_loopback(host):
+    if parts.scheme == "http" and not allow_http and not is_loopback(host):
         raise ConfigurationError(
             f"The key would go to {host} unencrypted. Use https, or allow_http=True in a trusted network."
         )
@@ -71,7 +74,8 @@ def check_address(address: str, *, allow_http: bool) -> str:
     return f"{parts.scheme}://{parts.netloc.lower()}{path}"
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether a host's name or address is surely this machine."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,9 +35,9 @@ class Waiter(Protocol):
 
 @dataclass(eq=False)
 class Permit:
-    """A call that was sent and is not answered yet."""
+    """One try of a call. It is under way from `take` until its outcome is told."""
 
-    sent_at: float
+    sent_at: float = NEVER
 
 
 class Limiter:
@@ -67,11 +68,6 @@ class Limiter:
         """Join the queue."""
         self._queue[waiter] = None
 
-    def leave(self, waiter: Waiter) -> None:
-        """Leave the queue, with a permit or without."""
-        self._queue.pop(waiter, None)
-        self._wake_first()
-
     def held_until(self, now: float) -> float:
         """Nothing is sent before this time: a refusal, a ban, a used-up window."""
         spent = [self._end(window) for window in self._windows.values() if window.remaining <= 0]
@@ -86,20 +82,24 @@ class Limiter:
         held = self.held_until(now)
         if held > now:
             return held
-        if next(iter(self._queue)) is not waiter:
+        if self._first() is not waiter:
             return NEVER
         ended = [end for end in map(self._end, self._windows.values()) if end <= now]
         if ended or not self._windows:
             return self._probe_at(max(ended, default=-NEVER), now)
         return self._room_at(now)
 
-    def take(self, now: float) -> Permit:
-        """Send one call now."""
-        permit = Permit(now)
+    def take(self, permit: Permit, waiter: Waiter, now: float) -> None:
+        """Leave the queue to send one call now."""
+        permit.sent_at = now
         self._in_flight.add(permit)
         for window in self._windows.values():
             window.sent()
-        return permit
+        self._leave(waiter)
+
+    def _leave(self, waiter: Waiter) -> None:
+        self._queue.pop(waiter, None)
+        self._wake_first()
 
     def _probe_at(self, ended: float, now: float) -> float:
         """Of a new window nothing is known: one call is sent, and its answer awaited."""
@@ -128,8 +128,13 @@ class Limiter:
         jitter = window.jitter * _JITTER_SECONDS if self._others_until > window.ends_at else 0.0
         return window.ends_at + jitter
 
+    def _first(self) -> Waiter | None:
+        while True:
+            with suppress(RuntimeError):  # the collector of garbage has just closed a call that waited
+                return next(iter(self._queue), None)
+
     def _wake_first(self) -> None:
-        for waiter in list(self._queue)[:1]:
+        if waiter := self._first():
             waiter.wake()
 
     def _wake_all(self) -> None:
@@ -188,8 +193,16 @@ class Limiter:
         self._lost.append(now)
         self._wake_first()
 
-    def abandoned(self, permit: Permit, now: float) -> None:
-        """The caller no longer waits for the answer: the call may have been counted, or refused."""
+    def abandoned(self, permit: Permit, waiter: Waiter, now: float) -> None:
+        """The caller waits no longer. If its call is under way, it may have been counted, or refused.
+
+        An interrupt comes in any line: the caller may be in the queue, under way, both, or neither.
+        """
+        if permit in self._in_flight:
+            self._unanswered(permit, now)
+        self._leave(waiter)
+
+    def _unanswered(self, permit: Permit, now: float) -> None:
         self._in_flight.discard(permit)
         self._caution.unanswered(now)
         self._lost.append(now)
@@ -199,7 +212,7 @@ class Limiter:
         """No answer came, so the service may be in trouble: after several in a row all callers pause."""
         if not self._lost or permit.sent_at >= self._lost[-1]:  # not one of many that were lost at once
             self._losses_in_a_row += 1
-        self.abandoned(permit, now)
+        self._unanswered(permit, now)
         if self._losses_in_a_row >= _LOSSES_BEFORE_PAUSE:
             pause = min(_LONGEST_PAUSE_SECONDS, 0.5 * 2.0 ** min(self._losses_in_a_row - 1, _DOUBLINGS))
             self.hold(now + self._random() * pause, None)

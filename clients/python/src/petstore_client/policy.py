@@ -96,19 +96,20 @@ class Exchange(Generic[T]):
     def steps(self) -> Steps:
         """Until the answer of success, or an error."""
         while True:
-            permit = yield from self._turn()
-            self._sent += 1
-            self._first_sent = self._first_sent or (self._runtime.monotonic(), self._runtime.wall())
+            permit = Permit()
             try:
+                yield from self._turn(permit)
+                self._sent += 1
+                self._first_sent = self._first_sent or (self._runtime.monotonic(), self._runtime.wall())
                 outcome = yield Send()
                 assert outcome is not None
                 if isinstance(outcome, Answer):
                     self._answer = outcome
                 failure = judge(self._call, outcome, self._runtime.wall())
-            except BaseException:  # cancelled, interrupted, or an answer that nobody thought of
-                self._limiter.abandoned(permit, self._runtime.monotonic())
+                self._tell_limiter(permit, outcome, failure)
+            except BaseException:  # too late, cancelled, interrupted, or an answer that nobody thought of
+                self._limiter.abandoned(permit, self._waiter, self._runtime.monotonic())
                 raise
-            self._tell_limiter(permit, outcome, failure)
             if failure is None or self._found_removed(failure):
                 assert isinstance(outcome, Answer)
                 return outcome
@@ -127,22 +128,19 @@ class Exchange(Generic[T]):
             self._unknown = self._call.changes
             raise self._ended(error) from None
 
-    def _turn(self) -> Generator[Step, Outcome, Permit]:
-        """Wait for a permit."""
+    def _turn(self, permit: Permit) -> Generator[Step, Outcome, None]:
+        """Wait until the call may be sent."""
         limiter, clock = self._limiter, self._runtime.monotonic
         limiter.enter(self._waiter)
-        try:
-            while (opens_at := limiter.opens_at(self._waiter, now := clock())) > now:
-                held_until = limiter.held_until(now)
-                if held_until > self._ends_at or now >= self._ends_at:
-                    raise self._ended(self._too_long(held_until, now))
-                seconds = min(opens_at - now, self._ends_at - now, _LONGEST_WAIT_SECONDS)
-                yield Wait(seconds, "the limit" if held_until > now else "other calls of the key")
-            if self._error is not None and self._forgotten(0):
-                raise self._ended(self._error)
-            return limiter.take(now)
-        finally:
-            limiter.leave(self._waiter)
+        while (opens_at := limiter.opens_at(self._waiter, now := clock())) > now:
+            held_until = limiter.held_until(now)
+            if held_until > self._ends_at or now >= self._ends_at:
+                raise self._ended(self._too_long(held_until, now))
+            seconds = min(opens_at - now, self._ends_at - now, _LONGEST_WAIT_SECONDS)
+            yield Wait(seconds, "the limit" if held_until > now else "other calls of the key")
+        if self._error is not None and self._forgotten(0):
+            raise self._ended(self._error)
+        limiter.take(permit, self._waiter, now)
 
     def _too_long(self, held_until: float, now: float) -> PetstoreError:
         """The error of a call whose turn comes too late."""

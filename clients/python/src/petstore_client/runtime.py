@@ -44,6 +44,9 @@ class Runtime:
     def __post_init__(self) -> None:
         _runtimes.add(self)
 
+    def __reduce__(self) -> str:
+        raise TypeError("A client does not pass to another process. Make one there.")
+
     def limiter(self, address: str, key: str) -> Limiter:
         """The limiter of a key at an address. It stays for the life of the process, as a ban must."""
         place = (address, hashlib.sha256(key.encode()).digest())

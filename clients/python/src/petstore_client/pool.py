@@ -1,0 +1,136 @@
+"""Connections, one set for a process or an event loop. A lease raises ConfigurationError where none can be.
+
+A forked process opens its own: two must not share a socket. Who waits for an answer is not woken when its
+connection is closed, so what is in use is closed by its last user.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+
+from petstore_client.connection import is_loopback
+from petstore_client.errors import ConfigurationError
+
+
+class Pool:
+    """The connections of a process, for threads."""
+
+    def __init__(self, address: str, transport: httpx2.BaseTransport | None) -> None:
+        self._options = _options(address, transport)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._http: httpx2.Client | None = None
+        self._users: Counter[httpx2.Client] = Counter()
+        self._process = os.getpid()
+
+    @contextmanager
+    def lease(self) -> Iterator[httpx2.Client]:
+        """The connections, for one try."""
+        if self._process != os.getpid():
+            self._begin()
+        with self._lock:
+            if self._http is None:
+                self._http = self._opened()
+            http = self._http
+            self._users[http] += 1
+        try:
+            yield http
+        finally:
+            with self._lock:
+                self._users[http] -= 1
+                idle = not self._users[http]
+                if idle:
+                    del self._users[http]
+            if idle and http is not self._http:
+                http.close()
+
+    def _opened(self) -> httpx2.Client:
+        try:
+            return httpx2.Client(**self._options)
+        except (ValueError, ImportError, OSError) as error:
+            raise _unusable(error) from error
+
+    def close(self) -> None:
+        if self._process != os.getpid():
+            self._begin()
+        with self._lock:
+            http, self._http = self._http, None
+            idle = http not in self._users
+        if http is not None and idle:
+            http.close()
+
+
+class AsyncPool:
+    """The connections of each event loop."""
+
+    def __init__(self, address: str, transport: httpx2.AsyncBaseTransport | None) -> None:
+        self._options = _options(address, transport)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._of_loops: dict[asyncio.AbstractEventLoop, httpx2.AsyncClient] = {}
+        self._users: Counter[httpx2.AsyncClient] = Counter()
+        self._process = os.getpid()
+
+    @asynccontextmanager
+    async def lease(self) -> AsyncIterator[httpx2.AsyncClient]:
+        """Those of the running loop, for one try."""
+        if self._process != os.getpid():
+            self._begin()
+        loop = asyncio.get_running_loop()
+        if loop not in self._of_loops:
+            for closed in [other for other in list(self._of_loops) if other.is_closed()]:
+                self._of_loops.pop(closed, None)
+            self._of_loops[loop] = self._opened()
+        http = self._of_loops[loop]
+        self._users[http] += 1
+        try:
+            yield http
+        finally:
+            self._users[http] -= 1
+            if not self._users[http]:
+                del self._users[http]
+                if http is not self._of_loops.get(loop):
+                    await http.aclose()
+
+    def _opened(self) -> httpx2.AsyncClient:
+        try:
+            return httpx2.AsyncClient(**self._options)
+        except (ValueError, ImportError, OSError) as error:
+            raise _unusable(error) from error
+
+    async def close(self) -> None:
+        if self._process != os.getpid():
+            self._begin()
+        http = self._of_loops.pop(asyncio.get_running_loop(), None)
+        if http is not None and not self._users[http]:
+            await http.aclose()
+
+
+def _options(address: str, transport: object) -> dict[str, Any]:
+    """The arguments of httpx2's clients for a checked address.
+
+    Proxies and certificates are the environment's. What goes to this machine unencrypted passes no proxy.
+    """
+    parts = urlsplit(address)
+    stays_here = parts.scheme == "http" and is_loopback(parts.hostname or "")
+    return {"transport": transport, "follow_redirects": False, "trust_env": not stays_here}
+
+
+def _unusable(error: Exception) -> ConfigurationError:
+    """The error of an environment that httpx2 does not take."""
+    return ConfigurationError(
+        "The proxy or the certificates that the environment names (such as HTTPS_PROXY, SSL_CERT_FILE) can't"
+        f" be used. {error}"
+    )
