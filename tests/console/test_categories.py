@@ -128,7 +128,7 @@ class TestTakeAway:
     async def test_it_asks_and_then_does(self, shop: Shop, staff: Visitor) -> None:
         """The list says so."""
         shown = await staff.get("categories/1")
-        asked = await staff.get(shown.links["Take the name away"].partition("console/")[2])
+        asked = await staff.get(shown.links["Remove the name"].partition("console/")[2])
         assert "Its animals stay in it" in asked.text
         shown = await staff.submit(asked, "categories/1/remove")
         assert "Category 1 has no name any more." in shown.text

@@ -151,7 +151,7 @@ def of(banned: int = 0, near: int = 0, calls: int = 0) -> Totals:
         (of(banned=1), 9, "1 key is banned: its program went on", {"bans": "All bans"}, False),
         (of(banned=2_000), 9, "2,000 keys are banned: their programs went on", {"bans": "All bans"}, False),
         (of(near=1), 9, "Near today's limit", {"accounts/1": "shop1 (991 of 1,000)"}, False),
-        (of(calls=1_000), 1_474, "ends in 1,474 days.", {"accounts/9": "old (1,000)"}, False),
+        (of(calls=1_000), 365, "ends in 365 days.", {"accounts/9": "old (1,000)"}, False),
         (of(calls=1), 1, "ends in 1 day.", {"accounts/9": "old (1)"}, False),
         (of(calls=1), 0, "has ended.", {"accounts/9": "old (1)"}, False),
     ],
@@ -174,10 +174,14 @@ def test_a_notice_names_a_few() -> None:
 
 
 @pytest.mark.usefixtures("counted")
-async def test_a_notice_leads_to_the_account(shop: Shop, viewer: Visitor) -> None:
-    """Who still calls the deprecated operation, with the days that are left."""
+async def test_a_notice_leads_to_the_account(
+    shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who still calls the deprecated operation, with the days that are left, in its last year."""
     today = shop.clock.now_ms() // 86_400_000
     await shop.store.counters.save(LimiterState(), UsageChanges({(1, today): DailyUsage(today, 9, 0, 3)}))
+    assert "Callers in the last" not in (await viewer.get()).text
+    monkeypatch.setattr(overview, "_ENDS_SOON_DAYS", 1_500)
     shown = await viewer.get()
     name = (await shop.store.accounts.find("1")).name
     assert "GET /v1/pets/{petId} ends in 1,420 days. Callers in the last 30 days:" in shown.text

@@ -59,9 +59,7 @@ class TestDay:
         """The report comes before anything is stored; then the good rows are, once, by who agreed."""
         shown = await send(staff)
         assert shown.status == 200
-        assert (
-            "Rows read 3 Would be added 2 Would be changed 0 As they are already 0 Rejected 1" in shown.text
-        )
+        assert "Rows read 3 Would be added 2 Would be changed 0 Unchanged 0 Rejected 1" in shown.text
         assert "categoryId: expected" in shown.text
         assert " Mia,x," in shown.text
         assert await names(shop) == []

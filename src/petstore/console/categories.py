@@ -151,5 +151,5 @@ def _faults_of(name: str) -> dict[str, str]:
 
 
 def _removal_page(visit: Visit, category: Category, status: int = 200, fault: str = "") -> Response:
-    title = f"Take the name of category {category.id} away?"
+    title = f"Remove the name of category {category.id}?"
     return visit.page("categories_remove.html", title, status, category=category, fault=fault)

@@ -22,6 +22,7 @@ _MEMBERS = {
     "petId": "animal",
     "accountId": "account",
     "categoryId": "category",
+    "hasPassword": "password",
     "perMinute": "per minute",
     "perDay": "per day",
 }
@@ -39,6 +40,9 @@ _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 # Texts for the values of some members, by the member's name in the journal.
 Texts = Mapping[str, Callable[[Any], str]]
+
+
+_TEXTS: Texts = {"hasPassword": lambda has: "set" if has else "none"}
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -133,7 +137,7 @@ def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:
 
 
 def _change(member: str, before: Mapping[str, Any], after: Mapping[str, Any], texts: Texts) -> Change:
-    say = texts.get(member, _text)
+    say = texts.get(member) or _TEXTS.get(member, _text)
     old, new = before.get(member), after.get(member)
     is_moment = member.endswith(_OF_MOMENTS)
     was, now = (

@@ -27,6 +27,8 @@ _ENTRIES = 10
 _PEOPLE = 10
 _SESSIONS = 100  # that are looked at for them
 _SLOW_SECONDS = 0.5
+# From then on the overview tells of the callers of the deprecated operation; the page of the service always.
+_ENDS_SOON_DAYS = 365
 # How often the page asks for its numbers; sooner until there is a first count.
 _REFRESH_SECONDS = 10
 _FIRST_REFRESH_SECONDS = 2
@@ -140,7 +142,7 @@ def notices_of(totals: Totals, days: int) -> Iterator[Notice]:
             "Offer a larger plan; the day ends at midnight UTC.",
             len(totals.near_limit) > NAMED_MAX,
         )
-    if callers := totals.deprecated_callers:
+    if (callers := totals.deprecated_callers) and days <= _ENDS_SOON_DAYS:
         ends = f"ends in {days:,} {'day' if days == 1 else 'days'}" if days else "has ended"
         yield Notice(
             f"GET /v1/pets/{{petId}} {ends}. Callers in the last {DEPRECATED_DAYS} days:",
