@@ -242,16 +242,16 @@ class TestRefusals:
 class TestProcess:
     """The process of its own, as in production."""
 
-    async def test_it_checks_one_after_the_other_and_stores(self, shop: Shop, staff: Visitor) -> None:
+    async def test_it_checks_one_after_the_other_and_stores(self, shop: Shop) -> None:
         """The page that is asked meanwhile says what goes on; without JavaScript it loads itself again. The
         next list is checked by itself."""
         shop.clock.ms = 0  # the process has the machine's clock, and its signs are later than this one's
+        staff, other = [await Visitor(shop).sign_in_as("staff", name) for name in ("anna", "otto")]
         shown = await send(staff)
         assert "Checking" in shown.text
         assert b'http-equiv="refresh"' in shown.body
-        other = await Visitor(shop).sign_in_as("staff", "otto")
         waiting = await send(other)
-        assert "This list waits: a-staff is checking stock.csv." in waiting.text
+        assert "This list waits: anna is checking stock.csv." in waiting.text
         assert b'http-equiv="refresh"' in waiting.body
         assert [form.buttons for form in waiting.forms if "stock/2" in form.action] == [["Discard"]]
         assert "Would be added 2" in (await finished(other, 2)).text

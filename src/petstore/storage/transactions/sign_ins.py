@@ -255,7 +255,9 @@ class SignIns:
         return [session for session in found if not session.has_ended(now_ms)]
 
     async def sessions(self, limit: int) -> list[PersonSession]:
-        return await self._database.read(newest_sessions(self._clock.now_ms(), limit))
+        now_ms = self._clock.now_ms()
+        found = await self._database.read(newest_sessions(now_ms, limit))
+        return [session for session in found if not session.has_ended(now_ms)]
 
     async def end_session(self, person_id: int, session_id: str) -> None:
         try:
