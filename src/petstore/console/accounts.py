@@ -22,8 +22,7 @@ from petstore.core.accounts import (
     can_begin_name,
 )
 from petstore.core.durations import DAY_MS
-from petstore.core.errors import AccountExists, AccountNotFound, Invalid
-from petstore.core.integers import read_id
+from petstore.core.errors import AccountExists, Invalid
 from petstore.core.journal import About, JournalRepository
 from petstore.core.keys import ApiKey, KeyRepository
 from petstore.core.limits.plans import PLAN_NAMES
@@ -150,11 +149,8 @@ def _new_page(visit: Visit, name: str, typed: TypedPlan, status: int = 200, faul
 
 
 async def find_account(visit: Visit, accounts: AccountRepository) -> Account:
-    """The account whose id is in the path. Raises AccountNotFound."""
-    text = visit.path["account_id"]
-    if read_id(text) is None:
-        raise AccountNotFound(text)
-    return await accounts.find(text)
+    """The account whose id is in the path. Raises NotFound."""
+    return await accounts.find(str(visit.id_in_path("account_id", "account")))
 
 
 def working_keys(keys: list[ApiKey], now_ms: int) -> list[ApiKey]:
