@@ -67,13 +67,14 @@ class Connections:
         """That no other site's page has sent this form (Fetch Metadata, RFC 6454). Raises Forbidden."""
         site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
         # `null` has no host; a proxy may give another Host than the browser sent.
-        host = _host_of(origin or "")
-        is_ours = host != "" and (host == request.headers.get("host") or _PORT.sub("", host) in self._hosts)
+        host, here = _host_of(origin or ""), request.headers.get("host", "")
+        name = _PORT.sub("", host)
+        is_ours = host != "" and (host == here or name in self._hosts)
         if site not in (None, "same-origin", "none") or (site is None and origin is not None and not is_ours):
             raise Forbidden(
                 "Another site has sent this form, so nothing was changed. Open the console itself."
             )
-        if host and not is_ours:
+        if host and not is_ours and name != _PORT.sub("", here):
             raise Forbidden(_OTHER_NAME)
 
 
