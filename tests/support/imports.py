@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import subprocess
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def finish(importing: subprocess.Popen[bytes]) -> dict[str, int]:
 
 def play(url: str, folder: Path, report: Report, seed: int, kills: int) -> None:
     """So many imports of a list, and as many of its next state, are killed at random moments; then one of
-    each goes to its end. What is there, and what a server shows, is all of a list or nothing of it."""
+    each goes to its end. What is there at any time, and what a server shows, is all of a list or nothing."""
     key = issue_key(url)
     with running_server(folder, database_url=url) as server:
         chance = random.Random(seed)
@@ -61,22 +62,35 @@ def play(url: str, folder: Path, report: Report, seed: int, kills: int) -> None:
         for name, after in (("old", (ROWS, ROWS, ROWS, 0)), ("new", (ROWS, ROWS, ROWS, ROWS))):
             path = write_list(folder, name)
             for kill in range(kills + 1):
+                is_killed = kill < kills
                 importing = start_import(path, url)
-                if kill < kills:
-                    pause(chance.uniform(0.3, 1.6))
+                seen = _seen_while(importing, url, chance.uniform(0.3, 1.6) if is_killed else 60)
+                if is_killed:
                     importing.kill()
                     importing.communicate()
                     report.counts["imports killed"] += 1
                 else:
                     finish(importing)
-                seen = _counts(url)
-                if seen not in ((after,) if kill == kills else (before, after)):
-                    report.fault(f"animals, source keys, additions, changes: {seen}, on the way to {after}")
+                left = _counts(url)
+                if odd := {*seen, left} - {before, after}:
+                    report.fault(f"animals, source keys, additions, changes: {odd}, on the way to {after}")
+                if not is_killed and left != after:
+                    report.fault(f"the import of {name} ended, and left {left}")
                 page = server.request("GET", "/v1/pets?limit=1", key=key).json()
                 first = page[0]["name"] if page else ""
-                if first != (f"{name} 0" if seen == after else shown):
-                    report.fault(f"the first page shows {first!r} where there is {seen}")
+                if first != (f"{name} 0" if left == after else shown):
+                    report.fault(f"the first page shows {first!r} where there is {left}")
             before, shown = after, f"{name} 0"
+
+
+def _seen_while(importing: subprocess.Popen[bytes], url: str, seconds: float) -> set[tuple[int, ...]]:
+    """What is there again and again, until the import has ended or so long: a kill would leave that."""
+    ends = time.monotonic() + seconds
+    seen = set()
+    while importing.poll() is None and time.monotonic() < ends:
+        seen.add(_counts(url))
+        pause(0.002)
+    return seen
 
 
 def _counts(url: str) -> tuple[int, ...]:
