@@ -20,7 +20,12 @@ from tests.support.waiting import wait_for
 from tools.servers.child import Child, family, status_of
 from tools.servers.ports import free_ports, is_free
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("e2e-cluster")]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("e2e-cluster"),
+    pytest.mark.timeout(180),
+]
 
 
 class Command(Child):

@@ -131,10 +131,9 @@ class TestEvents:
         assert "Worker 0 ended with -9; starting another one." in lines
         assert lines[-1] == "Stopped."
 
-    @pytest.mark.parametrize("log_format", ["json", "text"])
-    @pytest.mark.parametrize("is_stream", [True, False], ids=["journal", "redirected"])
+    @pytest.mark.parametrize(("log_format", "is_stream"), [("json", True), ("text", True), ("text", False)])
     def test_the_journal_is_told_priorities_and_no_key(
-        self, tmp_path: Path, is_stream: bool, log_format: str
+        self, tmp_path: Path, log_format: str, is_stream: bool
     ) -> None:
         """Where JOURNAL_STREAM names standard error. Where it names something else, that does not count."""
         path = tmp_path / "stream"

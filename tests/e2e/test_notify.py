@@ -50,11 +50,11 @@ class Manager:
         self._socket.close()
 
 
-@pytest.fixture(params=["path", "abstract"])
+@pytest.fixture
 def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Manager]:
-    """Both kinds of sockets that systemd may give."""
-    name = f"@petstore-{secrets.token_hex(8)}" if request.param == "abstract" else str(tmp_path / "notify")
-    made = Manager(name)
+    """On a path, or on the other kind of sockets that systemd may give."""
+    is_abstract = getattr(request, "param", None) == "abstract"
+    made = Manager(f"@petstore-{secrets.token_hex(8)}" if is_abstract else str(tmp_path / "notify"))
     yield made
     made.close()
 
@@ -73,6 +73,7 @@ def started(folder: Path, manager: Manager, **surroundings: str) -> Iterator[Ser
         server.kill()
 
 
+@pytest.mark.parametrize("manager", ["path", "abstract"], indirect=True)
 def test_a_life(tmp_path: Path, manager: Manager) -> None:
     """Ready when the worker serves; reloading, and ready again, also when that was refused; stop."""
     with started(tmp_path, manager) as server:

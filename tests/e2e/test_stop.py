@@ -146,7 +146,7 @@ class TestSigterm:
             assert "Traceback" not in server.log
         assert query(tmp_path, "SELECT requests FROM usage_days") == [(1,)]
 
-    @pytest.mark.parametrize("attempt", range(4))
+    @pytest.mark.parametrize("attempt", [0, 3])
     def test_signals_that_come_more_than_once(self, tmp_path: Path, attempt: int) -> None:
         """A service manager signals every process of the group, an impatient operator does it again, and the
         parent passes on its own: the worker heeds one, stops in order and counts exactly."""
@@ -163,7 +163,7 @@ class TestSigterm:
             assert "died" not in server.log
         assert query(tmp_path, "SELECT requests FROM usage_days") == [(1,)]
 
-    @pytest.mark.parametrize("milliseconds", [0, 50, 100, 150, 200])
+    @pytest.mark.parametrize("milliseconds", [0, 80, 160])
     def test_a_stop_during_the_start(self, tmp_path: Path, milliseconds: int) -> None:
         """It does not wait for a worker that has nothing to finish."""
         issue_key(tmp_path / "petstore.db")

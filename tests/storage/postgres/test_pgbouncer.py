@@ -60,13 +60,25 @@ async def test_many_clients_take_turns_on_few_connections() -> None:
             await store.close()
 
 
+async def test_a_store_does_without_prepared_statements_in_sessions_too() -> None:
+    """As the contract does in transaction mode."""
+    with fresh_database() as url:
+        options = PostgresOptions(prepared=False)
+        store = await asyncio.to_thread(
+            backend_for(pooled(url, "session"), postgres=options).open, ManualClock()
+        )
+        created = await store.pets.add(NewPet("Rex", 1), ACTOR)
+        assert await store.pets.get(created.pet.id) == created.pet
+        await store.close()
+
+
 @pytest.mark.e2e
 @pytest.mark.parametrize(
     ("mode", "ignoring", "prepared"),
-    [("session", False, "off"), ("session", True, "on"), ("transaction", False, "off")],
+    [("session", True, "on"), ("transaction", False, "off")],
 )
 def test_the_service_runs_through_it(tmp_path: Path, mode: str, ignoring: bool, prepared: str) -> None:
-    """Without prepared statements in both modes, and with them where each client keeps its session."""
+    """With prepared statements where each client keeps its session, and without them."""
     with fresh_database() as url:
         through = pooled(url, mode, ignoring=ignoring)
         with running_server(tmp_path, database_url=through, database_prepared=prepared) as server:
