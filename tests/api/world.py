@@ -19,7 +19,7 @@ from tests.api.checks import COUNTERS, CheckedShop
 from tests.support.backends import execute_in_file
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-from tests.support.postgres import fresh_database, run
+from tests.support.postgres import fresh_database, shell
 from tests.support.service import Answer, application_for
 from tests.support.valkey import emptied_url
 
@@ -34,6 +34,9 @@ POSTED: dict[str, object] = {
     "/v1/pets": {"name": "again", "categoryId": 1},
     "/v1/store/orders": {"petId": 10},
 }
+
+
+Execute = Callable[[str], list[tuple[Any, ...]]]
 
 
 class Call(NamedTuple):
@@ -59,7 +62,7 @@ def repeated(target: str, document: object = None) -> Call:
 class World:
     """The store. `keys` has the secrets by level, and those that open nothing."""
 
-    def __init__(self, shop: CheckedShop, execute: Callable[[str], list[tuple[Any, ...]]]) -> None:
+    def __init__(self, shop: CheckedShop, execute: Execute) -> None:
         self.shop = shop
         self.keys: dict[str, str] = {}
         self.actors: dict[str, str] = {}
@@ -136,10 +139,12 @@ async def open_world(backend: str, folder: Path) -> AsyncIterator[World]:
     clock = ManualClock()
     with ExitStack() as made:
         path = folder / "petstore.db"
-        settings, execute = {}, partial(execute_in_file, path)
+        settings: dict[str, str] = {}
+        execute: Execute = partial(execute_in_file, path)
         if backend != "sqlite":
-            url = made.enter_context(fresh_database())
-            settings, execute = {"database_url": url, "valkey_url": emptied_url()}, partial(run, url)
+            url = made.enter_context(fresh_database(migrated=True))
+            settings = {"database_url": url, "valkey_url": emptied_url()}
+            execute = made.enter_context(shell(url))
         shop = CheckedShop(application_for(path, clock, settings), clock, path)
         shop.steers_counters = backend == "sqlite"
         await shop.application.start()

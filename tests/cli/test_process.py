@@ -96,6 +96,7 @@ def read_all(terminal: int) -> str:
 
 
 class TestStreams:
+    @pytest.mark.slow
     def test_closed_pipe_ends_quietly(self, program: Program) -> None:
         """`petstore openapi | head -1` and the like: no traceback, nothing on standard error."""
         program.ok("db", "migrate")
@@ -205,6 +206,7 @@ class TestPrompt:
         assert key not in rest
 
 
+@pytest.mark.slow
 class TestConfirmation:
     """What ends access for good asks on a terminal, and only there."""
 

@@ -20,6 +20,7 @@ _DOCUMENT = json.dumps([{"id": 1, "name": "Dogs"}]).encode()
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # keeps the connection open
+    wbufsize = -1  # one packet for each answer
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -31,10 +32,14 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64  # of five, connections at once wait a second for the next try
+
+
 @pytest.fixture
 def petstore() -> Iterator[AsyncPetstore]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
-        server.daemon_threads = True
+    with _Server(("127.0.0.1", 0), _Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield AsyncPetstore(f"http://127.0.0.1:{server.server_port}", KEY, runtime=Runtime())
         server.shutdown()

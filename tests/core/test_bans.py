@@ -80,6 +80,7 @@ _STRICT = BanPolicy(minimum_rejections=1)
 class TestObedience:
     """A key whose callers all stop until Retry-After when one of them is refused is never banned."""
 
+    @pytest.mark.slow
     @given(
         limits=st.tuples(st.integers(1, 3), st.integers(1, 12)),
         bursts=st.lists(

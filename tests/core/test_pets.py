@@ -65,6 +65,7 @@ class TestNames:
         assert fault in str(name_fault(name))
         assert NAME.fullmatch(name) is None
 
+    @pytest.mark.slow
     def test_the_pattern_and_the_phrase_agree(self) -> None:
         """About each character there is, alone and beside white space."""
         for character in map(chr, range(sys.maxunicode + 1)):

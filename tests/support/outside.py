@@ -21,6 +21,8 @@ _QUIET = {
     "NO_UPDATE_NOTIFIER": "1",
     "REDOCLY_TELEMETRY": "off",
     "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true",
+    # They end within seconds: what Java gains by compiling well it would not get back.
+    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
 

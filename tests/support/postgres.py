@@ -111,17 +111,30 @@ def apart(work: Callable[[], Any]) -> Any:
 def run(url: str, sql: str) -> list[tuple[Any, ...]]:
     """What an outside program does: a connection of its own, some statements, the rows of the last SELECT."""
 
-    async def work() -> list[tuple[Any, ...]]:
-        connection = await asyncpg.connect(url, timeout=20)
-        try:
-            if sql.lstrip().upper().startswith(("SELECT", "SHOW", "EXPLAIN")):
-                return [tuple(row) for row in await connection.fetch(sql)]
-            await connection.execute(sql)
-            return []
-        finally:
-            connection.terminate()
+    with shell(url) as execute:
+        return execute(sql)
 
-    return apart(lambda: asyncio.run(work()))  # type: ignore[no-any-return]
+
+@contextlib.contextmanager
+def shell(url: str) -> Iterator[Callable[[str], list[tuple[Any, ...]]]]:
+    """That, for many statements over one connection, whether or not an event loop runs here."""
+    loop = asyncio.new_event_loop()
+    connection = apart(lambda: loop.run_until_complete(asyncpg.connect(url, timeout=20)))
+
+    async def work(sql: str) -> list[tuple[Any, ...]]:
+        if sql.lstrip().upper().startswith(("SELECT", "SHOW", "EXPLAIN")):
+            return [tuple(row) for row in await connection.fetch(sql)]
+        await connection.execute(sql)
+        return []
+
+    async def end() -> None:
+        connection.terminate()
+
+    try:
+        yield lambda sql: apart(lambda: loop.run_until_complete(work(sql)))
+    finally:
+        apart(lambda: loop.run_until_complete(end()))
+        loop.close()
 
 
 @cache
