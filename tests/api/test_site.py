@@ -35,16 +35,24 @@ def is_html(answer: Answer) -> bool:
 
 
 async def test_the_start_page_for_browsers(shop: CheckedShop) -> None:
-    """A page with the way to the reference, the documents and a first request."""
+    """A page with the way to the reference, the documents, the console and a first request."""
     answer = await shop.call("GET", "/", HTML)
     assert answer.status == 200
     assert is_html(answer)
     text = answer.body.decode()
     targets = {urljoin("/", reference) for reference in re.findall('href="([^"#]+)"', text)}
-    assert {"/docs/reference", "/openapi.json", "/openapi.yaml", "/docs/deprecation"} <= targets
+    assert {"/docs/reference", "/openapi.json", "/openapi.yaml", "/docs/deprecation", "/console"} <= targets
     assert "/v1/pets" in text
-    for target in targets:
+    for target in targets - {"/console"}:
         assert (await shop.call("GET", target)).status == 200
+
+
+async def test_a_console_that_is_not_served_is_not_named(tmp_path: Path, clock: ManualClock) -> None:
+    """Nobody is led to what is not there."""
+    async with open_checked(tmp_path, clock, console="off") as shop:
+        answer = await shop.call("GET", "/", HTML)
+    assert answer.status == 200
+    assert b"console" not in answer.body
 
 
 class TestStaticFiles:

@@ -115,9 +115,9 @@ def test_a_cancellation_repeats(kind: str) -> None:
 
 
 def test_the_last_error_is_raised_when_the_tries_are_used_up(kind: str) -> None:
-    """With the key under which the creation may be repeated, and that its outcome is unknown."""
+    """With the address, the key under which the creation may be repeated, and that its outcome is unknown."""
     with scripted(kind, DROPPED, UNREACHABLE, tries=2) as (petstore, script):
-        with pytest.raises(NotSent) as caught:
+        with pytest.raises(NotSent, match=rf"from {ADDRESS}/v1.*nobody listens") as caught:
             create(petstore)
         assert caught.value.outcome_unknown
         assert caught.value.idempotency_key == script.requests[0].headers["idempotency-key"]

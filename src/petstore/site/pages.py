@@ -56,7 +56,7 @@ class Pages:
     """`version` is that of the interface.
 
     `base`: the configured base address, or nothing; then pages show the one that their reader uses, with the
-    scheme that a proxy in `trusted` names.
+    scheme that a proxy in `trusted` names. `console`: whether it is served beside them.
     """
 
     def __init__(
@@ -66,13 +66,14 @@ class Pages:
         version: str,
         base: str,
         removal_date: str,
+        console: bool,
         trusted: Networks,
         clock: Clock,
     ) -> None:
         self._contract = contract
         self._version = version
         self._root = base.removesuffix("/v1")
-        self._removal_date = removal_date
+        self._values = {"removal_date": removal_date, "console": console}
         self._trusted = trusted
         self._folder = packaged.files("petstore.site")
         self._static = StaticFiles(self._folder.joinpath("static"))
@@ -123,7 +124,7 @@ class Pages:
     def _renderer(self) -> Renderer:
         from petstore.site.rendering import TemplateRenderer
 
-        return TemplateRenderer(self._folder, self._contract.read(), self._static.address, self._removal_date)
+        return TemplateRenderer(self._folder, self._contract.read(), self._static.address, **self._values)
 
 
 def _document(text: Callable[[], bytes], media_type: str) -> _Answer:

@@ -32,11 +32,11 @@ class TemplateRenderer:
     """Renders pages with the example's base address, `http://127.0.0.1:8080/v1`, in them.
 
     `folder` has the templates and the documents, `contract` is the OpenAPI document, `address` names the
-    static files.
+    static files. `values` are those of templates: `removal_date`, and `console`: whether it is served.
     """
 
     def __init__(
-        self, folder: Resource, contract: dict[str, Any], address: Callable[[str], str], removal_date: str
+        self, folder: Resource, contract: dict[str, Any], address: Callable[[str], str], **values: Any
     ) -> None:
         templates = {each.name: each.read_text() for each in folder.joinpath("templates").iterdir()}
         self._environment = jinja2.Environment(
@@ -55,7 +55,7 @@ class TemplateRenderer:
             "static": address,
             "navigation": _NAVIGATION,
             "version": contract["info"]["version"],
-            "removal_date": removal_date,
+            **values,
         }
 
     def page(self, path: str) -> str:

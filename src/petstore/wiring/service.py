@@ -176,6 +176,7 @@ def _build_site(
         version=INTERFACE_VERSION,
         base=settings.base_url or "",
         removal_date=f"{settings.removal_date:%-d %B %Y}",
+        console=bool(console),
         trusted=settings.trusted_proxies,
         clock=clock,
     )

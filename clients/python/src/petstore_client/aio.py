@@ -15,7 +15,7 @@ import httpx2
 from petstore_client import calls
 from petstore_client.answers import Answer, Fault
 from petstore_client.calls import Call, Page
-from petstore_client.connection import Connection, answer_of, fault_of
+from petstore_client.connection import Connection, answer_of
 from petstore_client.limits import Limits
 from petstore_client.models import Category, Order, OrderStatus, Pet, PetOrder, PetStatus, Usage
 from petstore_client.policy import Exchange, Options, Outcome, Send, Steps
@@ -128,7 +128,7 @@ class AsyncPetstore:
             try:
                 return answer_of(await http.send(http.build_request(**self._connection.request(call))))
             except httpx2.RequestError as error:
-                return fault_of(error, call)
+                return self._connection.fault(error, call)
 
     async def _walk(self, call: Call[Page[T]] | None) -> AsyncGenerator[T, None]:
         while call is not None:

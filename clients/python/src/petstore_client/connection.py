@@ -69,6 +69,8 @@ def check_address(address: str, *, allow_http: bool) -> str:
             f"The key would go to {host} unencrypted. Use https, or allow_http=True in a trusted network."
         )
     path = parts.path.rstrip("/")
+    if "/v1/" in path and not path.endswith("/v1"):
+        raise ConfigurationError("The base address ends with /v1. Leave out what follows, such as /pets.")
     if not path.endswith("/v1"):
         path += "/v1"
     return f"{parts.scheme}://{parts.netloc.lower()}{path}"
@@ -114,6 +116,12 @@ class Connection:
             "timeout": self.options.timeout,
         }
 
+    def fault(self, error: httpx2.RequestError, call: Call[Any]) -> Fault:
+        """Why there was no whole response."""
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        said = f"{call.operation} got no answer from {self.address}. {reason}"
+        return Fault(said, sent=not isinstance(error, _NOT_SENT))
+
     def log(self, call: Call[Any], wait: Wait) -> None:
         """Tell why a call does not go on at once."""
         logger.info("%s waits at most %.1f s: %s", call.operation, wait.seconds, wait.reason)
@@ -125,9 +133,3 @@ class Connection:
 def answer_of(response: httpx2.Response) -> Answer:
     """A response whose body was read."""
     return Answer(response.status_code, response.headers, response.content, str(response.url))
-
-
-def fault_of(error: httpx2.RequestError, call: Call[Any]) -> Fault:
-    """Why there was no whole response."""
-    reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return Fault(f"{call.operation} got no answer. {reason}", sent=not isinstance(error, _NOT_SENT))
