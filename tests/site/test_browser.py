@@ -146,12 +146,15 @@ class TestWays:
         expect(page.locator(".side .contents a[aria-current]")).to_have_count(1)
 
     def test_paper_has_the_text_alone(self, open_page: OpenPage) -> None:
-        """White, without navigation, as wide as the sheet."""
-        page = open_page("dark").open("/docs/guide")
+        """White, without navigation and forms, and with what a screen folds."""
+        page = open_page("dark").open("/docs/reference")
+        folded = page.locator("details.more p").first
+        expect(folded).to_be_hidden()
         page.emulate_media(media="print")
         assert page.evaluate(_GROUND) == _PAPER["light"]
-        for part in (".bar", ".side", ".menu", ".pager"):
-            expect(page.locator(part)).to_be_hidden()
+        for part in (".bar", ".side", ".menu", ".pager", ".try"):
+            expect(page.locator(part).first).to_be_hidden()
+        expect(folded).to_be_visible()
 
 
 class TestWeight:
