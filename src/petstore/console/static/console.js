@@ -9,8 +9,11 @@ document.addEventListener("submit", (event) => {
     setTimeout(() => { button.disabled = true; }, 0);
   }
 });
-// The browser may show a page from its memory, with the buttons as they were left.
-window.addEventListener("pageshow", () => {
+// A browser may keep a page in its memory, `no-store` or not, and show it to somebody who has signed out since. So
+// nothing of it is seen before it was asked for again.
+window.addEventListener("pagehide", () => { document.documentElement.hidden = true; });
+window.addEventListener("pageshow", (event) => {
+  if (event.persisted) location.reload();
   for (const button of document.querySelectorAll("form[method=post] button:disabled")) button.disabled = false;
 });
 
