@@ -68,6 +68,15 @@ class TestLinks:
             assert PASSWORD not in shown.body.decode()
         assert (await anna.submit(await anna.get(link), "", password=PASSWORD, again=PASSWORD)).status == 200
 
+    async def test_a_browser_cuts_nothing_off_a_new_password(self, shop: Shop) -> None:
+        """As `maxlength` lets it do, in silence: whoever pasted a longer one would never get in with it."""
+        anna, too_long = Visitor(shop), "a dog, a cat and a bird " * 6
+        link = await invited(shop)
+        page = await anna.get(link)
+        assert b"maxlength" not in page.body
+        shown = await anna.submit(page, "", password=too_long, again=too_long)
+        assert (shown.status, "at most 128 characters" in shown.text) == (400, True)
+
     async def test_a_used_link_says_so(self, shop: Shop) -> None:
         """410, for the page and for a form that was open before."""
         link, anna, second = await invited(shop), Visitor(shop), Visitor(shop)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from petstore.console.sign_in import LENGTHS, Entrance, new_password
+from petstore.console.sign_in import Entrance, new_password
 from petstore.console.visit import View, Visit, later
 from petstore.core.errors import Invalid, TooManyTries
+from petstore.core.passwords import PASSWORD_MIN_CHARACTERS
 from petstore.core.sign_ins import token_digest
 
 
@@ -37,7 +38,7 @@ class MyPages:
             sessions=sessions,
             this=here,
             faults=faults or {},
-            **LENGTHS,
+            least=PASSWORD_MIN_CHARACTERS,
         )
 
     async def change_password(self, visit: Visit) -> Response:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 import structlog
 from starlette.responses import Response
@@ -15,7 +14,7 @@ from petstore.console.cookies import Cookies
 from petstore.console.passwords import Passwords
 from petstore.console.visit import View, Visit, later
 from petstore.core.errors import Forbidden, Invalid, StoreUnavailable, TooManyTries
-from petstore.core.passwords import PASSWORD_MAX_CHARACTERS, PASSWORD_MIN_CHARACTERS, check_password
+from petstore.core.passwords import PASSWORD_MIN_CHARACTERS, check_password
 from petstore.core.people import Role, SignInLink
 from petstore.core.sign_ins import Attempt, SignInRepository
 
@@ -143,7 +142,13 @@ class SignInPages:
     def _link_form(self, visit: Visit, link: SignInLink, fault: str = "", status: int = 200) -> Response:
         name = link.person.name
         return visit.page(
-            "link.html", f"Welcome, {name}", status, name=name, token=link.token, fault=fault, **LENGTHS
+            "link.html",
+            f"Welcome, {name}",
+            status,
+            name=name,
+            token=link.token,
+            fault=fault,
+            least=PASSWORD_MIN_CHARACTERS,
         )
 
     async def sign_out(self, visit: Visit) -> Response:
@@ -151,10 +156,6 @@ class SignInPages:
         response = visit.go("sign-in", told="You are signed out.")
         self._entrance.cookies.end_session(visit.request, response)
         return response
-
-
-# For the fields of a new password.
-LENGTHS: dict[str, Any] = {"least": PASSWORD_MIN_CHARACTERS, "most": PASSWORD_MAX_CHARACTERS}
 
 
 def new_password(visit: Visit, name: str) -> str:
