@@ -98,7 +98,7 @@ class TestSlots:
 
     def test_when_all_are_taken_the_deadline_frees_them(self, tmp_path: Path) -> None:
         """Newcomers wait, and are served when the others are cut off."""
-        with running_server(tmp_path, prefix=FEW_DESCRIPTORS, answer_timeout="3s") as server:
+        with running_server(tmp_path, prefix=FEW_DESCRIPTORS, answer_timeout="5s") as server:
             with stalled_clients(server.port, 70):
                 assert not serves(server)
                 wait_for(lambda: serves(server), "a free slot")

@@ -36,6 +36,7 @@ def test_limits_are_exact_over_any_number_of_processes(processes: int) -> None:
     assert (result.over, result.under, result.failed, result.local) == (0, 0, 0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["kill", "hang", "old", "empty", "cut"])
 def test_an_outage_fails_nobody_and_stays_within_its_bound(what: str) -> None:
     """Each process admits its share of a limit at the most, on top of what the shared counters admitted."""
@@ -70,6 +71,7 @@ def test_a_step_of_the_protocol_left_out_is_seen(omitted: Omitted) -> None:
     assert seen(omitted, _run(setup), _run(setup, left_out=omitted.step))
 
 
+@pytest.mark.slow
 def test_the_formula_for_kept_pages_agrees_with_the_simulation() -> None:
     """Decision 0022 calculates with it."""
     result = _run(Setup(processes=4, requests=400.0, seconds=20.0, writes=2.0, pages=50))
