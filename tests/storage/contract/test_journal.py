@@ -148,16 +148,25 @@ READS = {
         "usage.report",
         "usage.days",
         "usage.bans",
+        "usage.bans_of",
         "usage.deprecated_callers",
         "billing.accounts",
     ),
     # A session is no change of the store.
-    *("people.all", "people.find", "sign_ins.take_try", "sign_ins.accept", "sign_ins.link"),
+    *("people.all", "people.find", "people.names", "sign_ins.know_device", "sign_ins.sessions"),
+    *("sign_ins.take_try", "sign_ins.accept", "sign_ins.link"),
     *("sign_ins.session", "sign_ins.sessions_of", "sign_ins.end_session", "sign_ins.end_session_of"),
     *("sign_ins.end_sessions", "totals.count"),
     # Nor is a list that waits: `stock.importing` stores it.
     *("uploads.begin", "uploads.add_part", "uploads.arrived", "uploads.find", "uploads.recent"),
-    *("uploads.parts", "uploads.clear_parts", "uploads.claim", "uploads.beat", "uploads.end"),
+    *(
+        "uploads.parts",
+        "uploads.clear_parts",
+        "uploads.claim",
+        "uploads.claim_next",
+        "uploads.beat",
+        "uploads.end",
+    ),
     *("uploads.forget", "uploads.discard"),
 }
 
