@@ -25,8 +25,8 @@ _FOREIGN = Statement(
 )
 _ADOPT = Statement(
     sqlite="SELECT 1 WHERE false",
-    postgres="UPDATE journal SET transaction = '0'"
-    " WHERE transaction >= pg_snapshot_xmax(pg_current_snapshot())",
+    postgres="UPDATE journal SET transaction = '0' WHERE id <="
+    " (SELECT max(id) FROM journal WHERE transaction >= pg_snapshot_xmax(pg_current_snapshot()))",
 )
 RECORD = statement(f"INSERT INTO journal ({select(ENTRY[1:])}) VALUES ($1, $2, $3, $4, $5, $6, $7)")
 
@@ -79,7 +79,7 @@ def has_foreign() -> Script[bool]:
 
 
 def adopt() -> Script[None]:
-    """Put foreign entries at the beginning of the order, before those of this cluster."""
+    """Put the foreign entries, and all of their dump, before those of this cluster."""
     yield _ADOPT, ()
 
 
