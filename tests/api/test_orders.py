@@ -269,10 +269,18 @@ class TestUpdateOrder:
         [
             ([], {"status": "delivered"}, "is placed: it can become approved or cancelled, not delivered."),
             (["approved"], {"status": "placed"}, "it can become delivered or cancelled, not placed."),
-            (["cancelled"], {"status": "approved"}, "is cancelled: that is its last state, not approved."),
-            (["approved", "delivered"], {"status": "cancelled"}, "is delivered: that is its last state"),
-            ([], {"status": "cancelled", "shipDate": "2026-11-21T00:00:00Z"}, "can't get a ship date"),
-            (["cancelled"], {"shipDate": "2026-11-21T00:00:00Z"}, "can't get a ship date"),
+            (
+                ["cancelled"],
+                {"status": "approved"},
+                "is cancelled: in its last state, it can't become approved.",
+            ),
+            (["approved", "delivered"], {"status": "cancelled"}, "is delivered: in its last state"),
+            (
+                [],
+                {"status": "cancelled", "shipDate": "2026-11-21T00:00:00Z"},
+                "a cancelled order gets no ship date",
+            ),
+            (["cancelled"], {"shipDate": "2026-11-21T00:00:00Z"}, "a cancelled order gets no ship date"),
         ],
     )
     async def test_409(

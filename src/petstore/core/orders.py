@@ -124,10 +124,12 @@ def changed(order: Order, status: OrderStatus | None, ship_date_ms: int | None, 
     after = order.status if status is None else status
     allowed = ORDER_TRANSITIONS[order.status]
     if after is not order.status and after not in allowed:
-        become = f"it can become {' or '.join(allowed)}" if allowed else "that is its last state"
-        raise Conflict(f"Order {order.id} is {order.status}: {become}, not {after}.")
+        can = (
+            f"it can become {' or '.join(allowed)}, not" if allowed else "in its last state, it can't become"
+        )
+        raise Conflict(f"Order {order.id} is {order.status}: {can} {after}.")
     if after is OrderStatus.CANCELLED and ship_date_ms is not None:
-        raise Conflict(f"Order {order.id} is or becomes cancelled: it can't get a ship date.")
+        raise Conflict(f"Order {order.id}: a cancelled order gets no ship date.")
     if ship_date_ms is None:
         delivered_now = after is OrderStatus.DELIVERED and order.ship_date_ms is None
         ship_date_ms = now_ms if delivered_now else order.ship_date_ms

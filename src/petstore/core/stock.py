@@ -64,8 +64,11 @@ class StockImport(Protocol):
         """Put rows into a temporary table, in the order of the list."""
         ...
 
-    async def plan(self) -> StockPlan:
-        """What the store would do with the rows at this moment. Changes nothing that others see."""
+    async def plan(self, *, locked: bool = False) -> StockPlan:
+        """What the store would do with the rows at this moment. Changes nothing that others see.
+
+        With `locked` the plan holds: other changes wait until `store` or the end of the import.
+        """
         ...
 
     def rejected(self) -> AsyncIterator[list[tuple[StockRow, str]]]:

@@ -98,7 +98,8 @@ class PostgresStockImport:
             )
         )
 
-    async def plan(self) -> StockPlan:
+    async def plan(self, *, locked: bool = False) -> StockPlan:
+        """Every plan holds: it locks the animals that change."""
         if not self._indexed:
             await self._run(stock.index_keys())
             self._indexed = True

@@ -75,6 +75,7 @@ class SqliteStockImport:
         self._staged = 0
         self._indexed = key_name is None
         self._has_work = False
+        self._locked_at = 0.0
 
     async def begin(self) -> None:
         """Make the temporary tables."""
@@ -90,11 +91,14 @@ class SqliteStockImport:
 
         await self._in_thread(insert)
 
-    async def plan(self) -> StockPlan:
+    async def plan(self, *, locked: bool = False) -> StockPlan:
         def make() -> StockPlan:
             if not self._indexed:
                 run(self._connection, stock.index_keys())
                 self._indexed = True
+            if locked:
+                self._lock()
+                return run(self._connection, stock.plan(with_keys=self._key_name is not None))
             self._connection.execute("BEGIN")  # one state of the database, without its write lock
             try:
                 return run(self._connection, stock.plan(with_keys=self._key_name is not None))
@@ -123,11 +127,10 @@ class SqliteStockImport:
         connection = self._connection
         if not self._has_work:
             return Stored(0.0)
-        connection.wal_autocheckpoint(0)  # not before the lock is released
         committing = False
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            began = self._clock.monotonic()
+            if not connection.in_transaction:
+                self._lock()
             if not run(connection, stock.store(self._actor, now_ms, self._upload)):
                 connection.execute("ROLLBACK")
                 return None
@@ -143,9 +146,15 @@ class SqliteStockImport:
                     connection.execute("ROLLBACK")
             certain = not committing or isinstance(error, apsw.FullError)
             raise translate(error, NOTHING_STORED if certain else OUTCOME_UNKNOWN) from error
-        locked_seconds = self._clock.monotonic() - began
+        locked_seconds = self._clock.monotonic() - self._locked_at
         self._shorten_log()
         return Stored(locked_seconds)
+
+    def _lock(self) -> None:
+        """Begin a transaction in which nobody else writes."""
+        self._connection.wal_autocheckpoint(0)  # not before the lock is released
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._locked_at = self._clock.monotonic()
 
     def _shorten_log(self) -> None:
         """Move the log into the file, first without stopping writers, so that no request has to."""
