@@ -25,18 +25,26 @@ def is_measured(item: pytest.Item) -> bool:
     return item.get_closest_marker("e2e") is None or item.path.name in _MEASURED_PROCESSES
 
 
+def leave_to_workers(config: pytest.Config) -> None:
+    """Let a worker of xdist not measure from its interpreter's start: pytest-cov starts its measurement."""
+    if config.getoption("numprocesses", None):
+        os.environ.pop(_FOR_CHILDREN, None)
+
+
 @contextmanager
 def unmeasured() -> Iterator[None]:
     """Trace nothing meanwhile, and no process that starts meanwhile."""
-    coverage = Coverage.current()
-    if coverage is None:
-        yield
-        return
+    running = []
+    while (coverage := Coverage.current()) is not None:  # in a worker pytest-cov starts two: one would go on
+        coverage.stop()
+        running.append(coverage)
     children = os.environ.pop(_FOR_CHILDREN, None)
-    coverage.stop()
     try:
         yield
     finally:
-        coverage.start()
+        for coverage in running[:1]:
+            # It has patched this process: each start would do so once more.
+            coverage.set_option("run:patch", [])
+            coverage.start()
         if children is not None:
             os.environ[_FOR_CHILDREN] = children

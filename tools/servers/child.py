@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import http.client
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -17,7 +17,6 @@ from typing import Any
 
 from tools.servers import Unusable
 
-_DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _START_SECONDS = 60.0
 _LOOK_AGAIN_SECONDS = 0.005
 _LOG_CHARACTERS = 2_000
@@ -26,8 +25,8 @@ _LOG_CHARACTERS = 2_000
 class Child:
     """A program that runs in the background, in a session of its own.
 
-    The kernel sends it `dies_by` when the thread that started it ends (Linux); `cores` are the processors
-    that it may use. `how` are further arguments of subprocess.Popen.
+    The kernel sends it `dies_by` when the thread that started it ends (Linux, by util-linux's setpriv);
+    `cores` are the processors that it may use. `how` are further arguments of subprocess.Popen.
     """
 
     def __init__(
@@ -69,19 +68,13 @@ class Child:
         with self.log.open("ab") as output:
             how: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output}
             self._process = subprocess.Popen(
-                self.command,
+                [*_dying(self._dies_by), *self.command],
                 env=environment,
                 start_new_session=True,  # Ctrl+C is for the parent, which ends all in order
-                preexec_fn=self._prepare,  # noqa: PLW1509  two calls into libc
                 **how | self._how,
             )
-
-    def _prepare(self) -> None:
-        """Between fork and exec."""
-        if sys.platform == "linux":
-            ctypes.CDLL(None).prctl(_DIES_WITH_PARENT, self._dies_by)
-            if self._cores:
-                os.sched_setaffinity(0, self._cores)
+        if self._cores and sys.platform == "linux":
+            os.sched_setaffinity(self.pid, self._cores)
 
     def ended(self) -> int | None:
         """Its exit code, once it has ended."""
@@ -113,6 +106,15 @@ class Child:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
+
+
+def _dying(by: signal.Signals) -> list[str]:
+    """What runs a command so that it gets this signal when its parent ends.
+
+    Not by code between fork and exec: in a parent with threads that may wait for a lock for ever.
+    """
+    setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
+    return [setpriv, "--pdeathsig", by.name.removeprefix("SIG"), "--"] if setpriv else []
 
 
 def children(pid: int) -> list[int]:
