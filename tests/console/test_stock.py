@@ -9,6 +9,7 @@ import pytest
 
 from petstore.console import uploading
 from petstore.core import uploads
+from petstore.core.errors import StoreUnavailable
 from petstore.core.pets import NewPet, PageQuery, PetStatus
 from petstore.core.uploads import UploadState
 from petstore.wiring.import_process import UploadWork
@@ -266,6 +267,20 @@ class TestProcess:
         (upload,) = await shop.store.uploads.recent()
         assert (upload.state, upload.message) == (UploadState.WAITING, uploads.STOPPED)
         assert await names(shop) == []
+
+    async def test_a_list_that_can_not_be_claimed_after_it_arrived(
+        self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nobody is told to send it once more: it is there, and its page has the button."""
+
+        async def fail(_: ImportProcesses) -> None:
+            raise StoreUnavailable("locked")
+
+        monkeypatch.setattr(ImportProcesses, "check_next", fail)
+        shown = await send(staff)
+        assert (shown.status, "This list is not checked yet." in shown.text) == (200, True)
+        assert [form.buttons for form in shown.forms if form.action.endswith("check")] == [["Check now"]]
+        assert await kept(shop) == 1
 
     @pytest.mark.parametrize("command", ["/bin/false", "/bin/nothing"])
     async def test_a_process_that_fails_or_can_not_start(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from typing import Protocol
 
 from starlette.responses import Response
@@ -14,7 +15,7 @@ from petstore.console.uploading import Reception
 from petstore.console.visit import View, Visit
 from petstore.core.categories import CategoryRepository
 from petstore.core.durations import DAY_MS
-from petstore.core.errors import Conflict, Invalid, PayloadTooLarge, PetstoreError
+from petstore.core.errors import Conflict, Invalid, PayloadTooLarge, PetstoreError, StoreUnavailable
 from petstore.core.lists.reading import FORMATS, check_key_column
 from petstore.core.lists.writing import written_list
 from petstore.core.moments import iso_day
@@ -116,7 +117,8 @@ class StockPages:
             upload_id = await reception.receive(visit.request, visit.secret, visit.actor)
         except (Invalid, Conflict, PayloadTooLarge) as error:
             return await self._page(visit, error, sent=reception.fields)
-        await self._importer.check_next()
+        with suppress(StoreUnavailable):  # the list is kept, and its page says how to begin
+            await self._importer.check_next()
         return visit.go(f"stock/{upload_id}")
 
     async def _begin(self, visit: Visit, upload_id: int, step: UploadState) -> str:
