@@ -208,6 +208,7 @@ class TestDeath:
                 more -= len(there) == 2 and not set(pids) & set(there)
 
         with Load(replica.port, key, clients=2) as load:
+            load.wait_for_more(400)  # a third of them lists
             scrape_until_gone()
             os.kill(killed, signal.SIGKILL)
             scrape_until_gone(killed)

@@ -24,13 +24,15 @@ def events(server: Server) -> list[dict[str, Any]]:
 
 def test_a_stopped_worker_is_replaced(tmp_path: Path) -> None:
     """SIGSTOP, as good as a deadlock: after PETSTORE_WORKER_TIMEOUT another worker serves."""
-    with running_server(tmp_path, worker_timeout="2s") as server:
+    with running_server(tmp_path, worker_timeout="3s") as server:
         (first,) = server.workers()
         os.kill(first, signal.SIGSTOP)
         wait_for(lambda: server.workers() not in ([], [first]), "the next worker")
         assert server.request("GET", "/v1/pets").status == 200
-        (hung,) = [event for event in events(server) if event["event"] == "worker hung"]
-        assert (hung["worker"], hung["pid"], hung["level"]) == (0, first, "warning")
+        hung = [event for event in events(server) if event["event"] == "worker hung"]
+        assert [(event["worker"], event["level"]) for event in hung if event["pid"] == first] == [
+            (0, "warning")
+        ]
 
 
 def test_a_pause_of_all_kills_nobody(tmp_path: Path) -> None:
@@ -38,7 +40,7 @@ def test_a_pause_of_all_kills_nobody(tmp_path: Path) -> None:
 
     Two seconds without a heartbeat are usual: one until the next, one that the parent counts of the pause.
     """
-    with running_server(tmp_path, worker_timeout="4s") as server:
+    with running_server(tmp_path, worker_timeout="5s") as server:
         (worker,) = server.workers()
         for number in (signal.SIGSTOP, signal.SIGCONT):
             os.kill(server.pid, number)

@@ -66,7 +66,7 @@ def started(folder: Path, manager: Manager, **surroundings: str) -> Iterator[Ser
     config = folder / "settings.toml"
     config.touch()
     variables = {"NOTIFY_SOCKET": manager.address, **surroundings}
-    server = Server(folder, config=str(config), worker_timeout="2s", variables=variables)
+    server = Server(folder, config=str(config), worker_timeout="3s", variables=variables)
     server.launch()
     try:
         yield server

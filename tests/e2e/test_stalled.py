@@ -68,12 +68,12 @@ class TestDeadline:
 
     def test_a_client_that_reads_slowly_gets_everything(self, tmp_path: Path) -> None:
         """A little at a time through a small window, for several times the deadline: nothing is missing."""
-        with running_server(tmp_path, answer_timeout="1s") as server:
+        with running_server(tmp_path, answer_timeout="2s") as server:
             length = len(server.request("GET", DOCUMENT, key="").body)
             client = StalledClient(server.port, requests=1)
             began = time.monotonic()
             taken = 0
-            while time.monotonic() - began < 4:
+            while time.monotonic() - began < 6:
                 taken += client.take(65_536)
                 pause(0.4)
             while taken < length:
@@ -126,7 +126,7 @@ class TestStop:
             wait_for(client.is_answered, "the stalled answer")
             began = time.monotonic()
             assert server.terminate() == 3
-            assert time.monotonic() - began < 6
+            assert time.monotonic() - began < 10  # the parent would wait for 13
             assert "Stopped, but some answers were cut off" in server.log
             assert "does not stop" not in server.log
         kept = sorted(file.name for file in tmp_path.iterdir() if not file.name.endswith(".log"))
@@ -148,7 +148,7 @@ class TestStop:
                     break
                 pause(0.05)
             assert server.process.wait(10) == 3
-            assert time.monotonic() - began < 4
+            assert "does not stop" not in server.log  # a killed worker would be code 3 too
 
     def test_sighup_replaces_the_worker(self, tmp_path: Path) -> None:
         """New requests wait for about two seconds at most, not for the parent's patience."""
@@ -159,7 +159,7 @@ class TestStop:
             server.process.send_signal(signal.SIGHUP)
             wait_for(lambda: first not in server.workers(), "the end of the worker")
             assert server.request("GET", "/healthz", key="").status == 200
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < 10  # the parent would wait for 13
             assert "does not stop" not in server.log
 
     def test_a_killed_parent_leaves_nothing(self, tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ class TestSigterm:
                     break
                 threading.Event().wait(0.0002 * attempt)
             # One of the signals may come when all is done and Python no longer handles any.
-            assert server.process.wait(8) in {0, -signal.SIGTERM, -signal.SIGINT}
+            assert server.process.wait(10) in {0, -signal.SIGTERM, -signal.SIGINT}
             assert "died" not in server.log
         assert query(tmp_path, "SELECT requests FROM usage_days") == [(1,)]
 
@@ -173,6 +173,6 @@ class TestSigterm:
             wait_for(lambda: "Pet Store Service at" in server.log, "the start")
             threading.Event().wait(milliseconds / 1_000)
             server.process.send_signal(signal.SIGTERM)
-            assert server.process.wait(8) in {0, -signal.SIGTERM}  # the latter while no handler is set yet
+            assert server.process.wait(10) in {0, -signal.SIGTERM}  # the latter while no handler is set yet
         finally:
             server.kill()

@@ -98,5 +98,6 @@ def _counts(url: str) -> tuple[int, ...]:
     if not url.startswith("sqlite"):
         return run(url, _COUNTS)[0]
     with closing(apsw.Connection(url.removeprefix("sqlite:///"))) as connection:
+        connection.set_busy_timeout(5_000)  # a killed import may leave the index of the log to recover
         found: tuple[int, ...] = connection.execute(_COUNTS).get
         return found
