@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import weakref
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -26,19 +27,18 @@ class Pool:
 
     def __init__(self, address: str, transport: httpx2.BaseTransport | None) -> None:
         self._options = _options(address, transport)
-        self._begin()
+        self.begin()
+        _pools.add(self)
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Know no connection; in a new process those of before are its parent's."""
         self._lock = threading.Lock()
         self._http: httpx2.Client | None = None
         self._users: Counter[httpx2.Client] = Counter()
-        self._process = os.getpid()
 
     @contextmanager
     def lease(self) -> Iterator[httpx2.Client]:
         """The connections, for one try."""
-        if self._process != os.getpid():
-            self._begin()
         with self._lock:
             if self._http is None:
                 self._http = self._opened()
@@ -62,8 +62,6 @@ class Pool:
             raise _unusable(error) from error
 
     def close(self) -> None:
-        if self._process != os.getpid():
-            self._begin()
         with self._lock:
             http, self._http = self._http, None
             idle = http not in self._users
@@ -76,18 +74,17 @@ class AsyncPool:
 
     def __init__(self, address: str, transport: httpx2.AsyncBaseTransport | None) -> None:
         self._options = _options(address, transport)
-        self._begin()
+        self.begin()
+        _pools.add(self)
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Know no connection; in a new process those of before are its parent's."""
         self._of_loops: dict[asyncio.AbstractEventLoop, httpx2.AsyncClient] = {}
         self._users: Counter[httpx2.AsyncClient] = Counter()
-        self._process = os.getpid()
 
     @asynccontextmanager
     async def lease(self) -> AsyncIterator[httpx2.AsyncClient]:
         """Those of the running loop, for one try."""
-        if self._process != os.getpid():
-            self._begin()
         loop = asyncio.get_running_loop()
         if loop not in self._of_loops:
             for closed in [other for other in list(self._of_loops) if other.is_closed()]:
@@ -111,11 +108,21 @@ class AsyncPool:
             raise _unusable(error) from error
 
     async def close(self) -> None:
-        if self._process != os.getpid():
-            self._begin()
         http = self._of_loops.pop(asyncio.get_running_loop(), None)
         if http is not None and not self._users[http]:
             await http.aclose()
+
+
+_pools: weakref.WeakSet[Pool | AsyncPool] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for pool in list(_pools):
+        pool.begin()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _options(address: str, transport: object) -> dict[str, Any]:
