@@ -45,11 +45,11 @@ cluster: ## Run PostgreSQL, Valkey, two replicas and nginx here (ARGS='--for 60s
 	@exec $(BIN)/python -m tools.cluster $(ARGS)
 
 ##@ Work on it
-# Two workers for each core: a third of the time these tests wait for processes.
+# One worker more than there are cores: a fifth of the time these tests wait for processes.
 test: ## Run the whole suite; at least 95 % of all branches must be covered
 	$(DEVELOP)
 	@tools/consumers
-	@$(PYTEST) -n $$(expr $(JOBS) \* 2) --cov --cov-report=term:skip-covered
+	@$(PYTEST) -n $$(expr $(JOBS) + 1) --cov --cov-report=term:skip-covered
 
 test-fast: ## Run what needs this program alone: no other process, no server, no browser
 	$(DEVELOP)
