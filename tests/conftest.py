@@ -39,6 +39,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Keep the exit code beside pytest's list of failed tests: tools/again.py needs both."""
+    if not hasattr(session.config, "workerinput"):
+        assert session.config.cache is not None
+        session.config.cache.set("petstore/exit_status", int(exitstatus))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Stop measuring coverage for a test that does not count for it."""
