@@ -12,6 +12,7 @@ import pytest
 
 from tests.api.checks import CheckedShop, open_checked, outsider, settle
 from tests.support.clock import ManualClock
+from tests.support.disk import mounted_disk
 from tests.support.service import Answer, Shop
 
 REX = {"name": "Rex", "categoryId": 1}
@@ -104,6 +105,30 @@ class TestReadOnly503:
         assert '"reason":"The store failed: the database is read-only; nothing was stored."' in log
         assert '"request_id":"mine"' in log
         assert (await shop.ask("GET", "/v1/pets")).status == 200
+
+
+class TestOutcomeUnknown503:
+    """The disk fails while the change is made durable."""
+
+    async def test_the_code_says_that_the_change_may_have_been_kept(
+        self, tmp_path: Path, clock: ManualClock
+    ) -> None:
+        """503 `outcome_unknown` for every change, with Retry-After; a read that fails is `unavailable`."""
+        with mounted_disk() as disk:
+            async with open_checked(tmp_path, clock) as shop:
+                await shop.post(REX)
+                for method, target, body in (
+                    ("POST", "/v1/pets", REX),
+                    ("PATCH", "/v1/pets/1", {"status": "pending"}),
+                    ("DELETE", "/v1/pets/1", None),
+                ):
+                    disk.fail("sync", suffix="-wal")
+                    answer = await shop.send(method, target, body)
+                    assert (answer.status, answer.code) == (503, "outcome_unknown")
+                    assert answer.headers["retry-after"] == "1"
+                    assert "whether this write was kept is unknown" in answer.json()["message"]
+                    disk.heal()
+                assert (await shop.ask("GET", "/v1/pets")).json() == [REX | {"id": 1, "status": "available"}]
 
 
 def break_table(shop: CheckedShop, table: str) -> None:

@@ -32,6 +32,7 @@ CODES = {
     "headers_too_large": 431,
     "internal_error": 500,
     "unavailable": 503,
+    "outcome_unknown": 503,
 }
 
 

@@ -18,7 +18,7 @@ _SECTIONS = re.findall(r"^### .+?(?=^#|\Z)", _TEXT, re.M | re.S)
 _ENTRIES = {entry["code"]: entry for entry in map(_ENTRY.fullmatch, _SECTIONS) if entry}
 RETRIED = {
     "request_timeout", "rate_limited", "key_banned", "idempotency_key_in_use", "internal_error",
-    "unavailable",
+    "unavailable", "outcome_unknown",
 }  # fmt: skip
 
 

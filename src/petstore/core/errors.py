@@ -228,7 +228,7 @@ class InternalError(PetstoreError, code="internal_error", status=500):
 
 
 class Unavailable(PetstoreError, code="unavailable", status=503):
-    """The service can't carry out the request at the moment."""
+    """The service can't carry out the request at the moment. Nothing was changed."""
 
     retry_after_seconds = 1
 
@@ -246,6 +246,10 @@ class StoreUnavailable(Unavailable):
     @property
     def public_message(self) -> str:
         return self._public or self.message
+
+
+class OutcomeUnknown(StoreUnavailable, code="outcome_unknown", status=503):
+    """The store failed while it committed: the change may have been kept. Look before repeating it."""
 
 
 class StoreFull(StoreUnavailable):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from petstore.core.errors import StoreUnavailable
+from petstore.core.errors import OutcomeUnknown, StoreUnavailable
 
 NOTHING_STORED = "; nothing was stored"
 OUTCOME_UNKNOWN = (
@@ -14,9 +14,13 @@ OUTCOME_UNKNOWN = (
 def failure(
     cause: str, outcome: str = "", kind: type[StoreUnavailable] = StoreUnavailable
 ) -> StoreUnavailable:
-    """The error. `outcome` continues the sentence with the fate of the write; it is empty for a read."""
-    advice = "" if outcome == OUTCOME_UNKNOWN else " Try again shortly."
-    return kind(
+    """The error: of `kind`, unless its `outcome` is unknown.
+
+    `outcome` continues the sentence with the fate of the write; it is empty for a read.
+    """
+    unknown = outcome == OUTCOME_UNKNOWN
+    advice = "" if unknown else " Try again shortly."
+    return (OutcomeUnknown if unknown else kind)(
         f"The store failed: {cause}{outcome}.",
         public=f"The service can't use its store at the moment{outcome}.{advice}",
     )

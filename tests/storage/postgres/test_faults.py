@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from petstore.core.errors import StoreUnavailable
+from petstore.core.errors import OutcomeUnknown, StoreUnavailable
 from petstore.core.idempotency import Idempotency
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
@@ -68,7 +68,7 @@ class TestCutAtTheCommit:
     async def test_the_outcome_is_said_to_be_unknown(self, proxy: Proxy, store: Store) -> None:
         """It was kept; who was not told so is told to look, and the next write works."""
         proxy.cut_before_the_answer(LOST.name.encode())
-        with pytest.raises(StoreUnavailable) as failure:
+        with pytest.raises(OutcomeUnknown) as failure:
             await store.pets.add(LOST, ACTOR)
         assert failure.value.message == f"The store failed: the connection to it broke{OUTCOME_UNKNOWN}"
         assert proxy.cuts == 1
@@ -78,7 +78,7 @@ class TestCutAtTheCommit:
         """I6: however often the answer gets lost."""
         for _ in range(3):
             proxy.cut_before_the_answer(KEY.key.encode())
-            with pytest.raises(StoreUnavailable, match="Idempotency-Key"):
+            with pytest.raises(OutcomeUnknown, match="Idempotency-Key"):
                 await store.pets.add(LOST, ACTOR, KEY)
         found = await store.pets.add(LOST, ACTOR, KEY)
         assert (found.pet.id, found.replayed) == (2, True)
@@ -87,7 +87,7 @@ class TestCutAtTheCommit:
     async def test_a_transaction_of_several_statements(self, proxy: Proxy, store: Store) -> None:
         """A change of status: unknown when its COMMIT was sent, and then it may well have happened."""
         proxy.cut_before_the_answer(b"COMMIT")
-        with pytest.raises(StoreUnavailable, match="kept is unknown"):
+        with pytest.raises(OutcomeUnknown, match="kept is unknown"):
             await store.pets.change(1, PetChange(status=PetStatus.SOLD), "staff")
         assert (await entries(store, "pet:1"))[-1].after == {"status": "sold"}
 
@@ -95,7 +95,7 @@ class TestCutAtTheCommit:
         """A batch of usage of unknown outcome is an error for its writer, and not repeated by the store."""
         await store.counters.save(*_usage(1))
         proxy.cut_before_the_answer((7_777).to_bytes(8, "big"))
-        with pytest.raises(StoreUnavailable, match="kept is unknown"):
+        with pytest.raises(OutcomeUnknown, match="kept is unknown"):
             await store.counters.save(*_usage(7_777))
         assert (await store.usage.report(1, 0)).days[0].requests == 7_778
 
@@ -181,7 +181,7 @@ class TestHanging:
         """The server gets it later, when nobody waits any more."""
         await asyncio.gather(*(store.pets.add(REX, ACTOR) for _ in range(4)))  # connections that are open
         proxy.hold()
-        with pytest.raises(StoreUnavailable, match="in time; whether this write was kept is unknown"):
+        with pytest.raises(OutcomeUnknown, match="in time; whether this write was kept is unknown"):
             await store.pets.add(LOST, ACTOR)
 
     async def test_after_one_silence_no_idle_connection_is_trusted(self, proxy: Proxy, store: Store) -> None:

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import apsw
 import pytest
 
-from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.core.errors import ConfigurationError, OutcomeUnknown, StoreUnavailable
 from petstore.core.idempotency import Idempotency
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet, PageQuery
@@ -66,7 +66,7 @@ class TestCommit:
         """The failed write is not shown; later writes work, and so does a retry with the same key."""
         key = Idempotency(1, "order-1")
         disk.fail(operation, suffix="-wal")  # type: ignore[arg-type]
-        with pytest.raises(StoreUnavailable, match=OUTCOME_UNKNOWN):
+        with pytest.raises(OutcomeUnknown, match=OUTCOME_UNKNOWN):
             await store.pets.add(NewPet("lost", 2), ACTOR, key)
         assert await names(store) == ["Rex"]
         disk.heal()

@@ -171,6 +171,10 @@ class Unavailable(ApiError, code="unavailable"):
     """The service can't carry out the request at the moment."""
 
 
+class OutcomeUnknown(Unavailable, code="outcome_unknown"):
+    """The service failed while it kept a change, which may have taken place."""
+
+
 # For an unknown code, and for answers that are not the service's.
 BY_STATUS: dict[int, type[ApiError]] = {
     401: Unauthorized,
