@@ -146,6 +146,35 @@ def test_the_core_names_no_command() -> None:
     assert faults == []
 
 
+# What is markup already, by file, how often and why it may be. That of the site is made from the documents
+# and the contract of the package alone.
+_MARKUP = {
+    "petstore/site/templates/layout.html": 1,  # a place to break in a heading, which is escaped before
+    "petstore/site/documents.py": 3,  # rendered Markdown, highlighted code
+    "petstore/site/descriptions.py": 2,  # the contract's Markdown
+    "petstore/site/reference.py": 1,  # highlighted examples
+    "petstore/site/samples.py": 1,  # highlighted code
+    "petstore/console/formats.py": 2,  # <time>, its values escaped by Markup.format
+}
+_UNESCAPED = re.compile(
+    r"\|\s*(?:safe|forceescape)\b|\bMarkup\(|\bautoescape\s+false\b|\bautoescape=(?!True)"
+)
+
+
+def test_templates_escape_what_they_show() -> None:
+    """Everything but what is allowed here by name, so that no text from outside becomes markup."""
+    found, lax = {}, []
+    for path in (*SOURCE.rglob("*.html"), *SOURCE.rglob("*.py")):
+        name, text = str(path.relative_to(SOURCE)), path.read_text(encoding="utf-8")
+        found[name] = len(_UNESCAPED.findall(text))
+        if text.count("jinja2.Environment(") != text.count("autoescape=True"):
+            lax.append(f"{name} has an environment of templates without autoescape=True.")
+    assert lax == []
+    assert {name: count for name, count in found.items() if count != _MARKUP.get(name, 0)} == {}, (
+        "Let the template escape it; where it must not, add the reason to _MARKUP."
+    )
+
+
 def test_no_source_file_is_longer_than_300_lines() -> None:
     """Split it by what it speaks of; the two parts get a docstring each."""
     faults = []

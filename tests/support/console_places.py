@@ -69,6 +69,7 @@ DEAR = (
 )  # fmt: skip
 # Where a session would lead on to another page.
 WITHOUT_SESSION = ("/sign-in", "/link/{token:str}")
+_LIST = b"name,categoryId,status\r\nRex,1,\r\nMia,dogs,\r\n"
 # What the store of `make demo` has; benchmarks name other things.
 _DEMO = {"pet": 7, "order": 1, "open_order": 6, "account": 5, "banned_account": 10, "key": 1}
 
@@ -89,10 +90,11 @@ async def add_people(store: Store) -> People:
     return People(token, unused.token)
 
 
-async def add_upload(store: Store, actor: str) -> None:
-    """A list of stock that was checked, with a bad row."""
-    content = b"name,categoryId,status\r\nRex,1,\r\nMia,dogs,\r\n"
-    upload_id = await store.uploads.begin(NewUpload("spring.csv", "csv", None), actor)
+async def add_upload(
+    store: Store, actor: str, file: str = "spring.csv", form: str = "csv", content: bytes = _LIST
+) -> None:
+    """A list of stock that was checked; unless given, one with a bad row."""
+    upload_id = await store.uploads.begin(NewUpload(file, form, None), actor)
     await store.uploads.add_part(upload_id, PartKind.LIST, 0, pack(content))
     await store.uploads.arrived(upload_id, len(content))
     run = await store.uploads.claim(upload_id, UploadState.CHECKING, actor)
