@@ -22,12 +22,22 @@ async def test_without_a_session_there_is_no_page(shop: Shop) -> None:
     assert (await visitor.get("", headers=[("accept", "*/*")])).status == 401
 
 
-async def test_a_session_shows_the_overview(viewer: Visitor) -> None:
-    """With a policy that allows nothing from elsewhere, and kept by no cache."""
-    shown = await viewer.get()
-    assert shown.status == 200
-    assert "default-src 'none'" in shown.headers["content-security-policy"]
-    assert shown.headers["cache-control"] == "no-store"
+async def test_no_answer_is_kept_or_loads_anything_from_elsewhere(shop: Shop, staff: Visitor) -> None:
+    """By the headers of pages, of refusals and of what leads on to another page."""
+    category = {"csrf": (await staff.get("me")).forms[0].fields["csrf"], "id": "2", "name": "Cats"}
+    for shown, status in (
+        (await staff.get(), 200),
+        (await staff.get("people"), 403),
+        (await staff.get("pets/7"), 404),
+        (await staff.post("categories", category, follow=False), 303),
+        (await Visitor(shop).get("", follow=False), 303),
+        (await Visitor(shop).get("sign-in"), 200),
+    ):
+        assert shown.status == status
+        assert shown.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self';")
+        assert "frame-ancestors 'none'" in shown.headers["content-security-policy"]
+        assert shown.headers["cache-control"] == "no-store"
+        assert shown.headers["x-content-type-options"] == "nosniff"
 
 
 async def test_it_can_be_switched_off(tmp_path: Path) -> None:

@@ -202,17 +202,20 @@ class TestSignIn:
 class TestCookies:
     async def test_on_loopback_without_tls(self, shop: Shop) -> None:
         """HttpOnly and SameSite=Lax; no prefix and no Secure, which a browser would refuse there."""
-        (cookie,) = await cookies(shop, [])
-        assert cookie.startswith("petstore-session=")
-        assert {"HttpOnly", "Path=/", "SameSite=lax"} <= set(cookie.split("; "))
-        assert "Secure" not in cookie
+        sent = await cookies(shop, [])
+        assert set(sent) == {"petstore-form", "petstore-session", "petstore-device", "petstore-told"}
+        for name, attributes in sent.items():
+            assert attributes >= {"HttpOnly", "Path=/", "SameSite=lax"}, name
+            assert "Secure" not in attributes, name
 
     async def test_behind_a_proxy_with_tls(self, tls: Shop) -> None:
         """`__Host-` and Secure."""
-        (cookie,) = await cookies(tls, [("x-forwarded-proto", "https"), ("host", "shop.example")])
-        assert cookie.startswith("__Host-petstore-session=")
-        assert {"HttpOnly", "Path=/", "SameSite=lax", "Secure"} <= set(cookie.split("; "))
-        assert "Domain" not in cookie
+        sent = await cookies(tls, [("x-forwarded-proto", "https"), ("host", "shop.example")])
+        assert len(sent) == 4
+        for name, attributes in sent.items():
+            assert name.startswith("__Host-petstore-")
+            assert attributes >= {"HttpOnly", "Path=/", "SameSite=lax", "Secure"}, name
+            assert not any(attribute.startswith("Domain") for attribute in attributes), name
 
     async def test_every_cookie_has_the_prefix_with_tls(self, tls: Shop) -> None:
         """The one of a message too: another host of the domain can't have a page of ours say something."""
@@ -294,13 +297,14 @@ class TestCookies:
             assert (shown.status, "PETSTORE_BASE_URL" in shown.text) == (403, True)
 
 
-async def cookies(shop: Shop, headers: Pairs) -> list[str]:
-    """The session cookies that the use of a link sets."""
+async def cookies(shop: Shop, headers: Pairs) -> dict[str, set[str]]:
+    """The attributes of each cookie that the page and the use of a link set."""
     link = await invited(shop)
     visitor = Visitor(shop)
     page = await visitor.get(link, headers=headers)
     fields = {**page.forms[0].fields, "password": PASSWORD, "again": PASSWORD}
     shown = await visitor.post(link, fields, headers=headers, follow=False)
     assert shown.status == 303
-    sent = [value for name, value in shown.answer.raw_headers if name == "set-cookie"]
-    return [value for value in sent if "petstore-session=" in value]
+    sent = [*page.answer.raw_headers, *shown.answer.raw_headers]
+    values = [value.split("; ") for name, value in sent if name == "set-cookie"]
+    return {value.partition("=")[0]: set(attributes) for value, *attributes in values}
