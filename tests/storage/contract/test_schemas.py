@@ -1,7 +1,8 @@
-"""The schemas of the stores: the same tables and columns, so that a migration in one is missed in none."""
+"""The schemas of the stores: the same tables, columns and indexes, so that each has every migration."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
@@ -17,24 +18,43 @@ OWN = {"schema_migrations", "schema_steps", "versions", "sqlite_sequence", "serv
 
 
 @pytest.fixture
-def sqlite_columns(tmp_path: Path) -> set[tuple[str, str]]:
+def sqlite(tmp_path: Path) -> apsw.Connection:
     backend_for(f"sqlite:///{tmp_path}/schema.db").open(ManualClock())
-    connection = apsw.Connection(str(tmp_path / "schema.db"))
-    rows = connection.execute(
-        "SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'"
-    )
-    return {(table, column) for table, column in rows if table not in OWN}
+    return apsw.Connection(str(tmp_path / "schema.db"))
 
 
-def test_they_have_the_same_tables_and_columns(sqlite_columns: set[tuple[str, str]]) -> None:
-    """Types differ by dialect."""
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
     with fresh_database() as url:
         backend_for(url).open(ManualClock())
-        rows = run(
-            url,
-            "SELECT table_name, column_name FROM information_schema.columns JOIN information_schema.tables"
-            " USING (table_schema, table_name) WHERE table_schema = 'public' AND table_type = 'BASE TABLE'",
-        )
+        yield url
+
+
+def test_they_have_the_same_tables_and_columns(sqlite: apsw.Connection, postgres: str) -> None:
+    """Types differ by dialect."""
+    found = sqlite.execute(
+        "SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'"
+    )
+    sqlite_columns = {(table, column) for table, column in found if table not in OWN}
+    rows = run(
+        postgres,
+        "SELECT table_name, column_name FROM information_schema.columns JOIN information_schema.tables"
+        " USING (table_schema, table_name) WHERE table_schema = 'public' AND table_type = 'BASE TABLE'",
+    )
     # PostgreSQL hands out identifiers before commits, so its journal notes the transaction too.
     shared = {(table, column) for table, column in rows if table not in OWN} - {("journal", "transaction")}
     assert shared == sqlite_columns
+
+
+def test_they_have_the_same_indexes(sqlite: apsw.Connection, postgres: str) -> None:
+    """By name; an index of one database alone is forgotten in the other, or nobody walks along it. Those of
+    primary keys and of unique columns belong to the columns."""
+    of_sqlite = sqlite.execute("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
+    of_postgres = run(
+        postgres,
+        "SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid"
+        " WHERE relnamespace = 'public'::regnamespace"
+        " AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)",
+    )
+    # An order in which no entry appears late needs the transaction.
+    assert {name for (name,) in of_postgres} - {"journal_in_order"} == {name for (name,) in of_sqlite}

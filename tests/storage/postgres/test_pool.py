@@ -102,6 +102,26 @@ async def test_a_connection_that_cannot_be_made_leaves_its_place(server: Server,
     assert len({await pool.acquire(), await pool.acquire()}) == 2
 
 
+async def test_whoever_goes_away_while_connecting_leaves_their_place(clock: ManualClock) -> None:
+    """As many as the pool has places: the next ones are served, and those in line behind them."""
+    answers = asyncio.Event()
+
+    async def connect() -> Connection:
+        await answers.wait()
+        return Connection()
+
+    pool = Pool(connect, clock, 2, 5, 9)
+    asking = [asyncio.create_task(pool.acquire()) for _ in range(3)]
+    await asyncio.sleep(0)
+    for task in asking[:2]:
+        task.cancel()
+    await asyncio.gather(*asking[:2], return_exceptions=True)
+    answers.set()
+    assert not (await asking[2]).is_closed()
+    assert not (await pool.acquire()).is_closed()
+    assert (pool.in_use, pool.waiting) == (2, 0)
+
+
 async def test_who_waited_first_is_served_first(server: Server, clock: ManualClock) -> None:
     """In order, also past those who went away meanwhile."""
     pool = open_pool(server, clock, size=1)

@@ -247,10 +247,13 @@ class TestPlans:
                 assert {node["Node Type"] for node in nodes} == {"Limit", "Index Scan", "Result"}, nodes
         connection.terminate()
 
-    async def test_the_service_plans_once(self, database: str) -> None:
-        """Not for each page: planning would cost more than reading it."""
-        connection = await connect(database, PostgresOptions())
-        assert await connection.fetchval("SHOW plan_cache_mode") == "force_generic_plan"
+    async def test_what_a_session_is_told(self, database: str) -> None:
+        """To plan once, since planning a page would cost more than reading it; and when to give up, so that a
+        process that stands still holds no lock for longer than a statement may take."""
+        connection = await connect(database, PostgresOptions(timeout_ms=2_345))
+        names = ("plan_cache_mode", "statement_timeout", "idle_in_transaction_session_timeout")
+        told = [await connection.fetchval(f"SHOW {name}") for name in names]
+        assert told == ["force_generic_plan", "2345ms", "2345ms"]
         await connection.close()
 
     async def _check(
