@@ -13,7 +13,11 @@ def main() -> None:
     groups = ("model", "decisions", "statements", "rows", "pages", "stock")
     parser.add_argument("groups", nargs="+", choices=groups)
     parser.add_argument(
-        "--animals", type=int, nargs="+", default=[1_000_000], help="for rows and pages (default 1000000)"
+        "--animals",
+        type=int,
+        nargs="+",
+        default=[1_000_000],
+        help="for pages; for rows the last number (default 1000000)",
     )
     parser.add_argument("--rows", type=int, default=1_000_000, help="for stock (default 1000000)")
     parser.add_argument(
@@ -32,7 +36,7 @@ def main() -> None:
         elif group == "pages":
             print(tables.of_measured(group, pages.measure(arguments.animals)))
         else:
-            print(tables.of_measured(group, rows.measure(arguments.animals, 1_000_000)))
+            print(tables.of_measured(group, rows.measure(arguments.animals[-1])))
 
 
 if __name__ == "__main__":
