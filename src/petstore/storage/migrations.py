@@ -7,6 +7,7 @@ after this step. A step that only adds repeats the N of the step before, so olde
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 import msgspec
@@ -124,3 +125,13 @@ def load(package: str) -> tuple[Migration, ...]:
 def failed(step: Migration, reason: str) -> StoreUnavailable:
     """The error for a step whose SQL the database refuses."""
     return StoreUnavailable(f"The migration {step.title} failed, and nothing of it was kept: {reason}.")
+
+
+def held_up(holders: Sequence[str], done: int, steps: int) -> StoreUnavailable:
+    """The error for a step that others kept from beginning; `holders` describes those that are known."""
+    cause = (
+        f"is held up by {'; '.join(holders)}" if holders else "was held up by somebody who has ended since"
+    )
+    return StoreUnavailable(
+        f"The migration {cause}. {done} of {steps} steps are done; repeat the command to go on."
+    )

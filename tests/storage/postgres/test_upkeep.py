@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -73,9 +74,37 @@ class TestMigrate:
         monkeypatch.setattr(schema, "_TABLE_WAIT", "20ms")
         migrate(database, OPTIONS)
         plan("ALTER TABLE pets ADD COLUMN chip text")
-        with pytest.raises(StoreUnavailable, match="busy with other writes"), locked(database, "pets"):
+        with pytest.raises(StoreUnavailable, match="is held up by session"), locked(database, "pets"):
             migrate(database, OPTIONS)
         assert len(migrate(database, OPTIONS)) == 1
+
+    async def test_whoever_holds_a_step_up_is_named(
+        self, database: str, plan: Know, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """With what is needed to find and end the session, and how far the migration has come. Where the
+        server hides it from this user, the session's number and user are left."""
+        monkeypatch.setattr(schema, "_TABLE_WAIT", "20ms")
+        migrate(database, OPTIONS)
+        plan("CREATE TABLE first (a int)", "ALTER TABLE pets ADD COLUMN chip text")
+        run(database, "GRANT CREATE ON SCHEMA public TO PUBLIC")
+        with plain_user(database, owns=True) as plain:
+            reader = await asyncpg.connect(database, server_settings={"application_name": "nightly"})
+            begins = f"The migration is held up by session {reader.get_server_pid()} of petstore (nightly)"
+            try:
+                await reader.execute("BEGIN; SELECT 1 FROM pets;\tSELECT 'of the same transaction', now()")
+                told = []
+                for url in (plain, database):
+                    with pytest.raises(StoreUnavailable) as refused:
+                        await asyncio.to_thread(migrate, url, OPTIONS)
+                    told.append(refused.value.message)
+            finally:
+                reader.terminate()
+        assert told[0] == f"{begins}. 1 of 2 steps are done; repeat the command to go on."
+        moment = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
+        assert re.sub(moment, "NOW", told[1]) == (
+            f"{begins}, in a transaction since NOW, idle in transaction: BEGIN; SELECT 1 FROM pets; SELECT"
+            " 'of the same transaction',…. 0 of 1 steps are done; repeat the command to go on."
+        )
 
     def test_a_step_takes_as_long_as_it_needs(self, database: str, plan: Know) -> None:
         """The database ends its users' statements early: that is meant for the service's."""
@@ -152,7 +181,8 @@ class TestAtOnce:
         monkeypatch.setattr(schema, "_LOCK_WAIT", "20ms")
         holder = await asyncpg.connect(database)
         await holder.execute(f"SELECT pg_advisory_lock({schema._LOCK})")
-        with pytest.raises(StoreUnavailable, match="busy with other writes"):
+        named = f"is held up by session {holder.get_server_pid()} of"
+        with pytest.raises(StoreUnavailable, match=named):
             await asyncio.to_thread(migrate, database, OPTIONS)
         holder.terminate()
         assert tables(database) == set()

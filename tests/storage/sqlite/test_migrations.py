@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-import apsw
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
 
+import apsw
+import pytest
+
+from petstore.core.errors import StoreUnavailable
 from petstore.storage import migrations
-from petstore.storage.sqlite.schema import MIGRATIONS_PACKAGE
+from petstore.storage.sqlite.schema import MIGRATIONS_PACKAGE, migrate
+from tests.support.schemas import knowing
+
+HOLD = """
+import sqlite3, sys
+file = sqlite3.connect(sys.argv[1], isolation_level=None)
+file.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.read()
+"""
 
 
 def test_the_consoles_step_keeps_what_was_created() -> None:
@@ -31,3 +47,27 @@ def test_the_consoles_step_keeps_what_was_created() -> None:
         (0, "form"),
         (1, "o"),
     ]
+
+
+@pytest.mark.parametrize("log", ["wal", "delete"])
+def test_the_process_that_holds_a_step_up_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: str
+) -> None:
+    """An import or a shell that writes; with a write-ahead log, and in a file of before that has none."""
+    path = str(tmp_path / "petstore.db")
+    migrate(path, 0)
+    with closing(apsw.Connection(path)) as file:
+        file.execute(f"PRAGMA journal_mode = {log}")
+    knowing(monkeypatch)("CREATE TABLE first (a integer)")
+    command = [sys.executable, "-c", HOLD, path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        with pytest.raises(StoreUnavailable) as refused:
+            migrate(path, 0)
+        other.communicate()
+    holder = f"process {other.pid} ({Path(sys.executable).name})"
+    assert refused.value.message == (
+        f"The migration is held up by {holder}. 0 of 1 steps are done; repeat the command to go on."
+    )
+    assert len(migrate(path, 0)) == 1

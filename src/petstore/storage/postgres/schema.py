@@ -11,6 +11,7 @@ from petstore.core.errors import ConfigurationError
 from petstore.storage import migrations
 from petstore.storage.migrations import Migration, Schema
 from petstore.storage.options import PostgresOptions
+from petstore.storage.postgres import holders
 from petstore.storage.postgres.apart import on_connection
 from petstore.storage.postgres.pool import Connection
 
@@ -74,18 +75,23 @@ def migrate(url: str, options: PostgresOptions, applied: Callable[[str], None] |
 
     An empty database gets all of them in one, so that no process sees it half made. `applied` is called after
     each step. Several processes may call this at once. Raises ConfigurationError when the schema needs a
-    newer program.
+    newer program, StoreUnavailable with the sessions that hold a table when a step waits for them too long.
     """
-    if not on_connection(url, options, _look).pending():
+    pending = on_connection(url, options, _look).pending()
+    if not pending:
         return []
     ran: list[str] = []
 
     async def run(connection: Connection) -> None:
-        while steps := await _run_next(connection):
-            ran.extend(steps)
-            for step in steps:
-                if applied is not None:
-                    applied(step)
+        try:
+            while steps := await _run_next(connection):
+                ran.extend(steps)
+                for step in steps:
+                    if applied is not None:
+                        applied(step)
+        except asyncpg.LockNotAvailableError as error:
+            found = await holders.find(connection, _LOCK, _TABLE_WAIT)
+            raise migrations.held_up(found, len(ran), len(pending)) from error
 
     # A step may take longer than any statement of the service; only its waiting for others is bounded.
     on_connection(url, options, run, bounded=False)

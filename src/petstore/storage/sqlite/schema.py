@@ -8,8 +8,10 @@ from pathlib import Path
 
 import apsw
 
+from petstore.core.errors import StoreUnavailable
 from petstore.storage import migrations
 from petstore.storage.migrations import Schema
+from petstore.storage.sqlite import holders
 from petstore.storage.sqlite.connection import open_reader, open_writer, translated
 
 MIGRATIONS_PACKAGE = "petstore.storage.sqlite.migrations"
@@ -60,17 +62,24 @@ def migrate(
 
     A new file gets all of them in one, so that no process sees it half made. `before` is called once, while
     no other process can write, unless the file is new; `applied` after each step. Several processes may call
-    this at once. Raises ConfigurationError when the schema needs a newer program.
+    this at once. Raises ConfigurationError when the schema needs a newer program, StoreUnavailable with the
+    process that writes when it does so for longer than the timeout.
     """
-    if not read_file(path, busy_timeout_ms).pending():
+    pending = read_file(path, busy_timeout_ms).pending()
+    if not pending:
         return []
     ran: list[str] = []
-    with closing(open_writer(path, busy_timeout_ms)) as connection:
-        while steps := _run_next(connection, None if ran else before):
-            ran += steps
-            for step in steps:
-                if applied is not None:
-                    applied(step)
+    try:
+        with closing(open_writer(path, busy_timeout_ms)) as connection:
+            while steps := _run_next(connection, None if ran else before):
+                ran += steps
+                for step in steps:
+                    if applied is not None:
+                        applied(step)
+    except StoreUnavailable as error:
+        if isinstance(error.__cause__, apsw.BusyError):
+            raise migrations.held_up(holders.find(path), len(ran), len(pending)) from error
+        raise
     return ran
 
 

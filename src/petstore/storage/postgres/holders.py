@@ -1,0 +1,43 @@
+"""Names the sessions that hold up a migration, for operators."""
+
+from __future__ import annotations
+
+import asyncpg
+
+from petstore.storage.postgres.pool import Connection
+
+_QUERY_LENGTH = 60
+# A session that was waited for is in a transaction from before the wait, or holds the lock of migrations.
+# The server hides start, address and query of other users' sessions from a user without pg_read_all_stats.
+_HOLDERS = """
+SELECT DISTINCT a.pid, coalesce(a.usename, a.backend_type) AS who, a.application_name AS program,
+    host(a.client_addr) AS address, a.xact_start AS since, a.state, a.query
+FROM pg_locks l JOIN pg_stat_activity a USING (pid) LEFT JOIN pg_class c ON c.oid = l.relation
+WHERE l.granted AND l.pid <> pg_backend_pid()
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND (c.relnamespace = current_schema()::regnamespace
+            AND coalesce(a.xact_start <= clock_timestamp() - interval '{waited}', true)
+        OR l.locktype = 'advisory' AND l.objsubid = 1
+            AND (l.classid::bigint << 32 | l.objid::bigint) = {lock})
+ORDER BY since NULLS LAST, pid LIMIT 3
+"""
+
+
+async def find(connection: Connection, lock: int, waited: str) -> list[str]:
+    """At most three, the oldest first: those that have used a table for `waited`, an interval, or longer, and
+    the holder of the advisory lock.
+    """
+    async with connection.transaction():
+        rows = await connection.fetch(_HOLDERS.format(lock=lock, waited=waited))
+    return [_describe(row) for row in rows]
+
+
+def _describe(row: asyncpg.Record) -> str:
+    place = ", ".join(filter(None, (row["program"], row["address"])))
+    parts = [f"session {row['pid']} of {row['who']}{f' ({place})' if place else ''}"]
+    if row["since"]:
+        parts.append(f"in a transaction since {row['since']:%Y-%m-%d %H:%M:%S} UTC")
+    if row["state"]:  # else the query is hidden
+        query = "".join(c if c.isprintable() else "?" for c in " ".join(row["query"].split()))
+        parts.append(f"{row['state']}: {query[:_QUERY_LENGTH]}{'…' * (len(query) > _QUERY_LENGTH)}")
+    return ", ".join(parts)
