@@ -18,7 +18,7 @@ from petstore.api.orders import bind_orders, read_order_query
 from petstore.api.pets import bind_cursor, read_page_query
 from petstore.api.pipeline.paging import write_cursor
 from petstore.core.errors import InvalidParameter
-from petstore.core.keys import Access
+from petstore.core.keys import Access, Caller
 from petstore.wiring.asgi import Application
 from tests.api import contract
 from tests.support.clock import ManualClock
@@ -32,7 +32,7 @@ _MAY_MEET = ["2xx", "404", "409", "422"]
 # What a request that violates the document is answered; too much of anything is 413, 414 or 431.
 _MUST_MEET = ["400", "401", "404", "405", "413", "414", "415", "431"]
 _PLENTY = 1_000_000_000
-_ACCOUNT = 1  # the one whose key is used
+_CALLER = Caller(1, 1, _PLENTY, _PLENTY, access=Access.MANAGE)  # whose key is used
 
 
 def config(max_examples: int, *, deterministic: bool) -> SchemathesisConfig:
@@ -207,8 +207,8 @@ def _bind_pets(pairs: Any) -> int:
 
 
 def _bind_orders(pairs: Any) -> int:
-    query = read_order_query(pairs, _ACCOUNT)
-    return bind_orders(_ACCOUNT, query.status, query.ids)
+    query = read_order_query(pairs, _CALLER)
+    return bind_orders(query.account_id, query.status, query.ids)
 
 
 # What a cursor is bound to, by the operation that takes it.

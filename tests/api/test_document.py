@@ -21,7 +21,7 @@ from petstore.api.pipeline import body, request
 from petstore.api.pipeline.app import PREFIX
 from petstore.config import PUBLISHED_REMOVAL
 from petstore.core.errors import BY_CODE
-from petstore.core.keys import Access
+from petstore.core.keys import Access, Caller
 from petstore.core.orders import QUANTITY, OrderStatus
 from petstore.core.pets import IDS_MAX, INT64_MAX, INT64_MIN, NAME_MAX_CHARACTERS, PetStatus
 from petstore.wiring import service
@@ -233,7 +233,7 @@ class TestForGenerators:
     def test_the_examples_of_a_list_are_one_request(self) -> None:
         """A program that sends all of them at once sends a cursor that was given for the other ones."""
         read_page_query(_examples("/pets"))
-        read_order_query(_examples("/store/orders"), account_id=1)
+        read_order_query(_examples("/store/orders"), Caller(1, 1, 60, 1_000))
 
     def test_each_creation_has_its_own_idempotency_key(self) -> None:
         """A program that sends the examples of one and then of the other is not refused."""

@@ -121,6 +121,9 @@ def test_orders_are_placed_moved_and_cancelled(petstore: Petstore) -> None:
     done = petstore.orders.update(second.id, status="delivered", ship_date=shipped)
     assert (done.ship_date, done.complete) == (shipped, True)
     assert second.id in [each.id for each in petstore.orders.list(status="delivered", page_size=1)]
+    of_all = [each for each in petstore.orders.list(scope="all", page_size=1) if each.id == second.id]
+    assert [each.account for each in of_all] == [petstore.usage().account]
+    assert done.account is None
     with pytest.raises(NotFound):
         petstore.orders.get(10**9)
 

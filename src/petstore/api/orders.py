@@ -19,10 +19,11 @@ from petstore.api.pipeline.paging import (
 )
 from petstore.api.pipeline.request import Parameters, Request
 from petstore.api.pipeline.response import Header, Response, encode, make_response
-from petstore.core.errors import NotFound
+from petstore.core.accounts import AccountRepository
+from petstore.core.errors import Forbidden, NotFound
 from petstore.core.idempotency import Idempotency
 from petstore.core.integers import read_id
-from petstore.core.keys import Caller
+from petstore.core.keys import Access, Caller
 from petstore.core.moments import read_moment
 from petstore.core.orders import (
     NEW_ORDER,
@@ -34,24 +35,41 @@ from petstore.core.orders import (
     members_of,
 )
 
-ORDER_PARAMETERS = ("limit", "cursor", "status", "id")
+ORDER_PARAMETERS = ("limit", "cursor", "status", "id", "scope")
 _STATUS_EXPECTED = f"one of {', '.join(ORDER_STATUSES)}"
+_SCOPES = {"own": "own", "all": "all"}
 
 
 class OrderOperations:
-    """Handlers by the names of the operations. Another account's order is not found but by updateOrder."""
+    """Handlers by the names of the operations.
 
-    def __init__(self, *, orders: OrderRepository, reference_base: str, body_timeout_seconds: float) -> None:
+    Another account's order is found by updateOrder, and by listOrders with `scope=all`.
+    """
+
+    def __init__(
+        self,
+        *,
+        orders: OrderRepository,
+        accounts: AccountRepository,
+        reference_base: str,
+        body_timeout_seconds: float,
+    ) -> None:
         self._orders = orders
+        self._accounts = accounts
         self._base = f"{reference_base}/store/orders"
         self._body_timeout_seconds = body_timeout_seconds
 
     async def list_orders(self, request: Request, caller: Caller) -> Response:
-        """GET /store/orders: a page of the account's orders in ascending order of id."""
-        query = read_order_query(request.parameters(), caller.account_id)
+        """GET /store/orders: a page of orders in ascending order of id, the account's or those of all."""
+        query = read_order_query(request.parameters(), caller)
         page = await self._orders.page(query)
+        shown = [members_of(order) for order in page.orders]
+        if query.account_id is None:
+            names = await self._accounts.names({order.account_id for order in page.orders})
+            for members, order in zip(shown, page.orders, strict=True):
+                members["account"] = names[order.account_id]
         links = self._links(query, page.orders[-1].id if page.has_more else None)
-        return make_response(200, encode([members_of(order) for order in page.orders]), (b"link", links))
+        return make_response(200, encode(shown), (b"link", links))
 
     async def place_order(self, request: Request, caller: Caller) -> Response:
         """POST /store/orders: 201 once the order is durable and its animal reserved."""
@@ -91,7 +109,10 @@ class OrderOperations:
             target += f"&status={query.status}"
         for order_id in query.ids or ():
             target += f"&id={order_id}"
-        return page_links(target, None if next_after is None else write_cursor(next_after, _bound(query)))
+        if query.account_id is None:
+            target += "&scope=all"
+        bound = bind_orders(query.account_id, query.status, query.ids)
+        return page_links(target, None if next_after is None else write_cursor(next_after, bound))
 
 
 def _order_id_of(request: Request) -> int:
@@ -102,27 +123,31 @@ def _order_id_of(request: Request) -> int:
     return order_id
 
 
-def read_order_query(parameters: Parameters, account_id: int) -> OrderQuery:
+def read_order_query(parameters: Parameters, caller: Caller) -> OrderQuery:
     """The parameters of GET /store/orders.
 
-    Raises InvalidParameter, with a message that names the parameter and the values that it takes.
+    Raises InvalidParameter, with a message that names the parameter and the values that it takes, and
+    Forbidden for `scope=all` without a key of the level manage.
     """
     given, listed = read_parameters(parameters, ORDER_PARAMETERS)
     ids = read_ids(listed)
     limit = read_limit(given)
     status = read_one_of(ORDER_STATUSES, given, "status", _STATUS_EXPECTED)
+    account_id: int | None = caller.account_id
+    if read_one_of(_SCOPES, given, "scope", "own or all") == "all":
+        if not caller.access.includes(Access.MANAGE):
+            raise Forbidden(
+                f"scope=all needs a key of level manage; this key has {caller.access}."
+                " Ask the operator for one."
+            )
+        account_id = None
     cursor = given.get("cursor")
     after_id = 0 if cursor is None else read_cursor(cursor, bind_orders(account_id, status, ids))
     return OrderQuery(account_id, limit, status, ids, after_id)
 
 
-def _bound(query: OrderQuery) -> int:
-    assert query.account_id is not None
-    return bind_orders(query.account_id, query.status, query.ids)
-
-
 @lru_cache(maxsize=256)
-def bind_orders(account_id: int, status: OrderStatus | None, ids: tuple[int, ...] | None) -> int:
-    """What binds a cursor to an account's list of orders."""
+def bind_orders(account_id: int | None, status: OrderStatus | None, ids: tuple[int, ...] | None) -> int:
+    """What binds a cursor to an account's list of orders, or to the list of all."""
     listed = ",".join(map(str, ids)) if ids is not None else "*"
-    return bind(f"orders {account_id}|{status or '*'}|{listed}")
+    return bind(f"orders {account_id or '*'}|{status or '*'}|{listed}")

@@ -125,7 +125,10 @@ def _build_operations(settings: Settings, clock: Clock, store: Store) -> list[Op
         body_timeout_seconds=body_timeout_seconds,
     )
     orders = OrderOperations(
-        orders=store.orders, reference_base=base, body_timeout_seconds=body_timeout_seconds
+        orders=store.orders,
+        accounts=store.accounts,
+        reference_base=base,
+        body_timeout_seconds=body_timeout_seconds,
     )
     categories = CategoryOperations(categories=store.categories)
     return operations(pets, categories, orders, UsageOperations(usage=store.usage))

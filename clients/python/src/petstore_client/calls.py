@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from petstore_client import models
 from petstore_client.answers import Answer, check_removal, document_of, next_page
 from petstore_client.errors import NotFound, UnexpectedAnswer
-from petstore_client.models import Category, Order, OrderStatus, Pet, PetOrder, PetStatus, Usage
+from petstore_client.models import Category, Order, OrderScope, OrderStatus, Pet, PetOrder, PetStatus, Usage
 
 T = TypeVar("T")
 _Query = tuple[tuple[str, str], ...]
@@ -167,11 +167,12 @@ def delete_pet(pet_id: int) -> Call[None]:
     return Call("deletePet", _nothing, id=_id(pet_id))
 
 
-def list_orders(status: OrderStatus | None = None, page_size: int = LARGEST_PAGE) -> Call[Page[Order]]:
+def list_orders(
+    status: OrderStatus | None = None, scope: OrderScope | None = None, page_size: int = LARGEST_PAGE
+) -> Call[Page[Order]]:
     """GET /store/orders."""
-    return Call(
-        "listOrders", _page_of(models.read_order), query=_query([("status", status), ("limit", page_size)])
-    )
+    filters = [("status", status), ("scope", scope), ("limit", page_size)]
+    return Call("listOrders", _page_of(models.read_order), query=_query(filters))
 
 
 def get_order(order_id: int) -> Call[Order]:

@@ -16,7 +16,7 @@ from petstore_client.answers import Answer, Fault
 from petstore_client.calls import Call, Page
 from petstore_client.connection import Connection, answer_of
 from petstore_client.limits import Limits
-from petstore_client.models import Category, Order, OrderStatus, Pet, PetOrder, PetStatus, Usage
+from petstore_client.models import Category, Order, OrderScope, OrderStatus, Pet, PetOrder, PetStatus, Usage
 from petstore_client.policy import Exchange, Options, Outcome, Send, Steps
 from petstore_client.pool import Pool
 from petstore_client.runtime import PROCESS, Runtime
@@ -203,10 +203,14 @@ class Orders:
         self._client = client
 
     def list(
-        self, *, status: OrderStatus | None = None, page_size: int = calls.LARGEST_PAGE
+        self,
+        *,
+        status: OrderStatus | None = None,
+        scope: OrderScope | None = None,
+        page_size: int = calls.LARGEST_PAGE,
     ) -> Generator[Order, None, None]:
-        """The account's orders, page by page. read."""
-        return self._client._walk(calls.list_orders(status, page_size))
+        """The account's orders, page by page: read. With `scope="all"` those of all accounts: manage."""
+        return self._client._walk(calls.list_orders(status, scope, page_size))
 
     def get(self, order_id: int) -> Order:
         """One order of the account; raises NotFound. read."""

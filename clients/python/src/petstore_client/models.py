@@ -13,6 +13,7 @@ T = TypeVar("T")
 PetStatus = Literal["available", "pending", "sold"]
 OrderStatus = Literal["placed", "approved", "delivered", "cancelled"]
 PetOrder = Literal["id", "-id"]
+OrderScope = Literal["own", "all"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,10 @@ class Pet:
 
 @dataclass(frozen=True)
 class Order:
-    """An order of one animal. `ship_date` is None until it is delivered or staff give a date."""
+    """An order of one animal. `ship_date` is None until it is delivered or staff give a date.
+
+    `account` is the name of the one that placed it, in a list of all accounts' orders.
+    """
 
     id: int
     pet_id: int
@@ -35,6 +39,7 @@ class Order:
     status: OrderStatus
     complete: bool
     ship_date: datetime | None = None
+    account: str | None = None
 
 
 @dataclass(frozen=True)
@@ -125,6 +130,7 @@ def read_order(document: Any) -> Order:
         status=status,
         complete=member(document, "complete", bool),
         ship_date=optional_moment(document, "shipDate"),
+        account=None if document.get("account") is None else member(document, "account", str),
     )
 
 
