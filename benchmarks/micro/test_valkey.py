@@ -68,7 +68,7 @@ def calls(clients: int, call: Callable[[], Awaitable[Any]]) -> Callable[[], Awai
 @at_a_time
 def test_640_decisions(benchmark: BenchmarkFixture, loop: Loop, url: str, clients: int) -> None:
     """From the caller to the Decision, by the limiter of the service."""
-    client = loop.run(open_client(url, patience_seconds=PATIENT))
+    client = loop.run(open_client(url, PATIENT))
     limiter = ValkeyLimiter(client, MemoryCounterStore(), SystemClock(), BanPolicy())
     every = calls(clients, lambda: limiter.take(CALLER))
     benchmark(lambda: loop.run(every()))

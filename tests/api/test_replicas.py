@@ -10,7 +10,6 @@ import json
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -23,7 +22,6 @@ from petstore.core.keys import Access
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.core.stock import StockRow
-from petstore.limiter.valkey import opening
 from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.scripts import Script
 from petstore.storage.backend import Store
@@ -101,9 +99,8 @@ def valkey() -> Iterator[ValkeyServer]:
 
 
 @pytest.fixture
-async def pair(valkey: ValkeyServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Pair]:
-    """More patient than in service, since the machine of a test may be busy."""
-    monkeypatch.setattr(opening, "open_client", partial(opening.open_client, patience_seconds=0.5))
+async def pair(valkey: ValkeyServer) -> AsyncIterator[Pair]:
+    """More patient than by default, since the machine of a test may be busy."""
     valkey.client("FLUSHALL")
     with fresh_database() as database:
         environment = {
@@ -112,6 +109,7 @@ async def pair(valkey: ValkeyServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
             "PETSTORE_DATABASE_POOL": "4",
             "PETSTORE_ACCESS_LOG": "off",
             "PETSTORE_REPLICAS": "2",
+            "PETSTORE_VALKEY_TIMEOUT": "400ms",
         }
         opened = Pair(config.load(environment), valkey)
         await opened.start()
@@ -122,9 +120,7 @@ async def pair(valkey: ValkeyServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
 @asynccontextmanager
 async def command(settings: config.Settings, said: list[str]) -> AsyncIterator[Store]:
     """The store as a command of the command line has it."""
-    async with store_for_command(
-        backend_of(settings), settings.valkey_url, SystemClock(), said.append
-    ) as store:
+    async with store_for_command(settings, backend_of(settings), SystemClock(), said.append) as store:
         yield store
 
 

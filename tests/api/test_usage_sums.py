@@ -6,7 +6,6 @@ import random
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from petstore.core.billing import sum_up
 from petstore.core.limits.plans import Plan
 from petstore.core.moments import iso_day
 from petstore.limiter.valkey import opening
+from petstore.ops import flusher
 from petstore.wiring.asgi import Application
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
@@ -68,6 +68,8 @@ class House:
 async def house(
     request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[House]:
+    # The test alone saves: beside the flusher's own round a save would count twice.
+    monkeypatch.setattr(flusher, "INTERVAL_SECONDS", 3_600)
     opened = House(clock)
     environment = {"PETSTORE_ACCESS_LOG": "off", "PETSTORE_DATABASE_URL": f"sqlite:///{tmp_path}/petstore.db"}
     async with AsyncExitStack() as stack:
@@ -75,8 +77,10 @@ async def house(
             url = emptied_url()
             opened.time = SteeredTime(url, clock)
             opened.time.tell()
-            steered = partial(opening.open_client, scripts=steered_scripts(), patience_seconds=PATIENT)
-            monkeypatch.setattr(opening, "open_client", steered)
+            scripts, open_client = steered_scripts(), opening.open_client
+            monkeypatch.setattr(
+                opening, "open_client", lambda url, _, watch: open_client(url, PATIENT, watch, scripts)
+            )
             environment |= {
                 "PETSTORE_DATABASE_URL": stack.enter_context(fresh_database()),
                 "PETSTORE_VALKEY_URL": url,

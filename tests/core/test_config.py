@@ -150,6 +150,11 @@ ROWS: dict[str, Row] = {
     "database_pool": (10, [("1", 1), ("1000", 1_000)], [("0", "from 1 to 1000")]),
     "database_prepared": (True, [("off", False)], [("no", "one of on, off")]),
     "valkey_url": ("", [], []),  # the limiter reads it
+    "valkey_timeout": (
+        300,
+        [("20ms", 20), ("400ms", 400)],
+        [("19ms", "at least 20ms"), ("401ms", "at most 400ms")],
+    ),
     "limiter_outage": ("share", [("refuse", "refuse")], [("open", "one of share, refuse")]),
     "replicas": (1, [], [("0", "from 1 to 10000")]),
     "migrate": ("auto", [("on", "on"), ("off", "off")], [("yes", "auto, on, off"), ("", "auto")]),

@@ -237,13 +237,13 @@ class TestDeath:
             pass_time(cluster, name, 60_000 if window == "minute" else 86_400_000)
             second = demand(cluster, secret, limit, kill=True)
             if lost_counters(cluster) > outages:
-                continue  # a busy machine did not answer within 50 ms: each worker had its share meanwhile
+                continue  # a busy machine did not answer in time: each worker had its share meanwhile
             assert first == (limit, 0)
             admitted, unanswered = second
             assert admitted <= limit <= admitted + unanswered
             assert unanswered <= CONNECTIONS
             return
-        pytest.fail("Valkey did not answer within 50 ms in any of three attempts.")
+        pytest.fail("Valkey did not answer in time in any of three attempts.")
 
 
 def wait_until_still(count: Callable[[], float]) -> float:

@@ -10,6 +10,7 @@ import random
 
 import msgspec
 
+from petstore import config
 from petstore.api.deprecation import Deprecation
 from petstore.api.pets import PetOperations
 from petstore.api.pipeline.cache import PageCache
@@ -37,6 +38,7 @@ from tests.simulation.network import Delays
 from tests.simulation.store import SimulatedStore
 from tests.simulation.virtual import EPOCH_MS, VirtualClock, VirtualLoop
 
+PATIENCE_SECONDS = config.load({}).valkey_timeout_ms / 1_000
 _REMOVAL = 1_922_400_000
 
 
@@ -72,7 +74,7 @@ class Process:
         self._store = store
         self.clock = VirtualClock(loop, random.Random(number).uniform(-0.02, 0.02))
         self._observer = _Observer()
-        self.client = ValkeyClient(ValkeyUrl(host=self.host), Scripts(), self._observer)
+        self.client = ValkeyClient(ValkeyUrl(host=self.host), Scripts(), self._observer, PATIENCE_SECONDS)
         self.publisher = ValkeyPublisher(self.client)
         self.limiter = ValkeyLimiter(
             self.client,

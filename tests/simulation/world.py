@@ -21,7 +21,7 @@ from petstore.limiter.valkey.scripts import Scripts
 from petstore.limiter.valkey.url import ValkeyUrl
 from tests.simulation.network import Delays
 from tests.simulation.omissions import UNDIVIDED, Parts, left_out
-from tests.simulation.process import Notes, Process
+from tests.simulation.process import PATIENCE_SECONDS, Notes, Process
 from tests.simulation.store import Costs, SimulatedStore
 from tests.simulation.valkey import SimulatedValkey
 from tests.simulation.virtual import VirtualLoop
@@ -211,7 +211,7 @@ class World:
 
     async def _command(self, place: int) -> None:
         """A process of its own, on the command line."""
-        client = ValkeyClient(ValkeyUrl(host=_COMMAND_LINE), Scripts(), NoObserver())
+        client = ValkeyClient(ValkeyUrl(host=_COMMAND_LINE), Scripts(), NoObserver(), PATIENCE_SECONDS)
         publisher = CommandPublisher(client, lambda _reason: asyncio.sleep(LEASE_SECONDS))
         await self._store.change_key(publisher, place)
         await publisher.close()

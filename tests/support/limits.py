@@ -162,7 +162,7 @@ async def play(url: str, seed: int, report: Report, windows: int, *, kills: bool
 async def work(url: str, number: int) -> None:
     """A worker: for every line of standard input so many requests at a time, one line for each answer."""
     loop = asyncio.get_running_loop()
-    client = await open_client(url, FailOnOutage(), steered_scripts(), PATIENT)
+    client = await open_client(url, PATIENT, FailOnOutage(), steered_scripts())
     limiter = ValkeyLimiter(client, MemoryCounterStore(), ManualClock(), _NO_BANS)
     while order := await loop.run_in_executor(None, sys.stdin.readline):
         times, per_minute, per_day = map(int, order.split())

@@ -24,6 +24,7 @@ class _Line:
         self.writers = (client, server)
         self.swallowing = False
         self.asking = False
+        self.answers_at = 0.0
 
     def cut(self) -> None:
         for writer in self.writers:
@@ -31,7 +32,10 @@ class _Line:
 
 
 class Proxy:
-    """Forwards everything, until a test says otherwise. Counts `questions` that wait for an answer."""
+    """Forwards everything, until a test says otherwise. Counts `questions` that wait for an answer.
+
+    `delay_seconds`: an answer comes so long after its question, or later if the server is late.
+    """
 
     def __init__(self, upstream: Place, tls: ssl.SSLContext | None, *, asked_for_tls: bool) -> None:
         self._upstream = upstream
@@ -43,6 +47,7 @@ class Proxy:
         self._flowing.set()
         self._listener: asyncio.Server | None = None
         self._needle = b""
+        self.delay_seconds = 0.0
         self.port = 0
         self.cuts = 0
         self.accepted = 0
@@ -155,12 +160,14 @@ class Proxy:
             if not line.asking:
                 line.asking = True
                 self.questions += 1
+                line.answers_at = asyncio.get_running_loop().time() + self.delay_seconds
             server.write(chunk)
             await server.drain()
         line.cut()
 
     async def _return(self, line: _Line, answers: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
         while chunk := await answers.read(_CHUNK):
+            await asyncio.sleep(line.answers_at - asyncio.get_running_loop().time())
             await self._flowing.wait()
             if line.swallowing:
                 self.cuts += 1

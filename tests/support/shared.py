@@ -114,7 +114,7 @@ class Replicas:
         watch = Watch()
         scripts = steered_scripts() if self.time is not None else Scripts()
         patience = PATIENT if self.time is not None else _WITH_OUTAGES_SECONDS
-        client = await open_client(self.url, watch, scripts, patience)
+        client = await open_client(self.url, patience, watch, scripts)
         policy = policy or BanPolicy()
         fallback = None if refuse else FallbackLimiter(self.clock, policy, processes)
         limiter = ValkeyLimiter(client, self.counters, self.clock, policy, fallback)

@@ -17,7 +17,7 @@ __all__ = ["Answer", "Client", "ManualClock", "application", "call", "emptied_ur
 # The scripts take the steered time, and a busy machine's late answer is no outage.
 PATCHES = (
     ("*.lua", r"redis\.call\('TIME'\)", "redis.call('HMGET', '{petstore}:clock', 'seconds', 'microseconds')"),
-    ("*.py", r"(?m)^PATIENCE_SECONDS = [\d.]+$", "PATIENCE_SECONDS = 20.0"),
+    ("*.py", r"settings\.valkey_timeout_ms / 1_000", "20.0"),
 )
 
 

@@ -63,8 +63,8 @@ def with_store(session: Session, work: Callable[[Store], Awaitable[_T]]) -> _T:
         )
 
     async def run() -> _T:
-        url = session.settings.valkey_url
-        async with administration.store_for_command(backend, url, session.clock, echo_err) as store:
+        opened = administration.store_for_command(session.settings, backend, session.clock, echo_err)
+        async with opened as store:
             return await work(store)
 
     return asyncio.run(run())

@@ -129,6 +129,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     valkey_url: str = _setting(
         "", str, "Shared counters. Empty: this process counts for itself.", secret=True
     )
+    # Two calls have to fit into the second between a write's deadline and the end of its announcement.
+    valkey_timeout_ms: int = _setting(
+        "300ms", duration_to("400ms", "20ms"), "Valkey: an answer that takes longer is an outage."
+    )
     limiter_outage: str = _setting(
         "share", choice("share", "refuse"), "Without Valkey: a local share, or 503."
     )

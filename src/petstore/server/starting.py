@@ -41,8 +41,7 @@ def prepare(settings: Settings, backend: Backend, clock: Clock, show_first: Show
 
 
 async def _use(settings: Settings, backend: Backend, clock: Clock, show_first: ShowFirst | None) -> None:
-    url = settings.valkey_url
-    async with administration.store_for_command(backend, url, clock, _log_preparation) as store:
+    async with administration.store_for_command(settings, backend, clock, _log_preparation) as store:
         await _try_to_write(backend, store)
         await _warn_of_separate_counters(settings, store)
         here = _log_address(settings)

@@ -62,7 +62,7 @@ def copy_database(
 
 @asynccontextmanager
 async def store_for_command(
-    backend: Backend, valkey_url: str, clock: Clock, say: Callable[[str], None]
+    settings: Settings, backend: Backend, clock: Clock, say: Callable[[str], None]
 ) -> AsyncIterator[Store]:
     """The store beside running servers, which are notified of every change before the command ends.
 
@@ -84,10 +84,15 @@ async def store_for_command(
 
     async with AsyncExitStack() as opened:
         publisher: Publisher = LeaseWaitPublisher(wait_unless_alone)
-        if valkey_url:
+        if settings.valkey_url:
             from petstore.limiter.valkey.opening import open_publisher
 
-            notifying = open_publisher(valkey_url, lambda why: wait(f"Valkey can't be reached ({why})"))
+            patience_seconds = settings.valkey_timeout_ms / 1_000
+            notifying = open_publisher(
+                settings.valkey_url,
+                patience_seconds,
+                lambda why: wait(f"Valkey can't be reached ({why})"),
+            )
             opened.push_async_callback(notifying.close)
             publisher = notifying
         store = backend.open(clock, publisher=publisher)

@@ -201,7 +201,7 @@ async def _carry_out(task: ImportTask, input_stream: BinaryIO) -> None:
 
     loop.add_reader(input_stream, stop)
     settings = task.settings
-    opened = store_for_command(backend_of(settings), settings.valkey_url, SystemClock(), _say)
+    opened = store_for_command(settings, backend_of(settings), SystemClock(), _say)
     async with opened as store:
         await UploadWork(store, task.run, task.actor).carry_out()
         loop.remove_reader(input_stream)  # what is stored is announced to all before this ends

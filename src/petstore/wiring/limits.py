@@ -56,7 +56,7 @@ async def open_store(
         return store, MemoryLimiter(clock, policy, store.versions, state), store.counters.save
     from petstore.limiter.valkey import opening as valkey  # needs a driver that may be missing
 
-    client = await valkey.open_client(settings.valkey_url, watch)
+    client = await valkey.open_client(settings.valkey_url, settings.valkey_timeout_ms / 1_000, watch)
     opened.push_async_callback(client.close)  # after the store, which announces its last writes
     store = backend.open(clock, observer, valkey.ValkeyPublisher(client))
     opened.push_async_callback(store.close)

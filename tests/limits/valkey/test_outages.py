@@ -27,6 +27,7 @@ from petstore.limiter.valkey.limiter import ValkeyLimiter
 from petstore.limiter.valkey.opening import open_client
 from tests.support.clock import ManualClock
 from tests.support.counter_store import MemoryCounterStore
+from tests.support.proxy import open_proxy
 from tests.support.shared import Replica, Replicas, Watch
 from tests.support.valkey import ValkeyServer
 from tests.support.waiting import pause, until
@@ -337,15 +338,15 @@ class TestPatience:
     """What is overdue, and what is only a pause of our own."""
 
     def test_the_ticks_add_up_to_the_patience(self) -> None:
-        """50 ms in service, as documented: five intervals, the last tick, and what timers are late by."""
-        whole = (connection._TICKS + 1) * connection._INTERVAL + connection._LAST_TICK
-        assert (connection.PATIENCE_SECONDS, round(whole, 6)) == (0.05, 0.9)
+        """No answer within it is overdue: that takes all ticks that are remembered, and the last one."""
+        whole = (connection._TICKS + 1) * connection._TICK
+        assert whole == pytest.approx(1.0)
 
     async def test_a_pause_of_this_process_is_no_outage(self, server: ValkeyServer) -> None:
         """The event loop stood still for longer than the patience, time and again, while answers lay in the
         socket: they are read, and nothing is given up."""
         watch = Watch()
-        client = await open_client(server.url, watch)
+        client = await open_client(server.url, 0.05, watch)
         limiter = ValkeyLimiter(client, MemoryCounterStore(), ManualClock(), NO_BANS)
         await limiter.take(CALLER)
         for _ in range(8):
@@ -358,6 +359,40 @@ class TestPatience:
                 assert decision.windows[0].limit == 100
         assert watch.reasons == []
         await client.close()
+
+
+def waits(replica: Replica) -> bool:
+    """Whether a request waits for anything at all before it is decided."""
+    work = replica.limiter.take(CALLER)
+    try:
+        work.send(None)
+    except StopIteration:
+        return False
+    work.close()
+    return True
+
+
+class TestCost:
+    """What an outage costs those who call."""
+
+    async def test_only_requests_on_their_way_wait(self, server: ValkeyServer, clock: NowClock) -> None:
+        """A Valkey that hangs: those in flight wait for one timeout together, and nobody after them, also
+        while the probe tries to connect to what hangs."""
+        async with (
+            open_proxy(server.socket) as proxy,
+            Replicas(f"valkey://127.0.0.1:{proxy.port}", clock, steered=False) as replicas,
+        ):
+            replica = await replicas.open(PROCESSES, policy=NO_BANS)
+            server.signal(signal.SIGSTOP)
+            try:
+                assert await admitted(replica, CALLER, 8) == 8
+                assert not waits(replica)
+                await until(lambda: proxy.accepted == 2)
+                assert not waits(replica)
+            finally:
+                server.signal(signal.SIGCONT)
+            assert (len(replica.watch.reasons), replica.watch.local) == (1, 8 + 2)
+            await replica.watch.back()
 
 
 class TestRefusing:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from petstore.limiter.valkey.opening import open_publisher
-from tests.support.valkey import ValkeyServer
+from tests.support.valkey import PATIENT, ValkeyServer
 from tests.support.waiting import until
 
 
@@ -31,7 +31,7 @@ async def test_changes_at_once_share_one_connection(server: ValkeyServer) -> Non
         async with publisher.changing(catalogue=True):
             seen.append(connections())
 
-    publisher, seen = open_publisher(server.url, wait), list[int]()
+    publisher, seen = open_publisher(server.url, PATIENT, wait), list[int]()
     await asyncio.gather(*(change() for _ in range(5)))
     await publisher.close()
     assert seen == [1] * 5

@@ -13,6 +13,7 @@ import pytest
 from petstore.core.errors import ConfigurationError
 from petstore.limiter.valkey.opening import open_client, open_publisher
 from petstore.limiter.valkey.url import ValkeyUrl, parse_url
+from tests.support.valkey import PATIENT
 
 
 @pytest.mark.parametrize(
@@ -83,9 +84,9 @@ async def test_a_file_of_authorities_that_is_of_no_use(tmp_path: Path, content: 
     if content is not None:
         path.write_text(content)
     with pytest.raises(ConfigurationError, match=r"ca\.pem can't be used as its ca: "):
-        await open_client(f"valkeys://cache?ca={path}")
+        await open_client(f"valkeys://cache?ca={path}", PATIENT)
     with pytest.raises(ConfigurationError, match=r"ca\.pem can't be used as its ca: "):
-        open_publisher(f"valkeys://cache?ca={path}", lambda _: asyncio.sleep(0))
+        open_publisher(f"valkeys://cache?ca={path}", PATIENT, lambda _: asyncio.sleep(0))
 
 
 def test_a_missing_driver_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import libvalkey
 
-from petstore.limiter.valkey.connection import PATIENCE_SECONDS, Connection, Unreachable, connect, raise_for
+from petstore.limiter.valkey.connection import Connection, Unreachable, connect, raise_for
 from petstore.limiter.valkey.inspection import SNAPSHOTS, persistence
 from petstore.limiter.valkey.observer import LimiterObserver
 from petstore.limiter.valkey.scripts import CAN_WRITE, Script, Scripts
@@ -31,7 +31,7 @@ class ValkeyClient:
         url: ValkeyUrl,
         scripts: Scripts,
         observer: LimiterObserver,
-        patience_seconds: float = PATIENCE_SECONDS,
+        patience_seconds: float,
     ) -> None:
         self.scripts = scripts
         self.outages = 0

@@ -1,4 +1,4 @@
-"""One connection to Valkey: pipelined, and lost when an answer takes longer than 50 ms.
+"""One connection to Valkey: pipelined, and lost when an answer takes longer than PETSTORE_VALKEY_TIMEOUT.
 
 Our own, since client libraries cost too much: docs/decisions/0011.
 """
@@ -18,11 +18,10 @@ import libvalkey
 from petstore.limiter.valkey.scripts import command
 from petstore.limiter.valkey.url import ValkeyUrl
 
-# How long an answer may take. Calls carry no timestamp: a watchdog ticks every 8 ms and remembers how many
-# calls had been sent; a call unanswered for four to five ticks, and a last tick of 5 ms, is an outage.
-PATIENCE_SECONDS = 0.05
-_TICKS = 4
-_INTERVAL, _LAST_TICK = 0.16, 0.1  # parts of the patience; each timer may be 1 ms late
+# Calls carry no timestamp: a watchdog ticks, and remembers how many calls had been sent. A call that is
+# unanswered for 19 to 20 ticks and a last one is an outage: after the whole patience, and a twentieth more.
+_TICKS = 19
+_TICK = 0.05  # a part of the patience
 CONNECT_SECONDS = 1.0
 
 
@@ -34,8 +33,7 @@ class Connection(asyncio.Protocol):
     """Writes all commands of one turn of the event loop together; replies come in the order of commands."""
 
     def __init__(self, patience_seconds: float) -> None:
-        self._tick_seconds = patience_seconds * _INTERVAL
-        self._last_tick_seconds = patience_seconds * _LAST_TICK
+        self._tick_seconds = patience_seconds * _TICK
         self._loop = asyncio.get_running_loop()
         self._reader = libvalkey.Reader()
         self._waiting: deque[asyncio.Future[Any]] = deque()
@@ -84,10 +82,10 @@ class Connection(asyncio.Protocol):
             self.give_up(f"it does not speak the protocol of Valkey: {error}")
 
     def _tick(self) -> None:
-        """Declare the connection lost if a call from four ticks ago is unanswered."""
+        """Declare the connection lost if a call from _TICKS ticks ago is unanswered."""
         if self._is_overdue():
             # This process may have paused, with answers unread: let it read them before the last tick.
-            self._watch = self._loop.call_later(self._last_tick_seconds, self._last_tick)
+            self._watch = self._loop.call_later(self._tick_seconds, self._last_tick)
             return
         self._sent_at_ticks.append(self._sent)
         waits = self._answered < self._sent
@@ -130,7 +128,7 @@ class Connection(asyncio.Protocol):
         self.on_lost(reason)
 
 
-async def connect(url: ValkeyUrl, *greeting: bytes, patience_seconds: float = PATIENCE_SECONDS) -> Connection:
+async def connect(url: ValkeyUrl, *greeting: bytes, patience_seconds: float) -> Connection:
     """Connect, authenticate, select the database and send the commands of `greeting`, in one second at most.
 
     Raises Unreachable.

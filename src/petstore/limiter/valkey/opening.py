@@ -14,7 +14,6 @@ from petstore.limiter.valkey.url import ValkeyUrl, parse_url
 try:
     from petstore.limiter.valkey import inspection
     from petstore.limiter.valkey.client import ValkeyClient
-    from petstore.limiter.valkey.connection import PATIENCE_SECONDS
     from petstore.limiter.valkey.fallback import FallbackLimiter
     from petstore.limiter.valkey.inspection import CountersReport
     from petstore.limiter.valkey.limiter import ValkeyLimiter
@@ -32,9 +31,9 @@ __all__ = ["FallbackLimiter", "ValkeyLimiter", "ValkeyPublisher", "inspect", "op
 
 async def open_client(
     url: str,
+    patience_seconds: float,
     observer: LimiterObserver | None = None,
     scripts: Scripts | None = None,
-    patience_seconds: float = PATIENCE_SECONDS,
 ) -> ValkeyClient:
     """Connect, in one second at most. A failure begins an outage, and so does a reply that takes longer than
     `patience_seconds`. Raises ConfigurationError for the URL."""
@@ -44,10 +43,12 @@ async def open_client(
     return client
 
 
-def open_publisher(url: str, wait: Callable[[str], Awaitable[None]]) -> CommandPublisher:
+def open_publisher(
+    url: str, patience_seconds: float, wait: Callable[[str], Awaitable[None]]
+) -> CommandPublisher:
     """For a command. During an outage it calls `wait` with the reason, which has to take LEASE_SECONDS (see
     core/versions.py). Raises ConfigurationError for the URL."""
-    return CommandPublisher(ValkeyClient(_usable(url), Scripts(), NoObserver()), wait)
+    return CommandPublisher(ValkeyClient(_usable(url), Scripts(), NoObserver(), patience_seconds), wait)
 
 
 async def inspect(url: str, clock: Clock) -> CountersReport:
