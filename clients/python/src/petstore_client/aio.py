@@ -15,7 +15,8 @@ import httpx2
 from petstore_client import calls
 from petstore_client.answers import Answer, Fault
 from petstore_client.calls import Call, Page
-from petstore_client.connection import Connection, answer_of
+from petstore_client.connection import LARGEST_ANSWER, Connection, answer_of
+from petstore_client.deadline import watch_async
 from petstore_client.limits import Limits
 from petstore_client.models import Category, Order, OrderScope, OrderStatus, Pet, PetOrder, PetStatus, Usage
 from petstore_client.policy import Exchange, Options, Outcome, Send, Steps
@@ -29,9 +30,10 @@ class AsyncPetstore:
     """A client of the pet store service. All tasks may share one, also those of several event loops.
 
     `base_address` is the service's, with or without `/v1`; plain http is for this machine unless
-    `allow_http`. A call fails with its `tries`-th fault, and begins no try after `seconds` in all, waiting
-    for the limits included; `timeout` seconds of silence end one try. Tests give `transport` and `runtime`.
-    Raises ConfigurationError.
+    `allow_http`. A call fails with its `tries`-th fault, and ends within `seconds` in all: waiting for the
+    limits, every try and the whole answer; with `seconds=0` it does not wait, and its one try has `timeout`
+    seconds. `timeout` seconds of silence end a try. Tests give `transport` and `runtime`. Raises
+    ConfigurationError.
     """
 
     def __init__(  # noqa: PLR0913  (each is a choice of the caller's)
@@ -110,7 +112,7 @@ class AsyncPetstore:
                 with connection.limiter.lock:
                     step = steps.send(outcome)
                 if isinstance(step, Send):
-                    outcome = await self._send(call)
+                    outcome = await self._send(call, step)
                 else:
                     connection.log(call, step)
                     await connection.runtime.wait_async(waiter.event, step.seconds)
@@ -123,10 +125,16 @@ class AsyncPetstore:
             with connection.limiter.lock:
                 steps.close()
 
-    async def _send(self, call: Call[T]) -> Answer | Fault:
+    async def _send(self, call: Call[T], step: Send) -> Answer | Fault:
+        content = bytearray()
         async with self._pool.lease() as http:
             try:
-                return answer_of(await http.send(http.build_request(**self._connection.request(call))))
+                async with http.stream(**self._connection.request(call, step, watch_async)) as response:
+                    async for piece in response.aiter_bytes():
+                        content += piece
+                        if len(content) > LARGEST_ANSWER:
+                            break
+                    return answer_of(response, content)
             except httpx2.RequestError as error:
                 return self._connection.fault(error, call)
 

@@ -22,11 +22,14 @@ _NEXT = re.compile(r';\s*rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|next\s*(?:;
 
 @dataclass(frozen=True)
 class Answer:
-    """A whole response. `headers` finds names in any case; `url` is the address that was asked."""
+    """A response. `headers` finds names in any case; `url` is the address that was asked.
+
+    `content` is None where there was more of it than any answer of the service has.
+    """
 
     status: int
     headers: Mapping[str, str]
-    content: bytes
+    content: bytes | None
     url: str
 
     @property
@@ -59,7 +62,7 @@ def error_of(answer: Answer, wall: float) -> ApiError:
     """The error that an answer of 400 and above stands for."""
     after = retry_after_seconds(answer, wall)
     try:
-        document = json.loads(answer.content)
+        document = json.loads(answer.content or b"")
         code, message = document["code"], document["message"]
     except (ValueError, KeyError, TypeError, RecursionError):
         code = message = None
@@ -71,6 +74,8 @@ def error_of(answer: Answer, wall: float) -> ApiError:
 
 def document_of(answer: Answer) -> Any:
     """The JSON document of an answer of success; raises UnexpectedAnswer."""
+    if answer.content is None:
+        raise UnexpectedAnswer(f"{_host(answer.url)} answered {answer.status} with more than 16 MiB.")
     try:
         return json.loads(answer.content)
     except (ValueError, RecursionError):

@@ -14,7 +14,8 @@ import httpx2
 from petstore_client import calls
 from petstore_client.answers import Answer, Fault
 from petstore_client.calls import Call, Page
-from petstore_client.connection import Connection, answer_of
+from petstore_client.connection import LARGEST_ANSWER, Connection, answer_of
+from petstore_client.deadline import watch
 from petstore_client.limits import Limits
 from petstore_client.models import Category, Order, OrderScope, OrderStatus, Pet, PetOrder, PetStatus, Usage
 from petstore_client.policy import Exchange, Options, Outcome, Send, Steps
@@ -31,9 +32,10 @@ class Petstore:
     task that only the loop can end.
 
     `base_address` is the service's, with or without `/v1`; plain http is for this machine unless
-    `allow_http`. A call fails with its `tries`-th fault, and begins no try after `seconds` in all, waiting
-    for the limits included; `timeout` seconds of silence end one try. Tests give `transport` and `runtime`.
-    Raises ConfigurationError.
+    `allow_http`. A call fails with its `tries`-th fault, and ends within `seconds` in all: waiting for the
+    limits, every try and the whole answer; with `seconds=0` it does not wait, and its one try has `timeout`
+    seconds. `timeout` seconds of silence end a try. Tests give `transport` and `runtime`. Raises
+    ConfigurationError.
     """
 
     def __init__(  # noqa: PLR0913  (each is a choice of the caller's)
@@ -109,7 +111,7 @@ class Petstore:
                 with connection.limiter.lock:
                     step = steps.send(outcome)
                 if isinstance(step, Send):
-                    outcome = self._send(call)
+                    outcome = self._send(call, step)
                 else:
                     connection.log(call, step)
                     connection.runtime.wait(waiter.event, step.seconds)
@@ -122,10 +124,16 @@ class Petstore:
             with connection.limiter.lock:
                 steps.close()
 
-    def _send(self, call: Call[T]) -> Answer | Fault:
+    def _send(self, call: Call[T], step: Send) -> Answer | Fault:
+        content = bytearray()
         with self._pool.lease() as http:
             try:
-                return answer_of(http.send(http.build_request(**self._connection.request(call))))
+                with http.stream(**self._connection.request(call, step, watch)) as response:
+                    for piece in response.iter_bytes():
+                        content += piece
+                        if len(content) > LARGEST_ANSWER:
+                            break
+                    return answer_of(response, content)
             except httpx2.RequestError as error:
                 return self._connection.fault(error, call)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import re
+from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,14 +14,17 @@ import httpx2
 
 from petstore_client.answers import Answer, Fault
 from petstore_client.calls import Call
+from petstore_client.deadline import Silence
 from petstore_client.errors import ConfigurationError
-from petstore_client.policy import Options, Wait
+from petstore_client.policy import Options, Send, Wait
 from petstore_client.runtime import Runtime
 from petstore_client.version import __version__
 
 logger = logging.getLogger("petstore_client")
 
 USER_AGENT = f"petstore-client/{__version__}"
+# Bytes after decompression. A page of 100 animals is below 200 KB. httpx2 decodes at most 1 MiB at once.
+LARGEST_ANSWER = 16 * 2**20
 # Of httpx2's errors, those before the first byte was sent.
 _NOT_SENT = (
     httpx2.ConnectError,
@@ -104,8 +108,11 @@ class Connection:
         other.options = self.options.but(tries, seconds, timeout)
         return other
 
-    def request(self, call: Call[Any]) -> dict[str, Any]:
-        """The arguments of httpx2's `build_request`."""
+    def request(
+        self, call: Call[Any], step: Send, watch: Callable[[str, Mapping[str, Any]], object]
+    ) -> dict[str, Any]:
+        """The arguments of httpx2's `stream`."""
+        silence = Silence(self.options.timeout, step.ends_at, self.runtime.monotonic)
         headers = {**call.headers, "Authorization": f"Bearer {self._key}", "User-Agent": USER_AGENT}
         return {
             "method": call.method,
@@ -113,7 +120,10 @@ class Connection:
             "params": None if call.address else call.query or None,
             "headers": headers,
             "content": call.content,
-            "timeout": self.options.timeout,
+            "extensions": {
+                "timeout": dict.fromkeys(("pool", "connect", "write", "read"), silence),
+                "trace": watch,
+            },
         }
 
     def fault(self, error: httpx2.RequestError, call: Call[Any]) -> Fault:
@@ -130,6 +140,7 @@ class Connection:
         return f"<Connection to {self.address}>"
 
 
-def answer_of(response: httpx2.Response) -> Answer:
-    """A response whose body was read."""
-    return Answer(response.status_code, response.headers, response.content, str(response.url))
+def answer_of(response: httpx2.Response, content: bytearray) -> Answer:
+    """A response whose body was read, up to its bound."""
+    whole = bytes(content) if len(content) <= LARGEST_ANSWER else None
+    return Answer(response.status_code, response.headers, whole, str(response.url))

@@ -25,6 +25,7 @@ _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 30.0
 _DOUBLINGS = 10
 _LONGEST_WAIT_SECONDS = 3600.0  # then it looks again
+_LEAST_SECONDS_OF_A_TRY = 1.0  # or a tenth of the call's seconds
 # The service keeps an Idempotency-Key for 24 hours; a repetition after that would be a second creation.
 _REPEATABLE_SECONDS = 23 * 3600.0
 
@@ -33,8 +34,9 @@ _REPEATABLE_SECONDS = 23 * 3600.0
 class Options:
     """How long a call goes on.
 
-    No try begins later than `seconds` after the call, which fails with its `tries`-th fault; a refusal by the
-    limits is none. A try fails after `timeout` seconds of silence of the network.
+    It fails with its `tries`-th fault; a refusal by the limits is none. `timeout` seconds of silence end a
+    try. All ends within `seconds`: waits, tries, the whole answer. With 0 seconds a call does not wait, and
+    its one try has `timeout` seconds.
     """
 
     tries: int = 5
@@ -58,7 +60,9 @@ class Options:
 
 @dataclass(frozen=True)
 class Send:
-    """Send the call once, and come back with its Answer or Fault."""
+    """Send the call once, and come back with its Answer or Fault before `ends_at`, a monotonic time."""
+
+    ends_at: float
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,10 @@ class Exchange(Generic[T]):
         self._limiter = limiter
         self._runtime = runtime
         self._waiter = waiter
-        self._ends_at = runtime.monotonic() + options.seconds
+        now = runtime.monotonic()
+        # A try that is cut short leaves an unknown outcome, so each begins with time for its answer.
+        self._begins_by = now + options.seconds - min(_LEAST_SECONDS_OF_A_TRY, options.seconds / 10)
+        self._ends_at = now + (options.seconds or options.timeout)
         self._sent = 0
         self._first_sent: tuple[float, float] | None = None  # by both clocks
         self._failed = 0
@@ -101,7 +108,7 @@ class Exchange(Generic[T]):
                 yield from self._turn(permit)
                 self._sent += 1
                 self._first_sent = self._first_sent or (self._runtime.monotonic(), self._runtime.wall())
-                outcome = yield Send()
+                outcome = yield Send(self._ends_at)
                 assert outcome is not None
                 if isinstance(outcome, Answer):
                     self._answer = outcome
@@ -134,9 +141,9 @@ class Exchange(Generic[T]):
         limiter.enter(self._waiter)
         while (opens_at := limiter.opens_at(self._waiter, now := clock())) > now:
             held_until = limiter.held_until(now)
-            if held_until > self._ends_at or now >= self._ends_at:
+            if held_until > self._begins_by or now >= self._begins_by:
                 raise self._ended(self._too_long(held_until, now))
-            seconds = min(opens_at - now, self._ends_at - now, _LONGEST_WAIT_SECONDS)
+            seconds = min(opens_at - now, self._begins_by - now, _LONGEST_WAIT_SECONDS)
             yield Wait(seconds, "the limit" if held_until > now else "other calls of the key")
         if self._error is not None and self._forgotten(0):
             raise self._ended(self._error)
@@ -194,7 +201,7 @@ class Exchange(Generic[T]):
         pause = self._pause_seconds(failure)
         may_repeat = failure.transient and (self._call.repeatable or not failure.unknown)
         resumes_at = now + pause
-        spent = self._failed >= self._options.tries or resumes_at > self._ends_at
+        spent = self._failed >= self._options.tries or resumes_at > self._begins_by
         if not may_repeat or spent or self._forgotten(pause):
             raise self._ended(failure.error)
         while (now := self._runtime.monotonic()) < resumes_at:
