@@ -98,6 +98,27 @@ class TestStreaming:
 
         assert await self._answer("GET", goes) == [0, 1]
 
+    async def test_what_makes_it_ends_with_it(self) -> None:
+        """At once when the client goes: its question to the store does not stay open until memory is
+        collected."""
+
+        async def pieces() -> AsyncGenerator[bytes, None]:
+            while True:
+                yield b"piece"
+
+        async def goes() -> Any:
+            return {"type": "http.disconnect"}
+
+        async def takes(_: object) -> None:
+            pass
+
+        making = pieces()
+        await anext(making)
+        response = Streamed(making, {}, "text/csv", PieceMaker(Turns(ManualClock())))
+        await response({"type": "http", "method": "GET"}, goes, takes)
+        with pytest.raises(StopAsyncIteration):
+            await anext(making)
+
     async def test_of_many_bodies_one_piece_is_made_at_a_time(self) -> None:
         """Forty files at once leave the others their time, and one who does not read holds nobody up."""
         at_once, most, maker, stuck = 0, 0, PieceMaker(Turns(ManualClock())), asyncio.Event()

@@ -18,6 +18,7 @@ from petstore.core.errors import LimiterUnavailable
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.decision import Decision
+from petstore.core.limits.quota import decide
 from petstore.core.limits.usage import UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import NO_VERSIONS
@@ -295,6 +296,50 @@ class TestTheBound:
             assert (minute.remaining, minute.reset_at) == (100 - 3 - 1, first + 60)
             clock.advance(first + 60 - clock.ms / 1_000)
             assert (await replica.take(CALLER)).windows[0].remaining == 99
+        finally:
+            await replicas.close()
+
+    @pytest.mark.parametrize(
+        ("before", "outage", "beside", "after"),
+        [
+            pytest.param(-30, -10, 5, 10, id="a minute over midnight"),
+            pytest.param(-90, -70, None, 10, id="neither minute nor day"),
+            pytest.param(-3_600, -3_500, None, -3_000, id="of the same day"),
+        ],
+    )
+    async def test_pending_counts_are_of_their_own_minute_and_day(
+        self, server: ValkeyServer, clock: NowClock, before: int, outage: int, beside: int | None, after: int
+    ) -> None:
+        """As if one record had counted all of them. Times are in seconds after midnight; `beside` is that of
+        another process, which met no outage."""
+        midnight_ms = clock.ms - clock.ms % 86_400_000
+        replicas, used = Replicas(server.url, clock, steered=True), AccountWindows()
+
+        async def take(replica: Replica, at: int, times: int, *, tell: bool = True) -> Decision:
+            clock.ms = midnight_ms + at * 1_000
+            for _ in range(times):
+                expected = decide(used, None, CALLER, NO_BANS, clock.ms)
+                found = await (replica.take(CALLER) if tell else replica.limiter.take(CALLER))
+            assert found is not None
+            assert (expected.allowed, found.allowed) == (True, True)
+            if tell:
+                left = [[window.remaining for window in each.windows] for each in (found, expected)]
+                assert left[0] == left[1]
+                assert found.day_reset_at == expected.day_reset_at
+            return found
+
+        try:
+            replica, other = [await replicas.open(PROCESSES, policy=NO_BANS) for _ in range(2)]
+            await take(replica, before, 2)
+            server.client("CONFIG", "SET", "min-replicas-to-write", 1)
+            assert limits(await take(replica, outage, 3, tell=False)) == [SHARE, 250]
+            server.client("CONFIG", "SET", "min-replicas-to-write", 0)
+            await replica.watch.back()
+            if beside is not None:
+                clock.ms = midnight_ms + beside * 1_000
+                assert limits(await other.take(CALLER)) == [100, 1_000]
+                decide(used, None, CALLER, NO_BANS, clock.ms)
+            await take(replica, after, 1)
         finally:
             await replicas.close()
 

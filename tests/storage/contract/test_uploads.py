@@ -276,6 +276,19 @@ class TestTurns:
 
 
 class TestPurge:
+    async def test_what_stopped_arriving(self, store: Store, backend: SharedData, clock: ManualClock) -> None:
+        """Is gone with its parts after the ten minutes that a list may take; one that has arrived stays."""
+        whole = await send(store)
+        lost = await store.uploads.begin(NewUpload("lost.csv", "csv", None), ANNA)
+        await store.uploads.add_part(lost, PartKind.LIST, 0, pack(LIST))
+        kept = []
+        for waited_ms in (uploads.ARRIVAL_MS - 1, 2):
+            clock.advance(waited_ms / 1_000)
+            await store.purge(clock.now_ms())
+            kept.append({row for (row,) in backend.execute("SELECT upload_id FROM stock_upload_parts")})
+        assert kept == [{whole, lost}, {whole}]
+        assert backend.execute("SELECT id FROM stock_uploads") == [(whole,)]
+
     async def test_after_24_hours(self, store: Store, backend: SharedData, clock: ManualClock) -> None:
         """The list, its parts and its report are gone, whatever has become of them; younger ones stay."""
         old = await send(store)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import os
+import stat
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -72,6 +74,28 @@ class TestBackup:
             with pytest.raises(OperatorError, match=r"written to .*: No space left on device\. Make room"):
                 upkeep.backup(str(path), str(target), 1_000)
         assert beside(target) == []
+
+    async def test_it_is_on_the_disk_before_it_has_its_name(
+        self, store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """And its name before anybody is told: a power cut leaves all of it or nothing. So does a restore."""
+        target, place = path.with_name("backup.db"), path.with_name("restored.db")
+        synced: list[tuple[int, int, bool]] = []
+
+        def sync(file: int) -> None:
+            status = os.fstat(file)
+            is_folder = stat.S_ISDIR(status.st_mode)
+            synced.append((status.st_ino, 0 if is_folder else status.st_size, made.exists()))
+
+        monkeypatch.setattr(os, "fsync", sync)
+        for made in (target, place):
+            synced.clear()
+            if made == target:
+                upkeep.backup(str(path), str(made), 1_000)
+            else:
+                upkeep.restore(str(made), str(target), ACTOR, ManualClock(), 1_000)
+            whole, folder = made.stat(), made.parent.stat()
+            assert synced == [(whole.st_ino, whole.st_size, False), (folder.st_ino, 0, True)]
 
     async def test_two_at_once_to_one_name(
         self, store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
