@@ -62,6 +62,14 @@ class TestRotate:
         assert first["expiresAt"] == "2027-01-22T08:00:30.000Z"
         assert second["expiresAt"] == "2027-01-15T09:00:30.000Z"
 
+    def test_a_second_rotation_is_refused(self, shop: Cli) -> None:
+        """With the successor's number: the key that it would print ends with the old one."""
+        shop.issue("shop")
+        shop.ok("keys", "rotate", "1")
+        again = shop.run("keys", "rotate", "1")
+        assert (again.exit_code, again.stdout) == (1, "")
+        assert "Key 1 was replaced by key 2 on 2027-01-15; rotate that one" in again.stderr
+
     def test_overlap_of_nothing_ends_the_old_key_at_once(self, shop: Cli) -> None:
         """Where two working keys are too many."""
         shop.issue("shop")

@@ -177,6 +177,15 @@ class TestRotation:
         assert (shown.status, "Key 1 is revoked; issue a new key instead." in shown.text) == (409, True)
         assert "Issue a new key" in (await operator.get("keys/1/rotate")).links
 
+    async def test_the_second_of_two_is_told_of_the_first(self, shop: Shop, operator: Visitor) -> None:
+        """Who has another page open gets no second successor, which would end with the old key."""
+        forms = [await operator.get("keys/1/rotate") for _ in range(2)]
+        shown = [await operator.submit(form, "/rotate") for form in forms]
+        assert [page.status for page in shown] == [200, 409]
+        assert "Key 1 was replaced by key 2 on 2027-01-15; rotate that one" in shown[1].text
+        assert secrets_in(shown[1].text) == []
+        assert (await key_of(shop, 2)).expires_at_ms is None
+
 
 class TestRevocation:
     """`/console/keys/1/revoke`."""

@@ -159,6 +159,7 @@ def rotate_key(session: Session, key_id: int, overlap: int | None, as_json: bool
     """Replace a key by a new one, and print that.
 
     The new key has the same account, label, access and expiry; the old one goes on working for the overlap.
+    A key is rotated once: the second time names the key that replaced it.
     Standard output holds the new key alone. A key that has leaked should be revoked instead.
     """
     settings = session.settings

@@ -14,8 +14,10 @@ from typing import Protocol
 
 import msgspec
 
+from petstore.core.durations import DAY_MS
 from petstore.core.errors import Conflict, Invalid
 from petstore.core.idempotency import Idempotency
+from petstore.core.moments import iso_day
 from petstore.core.pets import INT64_MAX
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -148,6 +150,18 @@ def rotated_until(old: ApiKey, now_ms: int, overlap_ms: int) -> int:
     return ends_ms if old.expires_at_ms is None else min(old.expires_at_ms, ends_ms)
 
 
+def check_not_replaced(key_id: int, successor: ApiKey | None, replaced_at_ms: int, now_ms: int) -> None:
+    """Raise Conflict for a key that was rotated before: the end of the old key would be that of a second
+    successor, and nobody would know of both."""
+    if successor is None:
+        return
+    state = successor.state(now_ms)
+    replaced = f"Key {key_id} was replaced by key {successor.id} on {iso_day(replaced_at_ms // DAY_MS)}"
+    if state == "active":
+        raise Conflict(f"{replaced}; rotate that one, or issue a new key.")
+    raise Conflict(f"{replaced}, which is {state}; issue a new key.")
+
+
 class KeyRepository(Protocol):
     """Keys in a store. Each method is one transaction and may raise StoreUnavailable.
 
@@ -196,7 +210,8 @@ class KeyRepository(Protocol):
     ) -> IssuedKey:
         """A new key of the same account, label and level; the old one expires after the overlap.
 
-        Raises Conflict when the old key is revoked or expired; `idempotency` is as for `issue`.
+        Raises Conflict when the old key is revoked, expired or was rotated before; `idempotency` is as for
+        `issue`.
         """
         ...
 

@@ -156,6 +156,30 @@ class TestRotate:
         assert await store.keys.key(2) == new.record
         assert (await store.keys.key(1)).expires_at_ms == clock.now_ms() + DAY_MS
 
+    async def test_a_key_is_rotated_once(self, store: Store, backend: SharedData, clock: ManualClock) -> None:
+        """By one of six operators at once, through two processes; the others are told of the successor, and
+        later ones of the key that works now, or that none does."""
+        await store.accounts.add("shop", FREE, ACTOR)
+        await store.keys.issue("shop", "live", ACTOR)
+        stores = [store, backend.open()]
+        results = await asyncio.gather(
+            *(stores[number % 2].keys.rotate(1, "live", DAY_MS, ACTOR) for number in range(6)),
+            return_exceptions=True,
+        )
+        assert sum(isinstance(each, IssuedKey) for each in results) == 1
+        told = {each.message for each in results if isinstance(each, Conflict)}
+        assert told == {"Key 1 was replaced by key 2 on 2027-01-15; rotate that one, or issue a new key."}
+        assert len(await store.keys.keys("shop")) == 2
+
+        clock.advance(2 * DAY_MS / 1_000)  # the old key's overlap is over
+        await store.keys.rotate(2, "live", DAY_MS, ACTOR)
+        with pytest.raises(Conflict, match="Key 1 was replaced by key 3 on 2027-01-17; rotate that one"):
+            await store.keys.rotate(1, "live", DAY_MS, ACTOR)
+        await store.keys.revoke(3, ACTOR)
+        with pytest.raises(Conflict, match="by key 3 on 2027-01-17, which is revoked; issue a new key"):
+            await store.keys.rotate(2, "live", DAY_MS, ACTOR)
+        assert len(await store.keys.keys("shop")) == 3
+
 
 class TestOnce:
     """Under an Idempotency a key is issued once: a form that is sent again does not issue another."""
@@ -184,7 +208,12 @@ class TestOnce:
         with pytest.raises(KeyIssuedBefore, match="was issued already, and its text is shown only once"):
             await issue(0, once)
         assert [key.id for key in await store.keys.keys("shop")] == [old.record.id, issued.record.id]
-        await issue(0, Idempotency(1, "another form"))
+        another = Idempotency(1, "another form")
+        if rotates:
+            with pytest.raises(Conflict, match="was replaced by key 2"):
+                await issue(0, another)
+        else:
+            await issue(0, another)
         await stores[1].keys.issue("other", "live", ACTOR, idempotency=Idempotency(2, "form"))
 
 

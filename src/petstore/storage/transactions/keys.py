@@ -14,6 +14,7 @@ from petstore.core.keys import (
     ApiKey,
     IssuedKey,
     check_label,
+    check_not_replaced,
     digest,
     display,
     mint,
@@ -21,7 +22,7 @@ from petstore.core.keys import (
 )
 from petstore.core.moments import iso_moment
 from petstore.core.pets import INT64_MAX
-from petstore.storage.rows import SELECT_CALLER, SELECT_KEY, read_key
+from petstore.storage.rows import ENTRY, SELECT_CALLER, SELECT_KEY, read_entry, read_key, select
 from petstore.storage.transactions.accounts import find_account
 from petstore.storage.transactions.idempotency import create_once
 from petstore.storage.transactions.journal import record, record_changes
@@ -39,6 +40,12 @@ _ADD_KEY = statement(
     " VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id"
 )
 CALLER = statement(f"{SELECT_CALLER} WHERE k.digest = $1")
+# The first one: its successor lives on, where programs of 1.1.0 let a key have several.
+_ROTATION = statement(
+    f"SELECT {select(ENTRY)} FROM journal WHERE subject = 'key' AND subject_id = $1 AND action = 'rotated'"
+    " ORDER BY id LIMIT 1"
+)
+_SUCCESSOR = statement(f"{SELECT_KEY} WHERE k.id = $1")
 _SET_EXPIRY = statement("UPDATE api_keys SET expires_at_ms = $2 WHERE id = $1")
 # Later than the pardon before, also after the clock was set back: limiters compare the times.
 _PARDON = statement(
@@ -87,13 +94,14 @@ def issue(
 
 
 def rotate(key_id: int, environment: str, overlap_ms: int, actor: str, now_ms: int) -> Script[IssuedKey]:
-    """Raises KeyNotFound, and Conflict unless the key is active.
+    """Raises KeyNotFound, and Conflict unless the key is active and has no successor.
 
     Locks the account before the key, as its closing does: so that revokes the new key too, or there is none.
     """
     for (account_id,) in (yield _ACCOUNT_OF_KEY, (key_id,)):
         yield from find_account(str(account_id))
     old = yield from find_key(key_id)
+    check_not_replaced(key_id, *(yield from _successor_of(key_id)), now_ms)
     ends_ms = rotated_until(old, now_ms, overlap_ms)
     yield _SET_EXPIRY, (key_id, ends_ms)
     new = replace(old, created_at_ms=now_ms, last_used_at_ms=None)
@@ -102,6 +110,17 @@ def rotate(key_id: int, environment: str, overlap_ms: int, actor: str, now_ms: i
     after = {"expiresAt": _iso(ends_ms), "replacedBy": added.record.id}
     yield from record_changes(now_ms, actor, "key", key_id, "rotated", before, after)
     return added
+
+
+def _successor_of(key_id: int) -> Script[tuple[ApiKey | None, int]]:
+    """The last of the keys that replaced this one, one after the other, and since when it does; or None."""
+    successor_id, since_ms = None, 0
+    while rows := (yield _ROTATION, (successor_id or key_id,)):
+        entry = read_entry(rows[0])
+        successor_id, since_ms = (entry.after or {})["replacedBy"], entry.at_ms
+    if successor_id is None:
+        return None, 0
+    return read_key((yield _SUCCESSOR, (successor_id,))[0]), since_ms
 
 
 def issue_once(
