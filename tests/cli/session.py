@@ -11,7 +11,6 @@ import re
 import shlex
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
 
 from click.testing import CliRunner
 
@@ -28,6 +27,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "cli.md"
 PLAYED = (DOCUMENT, Path(__file__).with_name("sessions.txt"))
 DATABASE_MADE = "<!-- There is a database. -->"
 SERVER_AT_WORK = "<!-- A server has been at work. -->"
+ALICE = pwd.struct_passwd(("alice", "x", 1_000, 1_000, "", "/", "/bin/sh"))
 _START_MS = 1_795_251_600_000  # 2026-11-21 09:00 UTC
 _LINE = re.compile(
     r"(?P<before>(?:PETSTORE_\w+=\S+ )*)(?:echo (?P<said>\S+) \| )?petstore (?P<arguments>[^|<>]+?)"
@@ -99,7 +99,8 @@ def play(text: str) -> str:
             played += [line, *shell.run(line[2:]).splitlines()]
         if line == "```console":
             in_session = True
-    return _without_chance("\n".join(played) + "\n")
+    text = "\n".join(played) + "\n"
+    return _without_chance(text.replace(str(Path.cwd()), "/srv"))
 
 
 def _without_chance(text: str) -> str:
@@ -111,7 +112,7 @@ def _without_chance(text: str) -> str:
 
 def main() -> None:
     """Write both anew."""
-    pwd.getpwuid = lambda _uid: SimpleNamespace(pw_name="alice")  # type: ignore[assignment,return-value]
+    pwd.getpwuid = lambda _uid: ALICE
     for document in PLAYED:
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)

@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,18 +118,83 @@ class TestRestore:
         shop.ok("accounts", "add", "later", "--plan", "free")
         return target
 
+    def put_back(self, shop: Cli, copy: Path) -> Any:
+        return shop.json("db", "restore", str(copy), "--yes", str(shop.database))
+
     def test_puts_the_backup_in_place(self, shop: Cli, copy: Path) -> None:
         """What came after the backup is gone, and kept in the file beside."""
-        restored = shop.json("db", "restore", str(copy))
+        restored = self.put_back(shop, copy)
         assert (restored["accounts"], restored["kept"]) == (1, f"{shop.database}{KEPT}")
+        assert (restored["source"], restored["target"]) == (str(copy), str(shop.database))
         assert [account["name"] for account in shop.json("accounts", "list")] == ["shop"]
         shop.settings["PETSTORE_DATABASE_URL"] += KEPT
         assert len(shop.json("accounts", "list")) == 2
 
     def test_where_there_is_no_database(self, shop: Cli, copy: Path) -> None:
-        """On a new machine nothing has to be kept."""
-        shop.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{shop.folder}/new.db"
-        result = shop.run("db", "restore", str(copy))
-        assert (result.exit_code, result.stderr) == (0, f"Restored {shop.folder}/new.db.\n")
+        """On a new machine, or in another file: nothing is replaced, so nothing is asked."""
+        result = shop.run("db", "restore", str(copy), "--into", f"{shop.folder}/other.db")
+        assert (result.exit_code, result.stderr) == (0, f"Restored {shop.folder}/other.db from {copy}.\n")
+        assert len(shop.json("accounts", "list")) == 2
         shop.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{shop.folder}/newer.db"
         assert shop.json("db", "restore", str(copy))["kept"] is None
+
+    @pytest.mark.parametrize("into", [None, "link.db", "sqlite:///{database}"])
+    def test_nothing_is_replaced_without_consent(self, shop: Cli, copy: Path, into: str | None) -> None:
+        """Whatever name the database has in the command: it is named in full, and how to agree."""
+        (shop.folder / "link.db").symlink_to(shop.database)
+        before = shop.database.read_bytes()
+        named = [] if into is None else ["--into", into.format(database=shop.database)]
+        if into == "link.db":
+            named = ["--into", str(shop.folder / "link.db")]
+        message = shop.refused(1, "db", "restore", str(copy), *named)
+        assert message == (
+            f"petstore: {shop.database} (animals: 0, last change: 2027-01-15 08:00:30Z) would be replaced by"
+            f" {copy}. To agree: --yes {shop.database}.\n"
+        )
+        assert shop.database.read_bytes() == before
+        restored = shop.json("db", "restore", str(copy), *named, "--yes", f"sqlite:///{shop.database}")
+        assert restored["accounts"] == 1
+
+    @pytest.mark.parametrize("there", [True, False])
+    def test_consent_to_another_target_is_none(self, shop: Cli, copy: Path, there: bool) -> None:
+        """A script names what it replaces, in full; elsewhere it is refused, also where nothing is."""
+        if not there:
+            shop.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{shop.folder}/other.db"
+        before = shop.database.read_bytes()
+        for name in ("petstore.db", f"{shop.folder}/another.db", f"{shop.folder}/./petstore.db"):
+            message = shop.refused(1, "db", "restore", str(copy), "--yes", name)
+            assert message.startswith(f"petstore: --yes names {name}, and this is about {shop.folder}/")
+        assert shop.database.read_bytes() == before
+        assert not (shop.folder / "other.db").exists()
+
+    def test_on_a_terminal_it_asks(self, shop: Cli, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """With both names in the question; anything but yes changes nothing."""
+        monkeypatch.setattr("petstore.cli.db.asks", lambda yes: not yes)
+        question = (
+            f"Replace {shop.database} (animals: 0, last change: 2027-01-15 08:00:30Z) by {copy}? [y/N]: "
+        )
+        refused = shop.run("db", "restore", str(copy), stdin="n\n")
+        assert refused.exit_code == 1
+        assert question in refused.stderr
+        assert "Nothing was changed" in refused.stderr
+        assert len(shop.json("accounts", "list")) == 2
+        assert shop.run("db", "restore", str(copy), stdin="y\n").exit_code == 0
+        assert len(shop.json("accounts", "list")) == 1
+
+    @pytest.mark.parametrize(
+        ("into", "reason"),
+        [
+            ("absent/x.db", "--into: there is no directory"),
+            ("mysql://x", "--into is not understood"),
+            ("", "--into is not understood"),
+        ],
+    )
+    def test_a_target_that_is_none(self, shop: Cli, copy: Path, into: str, reason: str) -> None:
+        """The option is named, not the setting that it stands for."""
+        assert reason in shop.refused(2, "db", "restore", str(copy), "--into", into)
+
+    def test_a_damaged_database_is_replaced_like_any(self, shop: Cli, copy: Path) -> None:
+        """It is said that nothing could be counted."""
+        shop.database.write_bytes(b"no database at all, " * 500)
+        assert "(animals: not counted, last change: unknown)" in shop.refused(1, "db", "restore", str(copy))
+        assert self.put_back(shop, copy)["accounts"] == 1

@@ -6,7 +6,6 @@ import os
 import pwd
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -19,7 +18,7 @@ from petstore.cli.groups import (
     EXIT_UNAVAILABLE,
     EXIT_USAGE,
 )
-from tests.cli.session import DOCUMENT, PLAYED, SERVER_AT_WORK, play
+from tests.cli.session import ALICE, DOCUMENT, PLAYED, SERVER_AT_WORK, play
 from tests.cli.test_root import ALL, LEAVES
 
 COMMANDS = DOCUMENT.read_text(encoding="utf-8")
@@ -55,7 +54,7 @@ class TestCommands:
         """Every session, played in order; `.venv/bin/python -m tests.cli.session` writes it anew."""
         for name in [name for name in os.environ if name.startswith("PETSTORE_")]:
             monkeypatch.delenv(name)
-        monkeypatch.setattr(pwd, "getpwuid", lambda _uid: SimpleNamespace(pw_name="alice"))
+        monkeypatch.setattr(pwd, "getpwuid", lambda _uid: ALICE)
         monkeypatch.chdir(tmp_path)
         text = document.read_text(encoding="utf-8")
         assert SERVER_AT_WORK in text

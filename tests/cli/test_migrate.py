@@ -130,7 +130,7 @@ class TestMigrate:
         kept = store.json("db", "migrate")["backup"]
         know()
         store.refused(78, "pets", "list")
-        store.ok("db", "restore", kept)
+        store.ok("db", "restore", kept, "--yes", str(store.database))
         assert store.json("pets", "list")[0]["name"] == "Rex"
 
     def test_a_damaged_database_is_left_alone(self, store: Cli, know: Know) -> None:
@@ -209,7 +209,7 @@ class TestNewerSchema:
         """As usual."""
         copy = str(expanded.folder / "copy.db")
         assert expanded.json("db", "backup", copy)["pets"] == 1
-        assert expanded.json("db", "restore", copy)["pets"] == 1
+        assert expanded.json("db", "restore", copy, "--yes", str(expanded.database))["pets"] == 1
 
     def test_it_is_not_copied_to_another_store(self, expanded: Cli) -> None:
         """What this program does not know would stay behind."""

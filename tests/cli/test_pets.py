@@ -57,38 +57,6 @@ class TestSet:
             }
         ]
 
-    def test_user_without_a_name_is_an_id(self, animals: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-        """In a container the user may have no entry."""
-
-        def missing(uid: int) -> None:
-            raise KeyError(uid)
-
-        monkeypatch.setattr(pwd, "getpwuid", missing)
-        monkeypatch.delenv("SUDO_USER", raising=False)
-        animals.ok("pets", "set", "1", "--status", "sold")
-        assert animals.json("journal", "--about", "pet:1")[0]["actor"] == f"cli:uid-{os.getuid()}"
-
-    @pytest.mark.parametrize(
-        ("user", "sudo", "actor"),
-        [
-            (0, "anna", "cli:anna"),
-            (1, "anna", None),
-            (0, "", None),
-            (0, "a b", None),
-            (0, "a\x1b[2J", None),
-            (0, "a" * 65, None),
-        ],
-    )
-    def test_sudo_names_its_caller(
-        self, animals: Cli, monkeypatch: pytest.MonkeyPatch, user: int, sudo: str, actor: str | None
-    ) -> None:
-        """Only root's process believes SUDO_USER, and only what can be a user's name."""
-        monkeypatch.setenv("SUDO_USER", sudo)
-        monkeypatch.setattr(os, "geteuid", lambda: user)
-        animals.ok("pets", "set", "1", "--status", "sold")
-        itself = f"cli:{pwd.getpwuid(user).pw_name}"
-        assert animals.json("journal", "--about", "pet:1")[0]["actor"] == (actor or itself)
-
     def test_same_status_changes_nothing(self, animals: Cli) -> None:
         """No entry in the journal for what was so before."""
         assert animals.json("pets", "set", "3", "--status", "sold")["status"] == "sold"

@@ -268,9 +268,10 @@ def test_beside_a_running_server(tmp_path: Path) -> None:
         assert program.run("db", "check").returncode == 0
         copy = str(tmp_path / "copy.db")
         program.ok("db", "backup", copy)
-        refused = program.run("db", "restore", copy)
+        consent = ("--yes", str(tmp_path / "petstore.db"))
+        refused = program.run("db", "restore", copy, *consent)
         assert (refused.returncode, "stop it first" in refused.stderr) == (1, True)
-    assert program.run("db", "restore", copy).returncode == 0
+    assert program.run("db", "restore", copy, *consent).returncode == 0
 
 
 def check_keys(program: Program, server: Server) -> None:

@@ -50,7 +50,8 @@ class TestOneServer:
 
     def refused(self, first: Server, name: str | Path, prefix: Sequence[str] = ()) -> str:
         folder = first.database.parent
-        for arguments in (["serve"], ["db", "restore", "backup.db"]):
+        consent = str((folder / name).resolve())
+        for arguments in (["serve"], ["db", "restore", "backup.db", "--yes", consent]):
             ended = run(name, *arguments, folder=folder, prefix=prefix)
             assert ended.returncode == 1, ended.stderr
             (line,) = ended.stderr.splitlines()
@@ -111,7 +112,7 @@ class TestModes:
 
         petstore("db", "migrate")
         petstore("db", "backup", "backup.db")
-        petstore("db", "restore", "backup.db")
+        petstore("db", "restore", "backup.db", "--yes", str(tmp_path / "petstore.db"))
         modes = {file.name.partition("-restore-")[0]: mode(file) for file in tmp_path.iterdir()}
         assert modes == dict.fromkeys(
             ["petstore.db", "petstore.db.lock", "petstore.db.last-backup", "petstore.db.before", "backup.db"],
@@ -145,7 +146,8 @@ class TestModes:
             assert run("petstore.db", *arguments, folder=tmp_path).returncode == 0
         os.chown(tmp_path, 0, 0)
         os.chown(tmp_path / "petstore.db", 1_234, 1_234)
-        assert run("petstore.db", "db", "restore", "backup.db", folder=tmp_path).returncode == 0
+        restore = ["db", "restore", "backup.db", "--yes", str(tmp_path / "petstore.db")]
+        assert run("petstore.db", *restore, folder=tmp_path).returncode == 0
         owners = {file.name.partition("-restore-")[0]: file.stat().st_uid for file in tmp_path.iterdir()}
         assert owners == {
             "backup.db": 65_534,

@@ -131,7 +131,8 @@ db backup backup.db
 db backup second.db --json
 db backup nowhere/backup.db
 db restore nothing.db
-db restore backup.db --json
+db restore backup.db
+db restore backup.db --into restored.db --json
 db copy sqlite:///petstore.db sqlite:///other.db
 limits check
 serve --port 0x

@@ -6,24 +6,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from petstore.cli.context import Session
 from petstore.cli.groups import EXIT_REFUSED, LazyGroup, examples
 from petstore.cli.output import (
     Record,
+    asks,
+    confirm,
     echo_err,
     json_option,
+    moment,
     row_progress,
     write_json,
     write_line,
     write_record,
     write_table,
 )
+from petstore.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from petstore.wiring.administration import CheckReport
+    from petstore.wiring.administration import CheckReport, Contents, DatabaseFile
 
 
 @click.group(cls=LazyGroup)
@@ -131,22 +136,66 @@ def backup(session: Session, file: Path, as_json: bool) -> None:
         echo_err(f"petstore: The backup is good, but its time could not be noted for metrics: {error}.")
 
 
-@db.command("restore", epilog=examples("petstore db restore petstore-2026-11-21.db"))
+@db.command(
+    "restore",
+    epilog=examples(
+        "petstore db restore petstore-2026-11-21.db --into drill.db",
+        "petstore db restore petstore-2026-11-21.db --yes /var/lib/petstore/petstore.db",
+    ),
+)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--into", metavar="TARGET", help="Restore into this file, not into the settings' database.")
+@click.option("--yes", metavar="TARGET", help="Do not ask whether to replace TARGET, given in full.")
 @json_option
 @click.pass_obj
-def restore(session: Session, file: Path, as_json: bool) -> None:
-    """Put the backup FILE in the database's place.
+def restore(session: Session, file: Path, into: str | None, yes: str | None, as_json: bool) -> None:
+    """Put the backup FILE in the database's place, or with --into in another file's.
+
+    Where a database is, it asks first; without a terminal it is refused unless --yes names just that
+    database, by its whole path or URL. TARGET of --into is a path or a sqlite:/// URL.
 
     Stop the server first: it is refused while one runs on the database, and when the backup is damaged. The
     database that was there is kept beside it, with .before-restore and the time at the end of its name.
     """
-    database = session.backend.require_file()
+    database, target = _target_of(session, into)
+    _require_consent(file.resolve(), target, database.contents(), yes)
     restored = database.restore(file, session.actor, session.clock)
-    _write_report(restored.report, as_json, kept=restored.kept)
+    _write_report(
+        restored.report, as_json, source=str(file.resolve()), target=str(target), kept=restored.kept
+    )
     if not as_json:
         kept = f" What was there is kept as {restored.kept}." if restored.kept else ""
-        echo_err(f"Restored {database.checked_path()}.{kept}")
+        echo_err(f"Restored {target} from {file.resolve()}.{kept}")
+
+
+def _target_of(session: Session, into: str | None) -> tuple[DatabaseFile, Path]:
+    """The database that is restored into, and its whole path; links are followed."""
+    from petstore.wiring import administration
+
+    if into is None:
+        database = session.backend.require_file()
+        return database, database.checked_path().resolve()
+    url = into if "://" in into else f"sqlite:///{into}"
+    try:
+        settings = msgspec.structs.replace(session.settings, database_url=url)
+        database = administration.backend_of(settings).require_file()
+        return database, database.checked_path().resolve()
+    except ConfigurationError as error:
+        raise click.UsageError(str(error).replace("PETSTORE_DATABASE_URL", "--into", 1)) from None
+
+
+def _require_consent(source: Path, target: Path, found: Contents | None, yes: str | None) -> None:
+    """Ask before something is replaced. Raises ClickException without consent to just this target."""
+    if yes is not None and yes not in (str(target), f"sqlite:///{target}"):
+        raise click.ClickException(f"--yes names {yes}, and this is about {target}. Nothing was restored.")
+    if found is None or yes is not None:
+        return
+    pets = "not counted" if found.pets is None else found.pets
+    replaced = f"{target} (animals: {pets}, last change: {moment(found.changed_at_ms) or 'unknown'})"
+    if asks(yes=False):
+        confirm(f"Replace {replaced} by {source}?")
+        return
+    raise click.ClickException(f"{replaced} would be replaced by {source}. To agree: --yes {target}.")
 
 
 @db.command(

@@ -1,4 +1,4 @@
-"""The report of `db check`, for both databases."""
+"""The report of `db check`, for both databases, and what a file has before a restore."""
 
 from __future__ import annotations
 
@@ -27,3 +27,13 @@ def of_schema(schema: Schema, problems: list[str]) -> CheckReport:
     if not schema.exists:
         return CheckReport(0, 0, 0, 0, [*problems, "the schema was never created"])
     return CheckReport(schema.version, None, None, None, problems, schema.remark)
+
+
+class Contents(msgspec.Struct, frozen=True):
+    """What a file has, without a check: its number of animals and the time of the journal's last entry.
+
+    None stands for what can't be read: of a damaged file, or of a program without a journal.
+    """
+
+    pets: int | None
+    changed_at_ms: int | None

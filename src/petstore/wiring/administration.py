@@ -15,13 +15,14 @@ from petstore.storage import backend as backends
 from petstore.storage.backend import Backend, Store
 from petstore.storage.observer import MigrationObserver
 from petstore.storage.options import PostgresOptions, SqliteOptions
-from petstore.storage.reports import CheckReport
+from petstore.storage.reports import CheckReport, Contents
+from petstore.storage.sqlite.database_file import DatabaseFile
 
 if TYPE_CHECKING:
     from petstore.limiter.valkey.inspection import CountersReport
     from petstore.storage.copying import CopiedTable
 
-__all__ = ["Backend", "CheckReport", "Store"]
+__all__ = ["Backend", "CheckReport", "Contents", "DatabaseFile", "Store"]
 
 
 def backend_of(settings: Settings) -> Backend:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError
-from petstore.storage.reports import CheckReport
+from petstore.storage.reports import CheckReport, Contents
 from petstore.storage.sqlite import files, reserve, upkeep
 from petstore.storage.sqlite.upkeep import Restored
 
@@ -55,6 +55,10 @@ class DatabaseFile:
         mark = self.backup_mark()
         files.make(str(mark), like=str(self.checked_path()))
         mark.touch()
+
+    def contents(self) -> Contents | None:
+        """What a restore would replace; None where no file is yet."""
+        return upkeep.contents(str(self.checked_path()), self._busy_timeout_ms)
 
     def restore(self, source: Path, actor: str, clock: Clock) -> Restored:
         """Put a backup in the database's place.

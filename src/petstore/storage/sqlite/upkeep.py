@@ -17,7 +17,7 @@ from petstore.core.clock import Clock
 from petstore.core.errors import OperatorError, StoreDamaged, StoreUnavailable
 from petstore.core.journal import STORE
 from petstore.storage import reports
-from petstore.storage.reports import CheckReport
+from petstore.storage.reports import CheckReport, Contents
 from petstore.storage.sqlite import schema as schemas
 from petstore.storage.sqlite.connection import open_reader, open_writer, translated
 from petstore.storage.sqlite.database import run
@@ -32,6 +32,8 @@ _NEWEST = (
     " UNION ALL SELECT max(last_used_at_ms) FROM key_activity"
     " UNION ALL SELECT max(minute_opened_ms) FROM account_windows)"
 )
+_PETS = "SELECT count(*) FROM pets"
+_LAST_CHANGE = "SELECT at_ms FROM journal ORDER BY id DESC LIMIT 1"
 
 
 _Note = Callable[[apsw.Connection], None]
@@ -42,6 +44,24 @@ class Restored(msgspec.Struct, frozen=True):
 
     report: CheckReport
     kept: str | None
+
+
+def contents(path: str, busy_timeout_ms: int) -> Contents | None:
+    """What a restore would replace; None where no file is."""
+    if not Path(path).exists():
+        return None
+    pets, changed_at_ms = (_number(path, busy_timeout_ms, query) for query in (_PETS, _LAST_CHANGE))
+    return Contents(pets, changed_at_ms)
+
+
+def _number(path: str, busy_timeout_ms: int, query: str) -> int | None:
+    """The first column of the first row; None without a row, and where nothing can be read."""
+    try:
+        with contextlib.closing(open_reader(path, busy_timeout_ms)) as reader, translated():
+            found: int | None = reader.execute(query).get
+    except StoreUnavailable:
+        return None
+    return found
 
 
 def check(path: str, busy_timeout_ms: int) -> CheckReport:
@@ -75,12 +95,7 @@ def _check(path: str, busy_timeout_ms: int) -> CheckReport:
 
 def newest_ms(path: str, busy_timeout_ms: int) -> int:
     """The latest time that an account, a key or a counter carries; 0 where nothing can be read."""
-    try:
-        with contextlib.closing(open_reader(path, busy_timeout_ms)) as reader, translated():
-            newest: int | None = reader.execute(_NEWEST).get
-    except StoreUnavailable:
-        return 0
-    return newest or 0
+    return _number(path, busy_timeout_ms, _NEWEST) or 0
 
 
 def backup(path: str, target: str, busy_timeout_ms: int, like: str | None = None) -> CheckReport:
