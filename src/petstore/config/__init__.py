@@ -15,6 +15,7 @@ import msgspec
 
 from petstore.config.masking import masked
 from petstore.config.table import PREFIX, TABLE, Setting, Settings
+from petstore.config.user import ACTOR_VARIABLE
 from petstore.core.errors import ConfigurationError
 
 __all__ = [
@@ -35,8 +36,12 @@ PUBLISHED_REMOVAL = datetime(2030, 12, 5, tzinfo=UTC)
 
 
 def read_environment() -> dict[str, str]:
-    """The PETSTORE_* variables. Only this function, systemd.py and user.py read the environment."""
-    return {name: value for name, value in os.environ.items() if name.startswith(PREFIX)}
+    """The PETSTORE_* variables that are settings. Only this function, systemd.py and user.py read them."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(PREFIX) and name != ACTOR_VARIABLE
+    }
 
 
 class SourcedText(msgspec.Struct, frozen=True):

@@ -5,20 +5,43 @@ from __future__ import annotations
 import os
 import pwd
 
+from petstore.core.errors import ConfigurationError
+
+ACTOR_VARIABLE = "PETSTORE_ACTOR"
 _NAME_MAX_CHARACTERS = 64
+_SYSTEM_UID_MAX = 999  # login.defs(5)
 
 
 def read_actor() -> str:
-    """`cli:USER`, the user's name from the operating system: USER and LOGNAME can be set to anything.
+    """`cli:NAME`, the user's name from the operating system: USER and LOGNAME can be set to anything.
 
-    A process of root that sudo started has the name of the user who called sudo.
+    Several people share root, a system user (as the service's own is) and an id without a name (as containers
+    have): there it is the caller of sudo, else what PETSTORE_ACTOR says. Raises ConfigurationError for a
+    PETSTORE_ACTOR that is no name.
     """
     user = os.geteuid()
-    if user == 0:
-        called_by = os.environ.get("SUDO_USER", "")
-        if called_by.isprintable() and " " not in called_by and 0 < len(called_by) <= _NAME_MAX_CHARACTERS:
-            return f"cli:{called_by}"
     try:
-        return f"cli:{pwd.getpwuid(user).pw_name}"
-    except KeyError:  # containers run under ids without a name
-        return f"cli:uid-{user}"
+        entry = pwd.getpwuid(user)
+    except KeyError:
+        entry = None
+    if entry is not None and not _is_shared(entry):
+        return f"cli:{entry.pw_name}"
+    called_by = os.environ.get("SUDO_USER", "")
+    if _is_name(called_by):
+        return f"cli:{called_by}"
+    if named := os.environ.get(ACTOR_VARIABLE, ""):
+        if not _is_name(named):
+            raise ConfigurationError(
+                f"{ACTOR_VARIABLE}={named[:_NAME_MAX_CHARACTERS]!r} is no name: write 1 to"
+                f" {_NAME_MAX_CHARACTERS} printable characters without a space."
+            )
+        return f"cli:{named}"
+    return f"cli:uid-{user}" if entry is None else f"cli:{entry.pw_name}"
+
+
+def _is_shared(entry: pwd.struct_passwd) -> bool:
+    return entry.pw_uid <= _SYSTEM_UID_MAX or entry.pw_shell.endswith(("/nologin", "/false"))
+
+
+def _is_name(text: str) -> bool:
+    return text.isprintable() and " " not in text and 0 < len(text) <= _NAME_MAX_CHARACTERS
