@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -102,13 +103,18 @@ def printed_lines(text: str) -> list[str]:
     return text.replace("\r", "").strip().splitlines()
 
 
-def run(session: list[Step], folder: Path, shell: dict[str, str]) -> list[tuple[int, list[str]]]:
-    """Every command in one bash, one after the other: its exit code and the lines that it printed."""
+def run(
+    session: list[Step], folder: Path, shell: dict[str, str] | None, prefix: Sequence[str] = ()
+) -> list[tuple[int, list[str]]]:
+    """Every command in one bash, one after the other: its exit code and the lines that it printed.
+
+    `prefix` is a command that runs the bash.
+    """
     script = "".join(
         f"printf '@@begin\\n'\n{{ {step.command}\n}} 2>&1\nprintf '\\n@@end %d\\n' $?\n" for step in session
     )
     finished = subprocess.run(
-        ["bash", "--norc", "-c", script],
+        [*prefix, "bash", "--norc", "-c", script],
         cwd=folder,
         env=shell,
         stdin=subprocess.DEVNULL,

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import msgspec
-import pytest
 from prometheus_client import generate_latest
 from prometheus_client.core import Metric
 
@@ -17,7 +15,6 @@ from petstore.ops.access_log import AccessEntry, AccessFormat
 from petstore.ops.supervision import SupervisorMetrics, supervision_metrics, write_metrics
 from tests.architecture.sources import tracked
 from tests.docs.documents import ROOT, fences, section, text_of
-from tests.docs.sessions import run, steps, terminal, unmet
 from tests.support.service import Shop
 
 DOCUMENT = text_of(ROOT / "docs" / "operations.md")
@@ -126,24 +123,9 @@ def test_every_directory_is_made() -> None:
 def test_every_setting_exists() -> None:
     """A reader who sets what the page names is not refused."""
     known = {setting.variable for setting in TABLE if setting.variable}
-    known |= {f"{setting.variable}_FILE" for setting in TABLE if setting.secret} | {"PETSTORE_CONFIG"}
+    known |= {f"{setting.variable}_FILE" for setting in TABLE if setting.secret} | {
+        "PETSTORE_CONFIG",
+        "PETSTORE_ACTOR",
+    }
     text = DOCUMENT + MONITORING + BEHAVIOUR + TROUBLESHOOTING
     assert set(re.findall(r"\bPETSTORE_[A-Z_]+", text)) - known == set()
-
-
-@pytest.mark.e2e
-@pytest.mark.slow
-def test_the_restore_drill_works(tmp_path: Path) -> None:
-    """The drill, on a database with the animals that it shows: a copy, restored beside it, has the same."""
-    shell = terminal(tmp_path)
-    for line in (
-        "db migrate",
-        "accounts add local --plan free",
-        "keys issue local",
-        "pets add Rex --category 1",
-        "pets add Mia --category 2 --status pending",
-    ):
-        subprocess.run(["petstore", *line.split()], cwd=tmp_path, env=shell, capture_output=True, check=True)
-    session = steps(section(DOCUMENT, "Backup and restore"))
-    assert unmet(session, run(session, tmp_path, shell)) == ""
-    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith("petstore.db")] == []

@@ -24,12 +24,12 @@ def with_mount(*arguments: str | Path) -> list[str]:
     """What to put before a command so that it, and nothing else, sees `mount ARGUMENTS`."""
     mount = " ".join(["mount", *map(str, arguments)])
     prefix = ["unshare", "--mount", "sh", "-c", f'{mount} && exec "$@"', "sh"]
-    if not _works([*prefix, "true"]):
+    if not works([*prefix, "true"]):
         pytest.skip("nothing can be mounted here")
     return prefix
 
 
-def _works(command: Sequence[str]) -> bool:
+def works(command: Sequence[str]) -> bool:
     if shutil.which(command[0]) is None:
         return False
     return subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0
