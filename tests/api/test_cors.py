@@ -13,7 +13,7 @@ from tests.support.clock import ManualClock
 ORIGIN = "https://shop.example"
 PREFLIGHT = [("origin", ORIGIN), ("access-control-request-method", "POST")]
 EXPOSED = {
-    "Accept-Patch", "Allow", "Deprecation", "Idempotency-Replayed", "Link", "Location", "RateLimit",
+    "Accept-Patch", "Allow", "Deprecation", "ETag", "Idempotency-Replayed", "Link", "Location", "RateLimit",
     "RateLimit-Policy", "Retry-After", "Sunset", "WWW-Authenticate", "X-RateLimit-Limit",
     "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id",
 }  # fmt: skip
@@ -50,7 +50,8 @@ class TestConfigured:
         assert given["access-control-allow-origin"] == ORIGIN
         assert given["access-control-allow-methods"] == answer.headers["allow"]
         assert set(given["access-control-allow-headers"].split(", ")) == {
-            "Authorization", "Content-Type", "Idempotency-Key", "X-Request-Id",
+            "Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match",
+            "X-Request-Id",
         }  # fmt: skip
         assert int(given["access-control-max-age"]) > 0
         assert "access-control-allow-credentials" not in given

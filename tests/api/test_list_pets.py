@@ -109,15 +109,14 @@ class TestListPets200:
     @pytest.mark.parametrize(
         ("name", "value"),
         [
-            ("accept", "application/xml;q=1, */*;q=0"), ("if-none-match", "*"), ("range", "bytes=0-0"),
+            ("accept", "application/xml;q=1, */*;q=0"), ("range", "bytes=0-0"), ("if-match", '"x"'),
             ("if-modified-since", "Thu, 01 Jan 2099 00:00:00 GMT"), ("idempotency-key", ""),
         ],
     )  # fmt: skip
     async def test_no_header_changes_the_page(self, shop: CheckedShop, name: str, value: str) -> None:
-        """There is one representation, always whole, and no validator."""
+        """There is one representation, always whole; dates are no validators."""
         answer = await shop.ask("GET", "/v1/pets", [(name, value)])
         assert (answer.status, answer.body) == (200, b"[]")
-        assert "etag" not in answer.headers
 
 
 _TAKEN = ": not a parameter of this operation; it takes limit, cursor, status, id, categoryId, order."

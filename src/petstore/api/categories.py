@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from petstore.api.pipeline.request import Request
-from petstore.api.pipeline.response import Response, encode, make_response
+from petstore.api.pipeline.response import Response, encode, make_representation
 from petstore.core.categories import CategoryRepository
 from petstore.core.keys import Caller
+from petstore.core.preconditions import tag_of
 
 
 class CategoryOperations:
@@ -16,4 +17,5 @@ class CategoryOperations:
 
     async def list_categories(self, request: Request, caller: Caller) -> Response:
         """GET /categories: those that have a name, in one answer."""
-        return make_response(200, encode(await self._categories.all()))
+        body = encode(await self._categories.all())
+        return make_representation(body, tag_of(body))

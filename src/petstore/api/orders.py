@@ -15,10 +15,11 @@ from petstore.api.pipeline.paging import (
     read_limit,
     read_one_of,
     read_parameters,
+    tag_of_page,
     write_cursor,
 )
 from petstore.api.pipeline.request import Parameters, Request
-from petstore.api.pipeline.response import Header, Response, encode, make_response
+from petstore.api.pipeline.response import Header, Response, encode, make_representation, make_response
 from petstore.core.accounts import AccountRepository
 from petstore.core.errors import Forbidden, NotFound
 from petstore.core.idempotency import Idempotency
@@ -34,6 +35,7 @@ from petstore.core.orders import (
     OrderStatus,
     members_of,
 )
+from petstore.core.preconditions import tag_of
 
 ORDER_PARAMETERS = ("limit", "cursor", "status", "id", "scope")
 _STATUS_EXPECTED = f"one of {', '.join(ORDER_STATUSES)}"
@@ -63,13 +65,16 @@ class OrderOperations:
         """GET /store/orders: a page of orders in ascending order of id, the account's or those of all."""
         query = read_order_query(request.parameters(), caller)
         page = await self._orders.page(query)
-        shown = [members_of(order) for order in page.orders]
+        orders = shown = [members_of(order) for order in page.orders]
         if query.account_id is None:
             names = await self._accounts.names({order.account_id for order in page.orders})
-            for members, order in zip(shown, page.orders, strict=True):
-                members["account"] = names[order.account_id]
+            shown = [
+                {**members, "account": names[order.account_id]}
+                for members, order in zip(orders, page.orders, strict=True)
+            ]
         links = self._links(query, page.orders[-1].id if page.has_more else None)
-        return make_response(200, encode(shown), (b"link", links))
+        body = encode(shown)
+        return make_representation(body, tag_of_page(query.ids, orders, body, links), (b"link", links))
 
     async def place_order(self, request: Request, caller: Caller) -> Response:
         """POST /store/orders: 201 once the order is durable and its animal reserved."""
@@ -78,30 +83,39 @@ class OrderOperations:
         new = NEW_ORDER.read(await read_body(request.receive, self._body_timeout_seconds))
         idempotency = None if key is None else Idempotency(caller.account_id, key)
         placed = await self._orders.place(caller.account_id, new, caller.actor, idempotency)
-        location = f"{self._base}?id={placed.order.id}"
-        headers: list[Header] = [(b"location", location.encode("ascii"))]
+        body = encode(members_of(placed.order))
+        location = f"{self._base}?id={placed.order.id}".encode("ascii")
+        headers: list[Header] = [(b"etag", tag_of(body)), (b"location", location)]
         if placed.replayed:
             headers.append((b"idempotency-replayed", b"true"))
-        return make_response(201, encode(members_of(placed.order)), *headers)
+        return make_response(201, body, *headers)
 
     async def cancel_order(self, request: Request, caller: Caller) -> Response:
         """DELETE /store/orders/{orderId}: 204, also for an order that is cancelled already."""
+        match = request.match()
         await self._orders.change(
-            _order_id_of(request), caller.actor, status=OrderStatus.CANCELLED, account_id=caller.account_id
+            _order_id_of(request),
+            caller.actor,
+            status=OrderStatus.CANCELLED,
+            account_id=caller.account_id,
+            match=match,
         )
         return make_response(204, None)
 
     async def update_order(self, request: Request, caller: Caller) -> Response:
         """PATCH /store/orders/{orderId}: any account's order."""
         check_body_headers(request, patch=True)
+        match = request.match()
         change = ORDER_CHANGE.read(await read_body(request.receive, self._body_timeout_seconds))
         order = await self._orders.change(
             _order_id_of(request),
             caller.actor,
             status=None if change.status is UNSET else change.status,
             ship_date_ms=None if change.ship_date is UNSET else read_moment(change.ship_date),
+            match=match,
         )
-        return make_response(200, encode(members_of(order)))
+        body = encode(members_of(order))
+        return make_response(200, body, (b"etag", tag_of(body)))
 
     def _links(self, query: OrderQuery, next_after: int | None) -> bytes:
         target = f"{self._base}?limit={query.limit}"

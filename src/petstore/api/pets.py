@@ -15,16 +15,18 @@ from petstore.api.pipeline.paging import (
     read_limit,
     read_one_of,
     read_parameters,
+    tag_of_page,
     write_cursor,
 )
 from petstore.api.pipeline.request import Parameters, Request
-from petstore.api.pipeline.response import Header, Response, encode, make_response
+from petstore.api.pipeline.response import Header, Response, encode, make_representation, make_response
 from petstore.core.clock import Clock
 from petstore.core.errors import NotFound
 from petstore.core.idempotency import Idempotency
 from petstore.core.integers import read_id
 from petstore.core.keys import Caller
 from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, PageQuery, PetRepository, PetStatus
+from petstore.core.preconditions import tag_of
 
 PAGE_PARAMETERS = ("limit", "cursor", "status", "id", "categoryId", "order")
 _ORDERS = {"id": False, "-id": True}
@@ -54,7 +56,8 @@ class PetOperations:
         query = read_page_query(request.parameters())
         page = await self._pets.page(query)
         links = self._links(query, page.pets[-1].id if page.has_more else None)
-        return make_response(200, encode(page.pets), (b"link", links))
+        body = encode(page.pets)
+        return make_representation(body, tag_of_page(query.ids, page.pets, body, links), (b"link", links))
 
     async def create_pet(self, request: Request, caller: Caller) -> Response:
         """POST /pets: 201 once the animal is durable."""
@@ -63,10 +66,12 @@ class PetOperations:
         new = NEW_PET.read(await read_body(request.receive, self._body_timeout_seconds))
         idempotency = None if key is None else Idempotency(caller.account_id, key)
         created = await self._pets.add(new, caller.actor, idempotency)
-        headers: list[Header] = [(b"location", self._location(created.pet.id).encode("ascii"))]
+        body = encode(created.pet)
+        location = self._location(created.pet.id).encode("ascii")
+        headers: list[Header] = [(b"etag", tag_of(body)), (b"location", location)]
         if created.replayed:
             headers.append((b"idempotency-replayed", b"true"))
-        return make_response(201, encode(created.pet), *headers)
+        return make_response(201, body, *headers)
 
     async def get_pet(self, request: Request, caller: Caller) -> Response:
         """GET /pets/{petId}; 410 from the removal date on."""
@@ -77,18 +82,22 @@ class PetOperations:
         pet = None if pet_id is None else await self._pets.get(pet_id)
         if pet is None:
             raise NotFound("There is no such animal.")
-        return make_response(200, encode(pet))
+        body = encode(pet)
+        return make_representation(body, tag_of(body))
 
     async def update_pet(self, request: Request, caller: Caller) -> Response:
         """PATCH /pets/{petId}: the animal as it is now, durable. Stays when getPet is removed."""
         check_body_headers(request, patch=True)
+        match = request.match()
         change = PET_CHANGE.read(await read_body(request.receive, self._body_timeout_seconds))
-        pet = await self._pets.change(_required_pet_id(request), change, caller.actor)
-        return make_response(200, encode(pet))
+        pet = await self._pets.change(_required_pet_id(request), change, caller.actor, match=match)
+        body = encode(pet)
+        return make_response(200, body, (b"etag", tag_of(body)))
 
     async def delete_pet(self, request: Request, caller: Caller) -> Response:
         """DELETE /pets/{petId}: 204 once the removal is durable. Stays when getPet is removed."""
-        await self._pets.remove(_required_pet_id(request), caller.actor)
+        match = request.match()
+        await self._pets.remove(_required_pet_id(request), caller.actor, match=match)
         return make_response(204, None)
 
     def get_pet_headers(self, request: Request) -> list[Header]:

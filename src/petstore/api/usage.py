@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from petstore.api.pipeline.request import Request
-from petstore.api.pipeline.response import Response, encode, make_response
+from petstore.api.pipeline.response import Response, encode, make_representation
 from petstore.core.durations import DAY_MS, SECOND_MS
 from petstore.core.keys import Caller
 from petstore.core.limits.decision import Window
 from petstore.core.limits.usage import UsageRepository, every_day
 from petstore.core.moments import iso_day, iso_moment
+from petstore.core.preconditions import tag_of
 
 DAYS = 90
 
@@ -49,7 +50,8 @@ class UsageOperations:
                 for counts in every_day(counted, now_ms // DAY_MS, DAYS, used_today)
             ],
         }
-        return make_response(200, encode(document))
+        body = encode(document)
+        return make_representation(body, tag_of(body))
 
 
 def _use(window: Window) -> dict[str, object]:

@@ -182,6 +182,10 @@ class LinkGone(Gone):
         super().__init__("This link was used already, or is too old. Ask an operator for a new one.")
 
 
+class PreconditionFailed(PetstoreError, code="precondition_failed", status=412):
+    """What the change is for is not as the client's If-Match says. Nothing was changed."""
+
+
 class PayloadTooLarge(PetstoreError, code="payload_too_large", status=413):
     """The body is larger than the service reads."""
 

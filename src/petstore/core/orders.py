@@ -14,6 +14,7 @@ from petstore.core.idempotency import Idempotency
 from petstore.core.members import Schema, Text
 from petstore.core.moments import iso_moment, moment_fault
 from petstore.core.pets import INT64_MAX, PAGE_LIMIT_DEFAULT, Pet, PetStatus
+from petstore.core.preconditions import Tags
 
 QUANTITY = 1
 
@@ -203,9 +204,11 @@ class OrderRepository(Protocol):
         ship_date_ms: int | None = None,
         account_id: int | None = None,
         expected: OrderStatus | None = None,
+        match: Tags | None = None,
     ) -> Order:
         """Move an order, or give it a ship date. Raises OrderNotFound and Conflict; see `changed`.
 
-        With `expected`, an order that is in another state stays as it is: that is a Conflict too.
+        One that has none of the tags `match` stays as it is: PreconditionFailed. So does one that is in
+        another state than `expected`: that is a Conflict too.
         """
         ...

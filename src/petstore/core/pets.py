@@ -12,6 +12,7 @@ import msgspec
 from petstore.core.errors import Conflict
 from petstore.core.idempotency import Idempotency
 from petstore.core.members import Schema, Text
+from petstore.core.preconditions import Tags
 
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
@@ -208,11 +209,20 @@ class PetRepository(Protocol):
         """
         ...
 
-    async def change(self, pet_id: int, change: PetChange, actor: str, *, expected: Pet | None = None) -> Pet:
+    async def change(
+        self,
+        pet_id: int,
+        change: PetChange,
+        actor: str,
+        *,
+        expected: Pet | None = None,
+        match: Tags | None = None,
+    ) -> Pet:
         """Change an animal; it is durable when this returns. What is as it was is no change.
 
-        Raises PetNotFound, PetChangedMeanwhile for a change of an animal that is not as `expected`, and
-        Conflict for a transition that is not allowed or a status that an open order decides.
+        Raises PetNotFound, PreconditionFailed for one that has none of the tags `match`, PetChangedMeanwhile
+        for a change of an animal that is not as `expected`, and Conflict for a transition that is not allowed
+        or a status that an open order decides.
         """
         ...
 
@@ -220,6 +230,7 @@ class PetRepository(Protocol):
         """The placed or approved order that holds the animal; None when none does."""
         ...
 
-    async def remove(self, pet_id: int, actor: str) -> Pet:
-        """Remove an animal; what it was. Raises PetNotFound, and Conflict while an open order holds it."""
+    async def remove(self, pet_id: int, actor: str, *, match: Tags | None = None) -> Pet:
+        """Remove an animal; what it was. Raises PetNotFound, PreconditionFailed as `change`, and Conflict
+        while an open order holds it."""
         ...

@@ -135,6 +135,10 @@ class Gone(ApiError, code="gone"):
     """The operation was removed on its published date."""
 
 
+class PreconditionFailed(ApiError, code="precondition_failed"):
+    """It has changed since the tag in `If-Match` was read; nothing was changed."""
+
+
 class PayloadTooLarge(ApiError, code="payload_too_large"):
     """The body is larger than 64 KiB."""
 
@@ -184,6 +188,7 @@ BY_STATUS: dict[int, type[ApiError]] = {
     408: RequestTimeout,
     409: Conflict,
     410: Gone,
+    412: PreconditionFailed,
     413: PayloadTooLarge,
     414: UriTooLong,
     415: UnsupportedMediaType,

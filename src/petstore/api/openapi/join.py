@@ -1,8 +1,9 @@
 """Joins the parts of the contract to one OpenAPI document, and writes out what they keep short.
 
 An operation names its success in full, and under `errors` the errors that are its own. Added here: the
-headers that every response carries, the errors of every operation (`applies` in errors.yaml), and a sentence
-about the level of key that it needs. Schemas of plain numbers and texts are written out where they are used.
+headers that every response carries, the errors of every operation (`applies` in errors.yaml), what makes a
+request conditional, and a sentence about the level of key that it needs. Schemas of plain numbers and texts
+are written out where they are used.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ _DEPRECATED = {"Deprecation": "Deprecation", "Sunset": "Sunset", "Link": "Deprec
 # An error that other operations have too: only getPet's has these.
 _DEPRECATED_ERROR = {"Deprecation": "ErrorDeprecation", "Sunset": "ErrorSunset"}
 _KEYED = ("/Idempotency-Key", "/OrderIdempotencyKey")
+# The header by which an operation is made conditional.
+_CONDITIONS = {"get": "If-None-Match", "patch": "If-Match", "delete": "If-Match"}
+_KNOWN = "The client has it: `If-None-Match` has its tag. No body. Costs one request."
 _LEVELS = {"read": "`read`, `write` or `manage`", "write": "`write` or `manage`", "manage": "`manage`"}
 
 
@@ -37,9 +41,14 @@ def join(service: Node, parts: list[Node]) -> Node:
         for method, operation in item.items():
             deprecated = operation.get("deprecated", False)
             operation["description"] += f"\nNeeds a key of level {_LEVELS[operation['x-petstore-access']]}.\n"
+            if method in _CONDITIONS:
+                operation["parameters"].append(_reference("parameters", _CONDITIONS[method]))
             answers = {
-                status: _success(response, deprecated) for status, response in operation["responses"].items()
+                status: _success(method, response, deprecated)
+                for status, response in operation["responses"].items()
             }
+            if method == "get":
+                answers["304"] = {"description": _KNOWN, "headers": answers["200"]["headers"]}
             for name, error in _errors_of(method, operation, applies, errors).items():
                 response = components["responses"].setdefault(name, _response(error))
                 if deprecated:
@@ -64,6 +73,8 @@ def _errors_of(method: str, operation: Node, applies: dict[str, list[str]], erro
         names += applies["with-a-body"]
     if method == "patch":
         names += applies["patching"]
+    if method in ("patch", "delete"):
+        names += applies["with-if-match"]
     if any(each["$ref"].endswith(_KEYED) for each in operation["parameters"]):
         names += applies["with-an-idempotency-key"]
     own = operation.pop("errors", [])
@@ -75,8 +86,12 @@ def _headers(own: Node) -> Node:
     return _references({name: name for name in _EVERY_RESPONSE}) | own
 
 
-def _success(response: Node, deprecated: bool) -> Node:
+def _success(method: str, response: Node, deprecated: bool) -> Node:
     own = (_references(_DEPRECATED) if deprecated else {}) | response.get("headers", {})
+    if "content" in response:
+        own |= _references({"ETag": "ETag"})
+    if method == "get":
+        own |= _references({"Cache-Control": "Revalidated"})
     return {"description": response["description"], "headers": _headers(own)} | {
         name: part for name, part in response.items() if name != "headers"
     }

@@ -24,6 +24,7 @@ from petstore.api.pipeline.response import (
     join_headers,
     make_response,
     response_headers,
+    unless_known,
 )
 from petstore.api.pipeline.routing import NO_ROUTE, Operation, Route, Router
 from petstore.core.clock import Clock
@@ -93,12 +94,12 @@ class ApiApp:
                     response = self._describe(request, route)
                 else:
                     caller, decision = await self._gate.admit(request, operation.access, operation.deprecated)
-                    request.decision = decision
-                    version = decision.versions.catalogue
-                    found = self.cache.find(request, version) if operation.cacheable else None
+                    found = operation.cacheable and self.cache.find(request, decision.versions.catalogue)
                     response = found or await operation.handler(request, caller)
-                    if operation.cacheable and found is None:
-                        self.cache.add(request, version, response)
+                    if found is None:
+                        self.cache.add(request, decision.versions.catalogue, response)
+                    if operation.method == "GET" and b"if-none-match" in request.headers:
+                        response = unless_known(response, request.headers[b"if-none-match"])
             except Refused as refused:
                 caller, decision, cause = refused.caller, refused.decision, refused.cause
                 response = self._failure(request, operation.name, refused.error)

@@ -6,11 +6,11 @@ from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Header
 
 _EXPOSED = (
-    b"Accept-Patch, Allow, Deprecation, Idempotency-Replayed, Link, Location, RateLimit, RateLimit-Policy,"
-    b" Retry-After, Sunset, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset,"
-    b" X-Request-Id"
+    b"Accept-Patch, Allow, Deprecation, ETag, Idempotency-Replayed, Link, Location, RateLimit,"
+    b" RateLimit-Policy, Retry-After, Sunset, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining,"
+    b" X-RateLimit-Reset, X-Request-Id"
 )
-_ACCEPTED = b"Authorization, Content-Type, Idempotency-Key, X-Request-Id"
+_ACCEPTED = b"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id"
 _PREFLIGHT_SECONDS = b"600"
 
 

@@ -84,7 +84,8 @@ class Gate:
         return len(self._cached)
 
     async def admit(self, request: Request, needed: Access, deprecated: bool) -> tuple[Caller, Decision]:
-        """The caller behind the request's key, and the Decision that admits it, at the cost of one.
+        """The caller behind the request's key, and the Decision that admits it, at the cost of one, which the
+        request keeps.
 
         Raises Refused with Unauthorized, AccountSuspended, RateLimited, KeyBanned or Forbidden, which costs
         one too; StoreUnavailable from the store. Unknown paths and methods need `read`, which every key has:
@@ -113,6 +114,7 @@ class Gate:
             raise Refused(_limit_error(decision), decision, caller)
         if needed is not _READ and not caller.access.includes(needed):
             raise Refused(_access_error(caller.access, needed), decision, caller)
+        request.decision = decision
         return caller, decision
 
     def describe(self, request: Request) -> AddressDecision:

@@ -11,13 +11,15 @@ import re
 import struct
 import zlib
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from petstore.api.pipeline.request import Parameters, unknown_parameter
+from petstore.api.pipeline.response import encode
 from petstore.core.errors import InvalidParameter
 from petstore.core.integers import read_id, read_int64
 from petstore.core.pets import IDS_MAX, INT64_MAX, INT64_MIN, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX
+from petstore.core.preconditions import tag_of
 
 _T = TypeVar("_T")
 
@@ -114,6 +116,15 @@ def read_cursor(cursor: str, bound: int) -> int:
     raise InvalidParameter(
         "cursor: not one that was given for this filter; follow the Link header, or start without a cursor."
     )
+
+
+def tag_of_page(ids: tuple[int, ...] | None, resources: Sequence[object], body: bytes, links: bytes) -> bytes:
+    """The tag of a list, which covers its Link: a full last page keeps its body when one more comes. A list
+    that was asked for by one `id` has the tag of the resource in it, which If-Match takes.
+    """
+    if ids is not None and len(ids) == 1 == len(resources):
+        return tag_of(encode(resources[0]))
+    return tag_of(body + links)
 
 
 def page_links(target: str, next_cursor: str | None) -> bytes:

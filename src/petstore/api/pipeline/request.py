@@ -17,6 +17,7 @@ import msgspec
 from petstore.core.client_address import Networks, client_address
 from petstore.core.errors import HeadersTooLarge, InvalidHeader, InvalidParameter, UriTooLong
 from petstore.core.limits.decision import Decision
+from petstore.core.preconditions import Tags, read_tags
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -35,6 +36,7 @@ _IDEMPOTENCY_KEY = re.compile(rb"[\x21-\x7e]{1,255}")
 _SHOWN_MAX = 64  # characters of an unknown parameter's name in a message
 
 _ONCE: frozenset[bytes] = frozenset()
+_LISTS = frozenset({b"x-forwarded-for", b"if-match", b"if-none-match"})
 
 
 @lru_cache(maxsize=1_024)
@@ -79,6 +81,16 @@ class Request(msgspec.Struct, gc=False):
         if b"idempotency-key" in self.repeated or _IDEMPOTENCY_KEY.fullmatch(value) is None:
             raise InvalidHeader("Idempotency-Key: send one, of 1 to 255 visible ASCII characters.")
         return value.decode("ascii")
+
+    def match(self) -> Tags | None:
+        """The tags of If-Match; None without it. Raises InvalidHeader: a condition is never lost."""
+        value = self.headers.get(b"if-match")
+        if value is None:
+            return None
+        tags = read_tags(value)
+        if tags is None:
+            raise InvalidHeader("If-Match: send the ETag of an answer as it stands, with its quotes, or *.")
+        return tags
 
     def parameters(self) -> Parameters:
         """(name, separator, value) of each query parameter, in order.
@@ -145,13 +157,13 @@ def read_request(scope: Scope, receive: Receive) -> Request:
 def _read_repeated(
     pairs: list[tuple[bytes, bytes]],
 ) -> tuple[dict[bytes, bytes], frozenset[bytes]]:
-    """Header lines with repeated names: the first line counts, X-Forwarded-For's are joined to a list."""
+    """Header lines with repeated names: the first line counts, those of lists are joined (RFC 9110, 5.3)."""
     values: dict[bytes, bytes] = {}
     repeated = set()
     for name, value in pairs:
         if name not in values:
             values[name] = value
-        elif name == b"x-forwarded-for":
+        elif name in _LISTS:
             values[name] += b"," + value
         else:
             repeated.add(name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from petstore.core.clock import Clock
 from petstore.core.errors import Conflict, OrderNotFound
 from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
@@ -20,6 +22,7 @@ from petstore.core.orders import (
     members_of,
 )
 from petstore.core.pets import Pet, PetChange, PetStatus
+from petstore.core.preconditions import Tags, check_match
 from petstore.storage.rows import ACCOUNT, ORDER, read_account, read_order, read_pet, select
 from petstore.storage.transactions.idempotency import create_once
 from petstore.storage.transactions.journal import record, record_changes
@@ -78,16 +81,17 @@ def change(
     status: OrderStatus | None,
     ship_date_ms: int | None,
     account_id: int | None,
-    expected: OrderStatus | None,
+    check: Callable[[Order], None],
     actor: str,
     now_ms: int,
 ) -> Script[Order]:
-    """Move an order and its animal, or give it a ship date. Raises OrderNotFound and Conflict."""
+    """Move an order and its animal, or give it a ship date. Raises OrderNotFound, what `check` raises for the
+    order as it is, and Conflict."""
     pet_id = (yield from find(order_id, account_id)).pet_id
     pet = yield from _lock_pet(pet_id)
     ((*row,),) = yield _LOCK, (order_id,)
     before = read_order(row)
-    check_expected(before, expected)
+    check(before)
     after = changed(before, status, ship_date_ms, now_ms)
     if after == before:
         return before
@@ -149,8 +153,14 @@ class Orders:
         ship_date_ms: int | None = None,
         account_id: int | None = None,
         expected: OrderStatus | None = None,
+        match: Tags | None = None,
     ) -> Order:
         now_ms = self._clock.now_ms()
+
+        def check(order: Order) -> None:
+            check_match(match, members_of(order))
+            check_expected(order, expected)
+
         return await self._database.write(
-            lambda: change(order_id, status, ship_date_ms, account_id, expected, actor, now_ms), CATALOGUE
+            lambda: change(order_id, status, ship_date_ms, account_id, check, actor, now_ms), CATALOGUE
         )

@@ -24,6 +24,7 @@ from petstore.core.pets import (
     fold,
     held_by_order,
 )
+from petstore.core.preconditions import Tags, check_match
 from petstore.storage.rows import PET, read_pet, select
 from petstore.storage.transactions.idempotency import create_once
 from petstore.storage.transactions.journal import record, record_changes
@@ -58,11 +59,17 @@ def find_by_name(query: NameQuery) -> Script[NamePage]:
 
 
 def change_pet(
-    pet_id: int, change: PetChange, actor: str, now_ms: int, expected: Pet | None = None
+    pet_id: int,
+    change: PetChange,
+    actor: str,
+    now_ms: int,
+    expected: Pet | None = None,
+    match: Tags | None = None,
 ) -> Script[Pet]:
-    """Change an animal by hand. Raises PetNotFound, PetChangedMeanwhile, and Conflict for a status that an
-    open order decides."""
+    """Change an animal by hand. Raises PetNotFound, PreconditionFailed, PetChangedMeanwhile, and Conflict for
+    a status that an open order decides."""
     pet = yield from find_pet(pet_id)
+    check_match(match, pet)
     if expected not in (None, pet) and _after(pet, change) != pet:
         raise PetChangedMeanwhile(pet)
     if change.status not in (msgspec.UNSET, pet.status):
@@ -100,9 +107,11 @@ def _after(pet: Pet, change: PetChange) -> Pet:
     )
 
 
-def remove_pet(pet_id: int, actor: str, now_ms: int) -> Script[Pet]:
-    """Remove an animal; what it was. Raises PetNotFound, and Conflict while an open order holds it."""
+def remove_pet(pet_id: int, actor: str, now_ms: int, match: Tags | None = None) -> Script[Pet]:
+    """Remove an animal; what it was. Raises PetNotFound, PreconditionFailed, and Conflict while an open order
+    holds it."""
     pet = yield from find_pet(pet_id)
+    check_match(match, pet)
     yield from _check_no_open_order(pet_id, "it can't be removed")
     yield _REMOVE, (pet_id,)  # with its row in pet_sources
     yield from record(now_ms, actor, "pet", pet_id, "removed", members_of(pet), None)
@@ -159,15 +168,23 @@ class Pets:
     async def find_by_name(self, query: NameQuery) -> NamePage:
         return await self._database.read(find_by_name(query))
 
-    async def change(self, pet_id: int, change: PetChange, actor: str, *, expected: Pet | None = None) -> Pet:
+    async def change(
+        self,
+        pet_id: int,
+        change: PetChange,
+        actor: str,
+        *,
+        expected: Pet | None = None,
+        match: Tags | None = None,
+    ) -> Pet:
         now_ms = self._clock.now_ms()
         return await self._database.write(
-            lambda: change_pet(pet_id, change, actor, now_ms, expected), CATALOGUE
+            lambda: change_pet(pet_id, change, actor, now_ms, expected, match), CATALOGUE
         )
 
     async def open_order(self, pet_id: int) -> int | None:
         return await self._database.read(open_order(pet_id))
 
-    async def remove(self, pet_id: int, actor: str) -> Pet:
+    async def remove(self, pet_id: int, actor: str, *, match: Tags | None = None) -> Pet:
         now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: remove_pet(pet_id, actor, now_ms), CATALOGUE)
+        return await self._database.write(lambda: remove_pet(pet_id, actor, now_ms, match), CATALOGUE)
