@@ -124,6 +124,17 @@ class TestMigrate:
             assert connection.execute("SELECT * FROM pets").fetchall() == [(1, "Rex", 1, "available")]
         assert store.ok("db", "migrate") == "The schema is up to date.\n"
 
+    def test_a_file_that_every_user_could_open_is_closed(self, store: Cli) -> None:
+        """It is said once, beside the answer; with nothing to migrate as well."""
+        store.database.chmod(0o644)
+        line = f"Other users of this machine could open {store.database}; its mode is 600 now.\n"
+        results = [store.run("db", "migrate") for _ in range(2)]
+        assert [(each.stdout, each.stderr) for each in results] == [
+            ("The schema is up to date.\n", line),
+            ("The schema is up to date.\n", ""),
+        ]
+        assert store.database.stat().st_mode & 0o777 == 0o600
+
     def test_going_back_is_a_restore_of_the_copy(self, store: Cli, know: Know) -> None:
         """By the older program, which the newer schema has shut out."""
         know(EXPAND, CONTRACT)

@@ -127,15 +127,19 @@ class TestModes:
         assert files == dict.fromkeys(files, 0o600)
         assert {"petstore.db", "petstore.db-wal", "petstore.db-shm", "petstore.db.lock"} <= set(files)
 
-    def test_a_mode_that_was_chosen_stays(self, tmp_path: Path) -> None:
-        """A line says once that others can read the database."""
-        tmp_path.chmod(0o755)
+    def test_what_every_user_could_open_is_closed(self, tmp_path: Path) -> None:
+        """A database as an umask has left it, by the start of its owner; a line says so. A mode for a group
+        was chosen and stays."""
+        assert run("petstore.db", "db", "migrate", folder=tmp_path).returncode == 0
+        database = tmp_path / "petstore.db"
+        database.chmod(0o644)
         with running_server(tmp_path) as server:
-            assert "can be read by every user" not in server.log
-        server.database.chmod(0o644)
+            assert server.log.count("petstore.db; its mode is 600 now") == 1
+            assert {mode(file) for file in tmp_path.glob("petstore.db*")} == {0o600}
+        database.chmod(0o640)
         with running_server(tmp_path) as server:
-            assert server.log.count("petstore.db can be read by every user of this machine") == 1
-        assert mode(server.database) == 0o644
+            assert "its mode is" not in server.log
+        assert mode(database) == 0o640
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files for others")
     def test_what_root_makes_belongs_to_the_service(self, tmp_path: Path) -> None:

@@ -81,6 +81,9 @@ class _MigrationLog:
         self.backup = file
         self._echo(f"The database of before is kept as {file}.")
 
+    def closed(self, line: str) -> None:
+        echo_err(line)
+
     def applied(self, step: str) -> None:
         self.steps.append(step)
         self._echo(f"applied {step}")

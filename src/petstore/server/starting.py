@@ -59,6 +59,9 @@ class _MigrationEvents:
     def backed_up(self, file: str) -> None:
         _log.info("backup", file=file, message=f"The database of before is kept as {file}.")
 
+    def closed(self, line: str) -> None:
+        _log.warning("start check", message=line)
+
     def applied(self, step: str) -> None:
         _log.info("migration", step=step, message=f"applied {step}")
 

@@ -31,6 +31,10 @@ class MigrationObserver(Protocol):
         """The database was copied to this file before the first step."""
         ...
 
+    def closed(self, line: str) -> None:
+        """Other users could open the file before, as the line says."""
+        ...
+
     def applied(self, step: str) -> None:
         """A step was committed."""
         ...

@@ -54,6 +54,7 @@ def open_writer(path: str, busy_timeout_ms: int) -> apsw.Connection:
     """The connection that may write. Every commit is on the disk before it returns (synchronous=FULL)."""
     with contextlib.suppress(OSError):  # SQLite reports what prevents it
         files.make(str(Path(path).resolve()))
+    files.close_to_others(path)
     with translated():
         connection = apsw.Connection(path)
         connection.set_busy_timeout(busy_timeout_ms)

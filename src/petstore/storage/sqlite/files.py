@@ -33,6 +33,23 @@ def make(file: str, like: str | None = None) -> bool:
     return True
 
 
+def close_to_others(file: str) -> str:
+    """Give a database that every user of the machine may open, as an umask leaves it, and SQLite's files
+    beside it mode 600, where this user owns them. A mode for a group stays.
+
+    Returns the line for the operator; it is empty when nothing was changed.
+    """
+    closed = False
+    for suffix in ("", "-wal", "-shm"):
+        path = Path(f"{Path(file).resolve()}{suffix}")
+        with contextlib.suppress(OSError):  # it may be missing, or its file system have no modes
+            found = path.stat()
+            if found.st_mode & stat.S_IRWXO and found.st_uid == os.geteuid():
+                path.chmod(_MODE)
+                closed = True
+    return f"Other users of this machine could open {file}; its mode is 600 now." if closed else ""
+
+
 def readable_by_others(file: str) -> bool:
     """Whether every user of the machine may read the file, and reach it in its directory."""
     path = Path(file).resolve()

@@ -9,8 +9,8 @@ from petstore.core.clock import Clock
 from petstore.core.errors import OperatorError
 from petstore.storage.migrations import Schema
 from petstore.storage.observer import MigrationObserver
+from petstore.storage.sqlite import files, upkeep
 from petstore.storage.sqlite import schema as schemas
-from petstore.storage.sqlite import upkeep
 from petstore.storage.sqlite.lock import lock_for_serving
 
 
@@ -23,6 +23,8 @@ def migrate(
     server, which a caller that is `serving` holds already. Raises OperatorError when another server holds
     it, and when the copy is not sound.
     """
+    if closed := files.close_to_others(path):
+        observer.closed(closed)
     copies: list[str] = []
 
     def back_up(schema: Schema) -> None:

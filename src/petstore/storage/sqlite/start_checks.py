@@ -19,6 +19,8 @@ def warnings(path: str, busy_timeout_ms: int, clock: Clock) -> list[str]:
         found.append(
             "No room to open the database: the room that was kept back for that is used up. Make room."
         )
+    if closed := files.close_to_others(path):
+        found.append(closed)
     if files.readable_by_others(path):
         found.append(f"{path} can be read by every user of this machine. To end that: chmod 600 {path}.")
     if (names := Path(path).stat().st_nlink) > 1:
