@@ -120,6 +120,24 @@ class TestWrong:
         assert variable in cli.refused(78, *command)
 
     @pytest.mark.parametrize(
+        ("variable", "text", "code"),
+        [
+            ("PETSTORE_PORT", "8081", 0),
+            ("PETSTORE_PORT", "0", 78),
+            ("PETSTORE_CONFIG", "/none", 78),
+            ("PETSTORE_DATABASE_URL", "postgresql://shop@127.0.0.1:1/pets", 75),
+        ],
+    )
+    def test_the_check_of_a_reload_is_an_exit_code(
+        self, cli: Cli, variable: str, text: str, code: int
+    ) -> None:
+        """One line at the most: systemd writes it to the journal before each reload."""
+        cli.settings[variable] = text
+        result = cli.run("config", "--check")
+        assert (result.exit_code, result.stdout) == (code, "")
+        assert len(result.stderr.splitlines()) == (code != 0)
+
+    @pytest.mark.parametrize(
         ("variable", "text"),
         [("PETSTORE_NO_SUCH", "1"), ("PETSTORE_PORT", "0"), ("PETSTORE_CONFIG", "/none")],
     )

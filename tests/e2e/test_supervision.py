@@ -6,6 +6,7 @@ import collections
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -13,11 +14,12 @@ from pathlib import Path
 import apsw
 import pytest
 
+from tests.deploy.files import unit
 from tests.support.postgres import fresh_database
 from tests.support.server import Server, issue_key, running_server
 from tests.support.valkey import emptied_url
 from tests.support.waiting import wait_for
-from tools.servers.petstore import run
+from tools.servers.petstore import PROGRAM, run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-supervision")]
 
@@ -33,6 +35,18 @@ _REFUSED = {
     b"database_url = 'sqlite:///other.db'": "PETSTORE_DATABASE_URL: another one needs a stop",
     b"host = 'hush\xe9'": "it is not UTF-8",
 }
+
+
+def reload_as_systemd(server: Server, settings: Path) -> int:
+    """The exit code of the first of the unit's ExecReload lines that fails, as `systemctl reload` sees it."""
+    for name, line in unit("petstore.service"):
+        if name == "ExecReload":
+            command = line.replace("/opt/petstore/.venv/bin/petstore", str(PROGRAM))
+            shell = {"PETSTORE_CONFIG": str(settings), "MAINPID": str(server.pid)}
+            done = subprocess.run(command, shell=True, env=shell, timeout=50, check=False)
+            if done.returncode:
+                return done.returncode
+    return 0
 
 
 class TestSighup:
@@ -86,8 +100,13 @@ class TestSighup:
             assert server.workers() == before
             assert server.request("GET", "/v1/pets").status == 200
             file.unlink()
+            file.write_text("prot = 80")
+            said = len(server.log)
+            assert reload_as_systemd(server, file) == 78
+            assert server.workers() == before
+            assert "reload" not in server.log[said:]
             file.write_text(good)
-            server.process.send_signal(signal.SIGHUP)
+            assert reload_as_systemd(server, file) == 0
             wait_for(lambda: server.workers() not in ([], before), "the new worker")
 
     def test_a_user_that_the_database_refuses_replaces_nothing(self, tmp_path: Path) -> None:

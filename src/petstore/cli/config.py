@@ -12,15 +12,31 @@ from petstore.cli.output import json_option, write_json, write_table
 from petstore.core.errors import ConfigurationError
 
 
-@click.command("config", epilog=examples("petstore config", "PETSTORE_PORT=9000 petstore config --json"))
+@click.command(
+    "config",
+    epilog=examples(
+        "petstore config",
+        "PETSTORE_PORT=9000 petstore config --json",
+        "petstore config --check && echo right",
+    ),
+)
+@click.option("--check", is_flag=True, help="Print nothing; the exit code says what a reload would.")
 @json_option
-def show_config(as_json: bool) -> None:
+def show_config(check: bool, as_json: bool) -> None:
     """Show every setting that is in force.
 
     Its value, where that comes from, and what it means. Where a setting is wrong, the table shows what
     there is, standard error what is wrong, and the exit code is 78.
+
+    With --check, as a service's reload finds them: 78 for a wrong setting, 75 where PostgreSQL has to be
+    reached and can't be. Only the running service knows whether its database or Valkey is another one.
     """
     environment = config.read_environment()
+    if check:
+        from petstore.server import reload
+
+        reload.check_store(config.load(environment))
+        return
     try:
         rows = config.texts(environment)
     except ConfigurationError:

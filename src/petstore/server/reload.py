@@ -24,10 +24,17 @@ def renewed(old: Settings, new: Settings) -> Settings:
     _refuse_another("PETSTORE_VALKEY_URL", old.valkey_url, new.valkey_url)
     new = msgspec.structs.replace(new, **{name: getattr(old, name) for name in SET_UP_AT_START})
     config.check(new)
-    backend = administration.backend_of(new)
-    if backend.file is None and not new.valkey_url:
-        backend.schema()
+    check_store(new)
     return new
+
+
+def check_store(settings: Settings) -> None:
+    """Raise ConfigurationError or StoreUnavailable when a worker that starts with these settings, after the
+    end of the one before, could not reach its database.
+    """
+    backend = administration.backend_of(settings)
+    if backend.file is None and not settings.valkey_url:
+        backend.schema()
 
 
 def _refuse_another(name: str, old: str, new: str) -> None:
