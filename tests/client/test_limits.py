@@ -14,7 +14,8 @@ import pytest
 from petstore_client import AsyncPetstore, KeyBanned, Petstore, PetstoreError, RateLimited
 from petstore_client.caution import Caution
 
-from tests.client.kit import ADDRESS, KEY, Script, Served, answer, failure, scripted
+from tests.client.kit import ADDRESS, KEY, Pace, Script, Served, answer, failure, scripted
+from tests.support.clock import ManualClock
 
 
 def in_threads(service: Served, work: Callable[[], Any], count: int) -> None:
@@ -56,8 +57,11 @@ def test_a_hundred_threads_on_the_free_plan_are_never_refused(service: Served, f
     assert petstore.limits.minute.remaining == 20
 
 
-def test_a_hundred_tasks_on_the_free_plan_are_never_refused(service: Served, free_key: str) -> None:
-    """As threads; and they share the limiter with a client of threads."""
+def test_a_hundred_tasks_on_the_free_plan_are_never_refused(
+    service: Served, free_key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As threads; and they share the limiter with a client of threads. The log tells of those that waited."""
+    caplog.set_level("INFO", logger="petstore_client")
     service.seen.clear()
     began = service.clock.monotonic()
     service.client("sync", free_key).usage()
@@ -72,6 +76,27 @@ def test_a_hundred_tasks_on_the_free_plan_are_never_refused(service: Served, fre
     service.run(calls())
     assert service.statuses() == [200] * 100
     assert 60 <= service.clock.monotonic() - began <= 61
+    assert len(caplog.messages) == 40
+    assert {message.partition(".")[0] for message in caplog.messages} == {"getUsage waited 60"}
+
+
+def test_the_log_has_no_line_for_a_turn_of_milliseconds(caplog: pytest.LogCaptureFixture) -> None:
+    """Eight calls of nine wait for the answer of the first, for less than a second."""
+    caplog.set_level("INFO", logger="petstore_client")
+    pace = Pace(ManualClock())
+    pace.callers = 10  # so that the clock stands
+
+    async def handle(_: httpx2.Request) -> httpx2.Response:
+        await asyncio.sleep(0)
+        return answer(200, [])
+
+    async def calls() -> None:
+        transport = httpx2.MockTransport(handle)
+        petstore = AsyncPetstore(ADDRESS, KEY, transport=transport, runtime=pace.runtime())
+        await asyncio.gather(*[petstore.categories.list() for _ in range(9)])
+
+    asyncio.run(calls())
+    assert caplog.messages == []
 
 
 def test_calls_go_on_within_a_second_of_the_reset(service: Served, kind: str, free_key: str) -> None:
@@ -258,6 +283,34 @@ def test_the_older_headers_are_understood(kind: str) -> None:
         assert (window.limit, window.remaining, window.reset_after_seconds) == (60, 0, 10)
         petstore.categories.list()
         assert script.waits == [10]
+
+
+@pytest.mark.parametrize(
+    ("date", "wait"),
+    [
+        ("Thu, 31 Dec 2026 23:59:50 GMT", 10),
+        ("Tue, 01 Dec 2026 00:00:00 GMT", 86_400),
+        ("Sat, 02 Jan 2027 00:00:00 GMT", 0),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 0),
+        ("soon", 0),
+    ],
+)
+def test_the_older_headers_are_read_by_the_date_of_their_answer(kind: str, date: str, wait: int) -> None:
+    """Not by the machine's clock, which says January 15; and a wait is a day at most."""
+    headers = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1798761600"}
+    told = httpx2.Response(200, headers={**headers, "Date": date}, content=b"[]")
+    with scripted(kind, told, seconds=1e6) as (petstore, script):
+        for _ in range(2):
+            petstore.categories.list()
+    assert script.waits == [wait]
+
+
+def test_no_window_is_waited_for_longer_than_a_day(kind: str) -> None:
+    """Whatever an answer says of its end."""
+    with scripted(kind, answer(200, [], left=0, reset=999_999_999), seconds=1e6) as (petstore, script):
+        for _ in range(2):
+            petstore.categories.list()
+    assert script.waits == [86_400]
 
 
 def test_limits_tell_each_window(service: Served, kind: str, free_key: str) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import pickle
 from typing import Any
 
 import httpx2
 import pytest
 from petstore_client import (
+    ApiError,
     AsyncPetstore,
     ConfigurationError,
     Petstore,
@@ -239,6 +241,28 @@ def test_the_key_is_in_no_text(kind: str, caplog: pytest.LogCaptureFixture) -> N
             texts += [repr(vars(petstore)) if kind == "sync" else ""]
     assert script.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert KEY not in "".join([*texts, caplog.text])
+
+
+@pytest.mark.parametrize("text", ["\x1b[31mred\r\nX: y", "\x9b\u202e\ud800", "a" * 9_999, "\n" * 9_999])
+def test_a_servers_text_forges_no_line_of_a_log(kind: str, text: str) -> None:
+    """What is not printable is escaped, and the length is bounded: of message, code and request id."""
+    document = {"code": text, "message": text, "status": 400}
+    told: Any = {"X-Request-Id": text.encode("latin-1", "replace")}
+    with scripted(kind, answer(400, document, told)) as (petstore, _), pytest.raises(ApiError) as caught:
+        petstore.usage()
+    error = caught.value
+    for shown in (str(error), repr(error), error.code, error.message, str(pickle.loads(pickle.dumps(error)))):
+        assert shown.isprintable()
+        assert len(shown) < 3_100
+    assert error.message.startswith(("\\x1b[31mred\\r\\nX: y", "\\x9b\\u202e\\ud800", "aaa", "\\n\\n"))
+
+
+def test_a_printable_text_stays(kind: str) -> None:
+    """Also in another script, and a backslash."""
+    message = "Für \N{DOG FACE} gibt es keinen Preis: \\n."
+    with scripted(kind, failure(400, "x", message)) as (petstore, _), pytest.raises(ApiError) as caught:
+        petstore.usage()
+    assert caught.value.message == message
 
 
 def test_the_client_names_itself(kind: str) -> None:

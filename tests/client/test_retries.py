@@ -22,13 +22,15 @@ from petstore_client import (
     UnexpectedAnswer,
 )
 
-from petstore.storage.failures import OUTCOME_UNKNOWN
 from tests.client.kit import ADDRESS, KEY, Script, answer, failure, scripted
 
 PET = {"id": 7, "name": "Rex", "categoryId": 1, "status": "available"}
 DROPPED = httpx2.ReadError("the connection ended")
 UNREACHABLE = httpx2.ConnectError("nobody listens")
-UNKNOWN = f"The service can't use its store at the moment{OUTCOME_UNKNOWN}."
+UNKNOWN = failure(503, "outcome_unknown")
+# What 1.1.0 and its nginx say instead.
+KEPT = failure(503, "unavailable", "The store failed; whether this write was kept is unknown. Look first.")
+CARRIED_OUT = failure(503, "unavailable", "Out of reach. Whether a write was carried out is unknown: retry.")
 
 
 def refusal(seconds: int) -> httpx2.Response:
@@ -41,7 +43,7 @@ def create(petstore: Any, **more: Any) -> Any:
 
 def test_a_creation_repeats_under_one_key_of_its_own(kind: str) -> None:
     """After lost answers and 503 alike, so that one animal is added."""
-    lost: list[Any] = [DROPPED, httpx2.ReadTimeout("silence"), failure(503, "unavailable", UNKNOWN)]
+    lost: list[Any] = [DROPPED, httpx2.ReadTimeout("silence"), UNKNOWN]
     with scripted(kind, *lost, answer(201, PET)) as (petstore, script):
         assert create(petstore).id == 7
     keys = {request.headers["idempotency-key"] for request in script.requests}
@@ -60,9 +62,7 @@ def test_two_creations_have_two_keys(kind: str) -> None:
     assert keys[2] == "mine"
 
 
-@pytest.mark.parametrize(
-    "lost", [DROPPED, failure(503, "unavailable", UNKNOWN), answer(502, content=b"<html>")]
-)
+@pytest.mark.parametrize("lost", [DROPPED, UNKNOWN, KEPT, CARRIED_OUT, answer(502, content=b"<html>")])
 def test_a_change_of_unknown_outcome_is_not_repeated(kind: str, lost: Any) -> None:
     """A PATCH might undo what somebody else changed meanwhile. The error says that the outcome is unknown."""
     with scripted(kind, lost) as (petstore, script):
@@ -81,6 +81,7 @@ def test_a_change_of_unknown_outcome_is_not_repeated(kind: str, lost: Any) -> No
         UNREACHABLE,
         httpx2.PoolTimeout("no connection is free"),
         failure(503, "unavailable", retry_after="1"),
+        failure(503, "unavailable", "Its cause is unknown; nothing was stored."),
         failure(500, "internal_error"),
         failure(408, "request_timeout"),
         failure(429, "rate_limited", retry_after="5"),
@@ -147,7 +148,10 @@ def test_pauses_double_with_full_jitter(kind: str) -> None:
 
 
 def test_a_503_pauses_for_what_it_says(kind: str) -> None:
-    """All callers of the key wait for Retry-After, also when it is a date, a fraction, or there twice."""
+    """All callers of the key wait for Retry-After, also when it is a fraction, or there twice, or a date.
+
+    A date is compared with the answer's own, if it has one.
+    """
     with scripted(kind, failure(503, "unavailable", retry_after="7"), answer(200, [PET])) as (
         petstore,
         script,
@@ -159,6 +163,10 @@ def test_a_503_pauses_for_what_it_says(kind: str) -> None:
         with scripted(kind, *answers) as (petstore, script):
             petstore.pets.get(7)
         assert script.waits == [waited]
+    dates = {"Retry-After": "Fri, 01 Jan 2027 00:00:09 GMT", "Date": "Fri, 01 Jan 2027 00:00:00 GMT"}
+    with scripted(kind, answer(503, headers=dates), answer(200, [PET])) as (petstore, script):
+        petstore.pets.get(7)
+    assert script.waits == [9]
 
 
 @pytest.mark.parametrize("nonsense", ["-1", "soon", "", "1e9"])
@@ -252,7 +260,18 @@ def test_the_log_tells_why_a_call_waits(kind: str, caplog: pytest.LogCaptureFixt
     with scripted(kind, answer(200, [PET], left=0, reset=40)) as (petstore, _):
         petstore.pets.get(7)
         petstore.pets.get(7)
-    assert caplog.messages == ["listPets waits at most 40.0 s: the limit"]
+    assert caplog.messages == ["listPets waited 40.0 s: the limit"]
+
+
+def test_the_log_tells_each_repetition(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    """However short its pause; one line for all that it waited for."""
+    caplog.set_level("INFO", logger="petstore_client")
+    busy = failure(503, "unavailable", "Try\nagain.", retry_after="7")
+    with scripted(kind, httpx2.ReadError("ended"), busy, answer(200, [PET])) as (petstore, _):
+        petstore.pets.get(7)
+    first, second = caplog.messages
+    assert first.startswith("listPets waited 0.2 s: listPets got no answer")
+    assert second == "listPets waited 7.0 s: Try\\nagain."
 
 
 @pytest.mark.parametrize(

@@ -112,9 +112,9 @@ class AsyncPetstore:
                 with connection.limiter.lock:
                     step = steps.send(outcome)
                 if isinstance(step, Send):
+                    connection.log(call, step)
                     outcome = await self._send(call, step)
                 else:
-                    connection.log(call, step)
                     await connection.runtime.wait_async(waiter.event, step.seconds)
                     waiter.event.clear()
                     outcome = None

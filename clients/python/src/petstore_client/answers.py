@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from petstore_client.errors import ApiError, UnexpectedAnswer, api_error
+from petstore_client.limits import LONGEST_WAIT_SECONDS, service_time
 
-_LONGEST_PAUSE_SECONDS = 86_400.0  # a window of the day; a Retry-After beyond it is somebody's mistake
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 _LONGEST_ADDRESS = 16_384  # bytes; the service takes 8,192
 _REMOVED = {204, 404}  # 404 after a repetition
@@ -50,12 +50,12 @@ def retry_after_seconds(answer: Answer, wall: float) -> float | None:
     text = answer.headers.get("retry-after", "").strip()
     parts = [part.strip() for part in text.split(",")]  # a proxy may have added a header of its own
     if all(_SECONDS.fullmatch(part) for part in parts):
-        return min(max(float(part) for part in parts), _LONGEST_PAUSE_SECONDS)
+        return min(max(float(part) for part in parts), LONGEST_WAIT_SECONDS)
     try:
-        seconds = parsedate_to_datetime(text).timestamp() - wall
+        seconds = parsedate_to_datetime(text).timestamp() - service_time(answer.headers, wall)
     except (ValueError, TypeError, OverflowError):
         return None
-    return min(max(seconds, 0.0), _LONGEST_PAUSE_SECONDS)
+    return min(max(seconds, 0.0), LONGEST_WAIT_SECONDS)
 
 
 def error_of(answer: Answer, wall: float) -> ApiError:

@@ -111,9 +111,9 @@ class Petstore:
                 with connection.limiter.lock:
                     step = steps.send(outcome)
                 if isinstance(step, Send):
+                    connection.log(call, step)
                     outcome = self._send(call, step)
                 else:
-                    connection.log(call, step)
                     connection.runtime.wait(waiter.event, step.seconds)
                     waiter.event.clear()
                     outcome = None

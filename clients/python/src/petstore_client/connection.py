@@ -16,7 +16,7 @@ from petstore_client.answers import Answer, Fault
 from petstore_client.calls import Call
 from petstore_client.deadline import Silence
 from petstore_client.errors import ConfigurationError
-from petstore_client.policy import Options, Send, Wait
+from petstore_client.policy import Options, Send
 from petstore_client.runtime import Runtime
 from petstore_client.version import __version__
 
@@ -132,9 +132,10 @@ class Connection:
         said = f"{call.operation} got no answer from {self.address}. {reason}"
         return Fault(said, sent=not isinstance(error, _NOT_SENT))
 
-    def log(self, call: Call[Any], wait: Wait) -> None:
-        """Tell why a call does not go on at once."""
-        logger.info("%s waits at most %.1f s: %s", call.operation, wait.seconds, wait.reason)
+    def log(self, call: Call[Any], send: Send) -> None:
+        """Tell why a call, or a try after a fault, did not begin at once."""
+        if send.waited_for:
+            logger.info("%s waited %.1f s: %s", call.operation, send.waited_seconds, send.waited_for)
 
     def __repr__(self) -> str:
         return f"<Connection to {self.address}>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from petstore_client.answers import Answer
+from petstore_client.errors import shown
 from petstore_client.runtime import Runtime
 
 
@@ -18,6 +19,6 @@ def warn_once(operation: str, answer: Answer, runtime: Runtime, stacklevel: int)
         return
     runtime.warned.add(operation)
     sunset = answer.headers.get("sunset")
-    when = f"will be removed on {sunset}" if sunset else "is deprecated"
+    when = f"will be removed on {shown(sunset)}" if sunset else "is deprecated"
     instead = " Use pets.get(id), which takes the same argument." if operation == "getPet" else ""
     warnings.warn(f"{operation} {when}.{instead}", OperationDeprecated, stacklevel=stacklevel + 1)

@@ -7,6 +7,14 @@ service explains the codes. The others say why there was no usable answer.
 from __future__ import annotations
 
 BY_CODE: dict[str, type[ApiError]] = {}
+_LONGEST_TEXT = 1_000  # characters
+
+
+def shown(text: str) -> str:
+    """A text from the network for logs and terminals: what is not printable escaped, the length bounded."""
+    begin = text[: _LONGEST_TEXT + 1]
+    escaped = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in begin)
+    return escaped if len(escaped) <= _LONGEST_TEXT else escaped[: _LONGEST_TEXT - 1] + "…"
 
 
 class PetstoreError(Exception):
@@ -20,8 +28,8 @@ class PetstoreError(Exception):
     idempotency_key: str | None = None
 
     def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = shown(message)
+        super().__init__(self.message)
 
 
 class ConfigurationError(PetstoreError, ValueError):
@@ -64,9 +72,9 @@ class ApiError(PetstoreError):
         retry_after_seconds: float | None = None,
     ) -> None:
         super().__init__(message)
-        self.code = code
+        self.code = shown(code)
         self.status = status
-        self.request_id = request_id
+        self.request_id = request_id and shown(request_id)
         self.retry_after_seconds = retry_after_seconds
 
     def __init_subclass__(cls, *, code: str = "") -> None:

@@ -9,8 +9,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
+LONGEST_WAIT_SECONDS = 86_400  # a window of the day; what tells of more is somebody's mistake
 _ITEM = re.compile(r'"([^"]{1,64})"((?:\s*;\s*[a-z]+\s*=\s*\d{1,9})*)')
+_LATEST_UNIX = 10**11  # a datetime holds more than twice as much
 _PARAMETER = re.compile(r"([a-z]+)\s*=\s*(\d+)")
 
 
@@ -64,22 +67,32 @@ def read_limits(headers: Mapping[str, str], wall: float) -> Limits | None:
         return None
     if not told and binding is not None:
         limit, remaining, reset = binding
-        told = [("limit", limit, remaining, max(0, round(reset - wall)), 0)]
-    now = _service_time(told, binding, wall)
+        told = [("limit", limit, remaining, max(0, round(reset - service_time(headers, wall))), 0)]
+    told = [(name, q, r, min(t, LONGEST_WAIT_SECONDS), w) for name, q, r, t, w in told]
+    now = _reset_time(told, binding) or round(service_time(headers, wall))
     return Limits(
         tuple(Window(name, q, r, t, datetime.fromtimestamp(now + t, UTC), w) for name, q, r, t, w in told)
     )
 
 
-def _service_time(
-    told: list[tuple[str, int, int, int, int]], binding: tuple[int, int, int] | None, wall: float
-) -> int:
+def service_time(headers: Mapping[str, str], wall: float) -> float:
+    """The service's clock by the answer's `Date` (RFC 9110, 6.6.1), else `wall`; Unix time in seconds."""
+    try:
+        told = parsedate_to_datetime(headers.get("date", "")).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return wall
+    return told if 0 <= told < _LATEST_UNIX else wall
+
+
+def _reset_time(
+    told: list[tuple[str, int, int, int, int]], binding: tuple[int, int, int] | None
+) -> int | None:
     """The service's clock in whole seconds: X-RateLimit-Reset is the reset of one of the windows."""
-    if binding is None:
-        return round(wall)
+    if binding is None or binding[2] > _LATEST_UNIX:
+        return None
     limit, remaining, reset = binding
     matching = [t for _, q, r, t, _ in told if (q, r) == (limit, remaining)]
-    return reset - max(matching) if matching and abs(reset) < 10**11 else round(wall)
+    return reset - max(matching) if matching else None
 
 
 def _numbers(headers: Mapping[str, str], *names: str) -> tuple[int, int, int] | None:

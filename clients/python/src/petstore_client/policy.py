@@ -26,6 +26,7 @@ _LONGEST_PAUSE_SECONDS = 30.0
 _DOUBLINGS = 10
 _LONGEST_WAIT_SECONDS = 3600.0  # then it looks again
 _LEAST_SECONDS_OF_A_TRY = 1.0  # or a tenth of the call's seconds
+_TOLD_SECONDS = 1.0  # calls that begin at once let each other go first for less
 # The service keeps an Idempotency-Key for 24 hours; a repetition after that would be a second creation.
 _REPEATABLE_SECONDS = 23 * 3600.0
 
@@ -63,6 +64,8 @@ class Send:
     """Send the call once, and come back with its Answer or Fault before `ends_at`, a monotonic time."""
 
     ends_at: float
+    waited_seconds: float
+    waited_for: str | None  # None where there is nothing to tell
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,6 @@ class Wait:
     """Wait until woken, but at most so many seconds."""
 
     seconds: float
-    reason: str
 
 
 Step = Send | Wait
@@ -93,6 +95,7 @@ class Exchange(Generic[T]):
         # A try that is cut short leaves an unknown outcome, so each begins with time for its answer.
         self._begins_by = now + options.seconds - min(_LEAST_SECONDS_OF_A_TRY, options.seconds / 10)
         self._ends_at = now + (options.seconds or options.timeout)
+        self._idle_since = now
         self._sent = 0
         self._first_sent: tuple[float, float] | None = None  # by both clocks
         self._failed = 0
@@ -105,10 +108,10 @@ class Exchange(Generic[T]):
         while True:
             permit = Permit()
             try:
-                yield from self._turn(permit)
+                send = yield from self._turn(permit)
                 self._sent += 1
                 self._first_sent = self._first_sent or (self._runtime.monotonic(), self._runtime.wall())
-                outcome = yield Send(self._ends_at)
+                outcome = yield send
                 assert outcome is not None
                 if isinstance(outcome, Answer):
                     self._answer = outcome
@@ -135,19 +138,24 @@ class Exchange(Generic[T]):
             self._unknown = self._call.changes
             raise self._ended(error) from None
 
-    def _turn(self, permit: Permit) -> Generator[Step, Outcome, None]:
+    def _turn(self, permit: Permit) -> Generator[Step, Outcome, Send]:
         """Wait until the call may be sent."""
         limiter, clock = self._limiter, self._runtime.monotonic
+        reason = ""
         limiter.enter(self._waiter)
         while (opens_at := limiter.opens_at(self._waiter, now := clock())) > now:
             held_until = limiter.held_until(now)
             if held_until > self._begins_by or now >= self._begins_by:
                 raise self._ended(self._too_long(held_until, now))
             seconds = min(opens_at - now, self._begins_by - now, _LONGEST_WAIT_SECONDS)
-            yield Wait(seconds, "the limit" if held_until > now else "other calls of the key")
+            reason = "the limit" if held_until > now else reason or "other calls of the key"
+            yield Wait(seconds)
         if self._error is not None and self._forgotten(0):
             raise self._ended(self._error)
         limiter.take(permit, self._waiter, now)
+        waited = now - self._idle_since
+        told = self._error.message if self._error else reason
+        return Send(self._ends_at, waited, told if self._error or waited >= _TOLD_SECONDS else None)
 
     def _too_long(self, held_until: float, now: float) -> PetstoreError:
         """The error of a call whose turn comes too late."""
@@ -197,7 +205,7 @@ class Exchange(Generic[T]):
         self._failed += not _is_refusal(failure)
         if self._call.changes:
             self._unknown = (self._unknown or failure.unknown) and not failure.conclusive
-        now = self._runtime.monotonic()
+        now = self._idle_since = self._runtime.monotonic()
         pause = self._pause_seconds(failure)
         may_repeat = failure.transient and (self._call.repeatable or not failure.unknown)
         resumes_at = now + pause
@@ -205,7 +213,7 @@ class Exchange(Generic[T]):
         if not may_repeat or spent or self._forgotten(pause):
             raise self._ended(failure.error)
         while (now := self._runtime.monotonic()) < resumes_at:
-            yield Wait(min(resumes_at - now, _LONGEST_WAIT_SECONDS), failure.error.message)
+            yield Wait(min(resumes_at - now, _LONGEST_WAIT_SECONDS))
 
     def _pause_seconds(self, failure: Failure) -> float:
         """`Retry-After`, else exponential back-off with full jitter. After a 429 the limiter waits."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,7 +18,11 @@ from petstore_client.errors import (
     UnexpectedAnswer,
 )
 
-_OF_THE_SERVICE = {"request_timeout", "internal_error", "unavailable"}
+_CHANGED_NOTHING = {"request_timeout", "internal_error", "unavailable"}
+# 1.1.0 and its nginx know no code `outcome_unknown`: there `unavailable` says so, in one of these sentences.
+_UNKNOWN_TO_1_1_0 = re.compile(
+    r"whether (this write was kept|a write was carried out) is unknown", re.IGNORECASE
+)
 _TRANSIENT = {408, 429, 500, 502, 503, 504}
 _BEFORE_THE_OPERATION = {401, 403, 429}  # such an answer says nothing about an earlier try
 
@@ -57,7 +62,7 @@ def _judge_error(call: Call[Any], answer: Answer, error: ApiError) -> Failure:
         return Failure(error, transient=True)
     if error.code == "idempotency_key_in_use":
         return Failure(error, transient=True, unknown=True)
-    if error.code in _OF_THE_SERVICE and "unknown" not in error.message:
+    if error.code in _CHANGED_NOTHING and not _UNKNOWN_TO_1_1_0.search(error.message):
         return Failure(error, transient=True)
     if status >= 500 or status == 408:
         return Failure(error, transient=status in _TRANSIENT, unknown=True)
