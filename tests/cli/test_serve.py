@@ -89,6 +89,17 @@ def on_postgresql(service: Service) -> Iterator[Service]:
         yield service
 
 
+@pytest.mark.parametrize(
+    ("networks", "warnings"), [("10.0.0.0/8", 0), ("0.0.0.0/0", 1), ("10.0.0.0/8,::/0", 1)]
+)
+def test_metrics_for_every_address_are_warned_of(service: Service, networks: str, warnings: int) -> None:
+    """The start goes on: a firewall may stand before it."""
+    service.settings["PETSTORE_OPS_NETWORKS"] = networks
+    service.start()
+    assert len(service.checks()) == warnings
+    assert all("PETSTORE_OPS_NETWORKS has every address" in line for line in service.checks())
+
+
 class TestFirstStart:
     def test_prints_a_key_that_works(self, service: Service) -> None:
         """On a loopback address: an account `local` on the Free plan, and a curl line to paste."""

@@ -24,12 +24,19 @@ ShowFirst = Callable[[str, str, str | None], None]
 
 _log = structlog.get_logger("petstore.parent")
 
+_OPEN_TO_ALL = (
+    "PETSTORE_OPS_NETWORKS has every address: /metrics and the details of /readyz are public. Name the"
+    " networks of your monitoring."
+)
+
 
 def prepare(settings: Settings, backend: Backend, clock: Clock, show_first: ShowFirst | None) -> None:
     """Prepare the database, which this service holds. Without `show_first` a first start issues no key.
 
     Raises OperatorError and StoreUnavailable.
     """
+    if any(network.prefixlen == 0 for network in settings.ops_networks):
+        _log.warning("start check", message=_OPEN_TO_ALL)
     for warning in backend.warnings_before_start(clock):
         _log.warning("start check", message=warning)
     administration.migrate_at_start(settings, backend, clock, _MigrationEvents())
