@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from petstore.core.durations import DAY_MS
 from petstore.core.keys import Access
 from petstore.core.limits.plans import PLAN_NAMES
 from petstore.core.orders import OrderStatus
+from petstore.core.people import Role
 from petstore.core.pets import PetStatus
 from tests.support.postgres import fresh_database
 from tools.demo.__main__ import main
@@ -28,6 +30,7 @@ from tools.demo.shop import Shop, SteeredClock, open_shop
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120), pytest.mark.xdist_group("demo")]
 
 _DAYS, _SEED = 14, 7
+_PORT = "9123"
 
 
 class Made:
@@ -61,10 +64,11 @@ class Made:
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     if request.param == "sqlite":
-        yield Made({"PETSTORE_DATABASE_URL": f"sqlite:///{tmp_path_factory.mktemp('demo')}/petstore.db"})
+        url = f"sqlite:///{tmp_path_factory.mktemp('demo')}/petstore.db"
+        yield Made({"PETSTORE_DATABASE_URL": url, "PETSTORE_PORT": _PORT})
         return
     with fresh_database() as url:
-        yield Made({"PETSTORE_DATABASE_URL": url})
+        yield Made({"PETSTORE_DATABASE_URL": url, "PETSTORE_PORT": _PORT})
 
 
 def test_animals_of_every_state_and_category(made: Made) -> None:
@@ -98,6 +102,12 @@ def test_keys_of_every_level_work_and_are_printed(made: Made) -> None:
     levels = {made.ask((STORE, key.label), "/v1/usage")["key"]["access"] for key in CUSTOMERS[0].keys}
     assert levels == set(Access)
     assert "curl -i -H 'Authorization: Bearer pets_live_" in made.text
+
+
+def test_every_address_is_that_of_the_server(made: Made) -> None:
+    """Links to the console, one for each role, and the lines to paste."""
+    assert set(re.findall(r"http://[^/]*/", made.text)) == {f"http://127.0.0.1:{_PORT}/"}
+    assert re.findall(r"^  (\w+) +http\S+/console/link/", made.text, re.M) == [role.value for role in Role]
 
 
 def test_orders_of_every_state(made: Made) -> None:
@@ -142,12 +152,16 @@ class TestPlace:
     """The directory of its own."""
 
     def run(self, folder: Path) -> Any:
-        return CliRunner().invoke(main, ["--folder", str(folder), "--days", "2", "--no-serve"])
+        return CliRunner(env={"PETSTORE_PORT": _PORT}).invoke(
+            main, ["--folder", str(folder), "--days", "2", "--no-serve"]
+        )
 
     def test_it_makes_its_own_anew(self, tmp_path: Path) -> None:
         """Twice the same directory: the second demo replaces the first."""
         folder = tmp_path / "demo"
-        assert [self.run(folder).exit_code for _ in range(2)] == [0, 0]
+        made = [self.run(folder) for _ in range(2)]
+        assert [each.exit_code for each in made] == [0, 0]
+        assert all(f"http://127.0.0.1:{_PORT}/v1/pets" in each.output for each in made)
         assert (folder / "petstore.db").exists()
 
     def test_it_leaves_every_other_database(self, tmp_path: Path) -> None:

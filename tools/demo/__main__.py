@@ -17,6 +17,8 @@ from tools.demo.place import Refused, cleared
 from tools.demo.shop import Failed
 from tools.demo.story import DAYS
 
+# Of the server at the end, for the lines that are printed.
+_ADDRESS = ("PETSTORE_HOST", "PETSTORE_PORT")
 _PROGRAM = Path(sys.executable).with_name("petstore")
 
 
@@ -36,6 +38,7 @@ def main(seed: int, folder: Path, days: int, database_url: str | None, serve: bo
     try:
         with place as database:
             environment = {"PETSTORE_DATABASE_URL": database_url or f"sqlite:///{database}"}
+            environment |= {name: os.environ[name] for name in _ADDRESS if name in os.environ}
             with click.progressbar(length=days, label="Making a store", file=sys.stderr) as bar:
                 making = make(environment, seed, days, SystemClock().now_ms(), lambda: bar.update(1))
                 _, text = asyncio.run(making)

@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator, Mapping
 from shlex import quote
 
+from petstore import config
 from petstore.core.people import Role
 from tools.demo.customers import CUSTOMERS, SCRAPER, STORE
 from tools.demo.shop import Shop
 from tools.demo.story import Story
 
-_BASE = "http://127.0.0.1:8080/v1"
 # Who may sign in to the console, and as what.
-_PEOPLE = (("sam", Role.STAFF), ("vera", Role.OPERATOR))
+_PEOPLE = (("vic", Role.VIEWER), ("sam", Role.STAFF), ("vera", Role.OPERATOR))
 
 
 async def report(shop: Shop, story: Story, environment: Mapping[str, str]) -> str:
@@ -22,14 +22,16 @@ async def report(shop: Shop, story: Story, environment: Mapping[str, str]) -> st
     states = [pet["status"] for pet in pets]
     counts = ", ".join(f"{states.count(state)} {state}" for state in ("available", "pending", "sold"))
     settings = " ".join(f"{name}={quote(value)}" for name, value in environment.items())
+    base = f"{config.load(environment).listens_at}/v1"
+    available = [pet["id"] for pet in pets if pet["status"] == "available"]
     lines = [
         f"\n{len(pets)} animals ({counts}), {len(CUSTOMERS)} customers, seed {story.seed}.",
         "\nKeys, shown only now:\n",
         *_key_lines(story),
         "\nThe console, by links that work once, until tomorrow:\n",
         *[f"  {role:<9} {await _link(shop, name, role)}" for name, role in _PEOPLE],
-        "\nTry, once it serves (another port with PETSTORE_PORT):\n",
-        *_request_lines(story.keys, [pet["id"] for pet in pets if pet["status"] == "available"][-2:]),
+        "\nTry, once it serves:\n",
+        *_request_lines(base, story.keys, available[-2:]),
         "\nAnd in another terminal:\n",
         *(f"  {settings} .venv/bin/petstore {command}" for command in _COMMANDS),
         "",
@@ -67,9 +69,9 @@ def _remark(name: str, label: str, story: Story) -> str:
     return "  expired" if key.options and story.days > 30 else ""
 
 
-def _request_lines(keys: dict[tuple[str, str], str], available: list[int]) -> Iterator[str]:
+def _request_lines(base: str, keys: dict[tuple[str, str], str], available: list[int]) -> Iterator[str]:
     def line(key: tuple[str, str], target: str, more: str = "") -> str:
-        return f"  curl -i -H 'Authorization: Bearer {keys[key]}' '{_BASE}{target}'{more}"
+        return f"  curl -i -H 'Authorization: Bearer {keys[key]}' '{base}{target}'{more}"
 
     ordered, renamed = available
     sent = " -H 'Content-Type: application/json' -d"
