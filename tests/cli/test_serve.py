@@ -71,7 +71,7 @@ class Service(Cli):
 @pytest.fixture
 def service(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     """On a free port, with the events of the parent's log caught."""
-    output = logs.Output(descriptor=-1, as_json=True, is_journal=False)
+    output = logs.Output(descriptor=-1, as_json=True, is_journal=False, is_terminal=True)
     monkeypatch.setattr("petstore.wiring.background.start_log_of_parent", lambda _settings: output)
     monkeypatch.setattr("petstore.server.parent.Supervisor", FakeSupervisor)
     with capture_logs() as events:
@@ -147,7 +147,7 @@ class TestFirstStart:
         """The log of a public service holds no key; the operator is told how to issue one."""
         service.settings["PETSTORE_HOST"] = "0.0.0.0"
         assert KEY_PATTERN.search(service.start()) is None
-        assert "petstore accounts add NAME --plan free" in service.events[-2]["message"]
+        assert "petstore accounts add NAME --plan free" in str(service.events)
         assert service.json("accounts", "list") == []
 
     @pytest.mark.skipif(not socket.has_ipv6, reason="needs IPv6")
@@ -158,6 +158,42 @@ class TestFirstStart:
         if "Can't listen" in result.stderr:
             pytest.skip("this machine has no IPv6 loopback address")
         assert f"http://[::1]:{service.settings['PETSTORE_PORT']}/v1" in result.stderr
+
+
+class TestConsole:
+    """Whether the start says that there is no console."""
+
+    @pytest.mark.parametrize(
+        ("settings", "reason"),
+        [
+            ({"PETSTORE_TRUSTED_PROXIES": "127.0.0.0/8"}, "PETSTORE_TRUSTED_PROXIES is set"),
+            ({"PETSTORE_HOST": "0.0.0.0"}, "others reach 0.0.0.0"),
+            ({}, None),
+            ({"PETSTORE_CONSOLE": "off"}, None),
+            ({"PETSTORE_CONSOLE": "on", "PETSTORE_TRUSTED_PROXIES": "127.0.0.0/8"}, None),
+        ],
+    )
+    def test_a_line_says_why_it_is_off_and_what_turns_it_on(
+        self, service: Service, settings: dict[str, str], reason: str | None
+    ) -> None:
+        """One, where nobody has decided it."""
+        service.settings |= settings
+        service.start()
+        told = [event["message"] for event in service.events if event["event"] == "console off"]
+        line = f"The console is off, since {reason}. PETSTORE_CONSOLE=on turns it on."
+        assert told == ([] if reason is None else [line])
+
+    def test_a_reload_that_turns_it_off_says_so(
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Once, and not at the reloads after it."""
+        service.start()
+        job = service.started[0]["job"]
+        for name, value in (service.settings | {"PETSTORE_TRUSTED_PROXIES": "127.0.0.0/8"}).items():
+            monkeypatch.setenv(name, value)
+        for _ in range(2):
+            job.renew()
+        assert [event["event"] for event in service.events].count("console off") == 1
 
 
 class TestChecks:

@@ -14,27 +14,37 @@ from tests.docs.documents import ROOT, fences, section, text_of
 from tests.docs.sessions import Step, matches, printed_lines, run, steps, terminal, unmet
 from tests.support.samples import run_python
 from tests.support.server import Server
+from tests.support.terminal import terminal as terminal_of
+from tests.support.waiting import wait_for
 from tools.servers.ports import free_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(180)]
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 PORT_IN_DOCUMENT = "8080"
 KEY_IN_DOCUMENT = "pets_live_YourOwnKeyStandsHere"
 
 
 def test_a_session_is_as_the_documents_say(tmp_path: Path) -> None:
     """Every command succeeds and prints what is shown; the quickstart goes on with the README's server."""
-    server = Server(tmp_path, port=free_port())
+    log = tmp_path / "server.log"
+    with terminal_of(log) as screen:
+        server = Server(tmp_path, port=free_port(), log=log, how={"stderr": screen})
+        _type(server, tmp_path)
+
+
+def _type(server: Server, tmp_path: Path) -> None:
     shell = terminal(tmp_path, port=str(server.port))
     first = section(text_of(ROOT / "README.md"), "A minute to the first animal")
     quickstart = text_of(ROOT / "docs" / "quickstart.md")
     (_, start), (_, started), (_, add), (_, added), (_, program) = fences(filled(first, server))
     assert start == "make serve\n"
     server.child.command = ["petstore", "serve"]  # what make does in the end
-    server.child.start(shell | {"PETSTORE_ACCESS_LOG": "off", "PETSTORE_LOG_FORMAT": "text"})
+    server.child.start(shell | {"PETSTORE_ACCESS_LOG": "off"})
     try:
         server.wait_until_ready()
-        printed = printed_lines(server.log)
+        wait_for(lambda: re.search(r"curl -i .*\n\n", server.log) is not None, "the last line")
+        printed = printed_lines(_COLOUR.sub("", server.log))
         assert matches(started.splitlines(), printed), "\n".join(printed)
         issued = KEY_PATTERN.search(server.log)
         assert issued is not None

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.postgres import fresh_database
 from tests.support.programs import Copy
-from tests.support.server import Server, issue_key
+from tests.support.server import Server, first_key, issue_key
 from tests.support.valkey import Client, emptied_url
 from tests.support.waiting import wait_for
 
@@ -66,8 +66,7 @@ def test_workers_go_on_with_the_program_of_their_parent(tmp_path: Path, settings
     server.launch()
     try:
         server.wait_until_ready()
-        found = re.search(r"pets_live_\w+", server.log)
-        server.key = found[0] if found else ""
+        server.key = first_key(server)
         status = 200 if server.key else 401
         pages = {target: server.request("GET", target).body for target in ("/docs", "/openapi.yaml")}
         wait_for(lambda: metrics(server).get("petstore_workers") == 1, "the parent's numbers")

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
+import shlex
 import shutil
 import signal
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from petstore.core.keys import is_wellformed
-from tests.support.server import issue_key, running_server
+from petstore.core.keys import KEY_PATTERN, is_wellformed
+from tests.support.server import Server, issue_key, running_server
+from tests.support.terminal import terminal
 from tests.support.waiting import wait_for
 from tools.servers.petstore import run
 from tools.servers.ports import free_port
@@ -29,28 +33,73 @@ def curl_line(log: str) -> str:
     return line
 
 
+@contextmanager
+def closing_server(server: Server) -> Iterator[Server]:
+    """A server for the length of a block, without the key that `running_server` makes."""
+    try:
+        server.start()
+        yield server
+    finally:
+        server.terminate()
+        server.kill()
+
+
+@contextmanager
+def on_terminal(folder: Path, **settings: Any) -> Iterator[Server]:
+    log = folder / f"terminal-{len(list(folder.glob('terminal-*')))}.log"
+    with (
+        terminal(log) as stderr,
+        closing_server(Server(folder, log=log, how={"stderr": stderr}, **settings)) as server,
+    ):
+        yield server
+
+
+def first_key_of(server: Server) -> str:
+    """The key that a terminal shows; what it shows arrives a little later."""
+    wait_for(lambda: KEY_PATTERN.search(server.log) is not None, "the key")
+    found = KEY_PATTERN.search(server.log)
+    assert found is not None
+    return found[0]
+
+
 class TestFirstStart:
     """An empty database on a loopback address."""
 
     def test_it_prints_a_key_once_and_the_second_start_prints_none(self, tmp_path: Path) -> None:
-        """The key works, also after the restart; nothing of it stands in the second start's output."""
-        with running_server(tmp_path) as first:
-            assert first.log.count(first.key) == 2  # by itself, and in the line to try
-            assert is_wellformed(first.key)
-            assert first.key.startswith("pets_live_")
-            assert first.request("GET", "/v1/pets").status == 200
-        with running_server(tmp_path) as second:
-            assert second.key == ""
+        """On a terminal. The key works, also after the restart; the second start's output has none."""
+        with on_terminal(tmp_path) as first:
+            key = first_key_of(first)
+            assert first.log.count(key) == 2  # by itself, and in the line to try
+            assert is_wellformed(key)
+            assert key.startswith("pets_live_")
+            assert first.request("GET", "/v1/pets", key=key).status == 200
+        with on_terminal(tmp_path) as second:
+            wait_for(lambda: "Pet Store Service at" in second.log, "the line of the start")
             assert "pets_" not in second.log
             assert "First start" not in second.log
-            answer = second.request("GET", "/v1/pets", key=first.key)
+            answer = second.request("GET", "/v1/pets", key=key)
             assert (answer.status, answer.headers["x-ratelimit-limit"]) == (200, "60")
+
+    def test_a_log_gets_the_commands_and_no_secret(self, tmp_path: Path) -> None:
+        """A file, a pipe, a container's log: others read it. Its line names commands that show both."""
+        server = Server(tmp_path, log_format="text")
+        with closing_server(server):
+            (line,) = [line for line in server.log.splitlines() if "No account yet" in line]
+            assert "pets_" not in server.log
+            assert "console/link" not in server.log
+            commands = re.findall(r"petstore ((?:accounts|keys|people) [a-zA-Z -]*?)(?:,|;|$)", line)
+            said = [run(*shlex.split(words), settings=server.settings) for words in commands]
+            assert [done.returncode for done in said] == [0, 0, 0]
+            key = said[1].stdout.strip()
+            assert server.request("GET", "/v1/pets", key=key).status == 200
+            assert "/console/link/" in said[2].stdout
 
     @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl on this machine")
     def test_the_curl_line_works_as_pasted(self, tmp_path: Path) -> None:
         """Run by a shell, exactly as it stands there; a test environment issues a test key."""
-        with running_server(tmp_path, environment="test") as server:
-            assert server.key.startswith("pets_test_")
+        with on_terminal(tmp_path, environment="test") as server:
+            assert first_key_of(server).startswith("pets_test_")
+            wait_for(lambda: "curl " in server.log.partition("\n  curl ")[1], "the line to try")
             pasted = subprocess.run(
                 ["sh", "-c", curl_line(server.log)], capture_output=True, text=True, timeout=20, check=False
             )

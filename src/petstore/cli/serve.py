@@ -32,8 +32,9 @@ def serve(session: Session, workers: int | None) -> None:
     replaces the workers one by one (on a terminal it stops the service, since the terminal was closed).
 
     Creates the database when there is none, and migrates one as PETSTORE_MIGRATE says. On the first start,
-    and only on a loopback address, it issues a key on the Free plan for an account "local", and a one-time
-    link to the console for a person "operator"; both are printed once.
+    on a terminal and a loopback address, it issues a key on the Free plan for an account "local", and a
+    one-time link to the console for a person "operator"; both are printed once. Elsewhere a line of the log
+    has the commands for both.
     """
     from petstore.ops import build
     from petstore.server import parent

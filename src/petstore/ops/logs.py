@@ -25,11 +25,13 @@ _PRIORITIES = {"debug": "<7>", "info": "<6>", "warning": "<4>", "error": "<3>", 
 
 
 class Output(msgspec.Struct, frozen=True):
-    """`is_journal`: standard error is systemd's journal, which reads priorities."""
+    """`is_journal`: standard error is systemd's journal, which reads priorities; `is_terminal`: only people
+    read it."""
 
     descriptor: int
     as_json: bool
     is_journal: bool
+    is_terminal: bool
 
 
 class _Printer:
@@ -71,8 +73,9 @@ def start_directly(
 
 def _output(log_format: str, descriptor: int | None, journal_stream: str) -> Output:
     descriptor = _standard_error() if descriptor is None else descriptor
-    as_json = log_format == "json" or (log_format == "auto" and not os.isatty(descriptor))
-    return Output(descriptor, as_json, _is_stream(descriptor, journal_stream))
+    is_terminal = os.isatty(descriptor)
+    as_json = log_format == "json" or (log_format == "auto" and not is_terminal)
+    return Output(descriptor, as_json, _is_stream(descriptor, journal_stream), is_terminal)
 
 
 def _configure(level: str, output: Output, write: Callable[[str], None], more: EventDict) -> None:
@@ -83,7 +86,7 @@ def _configure(level: str, output: Output, write: Callable[[str], None], more: E
             structlog.processors.add_log_level,
             time,
             lambda _logger, _name, event: {**event, **more},
-            *(_as_json() if output.as_json else _as_text(colors=os.isatty(output.descriptor))),
+            *(_as_json() if output.as_json else _as_text(colors=output.is_terminal)),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=lambda *_: printer,

@@ -26,7 +26,7 @@ from petstore.server.job import WorkerFailed
 from petstore.server.notify import Notifier
 from petstore.server.process import Report, Timeouts
 from petstore.server.reload import SET_UP_AT_START, renewed
-from petstore.server.starting import ShowFirst, prepare
+from petstore.server.starting import ShowFirst, prepare, tell_of_console
 from petstore.server.supervisor import Supervisor
 from petstore.wiring import administration, background
 
@@ -51,7 +51,7 @@ def run(settings: Settings, configured: Settings, clock: Clock, show_first: Show
     """
     output = background.start_log_of_parent(settings)
     try:
-        ending = _serve(settings, configured, clock, None if output.is_journal else show_first)
+        ending = _serve(settings, configured, clock, show_first if output.is_terminal else None)
     except (OperatorError, PetstoreError, OSError):
         raise
     except Exception as error:
@@ -150,8 +150,11 @@ class Serving:
     def renew(self) -> None:
         self._installed.check(now=True)
         new = config.load()
+        had_console = self._settings.has_console
         self._settings = renewed(self._settings, new)
         background.start_log_of_parent(self._settings)
+        if had_console:
+            tell_of_console(self._settings)
         for name in SET_UP_AT_START:
             if getattr(new, name) != getattr(self._configured, name):
                 setting, kept = f"PETSTORE_{name.upper()}", getattr(self._settings, name)

@@ -52,6 +52,7 @@ async def _use(settings: Settings, backend: Backend, clock: Clock, show_first: S
         await _try_to_write(backend, store)
         await _warn_of_separate_counters(settings, store)
         here = _log_address(settings)
+        tell_of_console(settings)
         if await store.is_empty():
             await _issue_first_key(settings, store, here, show_first)
 
@@ -88,10 +89,23 @@ def _log_address(settings: Settings) -> str:
     return here
 
 
+def tell_of_console(settings: Settings) -> None:
+    """Log why `auto` leaves the console off, and what turns it on."""
+    if settings.console != "auto" or settings.has_console:
+        return
+    reason = (
+        "PETSTORE_TRUSTED_PROXIES is set" if settings.trusted_proxies else f"others reach {settings.host}"
+    )
+    message = f"The console is off, since {reason}. PETSTORE_CONSOLE=on turns it on."
+    _log.info("console off", reason=reason, message=message)
+
+
 async def _issue_first_key(settings: Settings, store: Store, here: str, show_first: ShowFirst | None) -> None:
-    """On loopback only: the log of a public service must hold no key."""
+    """On loopback and a terminal only: a log must hold no key, nor a link to the console."""
     if show_first is None or not settings.is_loopback:
         command = "petstore accounts add NAME --plan free, then petstore keys issue NAME"
+        if settings.has_console:
+            command += "; for the console petstore people add NAME --role operator"
         _log.info("no account yet", command=command, message=f"No account yet: {command}")
         return
     actor = read_actor()
