@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,9 @@ def is_interface(path: bytes) -> bool:
 
 
 def check_limits(answer: Answer, now_ms: int) -> None:
-    """Both dialects are there and say the same: the X-RateLimit trio is the binding window."""
+    """Both dialects are there and say the same, by the time in Date: the X-RateLimit trio is the binding
+    window."""
+    assert answer.headers["date"] == formatdate(now_ms // 1_000, usegmt=True)
     limit, remaining, reset = (int(answer.headers[name]) for name in LIMIT_HEADERS)
     policies = _WINDOW.findall(answer.headers["ratelimit-policy"])
     standings = _STANDING.findall(answer.headers["ratelimit"])

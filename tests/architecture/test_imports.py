@@ -51,6 +51,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "wiring.import_processes": ({"config", "wiring.import_process"}, {"structlog"}),
     "wiring.background": ({"config", "storage", "ops"}, {"structlog"}),
     "wiring.console": ({"config", "storage", "console", "ops", "wiring.import_processes"}, {"starlette"}),
+    "wiring.finishing": ({"api.pipeline"}, set()),
     "wiring.service": (
         {"config", "storage", "limiter", "api", "site", "console", "ops", "wiring"},
         {"starlette"},

@@ -43,6 +43,7 @@ from petstore.storage.backend import Backend, Store
 from petstore.wiring.administration import backend_of
 from petstore.wiring.background import build_metrics, measure, run_until_closed, start_log
 from petstore.wiring.console import build_console, build_history
+from petstore.wiring.finishing import Finishing
 from petstore.wiring.limits import Save, open_store, processes
 
 
@@ -265,7 +266,7 @@ async def _join(
     return Service(
         store=store,
         api=api,
-        site=site,
+        site=Finishing(site, clock),
         flusher=flusher,
         endpoints=endpoints,
         log_writer=log_writer,

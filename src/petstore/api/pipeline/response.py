@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from email.utils import formatdate
 from functools import lru_cache
 
 import msgspec
@@ -88,14 +89,15 @@ def error_response(error: PetstoreError, help_link: Header, *, credential_sent: 
 def response_headers(
     response: Response, decision: Decision | AddressDecision, request_id: bytes
 ) -> list[Header]:
-    """The limits in both dialects, the request id, and the headers of the response.
+    """The limits in both dialects, the time that they are told at, the request id, and the response's own.
 
     `X-RateLimit-*` are of the window that stops the client first, the IETF pair is of every window
     (draft-ietf-httpapi-ratelimit-headers, `t` in seconds from now).
     """
     now = decision.now_ms // 1_000  # rounded down, so that the seconds left are rounded up
     if not isinstance(decision, Decision):
-        return [*_address_limits(decision.binding, now), (b"x-request-id", request_id), *response.headers]
+        limits = _address_limits(decision.binding, now)
+        return [*limits, date_header(now), (b"x-request-id", request_id), *response.headers]
     minute_reset_at, day_reset_at = decision.minute_reset_at, decision.day_reset_at
     if decision.minute_binds:
         quota, remaining, reset_at = decision.per_minute, decision.minute_remaining, minute_reset_at
@@ -114,9 +116,19 @@ def response_headers(
         reset,
         policy,
         (b"ratelimit", left),
+        date_header(now),
         (b"x-request-id", request_id),
         *response.headers,
     ]
+
+
+@lru_cache(maxsize=16)
+def date_header(seconds: int) -> Header:
+    """Date at a Unix time (RFC 9110, section 6.6.1); made once for each second.
+
+    The HTTP server adds its own to an answer without one, and that one never steps back with the clock.
+    """
+    return (b"date", formatdate(seconds, usegmt=True).encode("ascii"))
 
 
 def join_headers(headers: list[Header], further: list[Header]) -> list[Header]:
