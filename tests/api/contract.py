@@ -17,7 +17,7 @@ from petstore.api.pipeline.routing import Operation
 from petstore.wiring import service
 
 # Said by the protocol or by the browser's rules, not by the operation.
-_UNDECLARED = {"content-type", "content-length", "date", "vary"}
+_UNDECLARED = {"connection", "content-type", "content-length", "date", "vary"}
 _METHODS = {"GET": "get", "HEAD": "get", "POST": "post", "PATCH": "patch", "DELETE": "delete"}
 _ERROR = {"$ref": "#/components/schemas/Error"}
 _METHODS_OF_A_PATH = {"required": True, "schema": {"type": "string", "pattern": "^[A-Z]+(, [A-Z]+)*$"}}

@@ -80,7 +80,7 @@ class OrderOperations:
         """POST /store/orders: 201 once the order is durable and its animal reserved."""
         check_body_headers(request)
         key = request.idempotency_key()
-        new = NEW_ORDER.read(await read_body(request.receive, self._body_timeout_seconds))
+        new = NEW_ORDER.read(await read_body(request, self._body_timeout_seconds))
         idempotency = None if key is None else Idempotency(caller.account_id, key)
         placed = await self._orders.place(caller.account_id, new, caller.actor, idempotency)
         body = encode(members_of(placed.order))
@@ -106,7 +106,7 @@ class OrderOperations:
         """PATCH /store/orders/{orderId}: any account's order."""
         check_body_headers(request, patch=True)
         match = request.match()
-        change = ORDER_CHANGE.read(await read_body(request.receive, self._body_timeout_seconds))
+        change = ORDER_CHANGE.read(await read_body(request, self._body_timeout_seconds))
         order = await self._orders.change(
             _order_id_of(request),
             caller.actor,

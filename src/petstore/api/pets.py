@@ -63,7 +63,7 @@ class PetOperations:
         """POST /pets: 201 once the animal is durable."""
         check_body_headers(request)
         key = request.idempotency_key()
-        new = NEW_PET.read(await read_body(request.receive, self._body_timeout_seconds))
+        new = NEW_PET.read(await read_body(request, self._body_timeout_seconds))
         idempotency = None if key is None else Idempotency(caller.account_id, key)
         created = await self._pets.add(new, caller.actor, idempotency)
         body = encode(created.pet)
@@ -89,7 +89,7 @@ class PetOperations:
         """PATCH /pets/{petId}: the animal as it is now, durable. Stays when getPet is removed."""
         check_body_headers(request, patch=True)
         match = request.match()
-        change = PET_CHANGE.read(await read_body(request.receive, self._body_timeout_seconds))
+        change = PET_CHANGE.read(await read_body(request, self._body_timeout_seconds))
         pet = await self._pets.change(_required_pet_id(request), change, caller.actor, match=match)
         body = encode(pet)
         return make_response(200, body, (b"etag", tag_of(body)))

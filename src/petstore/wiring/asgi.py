@@ -10,6 +10,7 @@ from typing import Any
 import structlog
 
 from petstore.api.pipeline.request import Receive, Scope, Send
+from petstore.api.pipeline.unread import CLOSE
 from petstore.config import Settings
 from petstore.core.clock import Clock
 from petstore.core.errors import OperatorError, PetstoreError
@@ -103,7 +104,7 @@ def _closing(send: Send) -> Send:
 
     async def send_and_close(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = [*message["headers"], (b"connection", b"close")]
+            message["headers"] = [*(one for one in message["headers"] if one != CLOSE), CLOSE]
         await send(message)
 
     return send_and_close

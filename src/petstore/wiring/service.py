@@ -266,7 +266,7 @@ async def _join(
     return Service(
         store=store,
         api=api,
-        site=Finishing(site, clock),
+        site=Finishing(site, api.unread, clock),
         flusher=flusher,
         endpoints=endpoints,
         log_writer=log_writer,

@@ -18,6 +18,7 @@ from petstore.api.pipeline.cors import Cors
 from petstore.api.pipeline.gate import Gate, Refused
 from petstore.api.pipeline.request import Receive, Request, Scope, Send, read_request
 from petstore.api.pipeline.response import (
+    Header,
     Response,
     error_response,
     help_links,
@@ -27,6 +28,7 @@ from petstore.api.pipeline.response import (
     unless_known,
 )
 from petstore.api.pipeline.routing import NO_ROUTE, Operation, Route, Router
+from petstore.api.pipeline.unread import UnreadBodies
 from petstore.core.clock import Clock
 from petstore.core.errors import InternalError, PetstoreError, Unavailable
 from petstore.core.keys import Caller
@@ -69,6 +71,7 @@ class ApiApp:
     ) -> None:
         self._router = Router(map(_refusing_parameters, operations))
         self.cache = PageCache()
+        self.unread = UnreadBodies()
         self._gate = gate
         self._cors = cors
         self._monotonic = clock.monotonic
@@ -107,10 +110,10 @@ class ApiApp:
                 response = self._failure(request, operation.name, error)
             decision = decision or self._gate.describe(request)
             headers = response_headers(response, decision, request.request_id)
-            if operation.always_headers is not None:
-                headers = join_headers(headers, operation.always_headers(request))
-            if self._cors.is_configured:
-                headers += self._cors.headers(request)
+            if operation.always_headers is not None or self._cors.is_configured:
+                headers = self._add_headers(headers, operation, request)
+            if not request.is_read:
+                headers += await self.unread.settle(response.status, request.headers, receive)
             await send({"type": "http.response.start", "status": response.status, "headers": headers})
             body = response.body if response.body is not None and request.method != "HEAD" else b""
             await send({"type": "http.response.body", "body": body})
@@ -118,6 +121,12 @@ class ApiApp:
             self._observer.answered(request, operation, response, seconds, decision, caller, cause)
         finally:
             self.in_flight -= 1
+
+    def _add_headers(self, headers: list[Header], operation: Operation, request: Request) -> list[Header]:
+        """Those of an operation's every answer, and of CORS."""
+        if operation.always_headers is not None:
+            headers = join_headers(headers, operation.always_headers(request))
+        return headers + self._cors.headers(request) if self._cors.is_configured else headers
 
     def _failure(self, request: Request, operation: str, error: Exception) -> Response:
         """An error as a response. The observer logs the service's own: 500 and 503."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 
-from petstore.api.pipeline.request import Receive, Request
+from petstore.api.pipeline.request import Request
 from petstore.core.errors import (
     InvalidBody,
     InvalidHeader,
@@ -49,7 +49,7 @@ def check_body_headers(request: Request, *, patch: bool = False) -> None:
         )
 
 
-async def read_body(receive: Receive, timeout_seconds: float) -> bytes:
+async def read_body(request: Request, timeout_seconds: float) -> bytes:
     """The whole body, within a deadline for all of it.
 
     Raises RequestTimeout, PayloadTooLarge, and InvalidBody when the client closes before the end.
@@ -59,7 +59,7 @@ async def read_body(receive: Receive, timeout_seconds: float) -> bytes:
     try:
         async with asyncio.timeout(timeout_seconds):
             while True:
-                message = await receive()
+                message = await request.receive()
                 if message["type"] != "http.request":
                     raise InvalidBody("The body ended before it was complete; nothing was stored.")
                 chunk = message.get("body", b"")
@@ -68,6 +68,7 @@ async def read_body(receive: Receive, timeout_seconds: float) -> bytes:
                     raise _too_large()
                 chunks.append(chunk)
                 if not message.get("more_body", False):
+                    request.is_read = True
                     return b"".join(chunks)
     except TimeoutError:
         raise RequestTimeout(f"The body did not arrive within {timeout_seconds:g} seconds.") from None

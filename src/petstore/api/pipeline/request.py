@@ -47,7 +47,8 @@ def _is_host(value: bytes) -> bool:
 
 class Request(msgspec.Struct, gc=False):
     """One request. `request_id` is the client's own if it is well-formed, until the pipeline sets another;
-    `decision` is the one that admitted the request, set before the handler is called.
+    `decision` is the one that admitted the request, set before the handler is called; `is_read`: nothing
+    is left of its body to be received.
 
     `headers` has the first line of each name, `repeated` the names that occur more than once. `size` is
     that of the target and the lines in bytes, with four more for each line: its colon, space and end.
@@ -62,6 +63,7 @@ class Request(msgspec.Struct, gc=False):
     repeated: frozenset[bytes]
     size: int
     request_id: bytes = b""
+    is_read: bool = True
     decision: Decision | None = None
 
     def bearer_token(self) -> bytes | None:
@@ -151,7 +153,8 @@ def read_request(scope: Scope, receive: Receive) -> Request:
     request_id = values.get(b"x-request-id", b"")
     if request_id and (b"x-request-id" in repeated or _REQUEST_ID.fullmatch(request_id) is None):
         request_id = b""
-    return Request(scope, receive, scope["method"], path, query, values, repeated, size, request_id)
+    is_read = b"content-length" not in values and b"transfer-encoding" not in values
+    return Request(scope, receive, scope["method"], path, query, values, repeated, size, request_id, is_read)
 
 
 def _read_repeated(
