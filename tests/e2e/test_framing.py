@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import random
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 import pytest
 
 from tests.support.raw import RawAnswer, RawConnection, exchange
+from tests.support.refusals import CLIENTS, GOOD, Outcomes, Refusal, refusals
 from tests.support.server import Server
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-framing")]
@@ -235,6 +238,15 @@ class Test4xx:
             connection = RawConnection(server.port)
             connection.send(post(head, LENGTH % len(BODY)) + BODY[:cut])
             connection.reset()
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_after_a_refusal_the_connection_goes_on_or_its_end_was_announced(
+    server: Server, client: Callable[[int, list[Refusal], float], Outcomes]
+) -> None:
+    """Whichever library sends head and body apart; `python -m tests.torture refusals` sends 400 a round."""
+    asked = list(islice(refusals(server.key, random.Random(1)), 20))
+    assert set(client(server.port, asked, 0.001)) <= GOOD
 
 
 class TestServersOwn:
