@@ -13,13 +13,15 @@ import pytest
 from tests.support.backends import repeated_through_pgbouncer
 from tests.support.clock import ManualClock
 from tests.support.distribution import keep_groups_together
-from tests.support.machine import memory, needing_others
+from tests.support.machine import forget_settings, memory, needing_others
 from tests.support.measuring import is_measured, leave_to_workers, unmeasured
 from tests.support.service import Shop, open_shop
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the files of tests in memory where there is room: thousands of databases are synced otherwise."""
+    """Forget settings; keep the files of tests in memory where there is room: thousands of databases are
+    synced otherwise."""
+    forget_settings()
     leave_to_workers(config)
     if (place := memory()) is not None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(place))

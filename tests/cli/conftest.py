@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -76,10 +75,8 @@ class Cli:
 
 
 @pytest.fixture
-def cli(tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> Cli:
+def cli(tmp_path: Path, clock: ManualClock) -> Cli:
     """An empty directory without a database, and no settings but its path."""
-    for name in [name for name in os.environ if name.startswith("PETSTORE_")]:
-        monkeypatch.delenv(name)
     return Cli(tmp_path, clock)
 
 

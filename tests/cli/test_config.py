@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
 from petstore import config
+from tests import conftest
 from tests.cli.conftest import Cli
 
 
 def values(cli: Cli) -> dict[str, dict[str, object]]:
     """The printed settings by name."""
     return {row["name"]: row for row in cli.json("config")}
+
+
+def test_the_settings_of_whoever_runs_the_tests_are_forgotten(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
+) -> None:
+    """Before the first test, so that none depends on them: a command would refuse this one."""
+    monkeypatch.setenv("PETSTORE_NONSENSE", "1")
+    assert "PETSTORE_NONSENSE" in cli.refused(78, "accounts", "list")
+    conftest.pytest_configure(pytestconfig)
+    assert {row["source"] for row in cli.json("config")} == {"default", "environment"}
+    assert not [name for name in os.environ if name.startswith("PETSTORE_")]
 
 
 class TestShow:

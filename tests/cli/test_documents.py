@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pwd
 import re
 from pathlib import Path
@@ -52,8 +51,6 @@ class TestCommands:
         self, document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Every session, played in order; `.venv/bin/python -m tests.cli.session` writes it anew."""
-        for name in [name for name in os.environ if name.startswith("PETSTORE_")]:
-            monkeypatch.delenv(name)
         monkeypatch.setattr(pwd, "getpwuid", lambda _uid: ALICE)
         monkeypatch.chdir(tmp_path)
         text = document.read_text(encoding="utf-8")

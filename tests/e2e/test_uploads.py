@@ -49,7 +49,7 @@ async def names_of(store: Store) -> list[str]:
 
 async def test_a_killed_process_has_stored_all_or_nothing(settings: config.Settings) -> None:
     """SIGKILL at random moments, without source keys: the last repetition stores the list exactly once."""
-    chance = random.Random(int(os.environ.get("PETSTORE_TEST_SEED", "7")))
+    chance = random.Random(int(os.environ.get("TEST_SEED", "7")))
     clock = ManualClock()
     store = backend_of(settings).open(clock)
     processes = ImportProcesses(settings, store.uploads)

@@ -1,4 +1,4 @@
-"""What the machine of a test has: programs, which may be missing, and memory for the files of servers."""
+"""What the machine of a test has: settings of others, programs, which may be missing, memory for files."""
 
 from __future__ import annotations
 
@@ -19,6 +19,13 @@ from tools.servers.find import system_program
 _SHARED_MEMORY = Path("/dev/shm")
 _ROOM_BYTES = 1 << 30
 _PROGRAMS = ("postgres", "pgbouncer", "valkey", "replicas")  # as parameters name them
+
+
+def forget_settings() -> None:
+    """Whoever runs the tests may have settings of a service of theirs: no test depends on them, nor a process
+    that a test starts. What is for the tests themselves begins with TEST_."""
+    for name in [name for name in os.environ if name.startswith("PETSTORE_")]:
+        del os.environ[name]
 
 
 def needing_others(items: Iterable[pytest.Item]) -> list[pytest.Item]:

@@ -1,6 +1,6 @@
 """A real PostgreSQL for tests: one server for each test process, a fresh database for each test.
 
-PETSTORE_TEST_POSTGRES_URL names a server that is there already. Else one is started from the system's
+TEST_POSTGRES_URL names a server that is there already. Else one is started from the system's
 programs, or from those that the test kit brings. Where there is none, tests skip, and fail when CI is set.
 """
 
@@ -30,7 +30,7 @@ from tools.servers import Unusable, find
 from tools.servers.ports import free_port
 from tools.servers.postgres import Postgres, give_to_nobody
 
-URL_VARIABLE = "PETSTORE_TEST_POSTGRES_URL"
+URL_VARIABLE = "TEST_POSTGRES_URL"
 _numbers = count(1)
 
 

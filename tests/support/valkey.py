@@ -1,6 +1,6 @@
 """A real Valkey for tests: one server for each test process, emptied for each test.
 
-PETSTORE_TEST_VALKEY_URL names a server that is there already (each test process empties a database of
+TEST_VALKEY_URL names a server that is there already (each test process empties a database of
 its own). Else one is started from the programs of the system, or from the one that the test kit brings. Where
 there is none, tests skip, and fail when CI is set.
 """
@@ -26,7 +26,7 @@ from tests.support.machine import absent, need, short_folder
 from tools.servers import Unusable, find
 from tools.servers.valkey import Valkey
 
-URL_VARIABLE = "PETSTORE_TEST_VALKEY_URL"
+URL_VARIABLE = "TEST_VALKEY_URL"
 PATIENT = 20.0  # seconds that a test waits for an answer in which it does not want an outage
 CLOCK = TAG + b"clock"
 SERVER_TIME = "local time = redis.call('TIME')\n"
