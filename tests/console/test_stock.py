@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +19,7 @@ from petstore.wiring.import_process import UploadWork
 from petstore.wiring.import_processes import ImportProcesses
 from tests.support.console import Shown, Visitor
 from tests.support.journal import ACTOR, entries
-from tests.support.service import Shop
+from tests.support.service import Answer, Shop, open_shop
 from tests.support.waiting import PATIENCE_SECONDS
 
 LIST = b"name,categoryId,status\r\nRex,1,\r\nMia,x,\r\n=Tom,2,sold\r\n"
@@ -40,6 +43,20 @@ async def send(
     return await visitor.send_file(
         "stock", "list", content, {**page.form("stock").fields, **fields}, file=file
     )
+
+
+async def send_parts(
+    shop: Shop, visitor: Visitor, parts: list[tuple[str, str, str]], boundary: str = "X"
+) -> Answer:
+    """A form of parts (name, file's name, content), in pieces as a server gives them; `boundary` is the one
+    that its header names."""
+    heads = [f'--X\r\nContent-Disposition: form-data; name="{name}"{file}' for name, file, _ in parts]
+    body = "".join(f"{head}\r\n\r\n{part[2]}\r\n" for head, part in zip(heads, parts, strict=True)) + "--X--"
+    pieces = [body[at : at + 65_536].encode() for at in range(0, len(body), 65_536)]
+    messages = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
+    cookies = ("cookie", "; ".join(f"{name}={value}" for name, value in visitor.cookies.items()))
+    kind = ("content-type", f"multipart/form-data; boundary={boundary}")
+    return await shop.call("POST", "/console/stock", [cookies, kind], [*messages, {"type": "http.request"}])
 
 
 def token(page: Shown) -> str:
@@ -207,6 +224,31 @@ class TestRefusals:
         fields = {"csrf": token(await staff.get("stock")), **{f"f{number}": "" for number in range(30)}}
         shown = await staff.send_file("stock", "list", LIST, fields, file="stock.csv")
         assert (shown.status, await kept(shop)) == (400, 0)
+
+    @pytest.mark.parametrize("size", [10, 600_000], ids=["at once", "while it is kept"])
+    async def test_two_lists_in_a_form(self, shop: Shop, staff: Visitor, size: int) -> None:
+        """Are not joined to one: nothing is kept, and the page says what to do."""
+        parts = [("list", f'; filename="{name}"', "x" * size) for name in ("a.csv", "b.jsonl")]
+        csrf = "csrf", "", token(await staff.get("stock"))
+        answer = await send_parts(shop, staff, [csrf, *parts])
+        assert (answer.status, await kept(shop)) == (400, 0)
+        assert "Send one list at a time; this form has several." in Shown("stock", answer).text
+
+    async def test_what_packages_log_is_json_too(
+        self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        """As all lines are: of the parser, about a form that it can't read, and of asyncio."""
+        folder = tmp_path / "logged"
+        folder.mkdir()
+        async with open_shop(folder) as shop:
+            staff = await Visitor(shop).sign_in_as("staff")
+            assert (await send_parts(shop, staff, [("list", "", "")], boundary="Y")).status == 403
+            logging.getLogger("asyncio").error("%s was lost", "a task", exc_info=ZeroDivisionError("why"))
+        lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+        found = {line.get("logger"): line for line in lines}
+        assert found["python_multipart.multipart"]["level"] == "warning"
+        assert found["asyncio"]["event"] == "a task was lost"
+        assert "ZeroDivisionError: why" in found["asyncio"]["exception"]
 
     async def test_no_token_and_no_form(self, shop: Shop, staff: Visitor) -> None:
         """Without the page's token, or as another kind of body, nothing is read or kept."""

@@ -134,8 +134,9 @@ def content(path: Path) -> dict[str, list[tuple[Any, ...]]]:
 async def asks(visitor: Visitor, view: View, **fields: str) -> Shown:
     if view.method == "GET":
         return await visitor.get(address_of(view), follow=False)
-    headers = () if view.reads_form else (_MULTIPART,)
-    return await visitor.post(address_of(view), fields, headers=headers, follow=False)
+    if not view.reads_form:
+        return await visitor.send_file(address_of(view), "list", b"x", fields, file="x.csv", follow=False)
+    return await visitor.post(address_of(view), fields, follow=False)
 
 
 async def test_the_table_is_what_is_served(walked: tuple[Shop, list[View]]) -> None:

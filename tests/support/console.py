@@ -161,7 +161,9 @@ class Visitor:
         follow: bool = True,
     ) -> Shown:
         """A form with a file as its last field `name`, as browsers send it; `file` is the file's name."""
-        parts = [f'name="{field}"\r\n\r\n{value}'.encode() for field, value in fields.items()]
+        parts = [
+            f'name="{field}"\r\n\r\n{value}'.encode() for field, value in fields.items() if field != name
+        ]
         if file is not None:
             kind = f'name="{name}"; filename="{file}"\r\nContent-Type: application/octet-stream'
             parts.append(f"{kind}\r\n\r\n".encode() + content)

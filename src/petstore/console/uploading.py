@@ -45,6 +45,7 @@ class _Form:
 
         self.fields: dict[str, str] = {}
         self.file: str | None = None
+        self._lists = 0
         self.content = bytearray()
         self.is_whole = False
         self._name = ""
@@ -73,6 +74,11 @@ class _Form:
         except (FormParserError, UnicodeDecodeError):
             raise InvalidBody("The form can't be read; load its page again.") from None
 
+    def check_one_list(self) -> None:
+        """Raise Invalid for a second part with a list: the two would become one."""
+        if self._lists > 1:
+            raise Invalid(_FILE, "Send one list at a time; this form has several.")
+
     def _begin_part(self) -> None:
         self._name, self._value = "", bytearray()
         self._parts += 1
@@ -95,6 +101,7 @@ class _Form:
         _, options = parse_options_header(value)
         self._name = options.get(b"name", b"").decode()
         if self._name == _FILE:
+            self._lists += 1
             self.file = options.get(b"filename", b"").decode(errors="replace")
 
     def _add_data(self, data: bytes, start: int, end: int) -> None:
@@ -134,6 +141,7 @@ class Reception:
                     if form.file is not None:
                         break
             check_csrf(secret, form.fields.get("csrf", ""))
+            form.check_one_list()
             upload_id = await self._uploads.begin(_read_new(form, _announced(request)), actor)
             try:
                 size = await self._keep(upload_id, form, pieces)
@@ -150,6 +158,7 @@ class Reception:
             piece = await anext(pieces, None)
             if piece is not None:
                 form.write(piece)
+                form.check_one_list()
             while len(form.content) >= PART_BYTES or (piece is None and form.content):
                 content = bytes(form.content[:PART_BYTES])
                 del form.content[:PART_BYTES]

@@ -34,6 +34,22 @@ class Output(msgspec.Struct, frozen=True):
     is_terminal: bool
 
 
+class _Forwarder(logging.Handler):
+    """Makes lines of this log of what packages log by the standard library, from warnings on.
+
+    Without it logging's last resort would write them to standard error as they are.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            level = min(max(record.levelno // 10 * 10, logging.DEBUG), logging.CRITICAL)
+            structlog.get_logger().log(
+                level, record.getMessage(), logger=record.name, exc_info=record.exc_info
+            )
+        except Exception:
+            self.handleError(record)
+
+
 class _Printer:
     """structlog's logger: a method for each level."""
 
@@ -79,6 +95,8 @@ def _output(log_format: str, descriptor: int | None, journal_stream: str) -> Out
 
 
 def _configure(level: str, output: Output, write: Callable[[str], None], more: EventDict) -> None:
+    logging.root.handlers = [each for each in logging.root.handlers if not isinstance(each, _Forwarder)]
+    logging.root.addHandler(_Forwarder())
     printer = _Printer(write, priorities=output.is_journal)
     time = structlog.processors.TimeStamper(fmt="%Y-%m-%dT%H:%M:%S.%fZ", utc=True, key="time")
     structlog.configure(
