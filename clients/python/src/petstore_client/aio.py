@@ -197,13 +197,18 @@ class AsyncPets:
         name: str | None = None,
         category_id: int | None = None,
         status: PetStatus | None = None,
+        if_match: str | None = None,
     ) -> Pet:
-        """Change what is given; raises NotFound, Conflict. Not repeated after a lost answer. manage."""
-        return await self._client._run(calls.update_pet(pet_id, name, category_id, status))
+        """Change what is given; raises NotFound, Conflict, PreconditionFailed. manage.
 
-    async def delete(self, pet_id: int) -> None:
-        """Remove an animal; raises NotFound, and Conflict while an order holds it. manage."""
-        await self._client._run(calls.delete_pet(pet_id))
+        With the `etag` of an earlier answer as `if_match`, only if the animal is still as it was; without it
+        the call is not repeated after a lost answer.
+        """
+        return await self._client._run(calls.update_pet(pet_id, name, category_id, status, if_match))
+
+    async def delete(self, pet_id: int, *, if_match: str | None = None) -> None:
+        """Remove an animal; raises NotFound, PreconditionFailed, Conflict while an order holds it. manage."""
+        await self._client._run(calls.delete_pet(pet_id, if_match))
 
 
 class AsyncOrders:
@@ -230,15 +235,23 @@ class AsyncOrders:
         """Order an available animal, once, whatever the network does; raises Conflict. write."""
         return await self._client._run(calls.place_order(pet_id, idempotency_key))
 
-    async def cancel(self, order_id: int) -> None:
-        """Cancel an order of the account; raises NotFound, and Conflict when it is delivered. write."""
-        await self._client._run(calls.cancel_order(order_id))
+    async def cancel(self, order_id: int, *, if_match: str | None = None) -> None:
+        """Cancel an own order; raises NotFound, PreconditionFailed, Conflict when it is delivered. write."""
+        await self._client._run(calls.cancel_order(order_id, if_match))
 
     async def update(
-        self, order_id: int, *, status: OrderStatus | None = None, ship_date: datetime | None = None
+        self,
+        order_id: int,
+        *,
+        status: OrderStatus | None = None,
+        ship_date: datetime | None = None,
+        if_match: str | None = None,
     ) -> Order:
-        """Move any account's order; raises NotFound, Conflict. Not repeated after a lost answer. manage."""
-        return await self._client._run(calls.update_order(order_id, status, ship_date))
+        """Move any account's order; raises NotFound, Conflict, PreconditionFailed. manage.
+
+        `if_match` is as for an animal.
+        """
+        return await self._client._run(calls.update_order(order_id, status, ship_date, if_match))
 
 
 class AsyncCategories:

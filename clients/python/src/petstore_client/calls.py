@@ -17,9 +17,11 @@ from petstore_client.errors import NotFound, UnexpectedAnswer
 from petstore_client.models import Category, Order, OrderScope, OrderStatus, Pet, PetOrder, PetStatus, Usage
 
 T = TypeVar("T")
+_Tagged = TypeVar("_Tagged", Pet, Order)
 _Query = tuple[tuple[str, str], ...]
 LARGEST_PAGE = 100
 _IDS_AT_ONCE = 100
+_ETAG = re.compile(r'\*|(W/)?"[!#-~]*"')
 _IDEMPOTENCY_KEY = re.compile("[!-~]{1,255}")
 
 # Method and path by the contract's operationId.
@@ -56,6 +58,7 @@ class Call(Generic[T]):
     query: _Query = ()
     document: dict[str, Any] | None = None
     idempotency_key: str | None = None
+    if_match: str | None = None
     address: str | None = None  # of a next page, instead of path and query
     pages: int = 0  # of the walk, before this call's
     landmark: str | None = None  # the address of an earlier page
@@ -78,9 +81,11 @@ class Call(Generic[T]):
         """Whether a repetition can't double an effect, even when the first try took place.
 
         A creation repeats under its Idempotency-Key. An animal that was removed never comes back under its
-        identifier, and a cancelled order stays one. A PATCH might undo what somebody else changed meanwhile.
+        identifier, and a cancelled order stays one. A PATCH might undo what somebody else changed meanwhile,
+        unless it takes place only in the state that the caller saw.
         """
-        return self.method in {"GET", "DELETE"} or self.idempotency_key is not None
+        keyed = self.idempotency_key is not None or self.if_match not in {None, "*"}
+        return self.method in {"GET", "DELETE"} or keyed
 
     @property
     def absence_is_success(self) -> bool:
@@ -95,6 +100,8 @@ class Call(Generic[T]):
             headers["Content-Type"] = "application/json"
         if self.idempotency_key is not None:
             headers["Idempotency-Key"] = self.idempotency_key
+        if self.if_match is not None:
+            headers["If-Match"] = self.if_match
         return headers
 
     @property
@@ -138,33 +145,34 @@ def get_pets(ids: Iterable[int]) -> Sequence[Call[Page[Pet]]]:
 
 def get_pet(pet_id: int) -> Call[Pet]:
     """GET /pets?id=…, the first of its list."""
-    return Call(
-        "listPets", _only(models.read_pet, f"There is no animal {pet_id}."), query=_query((), (pet_id,))
-    )
+    read = _only(models.read_pet, f"There is no animal {pet_id}.")
+    return Call("listPets", read, query=_query((), (pet_id,)))
 
 
 def get_pet_by_path(pet_id: int) -> Call[Pet]:
     """GET /pets/{petId}, deprecated."""
-    return Call("getPet", _reads(models.read_pet), id=_id(pet_id))
+    return Call("getPet", _tagged(_reads(models.read_pet)), id=_id(pet_id))
 
 
 def create_pet(name: str, category_id: int, status: PetStatus | None, key: str | None) -> Call[Pet]:
     """POST /pets."""
     document = _given(name=name, categoryId=category_id, status=status)
-    return Call(
-        "createPet", _reads(models.read_pet), document=document, idempotency_key=_idempotency_key(key)
-    )
+    read = _tagged(_reads(models.read_pet))
+    return Call("createPet", read, document=document, idempotency_key=_idempotency_key(key))
 
 
-def update_pet(pet_id: int, name: str | None, category_id: int | None, status: PetStatus | None) -> Call[Pet]:
+def update_pet(
+    pet_id: int, name: str | None, category_id: int | None, status: PetStatus | None, if_match: str | None
+) -> Call[Pet]:
     """PATCH /pets/{petId}."""
     document = _some(name=name, categoryId=category_id, status=status)
-    return Call("updatePet", _reads(models.read_pet), id=_id(pet_id), document=document)
+    read = _tagged(_reads(models.read_pet))
+    return Call("updatePet", read, id=_id(pet_id), document=document, if_match=_etag(if_match))
 
 
-def delete_pet(pet_id: int) -> Call[None]:
+def delete_pet(pet_id: int, if_match: str | None) -> Call[None]:
     """DELETE /pets/{petId}."""
-    return Call("deletePet", _nothing, id=_id(pet_id))
+    return Call("deletePet", check_removal, id=_id(pet_id), if_match=_etag(if_match))
 
 
 def list_orders(
@@ -183,26 +191,25 @@ def get_order(order_id: int) -> Call[Order]:
 
 def place_order(pet_id: int, key: str | None) -> Call[Order]:
     """POST /store/orders."""
-    return Call(
-        "placeOrder",
-        _reads(models.read_order),
-        document={"petId": _id(pet_id)},
-        idempotency_key=_idempotency_key(key),
-    )
+    read = _tagged(_reads(models.read_order))
+    return Call("placeOrder", read, document={"petId": _id(pet_id)}, idempotency_key=_idempotency_key(key))
 
 
-def cancel_order(order_id: int) -> Call[None]:
+def cancel_order(order_id: int, if_match: str | None) -> Call[None]:
     """DELETE /store/orders/{orderId}."""
-    return Call("cancelOrder", _nothing, id=_id(order_id))
+    return Call("cancelOrder", check_removal, id=_id(order_id), if_match=_etag(if_match))
 
 
-def update_order(order_id: int, status: OrderStatus | None, ship_date: datetime | None) -> Call[Order]:
+def update_order(
+    order_id: int, status: OrderStatus | None, ship_date: datetime | None, if_match: str | None
+) -> Call[Order]:
     """PATCH /store/orders/{orderId}."""
     if ship_date is not None and ship_date.tzinfo is None:
         raise ValueError("ship_date needs a time zone, such as datetime.UTC.")
     shipped = None if ship_date is None else ship_date.isoformat(timespec="milliseconds")
     document = _some(status=status, shipDate=shipped)
-    return Call("updateOrder", _reads(models.read_order), id=_id(order_id), document=document)
+    read = _tagged(_reads(models.read_order))
+    return Call("updateOrder", read, id=_id(order_id), document=document, if_match=_etag(if_match))
 
 
 def list_categories() -> Call[tuple[Category, ...]]:
@@ -230,20 +237,21 @@ def _page_of(read: Callable[[Any], T]) -> Callable[[Answer], Page[T]]:
     return lambda answer: Page(read_items(answer), next_page(answer))
 
 
-def _only(read: Callable[[Any], T], absent: str) -> Callable[[Answer], T]:
+def _tagged(read: Callable[[Answer], _Tagged]) -> Callable[[Answer], _Tagged]:
+    return lambda answer: replace(read(answer), etag=answer.headers.get("etag", ""))
+
+
+def _only(read: Callable[[Any], _Tagged], absent: str) -> Callable[[Answer], _Tagged]:
+    """The one that was asked for by its identifier: the tag of its list is its own."""
     read_items = _reads(models.read_array(read))
 
-    def read_first(answer: Answer) -> T:
+    def read_first(answer: Answer) -> _Tagged:
         items = read_items(answer)
         if not items:
             raise NotFound("not_found", absent, 404, answer.request_id)
         return items[0]
 
-    return read_first
-
-
-def _nothing(answer: Answer) -> None:
-    check_removal(answer)
+    return _tagged(read_first)
 
 
 def _query(filters: Iterable[tuple[str, object]], ids: Iterable[int] = ()) -> _Query:
@@ -267,6 +275,14 @@ def _some(**members: object) -> dict[str, Any]:
     if not document:
         raise ValueError(f"Give at least one of {', '.join(members)}.")
     return document
+
+
+def _etag(given: str | None) -> str | None:
+    if given is None or _ETAG.fullmatch(given):
+        return given
+    raise ValueError(
+        "if_match is the etag of what get, create, place or update returned, or *. Lists have none."
+    )
 
 
 def _idempotency_key(given: str | None) -> str:

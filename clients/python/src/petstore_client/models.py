@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Literal, TypeVar
 
@@ -18,19 +18,21 @@ OrderScope = Literal["own", "all"]
 
 @dataclass(frozen=True)
 class Pet:
-    """An animal."""
+    """An animal. `etag` names this state of it for `if_match`; it is empty in a list, which has none."""
 
     id: int
     name: str
     category_id: int
     status: PetStatus
+    etag: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class Order:
     """An order of one animal. `ship_date` is None until it is delivered or staff give a date.
 
-    `account` is the name of the one that placed it, in a list of all accounts' orders.
+    `account` is the name of the one that placed it, in a list of all accounts' orders. `etag` names this
+    state of it for `if_match`; it is empty in a list, which has none.
     """
 
     id: int
@@ -40,6 +42,7 @@ class Order:
     complete: bool
     ship_date: datetime | None = None
     account: str | None = None
+    etag: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)

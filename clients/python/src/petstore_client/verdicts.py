@@ -24,7 +24,9 @@ _UNKNOWN_TO_1_1_0 = re.compile(
     r"whether (this write was kept|a write was carried out) is unknown", re.IGNORECASE
 )
 _TRANSIENT = {408, 429, 500, 502, 503, 504}
-_BEFORE_THE_OPERATION = {401, 403, 429}  # such an answer says nothing about an earlier try
+# Such an answer says nothing about an earlier try: it came before the operation, or (412) our own first try
+# may be what changed the tag.
+_INCONCLUSIVE = {401, 403, 412, 429}
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ def _judge_error(call: Call[Any], answer: Answer, error: ApiError) -> Failure:
         return Failure(error, transient=True)
     if status >= 500 or status == 408:
         return Failure(error, transient=status in _TRANSIENT, unknown=True)
-    return Failure(error, conclusive=status not in _BEFORE_THE_OPERATION)
+    removed_since = status == 404 and call.method == "PATCH"
+    return Failure(error, conclusive=status not in _INCONCLUSIVE and not removed_since)
 
 
 def _redirect(answer: Answer) -> RedirectRefused:

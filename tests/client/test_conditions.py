@@ -1,0 +1,102 @@
+"""Changes on the condition that nobody else made one: tags, `if_match`, and what a 412 says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import pytest
+from petstore_client import NotFound, PetstoreError, PreconditionFailed
+
+from tests.client.kit import Served, answer, failure, scripted
+
+PET = {"id": 7, "name": "Rex", "categoryId": 1, "status": "available"}
+DROPPED = httpx2.ReadError("the connection ended")
+CHANGED = failure(412, "precondition_failed")
+TAG = '"abc"'
+
+
+def calls(petstore: Any, **condition: str) -> list[Any]:
+    """Each call that takes a condition."""
+    return [
+        lambda: petstore.pets.update(7, name="Max", **condition),
+        lambda: petstore.pets.delete(7, **condition),
+        lambda: petstore.orders.update(7, status="approved", **condition),
+        lambda: petstore.orders.cancel(7, **condition),
+    ]
+
+
+def test_an_animal_changes_only_as_it_was_seen(service: Served, kind: str) -> None:
+    """The tag of a creation, a reading or a change is that of the animal as it is then."""
+    pets = service.client(kind).pets
+    made = pets.create(name="Rex", category_id=1)
+    assert made.etag == pets.get(made.id).etag != ""
+    changed = pets.update(made.id, name="Max", if_match=made.etag)
+    with pytest.raises(PreconditionFailed) as caught:
+        pets.update(made.id, name="Bo", if_match=made.etag)
+    assert not caught.value.outcome_unknown
+    with pytest.raises(PreconditionFailed):
+        pets.delete(made.id, if_match=made.etag)
+    assert pets.get(made.id) == changed
+    pets.delete(made.id, if_match=changed.etag)
+
+
+def test_an_order_changes_only_as_it_was_seen(service: Served, kind: str) -> None:
+    """Likewise, up to its cancellation."""
+    petstore = service.client(kind)
+    placed = petstore.orders.place(petstore.pets.create(name="Rex", category_id=1).id)
+    assert placed.etag == petstore.orders.get(placed.id).etag != ""
+    approved = petstore.orders.update(placed.id, status="approved", if_match=placed.etag)
+    with pytest.raises(PreconditionFailed):
+        petstore.orders.cancel(placed.id, if_match=placed.etag)
+    petstore.orders.cancel(placed.id, if_match=approved.etag)
+
+
+def test_a_tag_is_no_part_of_an_animal(service: Served, kind: str) -> None:
+    """One of a list equals the same one by itself, and has no tag: the list's is another."""
+    pets = service.client(kind).pets
+    made = pets.create(name="Rex", category_id=1)
+    listed = next(iter(pets.list(order="-id")))
+    assert listed == made
+    assert listed.etag == ""
+    assert "etag" not in repr(made)
+
+
+@pytest.mark.parametrize("tag", ["", "abc", '"a"\n', '"a", "b"', '"é"'])
+def test_what_is_no_tag_is_refused(kind: str, tag: str) -> None:
+    """Before anything is sent: the tag of a list's animal is empty, and must not mean any state."""
+    with scripted(kind, answer(200, PET)) as (petstore, script):
+        for call in calls(petstore, if_match=tag):
+            with pytest.raises(ValueError, match="if_match"):
+                call()
+    assert script.requests == []
+
+
+def test_a_change_of_a_seen_state_is_repeated(kind: str) -> None:
+    """It takes place only in that state, so it can't undo what somebody else did. `*` is any state."""
+    with scripted(kind, DROPPED, answer(200, PET, {"ETag": '"new"'})) as (petstore, script):
+        assert petstore.pets.update(7, name="Rex", if_match=TAG).etag == '"new"'
+    assert [request.headers["if-match"] for request in script.requests] == [TAG, TAG]
+    with scripted(kind, DROPPED) as (petstore, script), pytest.raises(PetstoreError) as caught:
+        petstore.pets.update(7, name="Rex", if_match="*")
+    assert caught.value.outcome_unknown
+    assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_412_after_a_lost_answer_is_of_unknown_outcome(kind: str, number: int) -> None:
+    """The lost try may be what changed the tag. One that was not sent is not."""
+    for before, unknown in [(DROPPED, True), (httpx2.ConnectError("nobody listens"), False)]:
+        with scripted(kind, before, CHANGED) as (petstore, _), pytest.raises(PreconditionFailed) as caught:
+            calls(petstore, if_match=TAG)[number]()
+        assert caught.value.outcome_unknown is unknown
+
+
+def test_a_404_after_a_lost_change_is_of_unknown_outcome(kind: str) -> None:
+    """The animal may have been changed, and removed by somebody since."""
+    absent = failure(404, "not_found")
+    with scripted(kind, DROPPED, absent) as (petstore, _), pytest.raises(NotFound) as caught:
+        petstore.pets.update(7, name="Max", if_match=TAG)
+    assert caught.value.outcome_unknown
+    with scripted(kind, DROPPED, absent) as (petstore, _):
+        petstore.pets.delete(7, if_match=TAG)
