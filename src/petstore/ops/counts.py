@@ -177,6 +177,11 @@ class Levels(msgspec.Struct):
     and a new start shows that a worker was started.
     """
 
+    ready: Annotated[int, "petstore_ready", "1 while every worker can serve requests.", min] = 1
+    store_up: Annotated[int, "petstore_store_up", "1 while the database answers every worker.", min] = 1
+    limiter_up: Annotated[
+        int, "petstore_limiter_up", "1 while every worker reaches the shared counters, or has none.", min
+    ] = 1
     in_outage: Annotated[
         int, "petstore_limiter_outage", "Processes that can't reach the shared counters."
     ] = 0

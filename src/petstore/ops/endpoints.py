@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from petstore.core.client_address import Networks, client_address, is_host_of_ours, is_within
-from petstore.core.errors import NotFound, StoreUnavailable
+from petstore.core.errors import NotFound
+from petstore.ops.health import Health
 from petstore.ops.metrics import Metrics
 
 _HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
@@ -17,29 +16,22 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Endpoints:
-    """`probe` raises StoreUnavailable; `trouble` returns why counters have not been saved for 10 s, if so.
-
-    `limiter_outage`: PETSTORE_LIMITER_OUTAGE; None without Valkey.
-    """
+    """The handlers, for the operators of `networks` under one of `hosts`."""
 
     def __init__(
         self,
         *,
-        probe: Callable[[], Awaitable[None]],
-        trouble: Callable[[], str | None],
+        health: Health,
         metrics: Metrics,
         networks: Networks,
         hosts: frozenset[str],
         trusted_proxies: Networks,
-        limiter_outage: str | None = None,
     ) -> None:
-        self._probe = probe
-        self._trouble = trouble
+        self._health = health
         self._metrics = metrics
         self._networks = networks
         self._hosts = hosts
         self._trusted = trusted_proxies
-        self._limiter_outage = limiter_outage
         self.draining = False
 
     def routes(self) -> list[Route]:
@@ -56,23 +48,12 @@ class Endpoints:
 
     async def readyz(self, request: Request) -> Response:
         """200 if this process can serve requests, else 503."""
-        checks = {"store": "ok", "accepting": "no, shutting down" if self.draining else "ok"}
-        try:
-            await self._probe()
-        except StoreUnavailable as error:
-            checks["store"] = error.message
-        checks["saving"] = self._trouble() or "ok"
-        ready = all(result == "ok" for result in checks.values())
-        if self._limiter_outage is not None:
-            checks["counters"] = "ok"
-            if self._metrics.in_outage:
-                refuses = self._limiter_outage == "refuse"
-                effect = "requests are refused" if refuses else "a local share is granted"
-                checks["counters"] = f"out of reach, {effect}"
-                ready = ready and not refuses
+        await self._health.look()
+        ready = self._health.is_ready and not self.draining
         body: dict[str, object] = {"status": "ready" if ready else "not ready"}
         if self._is_operator(request):
-            body["checks"] = checks
+            accepting = "no, shutting down" if self.draining else "ok"
+            body["checks"] = self._health.checks() | {"accepting": accepting}
         return JSONResponse(body, 200 if ready else 503, _HEADERS)
 
     async def metrics(self, request: Request) -> Response:

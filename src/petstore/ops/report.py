@@ -149,6 +149,11 @@ class Report:
             )
 
     def _of_database(self, database: DatabaseState | None) -> Iterator[Trouble]:
+        if not self._history.latest.levels.store_up:
+            yield Trouble(
+                "The database does not answer every worker: requests are answered 503.",
+                "The details of /readyz say why.",
+            )
         if database is None:
             yield Trouble("The database can't be read.", "The log says why: “database not read”.")
             return

@@ -18,6 +18,7 @@ from petstore.ops.access_log import AccessFormat
 from petstore.ops.counts import Counts, Levels
 from petstore.ops.disk import database_metrics
 from petstore.ops.flusher import CounterFlusher
+from petstore.ops.health import Health
 from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
 from petstore.ops.process import ConnectionCounter, ProcessUse
@@ -91,3 +92,14 @@ def run_until_closed(flusher: CounterFlusher, opened: AsyncExitStack) -> None:
             _log.error("the last counters could not be saved", reason=str(error))
 
     opened.push_async_callback(save_last)
+
+
+def look_until_closed(health: Health, opened: AsyncExitStack) -> None:
+    """Keep the gauges of health right until `opened` is closed."""
+    looking = asyncio.create_task(health.run())
+
+    async def stop() -> None:
+        looking.cancel()
+        await asyncio.wait([looking])
+
+    opened.push_async_callback(stop)

@@ -15,6 +15,8 @@ from petstore.limiter.valkey.observer import LimiterObserver
 from petstore.storage.backend import Backend, Store
 from petstore.storage.observer import StoreObserver
 
+# Asks the shared counters, so that an outage begins if they can't be reached or written.
+Ask = Callable[[], Awaitable[None]]
 # Saves the records that the limiter's `drain` returned.
 Save = Callable[[LimiterState, UsageChanges], Awaitable[None]]
 
@@ -35,6 +37,10 @@ def processes(settings: Settings) -> int:
     return settings.replicas * settings.workers if settings.valkey_url else 1
 
 
+async def _no_counters() -> None:
+    """Nothing is shared."""
+
+
 async def open_store(
     settings: Settings,
     backend: Backend,
@@ -42,8 +48,10 @@ async def open_store(
     observer: StoreObserver,
     watch: LimiterObserver,
     opened: AsyncExitStack,
-) -> tuple[Store, Limiter, Save]:
-    """The store, its limiter, and how counters are saved. `opened` closes what this opens, also if it fails.
+) -> tuple[Store, Limiter, Save, Ask]:
+    """The store, its limiter, how counters are saved and the limiter is asked.
+
+    `opened` closes what this opens, also if it fails.
 
     Raises ConfigurationError and StoreUnavailable.
     """
@@ -53,7 +61,7 @@ async def open_store(
         opened.push_async_callback(store.close)
         await store.note_serving(with_valkey=False)
         state = await store.counters.load(clock.now_ms())
-        return store, MemoryLimiter(clock, policy, store.versions, state), store.counters.save
+        return store, MemoryLimiter(clock, policy, store.versions, state), store.counters.save, _no_counters
     from petstore.limiter.valkey import opening as valkey  # needs a driver that may be missing
 
     client = await valkey.open_client(settings.valkey_url, settings.valkey_timeout_ms / 1_000, watch)
@@ -65,4 +73,9 @@ async def open_store(
     assert counters is not None, "config refuses a file with a Valkey"
     refuse = settings.limiter_outage == "refuse"
     fallback = None if refuse else valkey.FallbackLimiter(clock, policy, processes(settings))
-    return store, valkey.ValkeyLimiter(client, counters, clock, policy, fallback), counters.merge
+    return (
+        store,
+        valkey.ValkeyLimiter(client, counters, clock, policy, fallback),
+        counters.merge,
+        client.check,
+    )

@@ -32,6 +32,7 @@ from petstore.limiter.address_limiter import AddressLimiter
 from petstore.ops.counts import Counts, Levels
 from petstore.ops.endpoints import Endpoints
 from petstore.ops.flusher import CounterFlusher
+from petstore.ops.health import Health
 from petstore.ops.history import ServiceHistory
 from petstore.ops.incidents import Incidents
 from petstore.ops.log_writers import LogWriter
@@ -41,10 +42,10 @@ from petstore.site.app import build_site
 from petstore.site.pages import Pages
 from petstore.storage.backend import Backend, Store
 from petstore.wiring.administration import backend_of
-from petstore.wiring.background import build_metrics, measure, run_until_closed, start_log
+from petstore.wiring.background import build_metrics, look_until_closed, measure, run_until_closed, start_log
 from petstore.wiring.console import build_console, build_history
 from petstore.wiring.finishing import Finishing
-from petstore.wiring.limits import Save, open_store, processes
+from petstore.wiring.limits import Ask, Save, open_store, processes
 
 
 class Service:
@@ -95,16 +96,28 @@ def openapi_document(settings: Settings) -> OpenApiDocument:
 
 
 def _build_endpoints(
-    settings: Settings, store: Store, flusher: CounterFlusher, metrics: Metrics
+    settings: Settings,
+    store: Store,
+    flusher: CounterFlusher,
+    metrics: Metrics,
+    ask_limiter: Ask,
+    opened: AsyncExitStack,
 ) -> Endpoints:
-    return Endpoints(
+    health = Health(
         probe=store.probe,
+        ask_limiter=ask_limiter,
         trouble=lambda: flusher.trouble,
+        in_outage=lambda: metrics.in_outage,
+        limiter_outage=settings.limiter_outage if settings.valkey_url else None,
+    )
+    metrics.read_from(health.read)
+    look_until_closed(health, opened)
+    return Endpoints(
+        health=health,
         metrics=metrics,
         networks=settings.ops_networks,
         hosts=settings.own_hosts,
         trusted_proxies=settings.trusted_proxies,
-        limiter_outage=settings.limiter_outage if settings.valkey_url else None,
     )
 
 
@@ -243,7 +256,7 @@ async def _join(
 ) -> Service:
     backend = backend_of(settings)
     watch = LimiterWatch(metrics, clock)
-    store, limiter, save = await open_store(settings, backend, clock, metrics.counts, watch, opened)
+    store, limiter, save, ask = await open_store(settings, backend, clock, metrics.counts, watch, opened)
     meter = UsageMeter()
     access_log = log_writer if settings.access_log else None
     incidents = Incidents(clock)
@@ -255,7 +268,7 @@ async def _join(
     flusher = _build_flusher(limiter, meter, save, store, steps, clock)
     api = _build_api(settings, clock, store, limiter, meter, observer, metrics)
     measure(backend, clock, metrics, store, flusher, log_writer)
-    endpoints = _build_endpoints(settings, store, flusher, metrics)
+    endpoints = _build_endpoints(settings, store, flusher, metrics, ask, opened)
     unwatched = {route.path for route in endpoints.routes()}
     console = build_console(settings, store, backend, history, flusher, counts_directory, clock)
     if console is not None:

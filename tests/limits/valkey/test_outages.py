@@ -417,6 +417,26 @@ def waits(replica: Replica) -> bool:
     return True
 
 
+class TestIdle:
+    """A process that nobody asks."""
+
+    @pytest.mark.parametrize("name", ["hanging", "read-only"])
+    async def test_a_check_finds_the_outage(
+        self, name: str, server: ValkeyServer, replicas: Replicas
+    ) -> None:
+        """So the gauge is right before a request has met the fault."""
+        replica = await replicas.open(PROCESSES)
+        await replica.client.check()
+        assert replica.watch.reasons == []
+        FAULTS[name][0](server)
+        try:
+            await replica.client.check()
+            assert len(replica.watch.reasons) == 1
+        finally:
+            FAULTS[name][1](server)
+        await replica.watch.back()
+
+
 class TestCost:
     """What an outage costs those who call."""
 

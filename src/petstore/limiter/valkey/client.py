@@ -104,6 +104,15 @@ class ValkeyClient:
                 raise
         return reply
 
+    async def check(self) -> None:
+        """Try to write, as requests do: an outage begins if that fails. Does nothing during one."""
+        connection = self._connection
+        if connection is not None:
+            with contextlib.suppress(Unreachable):
+                reply = await connection.call(CAN_WRITE)
+                if isinstance(reply, libvalkey.ReplyError):
+                    connection.give_up(str(reply))
+
     def _lost(self, reason: str, connection: Connection) -> None:
         if self._connection is connection:
             self._connection = None

@@ -1,0 +1,89 @@
+"""Whether this process can serve: what /readyz answers and the gauges show.
+
+Store and shared counters are asked every five seconds, so the gauges are right while nobody calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from petstore.core.errors import StoreUnavailable
+from petstore.ops.counts import Counts, Levels
+
+INTERVAL_SECONDS = 5.0
+_TIMEOUT_SECONDS = 5.0
+_OK = "ok"
+
+_log = structlog.get_logger("petstore.health")
+
+
+class Health:
+    """`probe` raises StoreUnavailable; `ask_limiter` lets an outage begin that no request has met.
+
+    `trouble` returns why counters have not been saved for 10 s, if so. `limiter_outage`:
+    PETSTORE_LIMITER_OUTAGE; None without Valkey.
+    """
+
+    def __init__(
+        self,
+        *,
+        probe: Callable[[], Awaitable[None]],
+        ask_limiter: Callable[[], Awaitable[None]],
+        trouble: Callable[[], str | None],
+        in_outage: Callable[[], bool],
+        limiter_outage: str | None = None,
+    ) -> None:
+        self._probe = probe
+        self._ask_limiter = ask_limiter
+        self._trouble = trouble
+        self._in_outage = in_outage
+        self._limiter_outage = limiter_outage
+        self._store = _OK
+
+    async def look(self) -> None:
+        """Ask the store, for five seconds at most."""
+        try:
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
+                await self._probe()
+        except StoreUnavailable as error:
+            self._store = error.message
+        except TimeoutError:
+            self._store = f"it did not answer within {_TIMEOUT_SECONDS:g} s"
+        else:
+            self._store = _OK
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests can be served, by the last look; a draining process still serves."""
+        refuses = self._limiter_outage == "refuse" and self._in_outage()
+        return self._store == _OK and self._trouble() is None and not refuses
+
+    def checks(self) -> dict[str, str]:
+        """What /readyz shows to operators."""
+        checks = {"store": self._store, "saving": self._trouble() or _OK}
+        if self._limiter_outage is not None:
+            checks["counters"] = _OK
+            if self._in_outage():
+                refuses = self._limiter_outage == "refuse"
+                effect = "requests are refused" if refuses else "a local share is granted"
+                checks["counters"] = f"out of reach, {effect}"
+        return checks
+
+    def read(self, _: Counts, levels: Levels) -> None:
+        """Set the gauges, by the last look."""
+        levels.ready = int(self.is_ready)
+        levels.store_up = int(self._store == _OK)
+        levels.limiter_up = int(not self._in_outage())
+
+    async def run(self) -> None:
+        """Look every five seconds, until cancelled."""
+        while True:
+            await asyncio.sleep(INTERVAL_SECONDS)
+            try:
+                await self.look()
+                await self._ask_limiter()
+            except Exception as error:
+                _log.error("a step of the round failed", exc_info=error)

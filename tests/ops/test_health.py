@@ -1,0 +1,103 @@
+"""The gauges petstore_ready, petstore_store_up and petstore_limiter_up."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from petstore import config
+from petstore.core.clock import SystemClock
+from petstore.core.errors import StoreUnavailable
+from petstore.ops import health
+from petstore.ops.counts import Counts, Levels, combine
+from petstore.ops.health import Health
+from petstore.storage.sqlite.store import SqliteStore
+from petstore.wiring.asgi import Application
+from tests.support.service import call
+from tests.support.waiting import until
+
+
+class Parts:
+    """The parts of a service that Health asks."""
+
+    def __init__(self) -> None:
+        self.answers = True
+        self.hangs = self.in_outage = False
+        self.trouble: str | None = None
+
+    async def probe(self) -> None:
+        if self.hangs:
+            await asyncio.Event().wait()
+        if not self.answers:
+            raise StoreUnavailable("It is gone.")
+
+    async def ask_limiter(self) -> None:
+        """Valkey is watched by the limiter itself."""
+
+    async def gauges(self, limiter_outage: str | None = None) -> tuple[int, int, int]:
+        """Ready, store up, limiter up."""
+        watched = Health(
+            probe=self.probe,
+            ask_limiter=self.ask_limiter,
+            trouble=lambda: self.trouble,
+            in_outage=lambda: self.in_outage,
+            limiter_outage=limiter_outage,
+        )
+        await watched.look()
+        levels = Levels()
+        watched.read(Counts(), levels)
+        return levels.ready, levels.store_up, levels.limiter_up
+
+
+async def test_what_each_fault_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store away, hanging, without room; Valkey away, with a share or with 503."""
+    parts = Parts()
+    assert await parts.gauges() == (1, 1, 1)
+    parts.trouble = "not for 10 s"
+    assert await parts.gauges() == (0, 1, 1)
+    parts.trouble, parts.in_outage = None, True
+    assert await parts.gauges("share") == (1, 1, 0)
+    assert await parts.gauges("refuse") == (0, 1, 0)
+    parts.in_outage, parts.answers = False, False
+    assert await parts.gauges() == (0, 0, 1)
+    parts.hangs = True
+    monkeypatch.setattr(health, "_TIMEOUT_SECONDS", 0)
+    assert await parts.gauges() == (0, 0, 1)
+
+
+def test_one_worker_is_enough_to_fail() -> None:
+    """Of several workers the least is shown, not the sum."""
+    shown = combine([Levels(), Levels(ready=0, store_up=0, limiter_up=0), Levels()])
+    assert (shown.ready, shown.store_up, shown.limiter_up) == (0, 0, 0)
+    shown = combine([Levels(), Levels()])
+    assert (shown.ready, shown.store_up, shown.limiter_up) == (1, 1, 1)
+
+
+async def test_an_idle_service_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody asks /readyz: the gauges fall with the store and rise with it."""
+    looks, answers = 0, True
+
+    async def probe(_: SqliteStore) -> None:
+        nonlocal looks
+        looks += 1
+        if not answers:
+            raise StoreUnavailable("It is gone.")
+
+    monkeypatch.setattr(SqliteStore, "probe", probe)
+    monkeypatch.setattr(health, "INTERVAL_SECONDS", 0)
+    application = Application(
+        config.load({"PETSTORE_DATABASE_URL": f"sqlite:///{tmp_path}/p.db"}), SystemClock()
+    )
+    await application.start()
+    try:
+        for answers in (True, False, True):
+            seen = looks
+            await until(lambda seen=seen: looks > seen + 1)  # type: ignore[misc]
+            shown = (await call(application, "GET", "/metrics", [("host", "127.0.0.1")])).body.decode()
+            for gauge in ("ready", "store_up"):
+                assert f"petstore_{gauge} {float(answers)}\n" in shown
+            assert "petstore_limiter_up 1.0\n" in shown
+    finally:
+        await application.stop()
