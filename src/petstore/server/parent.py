@@ -26,7 +26,7 @@ from petstore.server.job import WorkerFailed
 from petstore.server.notify import Notifier
 from petstore.server.process import Report, Timeouts
 from petstore.server.reload import SET_UP_AT_START, renewed
-from petstore.server.starting import ShowFirst, prepare, tell_of_console
+from petstore.server.starting import ShowFirst, fitted, prepare, tell_of_console
 from petstore.server.supervisor import Supervisor
 from petstore.wiring import administration, background
 
@@ -74,6 +74,7 @@ def _serve(settings: Settings, configured: Settings, clock: Clock, show_first: S
         if not settings.valkey_url:  # services that share a Valkey may share the database
             opened.enter_context(backend.hold_for_serving())
         prepare(settings, backend, clock, show_first)
+        settings = fitted(settings, backend)
         binding.listen(listener, settings.host, settings.port)
         _load_program(settings, backend)
         metrics = opened.enter_context(metrics_directory())
@@ -151,7 +152,8 @@ class Serving:
         self._installed.check(now=True)
         new = config.load()
         had_console = self._settings.has_console
-        self._settings = renewed(self._settings, new)
+        settings = renewed(self._settings, new)
+        self._settings = fitted(settings, administration.backend_of(settings))
         background.start_log_of_parent(self._settings)
         if had_console:
             tell_of_console(self._settings)

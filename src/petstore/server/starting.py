@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 
+import msgspec
 import structlog
 
 from petstore import __version__
@@ -45,6 +46,36 @@ def prepare(settings: Settings, backend: Backend, clock: Clock, show_first: Show
     asyncio.run(_use(settings, backend, clock, show_first))
     if remark := backend.schema().remark:
         _log.warning("start check", message=f"Note: {remark}.")
+
+
+def fitted(settings: Settings, backend: Backend) -> Settings:
+    """The settings with a pool that PostgreSQL has room for. A smaller one is logged, and so is a setup of
+    replicas that have no room together. Raises ConfigurationError.
+    """
+    try:
+        room = backend.connection_room()
+    except StoreUnavailable as error:  # at a reload: the workers find out for themselves
+        _log.warning("start check", message=f"The size of the pools is not checked. {error.message}")
+        return settings
+    if room is None:
+        return settings
+    workers, wanted = settings.workers, settings.database_pool
+    pool = max(1, min(wanted, room // workers))
+    together = settings.replicas * workers * pool
+    advice = "Raise max_connections, or lower PETSTORE_DATABASE_POOL."
+    if pool < wanted:
+        message = (
+            f"PostgreSQL has room for {room} connections, one left for commands: each of {workers} workers"
+            f" opens {pool}, not {wanted}. {advice}"
+        )
+        _log.warning("start check", message=message)
+    if together > room:
+        message = (
+            f"All replicas may open {together} connections, and PostgreSQL has room for {room}: requests and"
+            f" commands may be refused. {advice}"
+        )
+        _log.warning("start check", message=message)
+    return msgspec.structs.replace(settings, database_pool=pool)
 
 
 async def _use(settings: Settings, backend: Backend, clock: Clock, show_first: ShowFirst | None) -> None:

@@ -153,6 +153,10 @@ class Backend(Protocol):
         """
         ...
 
+    def connection_room(self) -> int | None:
+        """How many connections services may open so that commands still get one; None without a bound."""
+        ...
+
     def warnings_before_start(self, clock: Clock) -> list[str]:
         """One line for each fault that does not prevent a start."""
         ...

@@ -61,5 +61,10 @@ class PostgresBackend:
             return nullcontext()  # PgBouncer has no sessions, so nothing can be held through it
         return upkeep.held_for_serving(self._url, self._options)
 
+    def connection_room(self) -> int | None:
+        if not self._options.prepared:
+            return None  # PgBouncer shares out its own connections
+        return upkeep.read_connection_room(self._url, self._options)
+
     def warnings_before_start(self, clock: Clock) -> list[str]:
         return []

@@ -32,6 +32,19 @@ _HOLDER_SETTINGS = {
 _SET_IF_KNOWN = "SELECT set_config(name, $2, false) FROM pg_settings WHERE name = $1"
 
 
+# For a command, which opens one connection while another is closing, and for the hold of a single service.
+_KEPT_CONNECTIONS = 3
+# What PostgreSQL grants to the user in this database; -1 is no bound.
+_GRANTED = """
+SELECT least(
+  current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+    - coalesce(current_setting('reserved_connections', true)::int, 0),
+  (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
+  (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())
+)
+"""
+
+
 def check(url: str, options: PostgresOptions) -> CheckReport:
     """Count animals, accounts and keys, and report settings of the server that risk data."""
     return on_connection(url, options, _check, bounded=False)
@@ -40,6 +53,15 @@ def check(url: str, options: PostgresOptions) -> CheckReport:
 def read_size(url: str, options: PostgresOptions) -> int:
     """Bytes of the database on the server's disk."""
     return on_connection(url, options, _read_size)
+
+
+def read_connection_room(url: str, options: PostgresOptions) -> int:
+    """Connections that services may open, so that a command still gets one."""
+    return on_connection(url, options, _read_connection_room)
+
+
+async def _read_connection_room(connection: Connection) -> int:
+    return int(await connection.fetchval(_GRANTED)) - _KEPT_CONNECTIONS
 
 
 async def _read_size(connection: Connection) -> int:

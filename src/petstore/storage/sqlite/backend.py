@@ -55,5 +55,8 @@ class SqliteBackend:
         files.refuse_unwritable(self.name)
         return lock.lock_for_serving(self.name, create=True)
 
+    def connection_room(self) -> None:
+        return None
+
     def warnings_before_start(self, clock: Clock) -> list[str]:
         return start_checks.warnings(self.name, self._busy_timeout_ms, clock)
