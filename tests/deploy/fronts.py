@@ -68,7 +68,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"{}")
 
-    do_GET = do_POST = do_PATCH = _answer  # noqa: N815  http.server's names
+    do_GET = do_POST = do_PATCH = do_DELETE = _answer  # noqa: N815  http.server's names
 
     def log_message(self, *_: Any) -> None:
         """Nothing."""

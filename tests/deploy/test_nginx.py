@@ -62,10 +62,20 @@ class TestOnceOrTwice:
         assert {(method, size) for method, _, _, size in front.seen} == {("PATCH", 4)}
         assert len(front.replicas[0].seen) == 1
 
-    def test_a_get_goes_to_the_other_replica(self, front: Front) -> None:
-        """Whatever happened to it, it changed nothing."""
+    @pytest.mark.parametrize("method", ["GET", "DELETE"])
+    def test_a_get_and_a_delete_go_to_the_other_replica(self, front: Front, method: str) -> None:
+        """A GET changed nothing; a removal that took place is a 404."""
         front.replicas[0].ends_early = True
-        assert [front.ask("GET", "/v1/pets").status for _ in range(4)] == [200] * 4
+        assert [front.ask(method, "/v1/pets/1").status for _ in range(4)] == [200] * 4
+
+    @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+    def test_what_has_if_match_is_sent_once(self, front: Front, method: str) -> None:
+        """The first replica may have changed the tag: the other one would refuse what took place."""
+        for replica in front.replicas:
+            replica.ends_early = True
+        answer = front.ask(method, "/v1/store/orders/1", b"{}", POST_HEADERS | {"If-Match": '"a"'})
+        assert answer.status == 503
+        assert len(front.seen) == 1
 
     def test_a_post_that_was_not_sent_is_no_repetition(self, front: Front) -> None:
         """A replica that is not there refuses the connection: the other one gets the POST."""
