@@ -68,6 +68,7 @@ STEPS: list[tuple[str, Callable[[Ask], None], int, str]] = [
     ("content encoding", _header("content-encoding", "gzip"), 415, "unsupported_media_type"),
     ("media type", _header("content-type", "text/plain"), 415, "unsupported_media_type"),
     ("idempotency key", _header("idempotency-key", "a b"), 400, "invalid_header"),
+    ("if-match", _header("if-match", "bare"), 400, "invalid_header"),
     ("body deadline", _set(body=None), 408, "request_timeout"),
     ("body size", _set(body=b"[" + b" " * 65_536), 413, "payload_too_large"),
     ("json", _set(body=b'{"name":1'), 400, "invalid_json"),
@@ -84,8 +85,9 @@ _ONE_PLACE = [
     {"history", "store"},  # the history is in the store; see test_idempotency for 409 while the store is held
 ]
 _OF_POST_ALONE = {"idempotency key", "history"}
+_OF_PATCH_ALONE = {"if-match"}
 STEPS_OF = {
-    "POST": STEPS,
+    "POST": [step for step in STEPS if step[0] not in _OF_PATCH_ALONE],
     "PATCH": [step for step in STEPS if step[0] not in _OF_POST_ALONE]
     + [("animal", _set(path="/v1/pets/9"), 404, "not_found")],
 }

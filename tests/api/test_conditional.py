@@ -1,0 +1,222 @@
+"""Conditional requests: entity tags, If-None-Match (304) and If-Match (412). RFC 9110, 8.8.3 and 13.
+
+What a store does with a tag: storage/contract/test_preconditions.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from petstore.core.preconditions import read_tags
+from tests.api.checks import CheckedShop, open_checked
+from tests.api.test_change_pet import order
+from tests.support.service import Answer, Pairs
+
+KNOWN = ["/v1/pets", "/v1/pets?id=1", "/v1/pets/1", "/v1/categories", "/v1/store/orders"]
+
+
+@pytest.fixture
+async def rex(shop: CheckedShop) -> CheckedShop:
+    """Animal 1, Rex, is available."""
+    await shop.post({"name": "Rex", "categoryId": 1})
+    return shop
+
+
+async def tag_of(shop: CheckedShop, target: str) -> str:
+    return (await shop.ask("GET", target)).headers["etag"]
+
+
+def limits(answer: Answer) -> set[tuple[str, str]]:
+    """The headers of an answer but those that differ from request to request, and those of the content."""
+    own = {"x-ratelimit-remaining", "ratelimit", "x-request-id", "content-type", "content-length"}
+    return {(name, value) for name, value in answer.headers.items() if name not in own}
+
+
+class TestTag:
+    """`ETag`."""
+
+    async def test_an_animal_has_one_tag_wherever_it_stands_alone(self, rex: CheckedShop) -> None:
+        """In the answer of its creation, of its change, of getPet, and of a list with its one `id`."""
+        added = await rex.post({"name": "Mia", "categoryId": 2})
+        changed = await rex.patch(2, {"name": "Mia"})
+        for target in (
+            "/v1/pets/2",
+            "/v1/pets?id=2",
+            "/v1/pets?id=2&id=2&limit=1",
+            "/v1/pets?id=2&status=available",
+        ):
+            assert await tag_of(rex, target) == added.headers["etag"] == changed.headers["etag"]
+        assert (
+            await tag_of(rex, "/v1/pets?id=1&id=2")
+            != added.headers["etag"]
+            != await tag_of(rex, "/v1/pets/1")
+        )
+
+    async def test_an_order_has_one_tag_wherever_it_stands_alone(self, rex: CheckedShop) -> None:
+        """In the answer of its placing, of its change, and of a list with its one `id`, with any scope."""
+        placed = await rex.send("POST", "/v1/store/orders", {"petId": 1})
+        moved = await rex.send("PATCH", "/v1/store/orders/1", {"status": "placed"})
+        for target in ("/v1/store/orders?id=1", "/v1/store/orders?id=1&scope=all"):
+            assert await tag_of(rex, target) == placed.headers["etag"] == moved.headers["etag"]
+        assert await tag_of(rex, "/v1/store/orders?scope=all") != await tag_of(rex, "/v1/store/orders")
+
+    async def test_a_full_last_page_changes_with_the_next_animal(self, rex: CheckedShop) -> None:
+        """Its body stays, its `Link` gets a next page."""
+        before = await rex.ask("GET", "/v1/pets?limit=1")
+        await rex.post({"name": "Mia", "categoryId": 2})
+        after = await rex.ask("GET", "/v1/pets?limit=1", [("if-none-match", before.headers["etag"])])
+        assert (after.status, after.body) == (200, before.body)
+        assert after.headers["etag"] != before.headers["etag"]
+
+    async def test_every_process_gives_the_same_tag(self, rex: CheckedShop) -> None:
+        """After a restart too: a client may ask another replica."""
+        tags = [await tag_of(rex, target) for target in KNOWN]
+        await rex.restart()
+        assert [await tag_of(rex, target) for target in KNOWN] == tags
+
+    async def test_a_removed_animal_takes_its_tag_with_it(self, rex: CheckedShop) -> None:
+        """The empty list of its `id` is another representation."""
+        tag = await tag_of(rex, "/v1/pets?id=1")
+        await rex.ask("DELETE", "/v1/pets/1")
+        assert (await rex.ask("GET", "/v1/pets?id=1", [("if-none-match", tag)])).body == b"[]"
+
+
+class TestNotModified304:
+    """`If-None-Match`."""
+
+    @pytest.mark.parametrize("method", ["GET", "HEAD"])
+    @pytest.mark.parametrize("target", KNOWN)
+    async def test_what_the_client_has(self, rex: CheckedShop, target: str, method: str) -> None:
+        """No body, the headers of the 200, cached and not, and one request less."""
+        for _ in range(2):
+            whole = await rex.ask(method, target)
+            known = await rex.ask(method, target, [("if-none-match", whole.headers["etag"])])
+            assert (known.status, known.body) == (304, b"")
+            assert limits(known) == limits(whole)
+            left = [int(answer.headers["x-ratelimit-remaining"]) for answer in (whole, known)]
+            assert left[0] - left[1] == 1
+
+    @pytest.mark.parametrize(
+        ("value", "status"),
+        [
+            ("*", 304), (" * ", 304), ("TAG", 304), ("W/TAG", 304), ('"a,b", TAG', 304), (",,TAG ,", 304),
+            ('"a"\tW/"", ,TAG', 200), ('""', 200), ("TAGTAG", 200), ("w/TAG", 200), ("", 200), (",", 200),
+            ("TAG, *", 200), ("bare", 200), ('TAG, "', 200), ('"a b", TAG', 200),
+        ],
+    )  # fmt: skip
+    async def test_forms(self, rex: CheckedShop, value: str, status: int) -> None:
+        """Weak comparison with each of a list; what is malformed is no condition."""
+        sent = value.replace("TAG", await tag_of(rex, "/v1/pets"))
+        assert (await rex.ask("GET", "/v1/pets", [("if-none-match", sent)])).status == status
+
+    async def test_lines_are_one_list(self, rex: CheckedShop) -> None:
+        """RFC 9110, 5.3."""
+        lines = [("if-none-match", '"a"'), ("if-none-match", await tag_of(rex, "/v1/pets"))]
+        assert (await rex.ask("GET", "/v1/pets", lines)).status == 304
+
+    async def test_it_follows_every_change(self, rex: CheckedShop) -> None:
+        """A change back gives the tag back."""
+        tag = await tag_of(rex, "/v1/pets")
+        for name, status in (("Max", 200), ("Rex", 304)):
+            await rex.patch(1, {"name": name})
+            assert (await rex.ask("GET", "/v1/pets", [("if-none-match", tag)])).status == status
+
+    async def test_errors_are_errors(self, rex: CheckedShop) -> None:
+        """`*` is true of what is there."""
+        for target, status in (("/v1/pets/9", 404), ("/v1/pets?page=2", 400)):
+            assert (await rex.ask("GET", target, [("if-none-match", "*")])).status == status
+
+    async def test_an_account_sees_what_its_key_may(self, rex: CheckedShop) -> None:
+        """A tag of another account's answer is no way to it."""
+        await rex.send("POST", "/v1/store/orders", {"petId": 1})
+        tag = await tag_of(rex, "/v1/store/orders?id=1")
+        other, _ = await rex.open_account("other")
+        answer = await rex.ask("GET", "/v1/store/orders?id=1", [("if-none-match", tag)], key=other)
+        assert (answer.status, answer.body) == (200, b"[]")
+
+
+async def change(shop: CheckedShop, method: str, target: str, *headers: tuple[str, str]) -> Answer:
+    """A change of the name of an animal, or of nothing of an order; or a removal."""
+    document = {"name": "Max"} if "pets" in target else {"status": "placed"}
+    return await shop.send(method, target, document if method == "PATCH" else None, list(headers))
+
+
+class TestPreconditionFailed412:
+    """`If-Match`."""
+
+    @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+    @pytest.mark.parametrize("target", ["/v1/pets/1", "/v1/store/orders/1"])
+    @pytest.mark.parametrize(
+        ("value", "holds"),
+        [
+            ("*", True), ("TAG", True), ('"a,b", TAG', True), ("W/TAG", False), ('"a"', False),
+            ("bare", None), (",\t*", None), ("", None), ('"a', None), ('"a b"', None), ("W/*", None),
+        ],
+    )  # fmt: skip
+    async def test_forms(
+        self, rex: CheckedShop, method: str, target: str, value: str, holds: bool | None
+    ) -> None:
+        """Strong comparison with each of a list; what is malformed is 400. A refusal changes nothing."""
+        if "orders" in target:
+            await rex.send("POST", "/v1/store/orders", {"petId": 1})
+        sent = value.replace("TAG", await tag_of(rex, f"{target.removesuffix('/1')}?id=1"))
+        before = rex.fingerprint()
+        answer = await change(rex, method, target, ("if-match", sent))
+        if holds:
+            assert answer.status == (200 if method == "PATCH" else 204)
+            return
+        told = (400, "invalid_header") if holds is None else (412, "precondition_failed")
+        assert (answer.status, answer.code) == told
+        assert rex.fingerprint() == before
+
+    async def test_lines_are_one_list(self, rex: CheckedShop) -> None:
+        """RFC 9110, 5.3."""
+        lines = ("if-match", '"a"'), ("if-match", await tag_of(rex, "/v1/pets/1"))
+        assert (await change(rex, "PATCH", "/v1/pets/1", *lines)).status == 200
+
+    async def test_after_404_and_before_409(self, rex: CheckedShop) -> None:
+        """An animal that an order holds, with a tag of before: somebody has to look at it first."""
+        for target in ("/v1/pets/9", "/v1/store/orders/9"):
+            for method in ("PATCH", "DELETE"):
+                assert (await change(rex, method, target, ("if-match", '"a"'))).status == 404
+        order(rex, "delivered")
+        order(rex, "placed")
+        for value, status in (('"a"', 412), ("*", 409)):
+            match: Pairs = [("if-match", value)]
+            assert (await rex.patch(1, {"status": "sold"}, match)).status == status
+            assert (await rex.ask("DELETE", "/v1/pets/1", match)).status == status
+            assert (await rex.ask("DELETE", "/v1/store/orders/1", match)).status == status
+
+    async def test_one_of_64_writers_wins_each_round(self, rex: CheckedShop) -> None:
+        """By the tag of the answer before, whichever it is."""
+        tag = await tag_of(rex, "/v1/pets?id=1")
+        for round_ in range(3):
+            answers = await asyncio.gather(
+                *(rex.patch(1, {"name": f"{round_}.{number}"}, [("if-match", tag)]) for number in range(64))
+            )
+            assert sorted(answer.status for answer in answers) == [200] + [412] * 63
+            (tag,) = (answer.headers["etag"] for answer in answers if answer.status == 200)
+
+    async def test_elsewhere_it_is_ignored(self, rex: CheckedShop) -> None:
+        """A creation changes nothing that is there."""
+        for headers in ([("if-match", '"a"')], [("if-match", "bare"), ("if-none-match", "*")]):
+            assert (await rex.post({"name": "Mia", "categoryId": 2}, headers)).status == 201
+            assert (await rex.ask("GET", "/v1/categories", [headers[0]])).status == 200
+
+
+async def test_a_browser_may_ask_and_see(tmp_path: Path) -> None:
+    """A page of an allowed origin sees the tag of a 304 too."""
+    async with open_checked(tmp_path, cors_origins="https://shop.example") as shop:
+        headers = [("origin", "https://shop.example"), ("if-none-match", await tag_of(shop, "/v1/pets"))]
+        answer = await shop.ask("GET", "/v1/pets", headers)
+        assert answer.status == 304
+        assert "ETag" in answer.headers["access-control-expose-headers"]
+
+
+def test_a_long_header_is_read_in_one_pass() -> None:
+    """No form of 16 KiB, the bound of a head, takes time that grows with its square."""
+    for part in (b",", b" ", b'"', b'"a"', b'"a",', b'W/"a" , ', b'"a" '):
+        read_tags(part * (16_384 // len(part)) + b"x")
