@@ -41,7 +41,8 @@ def check_body_headers(request: Request, *, patch: bool = False) -> None:
         raise UnsupportedMediaType("Send the body as it is, without a Content-Encoding.", accept_patch)
     media_type = request.headers.get(b"content-type") or b""
     pattern = _JSON_OR_PATCH if patch else _JSON
-    if b"content-type" in request.repeated or pattern.fullmatch(media_type) is None:
+    is_taken = media_type == b"application/json" or pattern.fullmatch(media_type) is not None
+    if b"content-type" in request.repeated or not is_taken:
         other = " or 'application/merge-patch+json'" if patch else ""
         raise UnsupportedMediaType(
             f"Send the body as JSON in UTF-8, with the header 'Content-Type: application/json'{other}.",
