@@ -93,7 +93,8 @@ def history_faults(execute: Execute) -> list[str]:
         if after is None:
             del found[key]
         else:
-            known.update(json.loads(after))
+            now = json.loads(after)
+            found[key] = {name: value for name, value in known.items() if name not in was} | now
     there = _tables(execute)
     faults += [
         f"{key}: the journal leads to {found.get(key)}, the table has {there.get(key)}"

@@ -111,7 +111,9 @@ class OrderOperations:
             _order_id_of(request),
             caller.actor,
             status=None if change.status is UNSET else change.status,
-            ship_date_ms=None if change.ship_date is UNSET else read_moment(change.ship_date),
+            ship_date_ms=read_moment(change.ship_date)
+            if isinstance(change.ship_date, str)
+            else change.ship_date,
             match=match,
         )
         body = encode(members_of(order))

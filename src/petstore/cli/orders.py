@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import UNSET
 
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
@@ -17,6 +18,7 @@ from petstore.core.orders import (
     OrderPage,
     OrderQuery,
     OrderStatus,
+    ShipDate,
 )
 
 if TYPE_CHECKING:
@@ -133,7 +135,7 @@ def approve_order(session: Session, order_id: int, as_json: bool) -> None:
 @click.pass_obj
 def deliver_order(session: Session, order_id: int, ship_date: int | None, as_json: bool) -> None:
     """Deliver an approved order; its animal is sold."""
-    _move(session, order_id, OrderStatus.DELIVERED, as_json, ship_date)
+    _move(session, order_id, OrderStatus.DELIVERED, as_json, UNSET if ship_date is None else ship_date)
 
 
 @orders.command("cancel", epilog=examples("petstore orders cancel 7"))
@@ -149,7 +151,7 @@ def cancel_order(session: Session, order_id: int, as_json: bool) -> None:
 
 
 def _move(
-    session: Session, order_id: int, status: OrderStatus, as_json: bool, ship_date_ms: int | None = None
+    session: Session, order_id: int, status: OrderStatus, as_json: bool, ship_date_ms: ShipDate = UNSET
 ) -> None:
     async def move(store: Store) -> Record:
         order = await store.orders.change(order_id, session.actor, status=status, ship_date_ms=ship_date_ms)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
+from msgspec import UNSET
 from starlette.responses import Response
 
 from petstore.console.orders import Store, order_id_of, show_order
 from petstore.console.visit import CUT_FORM, View, Visit
 from petstore.core.errors import Conflict, InvalidBody
 from petstore.core.moments import read_moment
-from petstore.core.orders import OPEN, ORDER_STATUSES, OrderStatus
+from petstore.core.orders import OPEN, ORDER_STATUSES, OrderStatus, ShipDate
 from petstore.core.people import Role
 
 # What a browser's field for a date with a time sends; seconds only where they are not 0. Who types 26 for the
@@ -40,7 +41,7 @@ class OrderMoves:
 
     async def deliver(self, visit: Visit) -> Response:
         typed = visit.form.get("ship_date", "").strip()
-        ship_date_ms = read_ship_date(typed) if typed else None
+        ship_date_ms = read_ship_date(typed) if typed else UNSET
         if typed and ship_date_ms is None:
             return await show_order(
                 self._store,
@@ -71,7 +72,7 @@ class OrderMoves:
         return await self._move(visit, OrderStatus.CANCELLED, "is cancelled.")
 
     async def _move(
-        self, visit: Visit, status: OrderStatus, told: str, ship_date_ms: int | None = None
+        self, visit: Visit, status: OrderStatus, told: str, ship_date_ms: ShipDate = UNSET
     ) -> Response:
         """Move the order from the state in which its page was shown; else the page says what it is now."""
         order_id = order_id_of(visit)

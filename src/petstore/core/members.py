@@ -34,9 +34,9 @@ class Text(NamedTuple):
 class Schema(Generic[_T]):
     """The members of a JSON object, taken from the fields of a struct that forbids unknown fields.
 
-    A field is a text, a bounded integer or a StrEnum; one with a default, such as UNSET, is optional. Of a
-    struct whose members are all optional, an object has at least one. `noun` names the struct in messages,
-    `texts` have the rules by field name, `assigned` are members that only the service sets.
+    A field is a text (which may take null), a bounded integer or a StrEnum; one with a default is optional.
+    Of a struct whose members are all optional, an object has at least one. `noun` names the struct in
+    messages, `texts` have the rules by field name, `assigned` are members that only the service sets.
     """
 
     def __init__(
@@ -143,8 +143,8 @@ class Schema(Generic[_T]):
 
 
 def _if_set(fullmatch: Callable[[str], object]) -> Callable[[Any], object]:
-    """For a text that may be UNSET."""
-    return lambda value: value is msgspec.UNSET or fullmatch(value)
+    """For a text that may be UNSET, or None where its field takes null."""
+    return lambda value: value is msgspec.UNSET or value is None or fullmatch(value)
 
 
 def _fault_of(field: inspect.Field, texts: dict[str, Text]) -> Fault:
@@ -152,6 +152,9 @@ def _fault_of(field: inspect.Field, texts: dict[str, Text]) -> Fault:
     match field.type:
         case inspect.StrType():
             return _text(texts[field.name].fault if field.name in texts else lambda _: None)
+        case inspect.UnionType(types=(inspect.StrType(), inspect.NoneType())):
+            fault = _text(texts[field.name].fault, " or null")
+            return lambda value: None if value is None else fault(value)
         case inspect.IntType(ge=int(low), le=int(high)):
             return _integer_between(low, high)
         # The one value of an integer, with the reason as its description.
@@ -162,8 +165,11 @@ def _fault_of(field: inspect.Field, texts: dict[str, Text]) -> Fault:
     raise TypeError(f"{field.name}: not a text, a bounded integer or an enumeration")
 
 
-def _text(fault: Fault) -> Fault:
-    return lambda value: fault(value) if isinstance(value, str) else f"expected a string, got {_kind(value)}"
+def _text(fault: Fault, other: str = "") -> Fault:
+    def fault_of(value: object) -> str | None:
+        return fault(value) if isinstance(value, str) else f"expected a string{other}, got {_kind(value)}"
+
+    return fault_of
 
 
 def _one_of(choices: list[str]) -> Fault:

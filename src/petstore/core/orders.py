@@ -17,6 +17,8 @@ from petstore.core.pets import INT64_MAX, PAGE_LIMIT_DEFAULT, Pet, PetStatus
 from petstore.core.preconditions import Tags
 
 QUANTITY = 1
+# The ship date of a change: Unix ms, None to take it back, UNSET to leave it.
+ShipDate = int | msgspec.UnsetType | None
 
 
 class OrderStatus(StrEnum):
@@ -53,10 +55,10 @@ class NewOrder(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
 
 
 class OrderChange(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """The members of an order that change: at least one. `ship_date` is a moment; see moments.py."""
+    """The members of an order that change: at least one. `ship_date` is a moment (moments.py) or None."""
 
     status: OrderStatus | msgspec.UnsetType = msgspec.UNSET
-    ship_date: str | msgspec.UnsetType = msgspec.UNSET
+    ship_date: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
 _MOMENT = Text(re.compile("(?!)"), moment_fault)  # a calendar is no pattern
@@ -117,8 +119,8 @@ def check_expected(order: Order, expected: OrderStatus | None) -> None:
         )
 
 
-def changed(order: Order, status: OrderStatus | None, ship_date_ms: int | None, now_ms: int) -> Order:
-    """The order in another state or with another ship date; None leaves that as it is.
+def changed(order: Order, status: OrderStatus | None, ship_date_ms: ShipDate, now_ms: int) -> Order:
+    """The order in another state or with another ship date; None leaves the state as it is.
 
     A delivery without a ship date takes place now. Raises Conflict, whose message names the allowed states.
     """
@@ -129,11 +131,14 @@ def changed(order: Order, status: OrderStatus | None, ship_date_ms: int | None, 
             f"it can become {' or '.join(allowed)}, not" if allowed else "in its last state, it can't become"
         )
         raise Conflict(f"Order {order.id} is {order.status}: {can} {after}.")
-    if after is OrderStatus.CANCELLED and ship_date_ms is not None:
+    if after is OrderStatus.CANCELLED and isinstance(ship_date_ms, int):
         raise Conflict(f"Order {order.id}: a cancelled order gets no ship date.")
-    if ship_date_ms is None:
-        delivered_now = after is OrderStatus.DELIVERED and order.ship_date_ms is None
-        ship_date_ms = now_ms if delivered_now else order.ship_date_ms
+    if ship_date_ms is None and order.complete:
+        raise Conflict(f"Order {order.id}: a delivered order keeps a ship date; send another one.")
+    if ship_date_ms is msgspec.UNSET:
+        ship_date_ms = order.ship_date_ms
+    if ship_date_ms is None and after is OrderStatus.DELIVERED:
+        ship_date_ms = now_ms
     return msgspec.structs.replace(order, status=after, ship_date_ms=ship_date_ms)
 
 
@@ -201,7 +206,7 @@ class OrderRepository(Protocol):
         actor: str,
         *,
         status: OrderStatus | None = None,
-        ship_date_ms: int | None = None,
+        ship_date_ms: ShipDate = msgspec.UNSET,
         account_id: int | None = None,
         expected: OrderStatus | None = None,
         match: Tags | None = None,

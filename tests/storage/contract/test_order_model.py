@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from petstore.core.errors import Conflict, OrderNotFound, PetNotFound, PetstoreError
-from petstore.core.orders import NewOrder, Order, OrderQuery, OrderStatus
+from petstore.core.orders import NewOrder, Order, OrderQuery, OrderStatus, ShipDate
 from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.storage.backend import Store
 from tests.storage.contract.test_orders import APPROVED, CANCELLED, DELIVERED, PLACED, open_accounts
@@ -22,7 +23,7 @@ _moves = st.one_of(
     st.tuples(st.just("place"), st.integers(1, 2), st.integers(1, 4)),
     st.tuples(st.just("place"), st.integers(1, 2), st.integers(1, 4)),
     st.tuples(st.just("change"), st.integers(0, 7), st.sampled_from([None, *OrderStatus])),
-    st.tuples(st.just("ship"), st.integers(0, 7), st.integers(1, 3)),
+    st.tuples(st.just("ship"), st.integers(0, 7), st.sampled_from([None, 1, 2, 3])),
     st.tuples(st.just("cancel"), st.integers(0, 7), st.integers(1, 2)),
     st.tuples(st.just("pet"), st.sampled_from(list(PetStatus)), st.integers(1, 4)),
     st.tuples(st.just("remove"), st.none(), st.integers(1, 4)),
@@ -49,7 +50,7 @@ class Model:
         return order
 
     def change(
-        self, order_id: int, status: OrderStatus | None, ship: int | None, account_id: int | None = None
+        self, order_id: int, status: OrderStatus | None, ship: ShipDate, account_id: int | None = None
     ) -> Order | type[Exception]:
         order = self.orders.get(order_id)
         if order is None or account_id not in (None, order.account_id):
@@ -58,13 +59,14 @@ class Model:
         steps = [(PLACED, APPROVED), (APPROVED, DELIVERED), (PLACED, CANCELLED), (APPROVED, CANCELLED)]
         if wanted is not order.status and (order.status, wanted) not in steps:
             return Conflict
-        if wanted is CANCELLED and ship:
+        if (wanted is CANCELLED and ship) or (order.status is DELIVERED and ship is None):
             return Conflict
         if wanted is not order.status and wanted in (DELIVERED, CANCELLED):
             self.pets[order.pet_id] = "sold" if wanted is DELIVERED else "available"
-        if wanted is DELIVERED and order.ship_date_ms is None:
-            ship = ship or self.now_ms
-        self.orders[order_id] = replace(order, status=wanted, ship_date_ms=ship or order.ship_date_ms)
+        date = order.ship_date_ms if ship is UNSET else ship
+        if wanted is DELIVERED:
+            date = date or self.now_ms
+        self.orders[order_id] = replace(order, status=wanted, ship_date_ms=date)
         return self.orders[order_id]
 
     def hold(self, pet_id: int) -> bool:
@@ -144,11 +146,11 @@ class TestModel:
             case "place":
                 return model.place(first, model.first_pet + second - 1)
             case "change":
-                return model.change(model.first_order + first, second, None)
+                return model.change(model.first_order + first, second, UNSET)
             case "ship":
                 return model.change(model.first_order + first, None, second)
             case "cancel":
-                return model.change(model.first_order + first, CANCELLED, None, second)
+                return model.change(model.first_order + first, CANCELLED, UNSET, second)
             case "pet":
                 return model.change_pet(model.first_pet + second - 1, first)
         return model.remove_pet(model.first_pet + second - 1)

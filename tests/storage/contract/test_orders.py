@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from petstore.core.errors import Conflict, IdempotencyKeyReused, OrderNotFound, PetNotFound, PetstoreError
 from petstore.core.idempotency import Idempotency
@@ -218,10 +219,25 @@ class TestChange:
         """One that was given before stays."""
         await open_accounts(store)
         await add_pets(store, 2)
-        for pet_id, given, expected in ((1, None, clock.now_ms()), (2, 5_000, 5_000)):
+        for pet_id, given, expected in ((1, UNSET, clock.now_ms()), (2, 5_000, 5_000)):
             order = await place(store, pet_id)
             await store.orders.change(order.id, "test", status=APPROVED, ship_date_ms=given)
             assert (await store.orders.change(order.id, "test", status=DELIVERED)).ship_date_ms == expected
+
+    async def test_a_ship_date_is_taken_back(self, backend: SharedData, store: Store) -> None:
+        """With None, of an order that is not delivered: once is one entry of the journal, twice too."""
+        await open_accounts(store)
+        await add_pets(store, 1)
+        await place(store)
+        await store.orders.change(1, "a", ship_date_ms=1_000)
+        for _ in range(2):
+            assert (await store.orders.change(1, "b", ship_date_ms=None)).ship_date_ms is None
+        assert entries(backend)[2:] == [(1, "changed", "b", {"shipDate": "1970-01-01T00:00:01.000Z"}, {})]
+        assert (await store.orders.get(1)).ship_date_ms is None
+        for status in (APPROVED, DELIVERED):
+            await store.orders.change(1, "c", status=status)
+        with pytest.raises(Conflict, match="keeps a ship date"):
+            await store.orders.change(1, "d", ship_date_ms=None)
 
     async def test_the_second_of_two_people_changes_nothing(self, backend: SharedData, store: Store) -> None:
         """Both saw it approved; the first has delivered it. Neither its state nor its ship date moves."""

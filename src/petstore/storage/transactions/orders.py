@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec import UNSET
+
 from petstore.core.clock import Clock
 from petstore.core.errors import Conflict, OrderNotFound
 from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
@@ -15,6 +17,7 @@ from petstore.core.orders import (
     OrderQuery,
     OrderStatus,
     PlacedOrder,
+    ShipDate,
     changed,
     check_available,
     check_customer,
@@ -79,7 +82,7 @@ def place(account_id: int, new: NewOrder, actor: str, now_ms: int) -> Script[int
 def change(
     order_id: int,
     status: OrderStatus | None,
-    ship_date_ms: int | None,
+    ship_date_ms: ShipDate,
     account_id: int | None,
     check: Callable[[Order], None],
     actor: str,
@@ -150,7 +153,7 @@ class Orders:
         actor: str,
         *,
         status: OrderStatus | None = None,
-        ship_date_ms: int | None = None,
+        ship_date_ms: ShipDate = UNSET,
         account_id: int | None = None,
         expected: OrderStatus | None = None,
         match: Tags | None = None,
