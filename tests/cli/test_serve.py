@@ -263,6 +263,25 @@ class TestChecks:
         assert "it is a copy that can't be written to" in on_postgresql.refuse(75)
 
 
+@pytest.mark.parametrize(
+    ("settings", "advised"),
+    [
+        ({"PETSTORE_TRUSTED_PROXIES": "192.0.2.1"}, True),
+        ({"PETSTORE_TRUSTED_PROXIES": "192.0.2.1", "PETSTORE_BASE_URL": "https://shop.example/v1"}, False),
+        ({}, False),
+    ],
+)
+def test_behind_a_proxy_the_log_advises_a_base_address(
+    service: Service, settings: dict[str, str], advised: bool
+) -> None:
+    """One line at the start: references are never made of what a request says."""
+    service.settings |= settings
+    service.start()
+    assert ["Set it to the address for clients" in message for message in service.checks()] == [
+        True
+    ] * advised
+
+
 def test_an_answer_waits_for_no_acknowledgement(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections have TCP_NODELAY from their listener, and so does the one that is accepted first."""
     accepted: list[int] = []

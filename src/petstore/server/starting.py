@@ -84,6 +84,7 @@ async def _use(settings: Settings, backend: Backend, clock: Clock, show_first: S
         await _warn_of_separate_counters(settings, store)
         here = _log_address(settings)
         tell_of_console(settings)
+        _advise_base_url(settings)
         if await store.is_empty():
             await _issue_first_key(settings, store, here, show_first)
 
@@ -129,6 +130,16 @@ def tell_of_console(settings: Settings) -> None:
     )
     message = f"The console is off, since {reason}. PETSTORE_CONSOLE=on turns it on."
     _log.info("console off", reason=reason, message=message)
+
+
+def _advise_base_url(settings: Settings) -> None:
+    """Whatever a request says of its address is no ground for a reference in an answer."""
+    if settings.trusted_proxies and not settings.base_url:
+        message = (
+            "PETSTORE_TRUSTED_PROXIES is set, PETSTORE_BASE_URL is not: Link and Location have no host."
+            " Set it to the address for clients, such as https://api.example.com/v1."
+        )
+        _log.info("start check", message=message)
 
 
 async def _issue_first_key(settings: Settings, store: Store, here: str, show_first: ShowFirst | None) -> None:
