@@ -68,10 +68,13 @@ class TestCreatePet201:
         [
             "application/json", "APPLICATION/JSON", "application/json;charset=utf-8",
             "application/json; charset=UTF-8", 'application/json ; charset="utf-8"', "application/json;",
+            "application/json; charset=utf8", "application/json; profile=x", "application/json;;q=1 ; a = b",
+            'application/json; a="; charset=latin1"; b="\\"; charset=latin1"; charset=utf-8',
         ],
     )  # fmt: skip
     async def test_media_types(self, shop: CheckedShop, media_type: str) -> None:
-        """JSON, with or without the only charset that it can have; `identity` is no encoding."""
+        """JSON, with the only charset that it can have or none, whatever the other parameters; `identity` is
+        no encoding."""
         headers = [("authorization", f"Bearer {shop.key}"), ("content-encoding", "Identity")]
         headers.append(("content-type", media_type))
         assert (await shop.call("POST", "/v1/pets", headers, b'{"name":"n","categoryId":1}')).status == 201

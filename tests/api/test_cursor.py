@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from petstore.api.pets import bind_cursor
-from petstore.api.pipeline.paging import read_cursor, write_cursor
+from petstore.api.pipeline.paging import START, read_cursor, write_cursor
 from petstore.core.errors import InvalidParameter
 from petstore.core.pets import INT64_MAX, INT64_MIN, PageQuery, PetStatus
 
@@ -62,6 +62,13 @@ def test_it_belongs_to_its_filter(after_id: int, query: PageQuery, other: PageQu
     else:
         with pytest.raises(InvalidParameter):
             read(cursor, other)
+
+
+@given(_queries)
+@settings(max_examples=50, deadline=None)
+def test_one_cursor_is_the_beginning_of_any_list(query: PageQuery) -> None:
+    """The contract's example, which belongs to no filter."""
+    assert read(START, query) == 0
 
 
 @given(st.text(max_size=20))

@@ -70,6 +70,17 @@ class TestListPets200:
         await stock(shop, 9)
         assert await ids(shop, "id=7&id=2&id=2&id=9") == [2, 7, 9]
 
+    @pytest.mark.parametrize("query", ["id=7,2,2,9", "id=9%2C7&id=2", "id=2,7&id=9,2"])
+    async def test_commas_are_repetitions(self, shop: CheckedShop, query: str) -> None:
+        """Also mixed with them; `Link` and its cursor have the repeated form."""
+        await stock(shop, 9)
+        assert await ids(shop, query) == [2, 7, 9]
+        page = await shop.ask("GET", f"/v1/pets?limit=2&{query}")
+        assert page.links == (await shop.ask("GET", "/v1/pets?limit=2&id=2&id=7&id=9")).links
+        assert page.links["first"] == "/v1/pets?limit=2&id=2&id=7&id=9"
+        cursor = page.links["next"].partition("cursor=")[2]
+        assert await ids(shop, f"{query}&cursor={cursor}") == [9]
+
     async def test_a_hundred_identifiers_are_taken(self, shop: CheckedShop) -> None:
         """At most 100 values of id, and limit bounds the page as ever."""
         await stock(shop, 101)
@@ -140,8 +151,9 @@ _STATUSES = [
     "'; DROP TABLE pets; --",
 ]  # fmt: skip
 _IDS = [
-    "", "0", "-1", "%2B1", "01", "1.0", "abc", "9223372036854775808", "99999999999999999999", "1,2", "%201",
-    "1_0", "%EF%BC%91", "1e0", "0x1", "null", "1%00", "%FF",
+    "", "0", "-1", "%2B1", "01", "1.0", "abc", "9223372036854775808", "99999999999999999999", "%201", "1,",
+    ",1", "1,,2", "2,1%2C", "1,x", "1;2", "1|2", "[1]", "1_0", "%EF%BC%91", "1e0", "0x1", "null", "1%00",
+    "%FF",
 ]  # fmt: skip
 _CATEGORIES = [
     "", "+1", "%2B1", "01", "-0", "-01", "1.0", "1e0", "0x1", "1_0", "abc", "%201", "1%20", "1%00", "--1",
@@ -162,6 +174,9 @@ _REFUSED = [
     *((f"status={value}", _STATUS) for value in _STATUSES),
     *((f"id=1&id={value}", "id: expected an integer from 1 to 9223372036854775807") for value in _IDS),
     ("&".join(["id=1"] * 101), "id: at most 100 values, got 101"),
+    ("id=1&id=" + ",".join(["1"] * 100), "id: at most 100 values, got 101"),
+    ("id[]=1", "id[]: not a parameter of this operation"),
+    ("id[0]=1", "id[0]: not a parameter"),
     ("limit=5&limit=5", "limit: sent more than once"),
     ("limit=5&l%69mit=6", "limit: sent more than once"),
     ("status=sold&status=pending", "status: sent more than once"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from functools import lru_cache
 
 from petstore.api.pipeline.request import Request
 from petstore.core.errors import (
@@ -16,12 +17,17 @@ from petstore.core.errors import (
 
 BODY_MAX_BYTES = 64 * 1024
 
-# RFC 5789, Accept-Patch. Both mean the same here, since no member of a resource can be null (RFC 7396).
+# RFC 5789, Accept-Patch. Both mean the same here: a member that is null is taken back (RFC 7396).
 PATCH_TYPES = "application/json, application/merge-patch+json"
 
-_UTF_8 = rb'[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*)?;?'
-_JSON = re.compile(rb"application/json" + _UTF_8, re.I)
-_JSON_OR_PATCH = re.compile(rb"application/(?:json|merge-patch\+json)" + _UTF_8, re.I)
+# RFC 9110, 5.6.6. Nothing is tried twice (`++`), so the longest header costs one pass.
+_TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
+_PARAMETER = rb"(" + _TOKEN + rb")[ \t]*+=[ \t]*+(" + _TOKEN + rb'|"(?:[^"\\]|\\.)*+")'
+_PARAMETERS = rb"(?:[ \t]*+;[ \t]*+(?:" + _PARAMETER + rb")?+)*+[ \t]*+"
+_JSON = re.compile(rb"application/json" + _PARAMETERS, re.I)
+_JSON_OR_PATCH = re.compile(rb"application/(?:json|merge-patch\+json)" + _PARAMETERS, re.I)
+_ONE_PARAMETER = re.compile(_PARAMETER)
+_UTF_8 = (b"utf-8", b"utf8")
 _LENGTH_DIGITS_MAX = 20
 
 
@@ -40,14 +46,24 @@ def check_body_headers(request: Request, *, patch: bool = False) -> None:
     if encoding.lower() != b"identity" or b"content-encoding" in request.repeated:
         raise UnsupportedMediaType("Send the body as it is, without a Content-Encoding.", accept_patch)
     media_type = request.headers.get(b"content-type") or b""
-    pattern = _JSON_OR_PATCH if patch else _JSON
-    is_taken = media_type == b"application/json" or pattern.fullmatch(media_type) is not None
+    is_taken = media_type == b"application/json" or _is_json(media_type, patch)
     if b"content-type" in request.repeated or not is_taken:
         other = " or 'application/merge-patch+json'" if patch else ""
         raise UnsupportedMediaType(
             f"Send the body as JSON in UTF-8, with the header 'Content-Type: application/json'{other}.",
             accept_patch,
         )
+
+
+@lru_cache(maxsize=64)
+def _is_json(media_type: bytes, patch: bool) -> bool:
+    """Whether it is JSON in UTF-8; unknown parameters are ignored. Cached, because clients repeat it."""
+    pattern = _JSON_OR_PATCH if patch else _JSON
+    return pattern.fullmatch(media_type) is not None and all(
+        value.strip(b'"').lower() in _UTF_8
+        for name, value in _ONE_PARAMETER.findall(media_type)
+        if name.lower() == b"charset"
+    )
 
 
 async def read_body(request: Request, timeout_seconds: float) -> bytes:

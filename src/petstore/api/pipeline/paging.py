@@ -2,7 +2,7 @@
 
 A cursor is the last identifier of a page, bound to the filter of the list: 16 characters of URL-safe base64,
 made of 8 bytes of identifier and 4 bytes of CRC-32 against mistakes. It is not secret: a client that may list
-may start anywhere.
+may start anywhere. START is the beginning of every list, for the contract's examples.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _LIMIT_EXPECTED = f"an integer from 1 to {PAGE_LIMIT_MAX}"
 
 _FORM = re.compile(r"[A-Za-z0-9_-]{16}", re.ASCII)
 _LAYOUT = struct.Struct(">qI")
+START = "A" * 16
 
 
 def read_parameters(parameters: Parameters, names: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
@@ -70,17 +71,21 @@ def read_one_of(values: Mapping[str, _T], given: Mapping[str, str], name: str, e
 
 
 def read_ids(listed: list[str]) -> tuple[int, ...] | None:
-    """The identifiers that a list is filtered by, ascending, each once; None without such a filter."""
+    """The identifiers that a list is filtered by, ascending, each once; None without such a filter.
+
+    `id=1,2&id=3` is `id=1&id=2&id=3`: some programs write arrays with commas.
+    """
     if not listed:
         return None
     ids = set()
-    for text in listed:
+    texts = ",".join(listed).split(",")
+    for text in texts:
         number = read_id(text)
         if number is None:
             raise InvalidParameter(f"id: expected an integer from 1 to {INT64_MAX}.")
         ids.add(number)
-    if len(listed) > IDS_MAX:
-        raise InvalidParameter(f"id: at most {IDS_MAX} values, got {len(listed)}.")
+    if len(texts) > IDS_MAX:
+        raise InvalidParameter(f"id: at most {IDS_MAX} values, got {len(texts)}.")
     return tuple(sorted(ids))
 
 
@@ -107,12 +112,14 @@ def write_cursor(after_id: int, bound: int) -> str:
 
 
 def read_cursor(cursor: str, bound: int) -> int:
-    """The identifier in a cursor. Raises InvalidParameter unless it was made for this list."""
+    """The identifier in a cursor, 0 for START. Raises InvalidParameter unless it was made for this list."""
     if _FORM.fullmatch(cursor) is not None:
         after_id: int
         after_id, checksum = _LAYOUT.unpack(a2b_base64(cursor.replace("-", "+").replace("_", "/")))
         if after_id > 0 and checksum == zlib.crc32(b"%d" % after_id, bound):
             return after_id
+    if cursor == START:
+        return 0
     raise InvalidParameter(
         "cursor: not one that was given for this filter; follow the Link header, or start without a cursor."
     )
