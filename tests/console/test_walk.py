@@ -194,8 +194,10 @@ async def token_of(visitor: Visitor, page: str = "me") -> str:
     return (await visitor.get(page)).forms[0].fields["csrf"]
 
 
-@pytest.mark.parametrize("token", ["", "x", "0" * 96], ids=["none", "short", "wrong"])
-async def test_without_a_forms_token_nothing_changes(walked: tuple[Shop, list[View]], token: str) -> None:
+@pytest.mark.parametrize("token", [None, "", "x", "0" * 96], ids=["none", "empty", "short", "wrong"])
+async def test_without_a_forms_token_nothing_changes(
+    walked: tuple[Shop, list[View]], token: str | None
+) -> None:
     """Each action, by an operator, with a token that is missing or wrong: 403, with what to do."""
     shop, views = walked
     visitor = await Visitor(shop).sign_in_as("operator")
@@ -217,14 +219,14 @@ async def test_a_token_is_of_its_session_alone(walked: tuple[Shop, list[View]]) 
         await assert_nothing_changes(shop, views, visitor, token)
 
 
-async def assert_nothing_changes(shop: Shop, views: list[View], visitor: Visitor, token: str) -> None:
-    """Whatever the visitor sends with this token; a stranger sends what needs no session."""
-    stranger = Visitor(shop)
+async def assert_nothing_changes(shop: Shop, views: list[View], visitor: Visitor, token: str | None) -> None:
+    """Whatever the visitor sends with this token, or without one; a stranger sends what needs no session."""
+    stranger, fields = Visitor(shop), {} if token is None else {"csrf": token}
     await stranger.get("sign-in")
     before = content(shop.path)
     for view in views:
         if view.method == "POST":
-            shown = await asks(stranger if view.role is None else visitor, view, csrf=token)
+            shown = await asks(stranger if view.role is None else visitor, view, **fields)
             assert shown.status == 403, named(view)
             assert "Load its page again" in shown.text, named(view)
     assert content(shop.path) == before
@@ -238,6 +240,7 @@ async def test_another_sites_form_is_refused_with_the_right_token(walked: tuple[
     before = content(shop.path)
     for headers in (
         [("sec-fetch-site", "cross-site")],
+        [("sec-fetch-site", "same-site")],  # another host below the same domain
         [("origin", "https://evil.example")],
         [("origin", "null")],
         [("origin", "http://[")],
