@@ -212,6 +212,30 @@ class TestReadYourWrite:
             for shop in pair.shops:
                 assert names(await shop.ask("GET", "/v1/pets")) == []
 
+    async def test_an_order_and_its_cancellation_through_one(self, pair: Pair) -> None:
+        """Both keep the page: from each answer on both show the animal's status. With an Idempotency-Key, as
+        the client sends it, and without."""
+
+        async def statuses() -> list[list[str]]:
+            pages = [await shop.ask("GET", "/v1/pets") for shop in pair.shops]
+            return [[pet["status"] for pet in page.json()] for page in pages]
+
+        for before, keys in (
+            ([], [[], []]),
+            (["available"], [[("idempotency-key", "1")], [("idempotency-key", "2")]]),
+        ):
+            writer, (of_pet, of_order) = pair.shops[len(before)], keys
+            await pair.settled()
+            pet_id = (await writer.post({"name": "Rex", "categoryId": 1}, of_pet)).json()["id"]
+            assert await statuses() == [[*before, "available"]] * 2
+            await pair.settled()
+            placed = await writer.send("POST", "/v1/store/orders", {"petId": pet_id}, of_order)
+            assert await statuses() == [[*before, "pending"]] * 2
+            await pair.settled()
+            order_id = placed.json()["id"]
+            assert (await writer.ask("DELETE", f"/v1/store/orders/{order_id}")).status == 204
+            assert await statuses() == [[*before, "available"]] * 2
+
     async def test_changes_and_a_removal_at_once(self, pair: Pair) -> None:
         """Through both replicas and a command: the journal has an order that explains every answer."""
         pet_id = (await pair.one.post({"name": "Rex", "categoryId": 1})).json()["id"]

@@ -5,12 +5,19 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
 from msgspec import UNSET
 
-from petstore.core.errors import Conflict, IdempotencyKeyReused, OrderNotFound, PetNotFound, PetstoreError
+from petstore.core.errors import (
+    Conflict,
+    IdempotencyKeyReused,
+    OrderNotFound,
+    PetNotFound,
+    PetstoreError,
+)
 from petstore.core.idempotency import Idempotency
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.orders import OPEN, ORDER_TRANSITIONS, NewOrder, Order, OrderQuery, OrderStatus
@@ -251,6 +258,22 @@ class TestChange:
                 await store.orders.change(1, "test", status=status, ship_date_ms=9, expected=APPROVED)
         assert await store.orders.get(1) == first
         assert len(entries(backend)) == 3
+
+    async def test_of_two_people_at_once_one_moves_it(self, backend: SharedData, store: Store) -> None:
+        """Both saw it placed: through two stores one approves it, one cancels it. The other one is told, also
+        where it has come past its first look at the order."""
+        await open_accounts(store)
+        await add_pets(store, 10)
+        for pet_id in range(1, 11):
+            await place(store, pet_id)
+        ways = ((store, APPROVED), (backend.open(), CANCELLED))
+        changes = [
+            each.orders.change(order_id, "test", status=status, expected=PLACED)
+            for order_id in range(1, 11)
+            for each, status in ways
+        ]
+        answers = await asyncio.gather(*changes, return_exceptions=True)
+        assert Counter(type(answer) for answer in answers) == {Order: 10, Conflict: 10}
 
     async def test_a_cancelled_order_gets_no_ship_date(self, store: Store) -> None:
         """Neither with its cancellation nor afterwards."""

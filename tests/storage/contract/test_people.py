@@ -119,6 +119,26 @@ async def test_two_operators_cannot_remove_each_other_at_once(backend: SharedDat
     assert sum(person.disabled_at_ms is None for person in await stores[0].people.all()) == 1
 
 
+async def test_no_session_is_opened_beside_a_reset(backend: SharedData) -> None:
+    """Whoever signs in with the password of before while it is reset on another replica is in no more."""
+    stores = [backend.open(), backend.open()]
+    attempts = []
+    for number in range(20):
+        link = await stores[0].people.add(f"p{number}", Role.STAFF, ACTOR)
+        await stores[0].sign_ins.redeem(link.token, "hash", HERE)
+        attempts.append(await stores[0].sign_ins.take_try(f"p{number}", HERE))
+    changes = [
+        change
+        for number, attempt in enumerate(attempts)
+        for change in (
+            stores[0].sign_ins.accept(attempt, HERE),
+            stores[1].people.reset(f"p{number}", ACTOR),
+        )
+    ]
+    await asyncio.gather(*changes)
+    assert await stores[0].sign_ins.sessions(50) == []
+
+
 @pytest.mark.parametrize("change", ["enable", "disable", "reset", "set_role", "find"])
 async def test_nobody_of_that_name(store: Store, change: str) -> None:
     """Every method says so."""
