@@ -153,7 +153,13 @@ class TestStore:
         frozen = await store.uploads.claim(upload_id, STORING, ANNA, seen=seen)
         clock.advance(2 * MINUTE_MS / 1_000)
         assert (await store.uploads.find(upload_id)).is_interrupted(clock.now_ms())
-        assert (await work(store, upload_id, STORING)).state is UploadState.STORED
+        other = await store.uploads.claim(upload_id, STORING, ANNA, seen=frozen.run)
+        before = await store.uploads.find(upload_id)
+        assert not await store.uploads.beat(frozen, 1)
+        assert not await store.uploads.end(frozen, UploadState.CHECKED)
+        assert await store.uploads.find(upload_id) == before
+        await UploadWork(store, other, ANNA).carry_out()
+        assert (await store.uploads.find(upload_id)).state is UploadState.STORED
         async with store.stock.importing(ANNA, None, frozen) as load:
             await load.plan()
             with pytest.raises(Conflict, match="nothing was stored"):
