@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
-from petstore.core.errors import StoreUnavailable
+from petstore.core.errors import Conflict, StoreUnavailable
 from petstore.storage.postgres.pool import Pool
+from petstore.storage.postgres.transaction import Transaction
 from tests.support.clock import ManualClock
 from tests.support.waiting import until
 
@@ -24,6 +25,11 @@ class Connection:
 
     def terminate(self) -> None:
         self.ended = "terminated"
+
+    async def execute(self, statement: str) -> str:
+        if statement == "ROLLBACK":
+            raise TimeoutError
+        return statement
 
     async def close(self, timeout: float) -> None:  # noqa: ASYNC109  the driver's own interface
         if self.refuses_goodbye:
@@ -216,3 +222,15 @@ async def test_what_is_under_way(server: Server, clock: ManualClock) -> None:
     second.terminate()
     pool.release(second)
     assert (pool.in_use, pool.open) == (0, 1)
+
+
+async def test_a_transaction_that_can_not_be_rolled_back_ends_with_its_connection() -> None:
+    """The next request on it would write into that transaction, and commit it."""
+    connection = Connection()
+
+    async def refuse(_: object) -> None:
+        raise Conflict("no")
+
+    with pytest.raises(Conflict):
+        await Transaction(connection, autocommit=False).carry_out(refuse)
+    assert connection.is_closed()

@@ -16,6 +16,7 @@ import pytest
 from petstore.core.errors import ConfigurationError, OutcomeUnknown, StoreUnavailable
 from petstore.core.idempotency import Idempotency
 from petstore.core.limits.plans import FREE
+from petstore.core.people import Role
 from petstore.core.pets import NewPet, PageQuery
 from petstore.ops import flusher
 from petstore.storage.backend import Store, backend_for
@@ -133,7 +134,7 @@ class TestReserve:
     async def full(
         self, disk: Disk, tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
     ) -> AsyncIterator[Store]:
-        """With a key, and without room for SQLite's log as long as the reserve is there."""
+        """With a key and a session, and without room for SQLite's log as long as the reserve is there."""
         path = str(tmp_path / "full.db")
         give_up = reserve.give_up
 
@@ -146,6 +147,8 @@ class TestReserve:
         opened = backend_for(f"sqlite:///{path}").open(clock)
         await opened.accounts.add("shop", FREE, ACTOR)
         await opened.keys.issue("shop", "test", ACTOR)
+        anna = await opened.people.add("anna", Role.STAFF, ACTOR)
+        await opened.sign_ins.redeem(anna.token, "hash", "192.0.2.7")
         reserve.keep(path)
 
         def write(operation: str, name: str, _offset: int, _data: bytes) -> None:
@@ -171,6 +174,16 @@ class TestReserve:
         """As a revocation."""
         await getattr(full.accounts, change)("shop", ACTOR)
         assert (await full.accounts.find("shop")).state != "active"
+        assert not reserve.is_kept(str(tmp_path / "full.db"))
+
+    @pytest.mark.parametrize("change", ["disable", "reset", "end"])
+    async def test_a_person_who_loses_access_uses_it(self, full: Store, tmp_path: Path, change: str) -> None:
+        """Also the end of all their sessions."""
+        if change == "end":
+            await full.sign_ins.end_sessions(await full.people.find("anna"), ACTOR)
+        else:
+            await getattr(full.people, change)("anna", ACTOR)
+        assert await full.sign_ins.sessions(9) == []
         assert not reserve.is_kept(str(tmp_path / "full.db"))
 
     async def test_nothing_else_does(self, full: Store, tmp_path: Path) -> None:

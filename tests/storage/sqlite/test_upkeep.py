@@ -246,6 +246,20 @@ class TestRestore:
         assert kept is not None
         assert pets_in(Path(kept)) == {1: "a", 2: "b"}
 
+    async def test_nor_does_one_whose_database_was_removed(self, path: Path, clock: ManualClock) -> None:
+        """An operator made room for the restore by removing the file, and not the log beside it."""
+        store = SqliteStore(str(path), clock, SqliteOptions())
+        await store.pets.add(NewPet("a", 1), ACTOR)
+        backup = path.with_name("backup.db")
+        upkeep.backup(str(path), str(backup), 1_000)
+        await store.pets.add(NewPet("b", 1), ACTOR)
+        log = beside_it(path, "-wal").read_bytes()
+        await store.close()
+        beside_it(path, "").unlink()
+        beside_it(path, "-wal").write_bytes(log)
+        assert upkeep.restore(str(path), str(backup), ACTOR, clock, 1_000).kept is None
+        assert pets_in(path) == {1: "a"}
+
 
 class TestLock:
     """One server for one database, since the counters live in its process."""
