@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from petstore.core.durations import DAY_MS
 from petstore.core.errors import LimiterUnavailable
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
@@ -274,6 +275,18 @@ class TestTheBound:
         fallback.restore_pending(1, pending)
         assert fallback.take_pending(1) == AccountWindows(first_ms, 4, clock.ms // 86_400_000, 4)
         assert not fallback.has_pending
+
+    async def test_restored_counts_of_yesterday_are_not_todays(self, clock: NowClock) -> None:
+        """Between taking them along and the failure midnight passed: of today there is the one request."""
+        fallback = FallbackLimiter(clock, NO_BANS, PROCESSES)
+        clock.ms += DAY_MS - clock.ms % DAY_MS - 120_000
+        fallback.take(CALLER)
+        pending = fallback.take_pending(1)
+        assert pending is not None
+        clock.advance(120)
+        fallback.take(CALLER)
+        fallback.restore_pending(1, pending)
+        assert fallback.take_pending(1) == AccountWindows(clock.ms, 1, clock.ms // DAY_MS, 1)
 
     async def test_pending_counts_open_their_window_where_they_were_admitted(
         self, server: ValkeyServer, clock: NowClock
