@@ -8,12 +8,14 @@ import json
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from petstore_client import Petstore as Client
 
+from petstore.config import load
 from petstore.core.clock import SystemClock
 from petstore.core.keys import Access
 from petstore.core.limits.plans import FREE, resolve_plan
@@ -192,17 +194,20 @@ def first_key(server: Server) -> str:
             said = run(*words, settings=server.settings, prefix=beside, cwd=server.folder).stdout
         return said.strip()
 
+    settings = load({f"PETSTORE_{name.upper()}": text for name, text in server.settings.items()})
+
     async def issue() -> str:
-        store = backend_for(server.settings["database_url"]).open(SystemClock())
+        store = backend_for(settings.database_url).open(SystemClock())
         try:
             if not await store.is_empty():
                 return ""
             await store.accounts.add("local", FREE, ACTOR)
-            return (await store.keys.issue("local", server.settings.get("environment", "live"), ACTOR)).secret
+            return (await store.keys.issue("local", settings.environment, ACTOR)).secret
         finally:
             await store.close()
 
-    return asyncio.run(issue())
+    with ThreadPoolExecutor(1) as beside:  # Playwright runs an event loop in this thread
+        return beside.submit(asyncio.run, issue()).result()
 
 
 @contextmanager
