@@ -13,8 +13,8 @@ from tests.support.clock import ManualClock
 ORIGIN = "https://shop.example"
 PREFLIGHT = [("origin", ORIGIN), ("access-control-request-method", "POST")]
 EXPOSED = {
-    "Accept-Patch", "Allow", "Deprecation", "ETag", "Idempotency-Replayed", "Link", "Location", "RateLimit",
-    "RateLimit-Policy", "Retry-After", "Sunset", "WWW-Authenticate", "X-RateLimit-Limit",
+    "Accept-Patch", "Allow", "Date", "Deprecation", "ETag", "Idempotency-Replayed", "Link", "Location",
+    "RateLimit", "RateLimit-Policy", "Retry-After", "Sunset", "WWW-Authenticate", "X-RateLimit-Limit",
     "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id",
 }  # fmt: skip
 

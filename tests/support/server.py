@@ -206,8 +206,8 @@ def first_key(server: Server) -> str:
         finally:
             await store.close()
 
-    with ThreadPoolExecutor(1) as beside:  # Playwright runs an event loop in this thread
-        return beside.submit(asyncio.run, issue()).result()
+    with ThreadPoolExecutor(1) as thread:  # Playwright runs an event loop in this thread
+        return thread.submit(asyncio.run, issue()).result()
 
 
 @contextmanager

@@ -24,17 +24,17 @@ CAUSES = ("missing", "malformed", "unknown", "expired", "revoked")
 _ANY = (400, 401, 403, 414, 429, 431, 500, 503)
 _WITH_A_BODY = (*_ANY, 408, 413, 415)
 STATUSES = {
-    "listPets": (200, *_ANY),
+    "listPets": (200, 304, *_ANY),
     "createPet": (201, 409, 422, *_WITH_A_BODY),
-    "getPet": (200, 404, 410, *_ANY),
-    "updatePet": (200, 404, 409, *_WITH_A_BODY),
-    "deletePet": (204, 404, 409, *_ANY),
-    "listOrders": (200, *_ANY),
+    "getPet": (200, 304, 404, 410, *_ANY),
+    "updatePet": (200, 404, 409, 412, *_WITH_A_BODY),
+    "deletePet": (204, 404, 409, 412, *_ANY),
+    "listOrders": (200, 304, *_ANY),
     "placeOrder": (201, 409, 422, *_WITH_A_BODY),
-    "updateOrder": (200, 404, 409, *_WITH_A_BODY),
-    "cancelOrder": (204, 404, 409, *_ANY),
-    "listCategories": (200, *_ANY),
-    "getUsage": (200, *_ANY),
+    "updateOrder": (200, 404, 409, 412, *_WITH_A_BODY),
+    "cancelOrder": (204, 404, 409, 412, *_ANY),
+    "listCategories": (200, 304, *_ANY),
+    "getUsage": (200, 304, *_ANY),
     "none": (204, 404, 405, *_ANY),
     "site": (200, 404, 405, 500),
 }

@@ -6,7 +6,7 @@ from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Header
 
 _EXPOSED = (
-    b"Accept-Patch, Allow, Deprecation, ETag, Idempotency-Replayed, Link, Location, RateLimit,"
+    b"Accept-Patch, Allow, Date, Deprecation, ETag, Idempotency-Replayed, Link, Location, RateLimit,"
     b" RateLimit-Policy, Retry-After, Sunset, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining,"
     b" X-RateLimit-Reset, X-Request-Id"
 )
