@@ -45,7 +45,13 @@ def check_match(tags: Tags | None, resource: object) -> None:
     """Raise PreconditionFailed unless a resource, which exists, has one of the tags by the strong comparison
     (RFC 9110, 13.1.1). `resource` is what its answer encodes. None: there is no condition.
     """
-    if tags is not None and ANY not in tags and tag_of(_encode(resource)) not in tags:
+    if tags is None or ANY in tags or (tag := tag_of(_encode(resource))) in tags:
+        return
+    if b"W/" + tag in tags:  # reading it again would not help
         raise PreconditionFailed(
-            "It is not as If-Match says: somebody has changed it since. Nothing was changed; read it again."
+            "It is as If-Match says, but a proxy has made the tag weak, and a weak one never holds."
+            " Nothing was changed; send the tag without W/."
         )
+    raise PreconditionFailed(
+        "It is not as If-Match says: somebody has changed it since. Nothing was changed; read it again."
+    )
