@@ -124,6 +124,16 @@ class TestNotModified304:
             await rex.patch(1, {"name": name})
             assert (await rex.ask("GET", "/v1/pets", [("if-none-match", tag)])).status == status
 
+    async def test_it_is_for_nobody_else(self, rex: CheckedShop) -> None:
+        """The first to ask after a change has the page already: whoever asks next gets all of it."""
+        tag = await tag_of(rex, "/v1/pets")
+        for name in ("Max", "Rex"):
+            await rex.patch(1, {"name": name})
+        assert (await rex.ask("GET", "/v1/pets", [("if-none-match", tag)])).status == 304
+        for _ in range(2):
+            whole = await rex.ask("GET", "/v1/pets")
+            assert (whole.status, whole.json()[0]["name"]) == (200, "Rex")
+
     async def test_errors_are_errors(self, rex: CheckedShop) -> None:
         """`*` is true of what is there."""
         for target, status in (("/v1/pets/9", 404), ("/v1/pets?page=2", 400)):

@@ -96,6 +96,15 @@ async def test_a_body_that_is_not_read_ends_the_connection(
     assert answer.headers["connection"] == "close"
 
 
+async def test_a_form_that_was_read_in_part_ends_the_connection(shared_shop: CheckedShop) -> None:
+    """The console refuses it in the middle; the rest is too large to be read away."""
+    kind = ("content-type", "application/x-www-form-urlencoded")
+    sender = Sender(b"a" * 70_000, b"b")
+    answer = await ask(shared_shop, "POST", "/console/sign-in", [kind, ("content-length", "70001")], sender)
+    assert (answer.status, sender.pieces) == (413, [b"b"])
+    assert answer.headers["connection"] == "close"
+
+
 async def test_a_body_that_was_read_is_not_waited_for(shared_shop: CheckedShop) -> None:
     """An animal is added, or its body refused: the connection goes on."""
     headers = [("authorization", f"Bearer {shared_shop.key}"), JSON, ("content-length", "29")]
@@ -132,6 +141,16 @@ class TestBound:
         clock[0] += 0.002
         await until(lambda: all(task.done() for task in waiting))
         assert {task.result() for task in waiting} == {(CLOSE,)}
+        assert await unread.settle(401, DECLARED, Sender(b"abcd").receive) == ()
+
+    async def test_who_is_cancelled_makes_room(self) -> None:
+        """Else every answer would end its connection after 256 of them, until the next start."""
+        unread = UnreadBodies()
+        for _ in range(READ_AWAY_AT_ONCE):
+            waiting = asyncio.create_task(unread.settle(401, DECLARED, Sender(ends=False).receive))
+            await asyncio.sleep(0)
+            waiting.cancel()
+            await asyncio.wait([waiting])
         assert await unread.settle(401, DECLARED, Sender(b"abcd").receive) == ()
 
     async def test_pieces_do_not_buy_time(self, clock: list[float]) -> None:

@@ -10,12 +10,14 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain
+from types import SimpleNamespace
 from typing import Any
 
+import httpx2
 import pytest
 from petstore_client import AsyncPetstore, NoAnswer, Petstore, Unavailable, UnexpectedAnswer
 from petstore_client.connection import LARGEST_ANSWER
-from petstore_client.deadline import Silence
+from petstore_client.deadline import Silence, watch
 
 from tests.client.kit import KEY, Driven, Pace, answer, scripted
 from tests.support.clock import ManualClock
@@ -134,6 +136,18 @@ def test_silence_is_bounded_by_what_is_left(left: float) -> None:
     assert silence == pytest.approx(min(left, 30))
     clock.advance(left)
     assert not silence.now()
+
+
+@pytest.mark.parametrize("opened", ["connect_tcp", "start_tls"])
+def test_reads_are_watched_with_tls_and_without(opened: str) -> None:
+    """TLS has a stream of its own on that of the connection."""
+    clock, stream = ManualClock(), SimpleNamespace(read=lambda max_bytes, timeout: b"a" * max_bytes)
+    watch(f"connection.{opened}.complete", {"return_value": stream})
+    silence = Silence(30.0, clock.monotonic() + 9, clock.monotonic)
+    assert stream.read(2, timeout=silence) == b"aa"
+    clock.advance(9)
+    with pytest.raises(httpx2.ReadTimeout, match="seconds of the call are over"):
+        stream.read(2, timeout=silence)
 
 
 def test_every_step_of_a_request_has_the_deadline(kind: str) -> None:

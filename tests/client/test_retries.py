@@ -26,6 +26,7 @@ from tests.client.kit import ADDRESS, KEY, Script, answer, failure, scripted
 
 PET = {"id": 7, "name": "Rex", "categoryId": 1, "status": "available"}
 DROPPED = httpx2.ReadError("the connection ended")
+HUNG_UP = httpx2.RemoteProtocolError("Server disconnected without sending a response.")
 UNREACHABLE = httpx2.ConnectError("nobody listens")
 UNKNOWN = failure(503, "outcome_unknown")
 # What 1.1.0 and its nginx say instead.
@@ -62,7 +63,9 @@ def test_two_creations_have_two_keys(kind: str) -> None:
     assert keys[2] == "mine"
 
 
-@pytest.mark.parametrize("lost", [DROPPED, UNKNOWN, KEPT, CARRIED_OUT, answer(502, content=b"<html>")])
+@pytest.mark.parametrize(
+    "lost", [DROPPED, HUNG_UP, UNKNOWN, KEPT, CARRIED_OUT, answer(502, content=b"<html>")]
+)
 def test_a_change_of_unknown_outcome_is_not_repeated(kind: str, lost: Any) -> None:
     """A PATCH might undo what somebody else changed meanwhile. The error says that the outcome is unknown."""
     with scripted(kind, lost) as (petstore, script):
