@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from asyncpg import InFailedSQLTransactionError
 
 from petstore.core.errors import Conflict, StoreUnavailable
 from petstore.storage.postgres.pool import Pool
@@ -19,6 +20,7 @@ class Connection:
     def __init__(self) -> None:
         self.ended = ""
         self.refuses_goodbye = False
+        self.answers: dict[str, str] = {}
 
     def is_closed(self) -> bool:
         return bool(self.ended)
@@ -29,7 +31,7 @@ class Connection:
     async def execute(self, statement: str) -> str:
         if statement == "ROLLBACK":
             raise TimeoutError
-        return statement
+        return self.answers.get(statement, statement)
 
     async def close(self, timeout: float) -> None:  # noqa: ASYNC109  the driver's own interface
         if self.refuses_goodbye:
@@ -234,3 +236,15 @@ async def test_a_transaction_that_can_not_be_rolled_back_ends_with_its_connectio
     with pytest.raises(Conflict):
         await Transaction(connection, autocommit=False).carry_out(refuse)
     assert connection.is_closed()
+
+
+async def test_a_commit_that_rolled_back_is_no_success() -> None:
+    """PostgreSQL answers so to the COMMIT of a transaction that had failed before; nothing was stored."""
+    connection = Connection()
+    connection.answers["COMMIT"] = "ROLLBACK"
+
+    async def store(_: object) -> None:
+        return
+
+    with pytest.raises(InFailedSQLTransactionError):
+        await Transaction(connection, autocommit=False).carry_out(store)
