@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -148,12 +149,20 @@ class TestRestore:
             named = ["--into", str(shop.folder / "link.db")]
         message = shop.refused(1, "db", "restore", str(copy), *named)
         assert message == (
-            f"petstore: {shop.database} (animals: 0, last change: 2027-01-15 08:00:30Z) would be replaced by"
-            f" {copy}. To agree: --yes {shop.database}.\n"
+            f"petstore: Add --yes {shop.database} to agree: {shop.database} (animals: 0, last change:"
+            f" 2027-01-15 08:00:30Z) would be replaced by {copy}.\n"
         )
         assert shop.database.read_bytes() == before
         restored = shop.json("db", "restore", str(copy), *named, "--yes", f"sqlite:///{shop.database}")
         assert restored["accounts"] == 1
+
+    def test_the_consent_that_it_proposes_can_be_pasted(self, shop: Cli, copy: Path) -> None:
+        """A path with a space and an apostrophe is quoted as a shell needs it."""
+        (shop.folder / "anna's shop").mkdir()
+        named = ["db", "restore", str(copy), "--into", str(shop.folder / "anna's shop" / "x.db")]
+        shop.ok(*named)
+        proposed = shop.refused(1, *named).partition("Add ")[2].partition(" to agree: ")[0]
+        assert shop.run(*named, *shlex.split(proposed)).exit_code == 0
 
     @pytest.mark.parametrize("there", [True, False])
     def test_consent_to_another_target_is_none(self, shop: Cli, copy: Path, there: bool) -> None:
@@ -161,9 +170,11 @@ class TestRestore:
         if not there:
             shop.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{shop.folder}/other.db"
         before = shop.database.read_bytes()
-        for name in ("petstore.db", f"{shop.folder}/another.db", f"{shop.folder}/./petstore.db"):
+        server = "postgresql://petstore:password@db/petstore"
+        for name in ("petstore.db", f"{shop.folder}/another.db", f"{shop.folder}/./petstore.db", "", server):
             message = shop.refused(1, "db", "restore", str(copy), "--yes", name)
-            assert message.startswith(f"petstore: --yes names {name}, and this is about {shop.folder}/")
+            assert message.startswith(f"petstore: This is about {shop.folder}/")
+            assert message.endswith("--yes names another database. Nothing was restored.\n")
         assert shop.database.read_bytes() == before
         assert not (shop.folder / "other.db").exists()
 

@@ -65,7 +65,7 @@ def test_a_variable_never_decides_what_is_replaced(installed: Installed, caller:
     assert done.stdout.split() == ["78", "1"]
     first, second = done.stderr.splitlines()
     assert first.endswith("alone. First: unset PETSTORE_DATABASE_URL")
-    assert second.endswith("To agree: --yes /var/lib/petstore/petstore.db.")
+    assert second.startswith("petstore: Add --yes /var/lib/petstore/petstore.db to agree: ")
     assert installed.database.read_bytes() == before
 
 

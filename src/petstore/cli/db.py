@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -190,7 +191,9 @@ def _target_of(session: Session, into: str | None) -> tuple[DatabaseFile, Path]:
 def _require_consent(source: Path, target: Path, found: Contents | None, yes: str | None) -> None:
     """Ask before something is replaced. Raises ClickException without consent to just this target."""
     if yes is not None and yes not in (str(target), f"sqlite:///{target}"):
-        raise click.ClickException(f"--yes names {yes}, and this is about {target}. Nothing was restored.")
+        raise click.ClickException(
+            f"This is about {target}, and --yes names another database. Nothing was restored."
+        )
     if found is None or yes is not None:
         return
     pets = "not counted" if found.pets is None else found.pets
@@ -198,7 +201,9 @@ def _require_consent(source: Path, target: Path, found: Contents | None, yes: st
     if asks(yes=False):
         confirm(f"Replace {replaced} by {source}?")
         return
-    raise click.ClickException(f"{replaced} would be replaced by {source}. To agree: --yes {target}.")
+    raise click.ClickException(
+        f"Add --yes {quote(str(target))} to agree: {replaced} would be replaced by {source}."
+    )
 
 
 @db.command(
