@@ -153,7 +153,7 @@ class Serving:
         new = config.load()
         had_console = self._settings.has_console
         settings = renewed(self._settings, new)
-        self._settings = fitted(settings, administration.backend_of(settings))
+        self._settings = fitted(settings, administration.backend_of(settings), self._settings.database_pool)
         background.start_log_of_parent(self._settings)
         if had_console:
             tell_of_console(self._settings)

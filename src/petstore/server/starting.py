@@ -48,15 +48,17 @@ def prepare(settings: Settings, backend: Backend, clock: Clock, show_first: Show
         _log.warning("start check", message=f"Note: {remark}.")
 
 
-def fitted(settings: Settings, backend: Backend) -> Settings:
+def fitted(settings: Settings, backend: Backend, pool_before: int | None = None) -> Settings:
     """The settings with a pool that PostgreSQL has room for. A smaller one is logged, and so is a setup of
-    replicas that have no room together. Raises ConfigurationError.
+    replicas that have no room together. Where it can't be asked, the pool is at most the one before.
+    Raises ConfigurationError.
     """
     try:
         room = backend.connection_room()
     except StoreUnavailable as error:  # at a reload: the workers find out for themselves
         _log.warning("start check", message=f"The size of the pools is not checked. {error.message}")
-        return settings
+        pool = min(settings.database_pool, pool_before or settings.database_pool)
+        return msgspec.structs.replace(settings, database_pool=pool)
     if room is None:
         return settings
     workers, wanted = settings.workers, settings.database_pool

@@ -78,3 +78,11 @@ def test_pools_are_compared_with_the_server(
     assert [line["event"] for line in lines] == ["start check"] * len(said)
     for line, text in zip(lines, said, strict=True):
         assert text in line["message"]
+
+
+def test_a_reload_that_meets_no_server_keeps_the_size(server: PostgresServer) -> None:
+    """Pools of the configured size would take every connection once the server is back."""
+    settings = settings_for(server, database_pool=60, workers=4)
+    away = config.load({"PETSTORE_DATABASE_URL": "postgresql://petstore@127.0.0.1:1/petstore"})
+    service = fitted(settings, backend_of(settings))
+    assert fitted(settings, backend_of(away), service.database_pool).database_pool == ROOM // 4
