@@ -44,6 +44,12 @@ TROUBLE = {
     "PetstorePackageReplaced": {"petstore_package_replaced": "0x50 1x200"},
     "PetstoreDown": {"up": "1x50 0x200"},
     "PetstoreAbsent": {"petstore_build_info": "1x50 stale"},
+    "PetstoreJobAbsent": {  # beside another one, such as staging
+        "petstore_build_info": "1x50 stale",
+        "up": "1x50 stale",
+        'petstore_build_info{instance="other",job="other"}': "1x250",
+        'up{instance="other",job="other"}': "1x250",
+    },
 }
 # Alerts with a test of their own: not on one replica, or not alone.
 APART = {"PetstoreMostlyUnavailable", "PetstoreTargetLost"}
@@ -161,7 +167,8 @@ def test_a_total_outage_pages_within_90_seconds(outage: str, tmp_path: Path) -> 
 
 def test_one_target_of_several_vanishes(tmp_path: Path) -> None:
     """From discovery too, so that it is not even down: a ticket within a quarter of an hour."""
-    targets = {f'petstore_build_info{{instance="{name}",job="shop"}}': "1x90" for name in "ab"}
+    shown = ("petstore_build_info", "up")
+    targets = {f'{name}{{instance="{of}",job="shop"}}': "1x90" for name in shown for of in "ab"}
     lost = {'petstore_build_info{instance="c",job="shop"}': "1x50 stale"}
     alerts = 'count by (alertname) (ALERTS{alertstate="firing"})'
     told = [{"labels": '{alertname="PetstoreTargetLost"}', "value": 1}]
