@@ -25,7 +25,14 @@ from tests.support.valkey import emptied_url
 
 # The name of a request, and what depends on the clock of the counters, which is Valkey's own: that limiters
 # decide alike is shown in tests/core, with clocks that can be steered. Everything else is the same.
-_OWN = {"x-request-id", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "ratelimit"}
+_OWN = {
+    "date",
+    "x-request-id",
+    "x-ratelimit-limit",
+    "x-ratelimit-remaining",
+    "x-ratelimit-reset",
+    "ratelimit",
+}
 
 names = st.sampled_from(
     ["Rex", " Ω\u2028", "'; DROP TABLE pets; --", "\\N", "🐈", "a" * 255, "", "\x00", "  "]

@@ -64,7 +64,7 @@ class TestSigterm:
             connection.send(BODY[9:])
             answer = connection.read()
             assert answer.status == 201
-            assert server.terminate() == 0
+            assert server.process.wait(30) == 0
             assert '"event":"stopped"' in server.log.splitlines()[-1]
         assert query(tmp_path, "SELECT id, name FROM pets") == [(1, "Rex")]
 

@@ -20,6 +20,7 @@ from petstore.core.clock import SystemClock
 from petstore.core.keys import Access
 from petstore.core.limits.plans import FREE, resolve_plan
 from petstore.storage.backend import backend_for
+from petstore.wiring.administration import backend_of
 from tests.support.journal import ACTOR
 from tools.servers.child import children, status_of
 from tools.servers.petstore import PROGRAM, Petstore, run
@@ -197,7 +198,7 @@ def first_key(server: Server) -> str:
     settings = load({f"PETSTORE_{name.upper()}": text for name, text in server.settings.items()})
 
     async def issue() -> str:
-        store = backend_for(settings.database_url).open(SystemClock())
+        store = backend_of(settings).open(SystemClock())
         try:
             if not await store.is_empty():
                 return ""

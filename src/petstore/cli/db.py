@@ -153,10 +153,10 @@ def backup(session: Session, file: Path, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def restore(session: Session, file: Path, into: str | None, yes: str | None, as_json: bool) -> None:
-    """Put the backup FILE in the database's place, or with --into in another file's.
+    """Put the backup FILE in the place of a database.
 
-    Where a database is, it asks first; without a terminal it is refused unless --yes names just that
-    database, by its whole path or URL. TARGET of --into is a path or a sqlite:/// URL.
+    That of the settings, or TARGET of --into: a path or a sqlite:/// URL. Where a database is, it asks first;
+    without a terminal it is refused unless --yes names just that database, by its whole path or URL.
 
     Stop the server first: it is refused while one runs on the database, and when the backup is damaged. The
     database that was there is kept beside it, with .before-restore and the time at the end of its name.

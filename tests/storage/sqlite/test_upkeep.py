@@ -293,7 +293,7 @@ def test_a_migration_does_not_wait_out_another_process(path: Path, monkeypatch: 
     other = apsw.Connection(str(path))
     other.execute("BEGIN IMMEDIATE")
     knowing(monkeypatch)("CREATE TABLE late (a)")
-    with pytest.raises(StoreUnavailable, match="busy"):
+    with pytest.raises(StoreUnavailable, match="held up by process"):
         migrate(str(path), 1)
     other.close()
     assert read_file(str(path), 1_000).version == before
