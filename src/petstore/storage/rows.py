@@ -7,7 +7,7 @@ limiter/valkey/recovery.py, the patterns of take.lua). To change a field, change
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -118,6 +118,12 @@ def batch_rows(state: LimiterState, usage: UsageChanges) -> list[list[tuple[int,
 def read_pet(row: Sequence[Any]) -> Pet:
     """Of the columns PET."""
     return Pet(row[0], row[1], row[2], STATUSES[row[3]])
+
+
+def read_pets(rows: Iterable[Iterable[Any]]) -> list[Pet]:
+    """Each of the columns PET, without a call for each row."""
+    statuses = STATUSES
+    return [Pet(pet_id, name, category_id, statuses[status]) for pet_id, name, category_id, status in rows]
 
 
 def read_order(row: Sequence[Any]) -> Order:

@@ -11,7 +11,7 @@ from petstore.core.pets import Created, NewPet, Page, PageQuery, Pet
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import Repeatable
 from petstore.storage.postgres.pool import Connection
-from petstore.storage.rows import PET, read_pet, select
+from petstore.storage.rows import PET, read_pet, read_pets, select
 from petstore.storage.transactions.idempotency import lock_number
 from petstore.storage.transactions.journal import encode
 from petstore.storage.transactions.pages import PAGE, PAGE_BY_STATUS, direction_of, page_of
@@ -66,12 +66,12 @@ class PostgresPets(Pets):
         fetch, status = self._postgres.fetch, query.status
         if query.ids is not None:
             sql, arguments = page_by_id(query, query.ids)
-            pets = [read_pet(row) for row in await fetch(sql, *arguments)]
+            pets = read_pets(await fetch(sql, *arguments))
         elif query.category_id is not None or query.newest_first:
             statement, arguments = page_of(query)
-            pets = [read_pet(row) for row in await fetch(statement.postgres, *arguments)]
+            pets = read_pets(await fetch(statement.postgres, *arguments))
         elif status is None:
-            pets = [read_pet(row) for row in await fetch(_PAGE, query.after_id, query.limit + 1)]
+            pets = read_pets(await fetch(_PAGE, query.after_id, query.limit + 1))
         else:
             rows = await fetch(_PAGE_BY_STATUS, query.after_id, query.limit + 1, status.value)
             pets = [Pet(row[0], row[1], row[2], status) for row in rows]
