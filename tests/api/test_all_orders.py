@@ -45,7 +45,7 @@ class Test200:
         assert (await shop.ask("GET", f"{ALL}&id=2")).json()[0]["account"] == "elsewhere"
 
     async def test_a_walk_keeps_the_scope(self, shop: CheckedShop) -> None:
-        """`Link` has it on every page; its cursor belongs to it, whoever of the manage keys asks."""
+        """`Link` has it on every page; its cursor belongs to it and serves every manage key."""
         other = await three_orders(shop)
         found: list[int] = []
         target = f"{ALL}&limit=1&status=placed"
@@ -82,7 +82,7 @@ class TestRefused:
         "query", ["scope=", "scope=ALL", "scope=*", "scope=all&scope=all", "scope=other"]
     )
     async def test_400(self, shop: CheckedShop, query: str) -> None:
-        """`invalid_parameter`, which names it, for whoever asks."""
+        """`invalid_parameter`, which names it, for every key."""
         key, _ = await shop.open_account("curious", access=Access.READ)
         for each in (shop.key, key):
             answer = await shop.ask("GET", f"{ORDERS}?{query}", key=each)

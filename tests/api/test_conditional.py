@@ -125,7 +125,7 @@ class TestNotModified304:
             assert (await rex.ask("GET", "/v1/pets", [("if-none-match", tag)])).status == status
 
     async def test_it_is_for_nobody_else(self, rex: CheckedShop) -> None:
-        """The first to ask after a change has the page already: whoever asks next gets all of it."""
+        """The first to ask after a change has the page already: the next one gets all of it."""
         tag = await tag_of(rex, "/v1/pets")
         for name in ("Max", "Rex"):
             await rex.patch(1, {"name": name})
@@ -194,7 +194,7 @@ class TestPreconditionFailed412:
         assert (await change(rex, "PATCH", "/v1/pets/1", *lines)).status == 200
 
     async def test_after_404_and_before_409(self, rex: CheckedShop) -> None:
-        """An animal that an order holds, with a tag of before: somebody has to look at it first."""
+        """An animal that an order holds, with its former tag: 412 comes before 409."""
         for target in ("/v1/pets/9", "/v1/store/orders/9"):
             for method in ("PATCH", "DELETE"):
                 assert (await change(rex, method, target, ("if-match", '"a"'))).status == 404

@@ -66,7 +66,7 @@ async def ask(shop: CheckedShop, method: str, target: str, headers: Pairs, sende
 async def test_the_body_of_any_answer_is_read_away(
     shared_shop: CheckedShop, method: str, target: str, more: Pairs, status: int
 ) -> None:
-    """Whoever refuses, under /v1 and outside; also where the answer is no refusal."""
+    """Under /v1 and outside; also where the answer is no refusal."""
     sender = Sender(b"{", b" ", b'"a"')
     headers = dict([("authorization", f"Bearer {shared_shop.key}"), ("content-length", "5"), *more])
     answer = await ask(shared_shop, method, target, list(headers.items()), sender)

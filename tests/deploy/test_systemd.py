@@ -195,7 +195,7 @@ class TestBackup:
 
 
 def test_a_command_runs_as_the_user_of_the_service(tmp_path: Path) -> None:
-    """Whoever calls it: root by runuser, others by sudo, and the service's user by itself; with no variables
+    """Each caller: root by runuser, others by sudo, and the service's user by itself; with no variables
     of the caller's, which sudo would drop. tests/deploy/test_installed.py has the real programs."""
     script = (SYSTEMD / "petstore").read_text(encoding="utf-8")
     for name in ("id", "runuser", "sudo"):

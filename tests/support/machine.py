@@ -22,7 +22,7 @@ _PROGRAMS = ("postgres", "pgbouncer", "valkey", "replicas")  # as parameters nam
 
 
 def forget_settings() -> None:
-    """Whoever runs the tests may have settings of a service of theirs: no test depends on them, nor a process
+    """Settings in the environment of a test run are forgotten: no test depends on them, nor a process
     that a test starts. What is for the tests themselves begins with TEST_."""
     for name in [name for name in os.environ if name.startswith("PETSTORE_")]:
         del os.environ[name]

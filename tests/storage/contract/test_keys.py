@@ -157,7 +157,7 @@ class TestRotate:
         assert (await store.keys.key(1)).expires_at_ms == clock.now_ms() + DAY_MS
 
     async def test_a_key_is_rotated_once(self, store: Store, backend: SharedData, clock: ManualClock) -> None:
-        """By one of six operators at once, through two processes; the others are told of the successor, and
+        """By one of six operators at once, through two processes; the others learn of the successor, and
         later ones of the key that works now, or that none does."""
         await store.accounts.add("shop", FREE, ACTOR)
         await store.keys.issue("shop", "live", ACTOR)

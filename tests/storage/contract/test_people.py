@@ -120,7 +120,7 @@ async def test_two_operators_cannot_remove_each_other_at_once(backend: SharedDat
 
 
 async def test_no_session_is_opened_beside_a_reset(backend: SharedData) -> None:
-    """Whoever signs in with the password of before while it is reset on another replica is in no more."""
+    """A sign-in with the old password, beside a reset on another replica, leaves no session."""
     stores = [backend.open(), backend.open()]
     attempts = []
     for number in range(20):

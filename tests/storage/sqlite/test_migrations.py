@@ -53,7 +53,7 @@ def test_the_consoles_step_keeps_what_was_created() -> None:
 def test_the_process_that_holds_a_step_up_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: str
 ) -> None:
-    """An import or a shell that writes; with a write-ahead log, and in a file of before that has none."""
+    """An import or a shell that writes; with a write-ahead log, and in an older file that has none."""
     path = str(tmp_path / "petstore.db")
     migrate(path, 0)
     with closing(apsw.Connection(path)) as file:
