@@ -22,11 +22,14 @@ _TAGS = re.compile(_TAG)
 _LIST = re.compile(rb"[ \t,]*+%b(?:[ \t]*+,[ \t,]*+%b)*+[ \t,]*+" % (_TAG, _TAG))
 
 _encode = msgspec.json.Encoder().encode
+_SHA256 = sha256()  # for copies: OpenSSL looks the algorithm up for each new one
 
 
 def tag_of(representation: bytes) -> bytes:
     """The strong entity tag of these bytes: 96 bits of SHA-256."""
-    return f'"{sha256(representation).hexdigest()[:24]}"'.encode()
+    digest = _SHA256.copy()
+    digest.update(representation)
+    return f'"{digest.hexdigest()[:24]}"'.encode()
 
 
 def read_tags(value: bytes) -> Tags | None:
