@@ -39,7 +39,7 @@ from petstore.core.preconditions import tag_of
 
 ORDER_PARAMETERS = ("limit", "cursor", "status", "id", "scope")
 _STATUS_EXPECTED = f"one of {', '.join(ORDER_STATUSES)}"
-_SCOPES = {"own": "own", "all": "all"}
+_SCOPES = {"own": False, "all": True}  # whether the orders are those of all accounts
 
 
 class OrderOperations:
@@ -150,7 +150,7 @@ def read_order_query(parameters: Parameters, caller: Caller) -> OrderQuery:
     limit = read_limit(given)
     status = read_one_of(ORDER_STATUSES, given, "status", _STATUS_EXPECTED)
     account_id: int | None = caller.account_id
-    if read_one_of(_SCOPES, given, "scope", "own or all") == "all":
+    if read_one_of(_SCOPES, given, "scope", "own or all"):
         if not caller.access.includes(Access.MANAGE):
             raise Forbidden(
                 f"scope=all needs a key of level manage; this key has {caller.access}."
