@@ -11,7 +11,8 @@ from pathlib import Path
 import apsw
 
 from petstore.core.clock import SystemClock
-from petstore.core.keys import digest, display, mint
+from petstore.core.digests import digest
+from petstore.core.keys import display, mint
 from petstore.core.limits.plans import QUOTA_MAX, resolve_plan
 from petstore.storage.backend import backend_for
 

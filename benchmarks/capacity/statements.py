@@ -18,7 +18,7 @@ import msgspec
 import uvloop
 
 from petstore.core.clock import SystemClock
-from petstore.core.keys import digest
+from petstore.core.digests import digest
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, UsageChanges

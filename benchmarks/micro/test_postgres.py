@@ -10,7 +10,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.micro.conftest import Loop
 from petstore.core.clock import SystemClock
-from petstore.core.keys import digest
+from petstore.core.digests import digest
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet, PageQuery, PetStatus
 from petstore.storage.backend import Store, backend_for

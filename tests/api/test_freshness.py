@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from petstore.core.keys import digest, mint
+from petstore.core.digests import digest
+from petstore.core.keys import mint
 from tests.api.checks import CheckedShop, outsider
 
 TARGETS = ["/v1/pets", "/v1/pets?limit=100", "/v1/pets?status=available", "/v1/pets?id=1", "/v1/pets/1"]

@@ -9,7 +9,8 @@ import pytest
 
 from petstore.api.pipeline.gate import Gate, Refused
 from petstore.api.pipeline.request import read_request
-from petstore.core.keys import Access, Caller, digest, mint
+from petstore.core.digests import digest
+from petstore.core.keys import Access, Caller, mint
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.usage import UsageMeter
 from petstore.core.versions import Version, Versions

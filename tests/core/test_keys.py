@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from petstore.core.accounts import check_account_name
+from petstore.core.digests import digest
 from petstore.core.errors import Invalid
 from petstore.core.keys import (
     KEY_PATTERN,
@@ -19,7 +20,6 @@ from petstore.core.keys import (
     Access,
     ApiKey,
     check_label,
-    digest,
     display,
     is_wellformed,
     mint,

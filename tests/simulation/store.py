@@ -11,7 +11,8 @@ from bisect import bisect_left
 
 import msgspec
 
-from petstore.core.keys import Caller, digest, mint
+from petstore.core.digests import digest
+from petstore.core.keys import Caller, mint
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import QUOTA_MAX, STANDARD_PLANS, Plan

@@ -13,7 +13,8 @@ from petstore.cli.groups import EXIT_REFUSED, examples
 from petstore.cli.output import echo_err, json_option, moment, write_fields, write_json
 from petstore.cli.records import key_fields
 from petstore.core.accounts import Account
-from petstore.core.keys import ApiKey, digest, is_wellformed
+from petstore.core.digests import digest
+from petstore.core.keys import ApiKey, is_wellformed
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
 
+from petstore.core.digests import digest
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused
 
@@ -46,7 +46,7 @@ class Creation(msgspec.Struct, frozen=True):
 
 def fingerprint(new: msgspec.Struct) -> bytes:
     """The SHA-256 of a validated body: bodies with other white space or order of members have the same."""
-    return hashlib.sha256(msgspec.json.encode(new)).digest()
+    return digest(msgspec.json.encode(new))
 
 
 class InFlight:

@@ -5,7 +5,6 @@ The text of a key is shown once, to its owner. The service keeps its digest.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import secrets
 import zlib
@@ -120,11 +119,6 @@ def is_wellformed(text: str) -> bool:
     if KEY_PATTERN.fullmatch(text) is None:
         return False
     return _checksum(text[:-_CHECKSUM_CHARACTERS]) == text[-_CHECKSUM_CHARACTERS:]
-
-
-def digest(key: bytes) -> bytes:
-    """SHA-256. A slow hash is for secrets with little entropy; these have 190 bits."""
-    return hashlib.sha256(key).digest()
 
 
 def display(secret: str) -> str:

@@ -6,10 +6,11 @@ A tag is a digest of the bytes: it is the same on every replica and in both data
 from __future__ import annotations
 
 import re
-from hashlib import sha256
+from binascii import hexlify
 
 import msgspec
 
+from petstore.core.digests import digest
 from petstore.core.errors import PreconditionFailed
 
 # The tags of If-Match or If-None-Match as they were sent, or ANY alone for `*`.
@@ -22,14 +23,11 @@ _TAGS = re.compile(_TAG)
 _LIST = re.compile(rb"[ \t,]*+%b(?:[ \t]*+,[ \t,]*+%b)*+[ \t,]*+" % (_TAG, _TAG))
 
 _encode = msgspec.json.Encoder().encode
-_SHA256 = sha256()  # for copies: OpenSSL looks the algorithm up for each new one
 
 
 def tag_of(representation: bytes) -> bytes:
     """The strong entity tag of these bytes: 96 bits of SHA-256."""
-    digest = _SHA256.copy()
-    digest.update(representation)
-    return f'"{digest.hexdigest()[:24]}"'.encode()
+    return b'"%b"' % hexlify(digest(representation)[:12])
 
 
 def read_tags(value: bytes) -> Tags | None:

@@ -5,7 +5,6 @@ A try is counted before its password is looked at. A right one gives its try bac
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Iterable
 from ipaddress import IPv6Address
@@ -14,6 +13,7 @@ from typing import Protocol
 import msgspec
 
 from petstore.core.client_address import UNKNOWN_CLIENT, parse_address
+from petstore.core.digests import digest
 from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS
 from petstore.core.people import Person, SignInLink
 
@@ -104,8 +104,8 @@ def new_token() -> str:
 
 
 def token_digest(token: str) -> bytes:
-    """What the store keeps of a token. A slow hash is for secrets with little entropy."""
-    return hashlib.sha256(token.encode()).digest()
+    """What the store keeps of a token."""
+    return digest(token.encode())
 
 
 def link_address(base: str, link: SignInLink) -> str:
@@ -123,7 +123,7 @@ def network_of(address: str) -> str:
 
 def subject_of(budget: Budget, name: str, network: str, device: bytes) -> str:
     """What a window counts. Names are digests: a password typed into the wrong field is not kept."""
-    hidden = hashlib.sha256(name.encode()).hexdigest()[:32]
+    hidden = digest(name.encode()).hex()[:32]
     parts = {
         "address": (network,),
         "name": (hidden,),

@@ -11,7 +11,8 @@ from typing import cast
 
 import apsw
 
-from petstore.core.keys import Access, digest
+from petstore.core.digests import digest
+from petstore.core.keys import Access
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import NewPet

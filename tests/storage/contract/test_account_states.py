@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from petstore.core.accounts import Account
+from petstore.core.digests import digest
 from petstore.core.errors import AccountExists, AccountNotFound, Conflict, Invalid
-from petstore.core.keys import ApiKey, Caller, IssuedKey, digest
+from petstore.core.keys import ApiKey, Caller, IssuedKey
 from petstore.core.limits.plans import FREE, PRO
 from petstore.storage.backend import Store
 from tests.support.backends import SharedData

@@ -7,9 +7,10 @@ import asyncio
 import pytest
 
 from petstore.core.accounts import Account
+from petstore.core.digests import digest
 from petstore.core.errors import Conflict, IdempotencyKeyInUse, KeyIssuedBefore, NotFound
 from petstore.core.idempotency import Idempotency
-from petstore.core.keys import Access, ApiKey, Caller, IssuedKey, digest, is_wellformed
+from petstore.core.keys import Access, ApiKey, Caller, IssuedKey, is_wellformed
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO

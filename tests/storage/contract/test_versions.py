@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 import pytest
 
-from petstore.core.keys import digest
+from petstore.core.digests import digest
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO

@@ -12,6 +12,7 @@ from typing import Protocol
 from petstore.api.pipeline.request import Request
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
+from petstore.core.digests import digest
 from petstore.core.errors import (
     AccountSuspended,
     Forbidden,
@@ -20,7 +21,7 @@ from petstore.core.errors import (
     RateLimited,
     Unauthorized,
 )
-from petstore.core.keys import Access, Caller, KeyRepository, digest, is_wellformed
+from petstore.core.keys import Access, Caller, KeyRepository, is_wellformed
 from petstore.core.limits.counters import Limiter
 from petstore.core.limits.decision import AddressDecision, Decision
 from petstore.core.limits.usage import UsageMeter

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from petstore.core.clock import Clock
+from petstore.core.digests import digest
 from petstore.core.errors import KeyIssuedBefore, KeyNotFound
 from petstore.core.idempotency import Creation, Idempotency
 from petstore.core.keys import (
@@ -15,7 +16,6 @@ from petstore.core.keys import (
     IssuedKey,
     check_label,
     check_not_replaced,
-    digest,
     display,
     mint,
     rotated_until,
