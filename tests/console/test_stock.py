@@ -19,7 +19,7 @@ from petstore.wiring.import_process import UploadWork
 from petstore.wiring.import_processes import ImportProcesses
 from tests.support.console import Shown, Visitor
 from tests.support.journal import ACTOR, entries
-from tests.support.service import Answer, Shop, open_shop
+from tests.support.service import Answer, Shop, call, open_shop
 from tests.support.waiting import PATIENCE_SECONDS
 
 LIST = b"name,categoryId,status\r\nRex,1,\r\nMia,x,\r\n=Tom,2,sold\r\n"
@@ -218,6 +218,34 @@ class TestRefusals:
             answer = await shop.call("POST", "/console/stock", [cookies, kind], sent)
             assert (answer.status, b"did not arrive whole" in answer.body) == (400, True)
         assert await kept(shop) == 0
+
+    async def test_a_list_that_drips(
+        self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It has ten minutes in all, however steadily its bytes come; nothing of it is kept."""
+        loop, now = asyncio.get_running_loop(), asyncio.get_running_loop().time()
+        csrf = token(await staff.get("stock"))
+        monkeypatch.setattr(loop, "time", lambda: now)
+        arrived = 0
+
+        async def receive() -> dict[str, Any]:
+            nonlocal arrived, now
+            arrived += 1
+            now += 0 if arrived == 1 else 4.9
+            await asyncio.sleep(0)
+            return {"type": "http.request", "body": pieces[arrived - 1], "more_body": arrived < len(pieces)}
+
+        async def application(scope: Any, _receive: object, send: Any) -> None:
+            await shop.application.answer(scope, receive, send)
+
+        head = f'--X\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n{csrf}\r\n'
+        head += '--X\r\nContent-Disposition: form-data; name="list"; filename="a.csv"\r\n\r\n'
+        pieces = [head.encode(), b"name,categoryId\r\n", *[b"Rex,1\r\n"] * 125, b"--X--\r\n"]
+        cookies = ("cookie", "; ".join(f"{name}={value}" for name, value in staff.cookies.items()))
+        kind = ("content-type", "multipart/form-data; boundary=X")
+        answer = await call(application, "POST", "/console/stock", [cookies, kind])
+        assert (answer.status, b"did not arrive in time" in answer.body) == (408, True)
+        assert (arrived < len(pieces), await kept(shop)) == (True, 0)
 
     async def test_a_form_with_too_many_parts(self, shop: Shop, staff: Visitor) -> None:
         """It is refused at once: a form of 64 MiB could have 6 million parts, and take the server's time."""
