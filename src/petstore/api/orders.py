@@ -8,15 +8,14 @@ from msgspec import UNSET
 
 from petstore.api.pipeline.body import check_body_headers, read_body
 from petstore.api.pipeline.paging import (
+    PageLinks,
     bind,
-    page_links,
     read_cursor,
     read_ids,
     read_limit,
     read_one_of,
     read_parameters,
     tag_of_page,
-    write_cursor,
 )
 from petstore.api.pipeline.request import Parameters, Request
 from petstore.api.pipeline.response import Header, Response, encode, make_representation, make_response
@@ -72,7 +71,8 @@ class OrderOperations:
                 {**members, "account": names[order.account_id]}
                 for members, order in zip(orders, page.orders, strict=True)
             ]
-        links = self._links(query, page.orders[-1].id if page.has_more else None)
+        last_id = page.orders[-1].id if page.has_more else None
+        links = links_of(self._base, query.limit, query.account_id, query.status, query.ids).after(last_id)
         body = encode(shown)
         return make_representation(body, tag_of_page(query.ids, orders, body, links), (b"link", links))
 
@@ -119,17 +119,6 @@ class OrderOperations:
         body = encode(members_of(order))
         return make_response(200, body, (b"etag", tag_of(body)))
 
-    def _links(self, query: OrderQuery, next_after: int | None) -> bytes:
-        target = f"{self._base}?limit={query.limit}"
-        if query.status is not None:
-            target += f"&status={query.status}"
-        for order_id in query.ids or ():
-            target += f"&id={order_id}"
-        if query.account_id is None:
-            target += "&scope=all"
-        bound = bind_orders(query.account_id, query.status, query.ids)
-        return page_links(target, None if next_after is None else write_cursor(next_after, bound))
-
 
 def _order_id_of(request: Request) -> int:
     """The identifier in the path. Raises NotFound unless it is canonical."""
@@ -160,6 +149,21 @@ def read_order_query(parameters: Parameters, caller: Caller) -> OrderQuery:
     cursor = given.get("cursor")
     after_id = 0 if cursor is None else read_cursor(cursor, bind_orders(account_id, status, ids))
     return OrderQuery(account_id, limit, status, ids, after_id)
+
+
+@lru_cache(maxsize=256)
+def links_of(
+    base: str, limit: int, account_id: int | None, status: OrderStatus | None, ids: tuple[int, ...] | None
+) -> PageLinks:
+    """The links of an account's list of orders, or of the list of all."""
+    target = f"{base}?limit={limit}"
+    if status is not None:
+        target += f"&status={status}"
+    for order_id in ids or ():
+        target += f"&id={order_id}"
+    if account_id is None:
+        target += "&scope=all"
+    return PageLinks(target, bind_orders(account_id, status, ids))
 
 
 @lru_cache(maxsize=256)

@@ -7,8 +7,8 @@ from functools import lru_cache
 from petstore.api.deprecation import Deprecation
 from petstore.api.pipeline.body import check_body_headers, read_body
 from petstore.api.pipeline.paging import (
+    PageLinks,
     bind,
-    page_links,
     read_cursor,
     read_ids,
     read_integer,
@@ -16,7 +16,6 @@ from petstore.api.pipeline.paging import (
     read_one_of,
     read_parameters,
     tag_of_page,
-    write_cursor,
 )
 from petstore.api.pipeline.request import Parameters, Request
 from petstore.api.pipeline.response import Header, Response, encode, make_representation, make_response
@@ -55,7 +54,9 @@ class PetOperations:
         """GET /pets: a page; `Link` refers to the first page and the next."""
         query = read_page_query(request.parameters())
         page = await self._pets.page(query)
-        links = self._links(query, page.pets[-1].id if page.has_more else None)
+        last_id = page.pets[-1].id if page.has_more else None
+        limit, status, ids = query.limit, query.status, query.ids
+        links = links_of(self._base, limit, status, ids, query.category_id, query.newest_first).after(last_id)
         body = encode(page.pets)
         return make_representation(body, tag_of_page(query.ids, page.pets, body, links), (b"link", links))
 
@@ -112,21 +113,6 @@ class PetOperations:
             return self._deprecation.successor(pet_id)
         return f"{self._base}/pets/{pet_id}"
 
-    def _links(self, query: PageQuery, next_after: int | None) -> bytes:
-        target = f"{self._base}/pets?limit={query.limit}"
-        if query.status is not None:
-            target += f"&status={query.status}"
-        for pet_id in query.ids or ():
-            target += f"&id={pet_id}"
-        if query.category_id is not None:
-            target += f"&categoryId={query.category_id}"
-        if query.newest_first:
-            target += "&order=-id"
-        if next_after is None:
-            return page_links(target, None)
-        bound = bind_cursor(query.status, query.ids, query.category_id, query.newest_first)
-        return page_links(target, write_cursor(next_after, bound))
-
 
 def _pet_id_of(request: Request) -> int | None:
     """The identifier in the path; None unless it is canonical."""
@@ -156,6 +142,28 @@ def read_page_query(parameters: Parameters) -> PageQuery:
     if "cursor" in given:
         after_id = read_cursor(given["cursor"], bind_cursor(status, ids, category_id, newest_first))
     return PageQuery(limit, status, ids, after_id, category_id, newest_first)
+
+
+@lru_cache(maxsize=256)
+def links_of(
+    base: str,
+    limit: int,
+    status: PetStatus | None,
+    ids: tuple[int, ...] | None,
+    category_id: int | None,
+    newest_first: bool,
+) -> PageLinks:
+    """The links of a list of animals."""
+    target = f"{base}/pets?limit={limit}"
+    if status is not None:
+        target += f"&status={status}"
+    for pet_id in ids or ():
+        target += f"&id={pet_id}"
+    if category_id is not None:
+        target += f"&categoryId={category_id}"
+    if newest_first:
+        target += "&order=-id"
+    return PageLinks(target, bind_cursor(status, ids, category_id, newest_first))
 
 
 @lru_cache(maxsize=256)

@@ -29,6 +29,7 @@ _LIMIT_EXPECTED = f"an integer from 1 to {PAGE_LIMIT_MAX}"
 
 _FORM = re.compile(r"[A-Za-z0-9_-]{16}", re.ASCII)
 _LAYOUT = struct.Struct(">qI")
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 START = "A" * 16
 
 
@@ -108,7 +109,7 @@ def bind(filters: str) -> int:
 def write_cursor(after_id: int, bound: int) -> str:
     """The cursor of the page after `after_id` in a list, which is given as what `bind` made of it."""
     packed = _LAYOUT.pack(after_id, zlib.crc32(b"%d" % after_id, bound))
-    return b2a_base64(packed, newline=False).decode("ascii").replace("+", "-").replace("/", "_")
+    return b2a_base64(packed, newline=False).translate(_URL_SAFE).decode("ascii")
 
 
 def read_cursor(cursor: str, bound: int) -> int:
@@ -134,9 +135,20 @@ def tag_of_page(ids: tuple[int, ...] | None, resources: Sequence[object], body: 
     return tag_of(body + links)
 
 
-def page_links(target: str, next_cursor: str | None) -> bytes:
-    """RFC 8288: `first`, and `next` unless this page is the last. `target` has the limit and the filters."""
-    first = f'<{target}>; rel="first"'
-    if next_cursor is None:
-        return first.encode("ascii")
-    return f'<{target}&cursor={next_cursor}>; rel="next", {first}'.encode("ascii")
+class PageLinks:
+    """The value of `Link` (RFC 8288) on each page of one list, made once but for the cursor.
+
+    `target` has the limit and the filters, `bound` is what `bind` made of these.
+    """
+
+    def __init__(self, target: str, bound: int) -> None:
+        self._bound = bound
+        self._first = f'<{target}>; rel="first"'.encode("ascii")
+        self._before = f"<{target}&cursor=".encode("ascii")
+        self._after = b'>; rel="next", ' + self._first
+
+    def after(self, last_id: int | None) -> bytes:
+        """`first`, and `next` unless the page is the last (None)."""
+        if last_id is None:
+            return self._first
+        return self._before + write_cursor(last_id, self._bound).encode("ascii") + self._after
