@@ -19,6 +19,9 @@ KIB = 1_024
 GOOD = b'{"name":"Rex","categoryId":1}'
 
 
+CHUNKED = ("transfer-encoding", "chunked")
+
+
 def padded(size: int) -> bytes:
     """A good animal with white space up to a size."""
     return GOOD + b" " * (size - len(GOOD))
@@ -40,9 +43,7 @@ def headers(shop: CheckedShop, *more: tuple[str, str]) -> list[tuple[str, str]]:
 class TestBodySize:
     """64 KiB, declared or not, in one piece or many."""
 
-    @pytest.mark.parametrize(
-        "length", [("content-length", "65536"), ("content-length", "10"), ("transfer-encoding", "chunked")]
-    )
+    @pytest.mark.parametrize("length", [("content-length", "10"), CHUNKED])
     @pytest.mark.parametrize("piece", [7, 1_000, 64 * KIB, 100 * KIB])
     async def test_one_byte_over(self, writing: Writing, length: tuple[str, str], piece: int) -> None:
         """65,537 bytes are refused, whatever was declared, although they would be a good animal; 65,536 are
@@ -163,6 +164,21 @@ class TestDeadline408:
         assert (answer.status, answer.code) == (408, "request_timeout")
         assert "0.05 seconds" in answer.json()["message"]
         assert hasty.fingerprint() == before
+
+    @pytest.mark.parametrize(
+        ("more", "status"),
+        [
+            ([("content-length", str(len(GOOD)))], 201),
+            ([CHUNKED], 408),
+            ([("content-length", str(len(GOOD))), CHUNKED], 408),
+        ],
+    )
+    async def test_a_declared_body_ends_with_its_length(
+        self, hasty: CheckedShop, more: list[tuple[str, str]], status: int
+    ) -> None:
+        """No end is waited for but that of chunks, which come before a length (RFC 9112, 6.3)."""
+        pieces = [GOOD[:10], GOOD[10:]]
+        assert (await hasty.stall("POST", "/v1/pets", headers(hasty, *more), pieces)).status == status
 
     async def test_it_is_one_deadline_for_all_pieces(self) -> None:
         """A byte now and then does not buy time."""

@@ -110,8 +110,8 @@ class ApiApp:
                 response = self._failure(request, operation.name, error)
             decision = decision or self._gate.describe(request)
             headers = response_headers(response, decision, request.request_id)
-            if operation.always_headers is not None or self._cors.is_configured:
-                headers = self._add_headers(headers, operation, request)
+            if operation.always_headers is not None or self._cors.is_configured or request.method == "HEAD":
+                headers = self._add_headers(headers, operation, request, response.body)
             if not request.is_read:
                 headers += await self.unread.settle(response.status, request.headers, receive)
             await send({"type": "http.response.start", "status": response.status, "headers": headers})
@@ -122,8 +122,12 @@ class ApiApp:
         finally:
             self.in_flight -= 1
 
-    def _add_headers(self, headers: list[Header], operation: Operation, request: Request) -> list[Header]:
-        """Those of an operation's every answer, and of CORS."""
+    def _add_headers(
+        self, headers: list[Header], operation: Operation, request: Request, body: bytes | None
+    ) -> list[Header]:
+        """Those of HEAD, of an operation's every answer, and of CORS. A body of HEAD is never sent."""
+        if body is not None and request.method == "HEAD":
+            headers.append((b"content-length", b"%d" % len(body)))
         if operation.always_headers is not None:
             headers = join_headers(headers, operation.always_headers(request))
         return headers + self._cors.headers(request) if self._cors.is_configured else headers

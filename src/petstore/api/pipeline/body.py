@@ -69,10 +69,14 @@ def _is_json(media_type: bytes, patch: bool) -> bool:
 async def read_body(request: Request, timeout_seconds: float) -> bytes:
     """The whole body, within a deadline for all of it.
 
+    A declared length is its end: to ask the HTTP server for that as well takes an eighth of a creation.
     Raises RequestTimeout, PayloadTooLarge, and InvalidBody when the client closes before the end.
     """
     chunks = []
     size = 0
+    declared = int(request.headers.get(b"content-length", b"-1"))
+    if b"transfer-encoding" in request.headers:
+        declared = -1
     try:
         async with asyncio.timeout(timeout_seconds):
             while True:
@@ -84,7 +88,7 @@ async def read_body(request: Request, timeout_seconds: float) -> bytes:
                 if size > BODY_MAX_BYTES:
                     raise _too_large()
                 chunks.append(chunk)
-                if not message.get("more_body", False):
+                if size == declared or not message.get("more_body", False):
                     request.is_read = True
                     return b"".join(chunks)
     except TimeoutError:
