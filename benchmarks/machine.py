@@ -6,13 +6,15 @@ import os
 import platform
 import subprocess
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
+@cache
 def cores() -> tuple[set[int], set[int]]:
-    """Cores of the server and of the load; the same ones where there is only one."""
+    """Cores of the server and of the load; the same ones where there is only one. Asked before any `pin`."""
     available = sorted(os.sched_getaffinity(0))
     if len(available) == 1:
         return {available[0]}, {available[0]}
