@@ -13,12 +13,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @cache
+def available() -> list[int]:
+    """The cores that this process may use, before any `pin`."""
+    return sorted(os.sched_getaffinity(0))
+
+
 def cores() -> tuple[set[int], set[int]]:
-    """Cores of the server and of the load; the same ones where there is only one. Asked before any `pin`."""
-    available = sorted(os.sched_getaffinity(0))
-    if len(available) == 1:
-        return {available[0]}, {available[0]}
-    return {available[0]}, {available[1]}
+    """Cores of the server and of the load; the same one where there is only one."""
+    return {available()[0]}, {available()[:2][-1]}
 
 
 def commit() -> str:
@@ -40,6 +42,6 @@ def describe() -> dict[str, str]:
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": commit(),
-        "machine": f"{len(os.sched_getaffinity(0))} cores, {model}",
+        "machine": f"{len(available())} cores, {model}",
         "python": platform.python_version(),
     }
