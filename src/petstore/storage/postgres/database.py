@@ -176,8 +176,7 @@ class Database(scripts.Database):
             if not isinstance(error, Exception):
                 raise
             outcome = OUTCOME_UNKNOWN if transaction.unknown else NOTHING_STORED
-            repeatable = may_repeat(error) and not transaction.unknown
-            raise translate(error, outcome, repeatable=repeatable) from error
+            raise translate(error, outcome, repeatable=may_repeat(error)) from error
         finally:
             self._pool.release(connection)
             if announced is not None and transaction.unknown:

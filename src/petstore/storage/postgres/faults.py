@@ -99,7 +99,7 @@ def may_repeat(error: BaseException) -> bool:
 def translate(error: Exception, outcome: str = "", *, repeatable: bool = False) -> Exception:
     """The store's error for one of the driver's; other errors pass unchanged.
 
-    `outcome` continues the sentence with the fate of the write.
+    `outcome` continues the sentence with the fate of the write; an unknown one is never repeatable.
     """
     if isinstance(error, ConfigurationError):  # the settings were right at the start; the server has changed
         return failure(str(error).rstrip("."), outcome)
