@@ -17,8 +17,6 @@ from tests.support.clock import ManualClock
 
 KIB = 1_024
 GOOD = b'{"name":"Rex","categoryId":1}'
-
-
 CHUNKED = ("transfer-encoding", "chunked")
 
 
@@ -43,8 +41,14 @@ def headers(shop: CheckedShop, *more: tuple[str, str]) -> list[tuple[str, str]]:
 class TestBodySize:
     """64 KiB, declared or not, in one piece or many."""
 
-    @pytest.mark.parametrize("length", [("content-length", "10"), CHUNKED])
-    @pytest.mark.parametrize("piece", [7, 1_000, 64 * KIB, 100 * KIB])
+    @pytest.mark.parametrize(
+        ("length", "piece"),
+        [
+            *((("content-length", "65536"), piece) for piece in (7, 1_000, 100 * KIB)),
+            *((("content-length", "10"), piece) for piece in (7, 1_000, 64 * KIB, 100 * KIB)),
+            *((CHUNKED, piece) for piece in (7, 1_000, 64 * KIB, 100 * KIB)),
+        ],
+    )
     async def test_one_byte_over(self, writing: Writing, length: tuple[str, str], piece: int) -> None:
         """65,537 bytes are refused, whatever was declared, although they would be a good animal; 65,536 are
         read."""
