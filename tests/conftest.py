@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -19,9 +20,10 @@ from tests.support.service import Shop, open_shop
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Forget settings; keep the files of tests in memory where there is room: thousands of databases are
-    synced otherwise."""
+    """Forget settings, and that a shell ignores Ctrl+C for what it runs in the background; keep the files of
+    tests in memory where there is room: thousands of databases are synced otherwise."""
     forget_settings()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     leave_to_workers(config)
     if (place := memory()) is not None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(place))

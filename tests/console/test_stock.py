@@ -328,8 +328,12 @@ class TestProcess:
         await finished(staff)
         assert await names(shop) == ["Rex", "=Tom"]
 
-    async def test_a_stop_of_the_server_ends_it(self, shop: Shop, staff: Visitor) -> None:
-        """No process is left, nothing is half done, and the next server goes on with the list."""
+    async def test_a_stop_of_the_server_ends_it(
+        self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It ends because it is told, not because it is killed later: nothing is half done, and the next
+        server goes on with the list."""
+        monkeypatch.setattr("petstore.wiring.import_processes._STOP_SECONDS", None)
         await send(staff, b"name,categoryId\r\n" + b"Rex,1\r\n" * 400_000)
         await shop.restart()
         (upload,) = await shop.store.uploads.recent()

@@ -101,13 +101,13 @@ def test_what_it_prints_works_and_it_leaves_nothing_behind() -> None:
         children = running.children()
         assert len(before & children) < len(before)
         running.process.send_signal(signal.SIGTERM)
-        assert running.process.wait(30) == 0
+        assert running.process.wait() == 0
         assert running.said.endswith("Stopped; nothing runs any more.\n")
         assert [pid for pid in before | children if Path(f"/proc/{pid}").exists()] == []
         assert all(is_free(port) for port in range(running.port, running.port + 5))
 
         again = Command(running.data, "--for", "100ms")
-        assert again.process.wait(40) == 0
+        assert again.process.wait() == 0
         assert re.search(KEY_PATTERN, again.said) is None
         assert "The data of the last time is there." in again.said
 
