@@ -34,8 +34,6 @@ from tests.support.service import Answer, Shop
 from tests.support.valkey import Client, ValkeyServer
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.timeout(120)
-
 
 class Killed(BaseException):
     """In a process that is killed nothing further is done."""

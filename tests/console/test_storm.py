@@ -27,7 +27,6 @@ async def test_on_one_service(tmp_path: Path) -> None:
     assert (seen.statuses, seen.hashes) == ({403: LOOKED_AT, 429: TRIES - LOOKED_AT}, LOOKED_AT + 3)
 
 
-@pytest.mark.timeout(120)
 async def test_on_two_replicas() -> None:
     """The same bounds for both together: PostgreSQL counts, not the process."""
     with fresh_database() as url:

@@ -27,7 +27,7 @@ from tools.demo.customers import CUSTOMERS, SCRAPER, STORE
 from tools.demo.making import make
 from tools.demo.shop import Shop, SteeredClock, open_shop
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120), pytest.mark.xdist_group("demo")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo")]
 
 _DAYS, _SEED = 14, 7
 _PORT = "9123"

@@ -118,7 +118,7 @@ def running_front() -> Iterator[Front]:
     replicas = [Replica(), Replica()]
     try:
         with nginx_before((replicas[0].port, replicas[1].port)) as nginx:
-            assert status_of(nginx.port, "/healthz") == 200
+            wait_for(lambda: status_of(nginx.port, "/healthz") == 200, "an answer through nginx")
             yield Front(nginx.port, replicas, nginx.access_log)
     finally:
         for replica in replicas:

@@ -17,7 +17,6 @@ from tests.support import machine
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.slow,
-    pytest.mark.timeout(180),
     pytest.mark.xdist_group("environment"),
 ]
 

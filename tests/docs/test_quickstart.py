@@ -18,7 +18,7 @@ from tests.support.terminal import terminal as terminal_of
 from tests.support.waiting import wait_for
 from tools.servers.ports import free_port
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 PORT_IN_DOCUMENT = "8080"

@@ -17,7 +17,7 @@ from tools.servers.petstore import run
 from tools.servers.ports import free_port
 
 pytestmark = [
-    pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(180), pytest.mark.xdist_group("docs-samples"),
+    pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("docs-samples"),
 ]  # fmt: skip
 
 ROOT_IN_DOCUMENT = "http://127.0.0.1:8080"

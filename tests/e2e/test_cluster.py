@@ -224,7 +224,7 @@ class TestDeath:
     def test_the_quota_is_exact_meanwhile(self, cluster: Cluster, window: str) -> None:
         """One account over all four workers, two windows in a row, a worker that dies in the second one: as
         many are admitted as the limit says, but for those that it had counted and not answered."""
-        for attempt in range(3):
+        for attempt in range(5):
             name = f"{window}-{attempt}"
             limit, roomy = 600, 10**6
             secret = (
@@ -236,14 +236,14 @@ class TestDeath:
             first = demand(cluster, secret, limit, kill=False)
             pass_time(cluster, name, 60_000 if window == "minute" else 86_400_000)
             second = demand(cluster, secret, limit, kill=True)
-            if lost_counters(cluster) > outages:
+            if wait_until_still(lambda: lost_counters(cluster)) > outages:
                 continue  # a busy machine did not answer in time: each worker had its share meanwhile
             assert first == (limit, 0)
             admitted, unanswered = second
             assert admitted <= limit <= admitted + unanswered
             assert unanswered <= CONNECTIONS
             return
-        pytest.fail("Valkey did not answer in time in any of three attempts.")
+        pytest.fail("Valkey did not answer in time in any of five attempts.")
 
 
 def wait_until_still(count: Callable[[], float]) -> float:

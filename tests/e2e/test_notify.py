@@ -115,7 +115,7 @@ def test_the_watchdog(tmp_path: Path, manager: Manager) -> None:
         for _ in range(4):
             manager.expect("WATCHDOG=1")
             moments.append(time.monotonic())
-        assert 0.6 < moments[-1] - moments[0] < 8  # 0.9 s, and what a busy machine adds
+        assert 0.3 < moments[-1] - moments[0] < 8  # 0.9 s, less or more on a busy machine
         server.process.send_signal(signal.SIGSTOP)
         wait_for(lambda: is_stopped(server.pid), "the stop")  # until then it may tell once more
         manager.waiting()

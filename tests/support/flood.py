@@ -17,7 +17,7 @@ from tests.support.cluster import Client
 CONNECTIONS = 1_300  # more than the 1,024 that may wait for a connection to the store
 _CLIENTS = 4
 _KEYS = 2_000
-_PATIENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = 120.0
 
 READINESS = [b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n"]
 

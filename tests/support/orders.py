@@ -77,7 +77,7 @@ class Race:
         self.faults += self._disagreements()
 
     def _kill_one(self, chance: random.Random) -> None:
-        pause(chance.uniform(0.02, 0.6))
+        pause(chance.uniform(0.02, 0.6) * (1 + self.kills / 4))  # a slow machine comes to an end too
         replica = chance.choice(self.replicas)
         replica.kill()
         self.kills += 1

@@ -19,7 +19,6 @@ def test_the_source_can_be_patched_for_valkey(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_answers_are_recorded(tmp_path: Path) -> None:
     """One line for each request, of many kinds, and the metrics after them."""
     environment = {"PETSTORE_DATABASE_URL": f"sqlite:///{tmp_path}/petstore.db", "PETSTORE_ACCESS_LOG": "off"}

