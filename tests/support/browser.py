@@ -76,7 +76,7 @@ def running_browser() -> Iterator[Browser]:
 
 
 # What htmx says of a request that is cut off when its page is left. A faulty answer is a complaint by itself.
-_CUT_OFF = ("htmx:afterRequest", "htmx:sendError")
+_CUT_OFF = ("htmx:afterRequest", "htmx:sendAbort", "htmx:sendError")
 
 
 class WatchedPage:

@@ -26,6 +26,18 @@ def test_nothing_acknowledged_is_lost(tmp_path: Path, seed: int) -> None:
         assert powercut.check(recording, cut, path) == [], cut
 
 
+def test_a_cut_while_the_file_is_made(tmp_path: Path) -> None:
+    """Up to its first log, whatever the disk has of the file and its journal: the next start makes it."""
+    recording = powercut.record(tmp_path, 1, jobs=6)
+    log = next(at for at, event in enumerate(recording.events) if event.name.endswith("-wal"))
+    for at in range(1, log + 1):
+        for strategy in powercut.STRATEGIES:
+            for seed in "12345":
+                cut = powercut.Cut(at, strategy, seed)
+                path = powercut.leave(recording, cut, tmp_path / "cut")
+                assert powercut.check(recording, cut, path) == [], cut
+
+
 def test_the_cuts_can_lose_something(tmp_path: Path) -> None:
     """The test sees: were the log not synced at the commits, acknowledged animals would be lost."""
     recording = powercut.record(tmp_path, 1, jobs=60)

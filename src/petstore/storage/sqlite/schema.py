@@ -36,7 +36,15 @@ def read_file(path: str, busy_timeout_ms: int) -> Schema:
     """The same of the file at `path`, which may be missing and is not changed."""
     if not Path(path).is_file():
         return Schema(0, 0, migrations.load(MIGRATIONS_PACKAGE))
-    with closing(open_reader(path, busy_timeout_ms)) as reader, translated():
+    try:
+        reader = open_reader(path, busy_timeout_ms)
+    except StoreUnavailable as error:
+        if getattr(error.__cause__, "extendedresult", 0) != apsw.SQLITE_READONLY_ROLLBACK:
+            raise
+        # A power cut while the file was made left a journal, which only a writer can roll back.
+        open_writer(path, busy_timeout_ms).close()
+        reader = open_reader(path, busy_timeout_ms)
+    with closing(reader), translated():
         return read(reader)
 
 
