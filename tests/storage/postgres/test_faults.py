@@ -209,8 +209,7 @@ class TestPool:
         assert sum(isinstance(result, asyncio.CancelledError) for result in results) <= 20
         assert not [r for r in results if isinstance(r, Exception)]
         await asyncio.gather(*(store.probe() for _ in range(20)))
-        while run(database, _CONNECTED)[0][0] > 2:  # the server is told of the end of the others, and ends them
-            await asyncio.sleep(0)
+        await until(lambda: run(database, _CONNECTED)[0][0] <= 2)  # the server ends the others a moment later
         await store.close()
 
     async def test_nothing_is_accepted_after_the_close_and_what_was_is_carried_out(
