@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from petstore_client import AsyncPetstore, Category, Runtime
+from petstore_client.runtime import PROCESS
 
 from tests.client.kit import KEY
 
@@ -43,6 +44,21 @@ def petstore() -> Iterator[AsyncPetstore]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield AsyncPetstore(f"http://127.0.0.1:{server.server_port}", KEY, runtime=Runtime())
         server.shutdown()
+
+
+async def test_a_cancelled_wait_ends() -> None:
+    """Also when its turn comes at the same moment: a program that ends would hang else."""
+    for turns in range(6):
+        event = asyncio.Event()
+        waiting = asyncio.ensure_future(PROCESS.wait_async(event, 60))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        event.set()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        was_too_late = not waiting.cancel()
+        await asyncio.wait([waiting])
+        assert waiting.cancelled() or was_too_late
 
 
 def test_each_run_opens_its_own_connections(petstore: AsyncPetstore) -> None:

@@ -10,17 +10,20 @@ import threading
 import time
 import weakref
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from petstore_client.limiter import Limiter
 
 
 async def _wait_async(event: asyncio.Event, seconds: float) -> None:
-    """Until the event is set, or for so long."""
-    try:
-        await asyncio.wait_for(event.wait(), seconds)
-    except TimeoutError:
-        return
+    """Until the event is set, or for so long.
+
+    Python 3.11's `wait_for` would lose a cancellation that comes with the event.
+    """
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
 
 
 @dataclass(eq=False)
