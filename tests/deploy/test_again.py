@@ -40,7 +40,7 @@ class Project:
     def __init__(self, folder: Path, tests: str) -> None:
         self._folder = folder
         (folder / "conftest.py").write_text(_CONFTEST)
-        (folder / "pytest.ini").write_text("[pytest]\naddopts = --dist=loadgroup\n")
+        (folder / "pytest.ini").write_text("[pytest]\naddopts = --dist=loadgroup -p no:schemathesis\n")
         (folder / "test_of_it.py").write_text(tests)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
