@@ -20,6 +20,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(folder: Path) -> Iterator[Server]:
     """A server with a short deadline for bodies and a key of a large quota that was never printed."""
     key = issue_key(folder / "petstore.db")
-    with running_server(folder, body_timeout="2s") as running:
+    with running_server(folder, body_timeout="1s") as running:
         running.key = key
         yield running

@@ -119,9 +119,12 @@ class TestStop:
     """One client that does not read is there, and would be for half a minute."""
 
     def test_sigterm_ends_in_order(self, tmp_path: Path) -> None:
-        """Within about two seconds; the counters are saved, the database is one file, and the exit code says
-        that something was cut off."""
-        with running_server(tmp_path) as server, stalled_clients(server.port) as (client,):
+        """Within about two seconds, not the minute of a body; the counters are saved, the database is one
+        file, and the exit code says that something was cut off."""
+        with (
+            running_server(tmp_path, body_timeout="60s") as server,
+            stalled_clients(server.port) as (client,),
+        ):
             assert server.post({"name": "Rex", "categoryId": 1}).status == 201
             wait_for(client.is_answered, "the stalled answer")
             assert server.terminate() == 3
@@ -149,8 +152,11 @@ class TestStop:
             assert "does not stop" not in server.log  # a killed worker would be code 3 too
 
     def test_sighup_replaces_the_worker(self, tmp_path: Path) -> None:
-        """New requests wait for about two seconds at most, not for the parent's patience."""
-        with running_server(tmp_path) as server, stalled_clients(server.port) as (client,):
+        """New requests wait for about two seconds at most, not for the minute of a body."""
+        with (
+            running_server(tmp_path, body_timeout="60s") as server,
+            stalled_clients(server.port) as (client,),
+        ):
             wait_for(client.is_answered, "the stalled answer")
             (first,) = server.workers()
             server.process.send_signal(signal.SIGHUP)

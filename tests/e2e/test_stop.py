@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 
 import apsw
@@ -68,12 +69,13 @@ class TestSigterm:
         assert query(tmp_path, "SELECT id, name FROM pets") == [(1, "Rex")]
 
     def test_a_request_that_never_ends_does_not_hold_it_up(self, tmp_path: Path) -> None:
-        """The deadline for bodies ends it: 408, nothing stored, and the parent kills nobody."""
+        """The deadline for bodies ends it: 408, nothing stored, exit within 10 s."""
         with running_server(tmp_path, body_timeout="1s") as server:
             connection = begin_post(server)
             idle = RawConnection(server.port)
+            began = time.monotonic()
             assert server.terminate() == 0
-            assert "does not stop" not in server.log
+            assert time.monotonic() - began < 10
             answer = connection.read()
             assert answer.status == 408
             idle.close()
@@ -109,7 +111,7 @@ class TestSigterm:
             clients = [threading.Thread(target=add, args=(server, number)) for number in range(4)]
             for client in clients:
                 client.start()
-            assert enough.wait()
+            wait_for(enough.is_set, "the load")
             assert server.terminate() == 0
             for client in clients:
                 client.join()
@@ -140,7 +142,7 @@ class TestSigterm:
         with running_server(tmp_path, drain="60s") as server:
             server.post({"name": "Rex", "categoryId": 1})
             os.killpg(server.pid, signal.SIGINT)
-            assert server.process.wait() == 0
+            assert server.process.wait(45) == 0
             assert "Traceback" not in server.log
         assert query(tmp_path, "SELECT requests FROM usage_days") == [(1,)]
 
@@ -172,5 +174,6 @@ class TestSigterm:
             threading.Event().wait(milliseconds / 1_000)
             server.process.send_signal(signal.SIGTERM)
             assert server.process.wait() in {0, -signal.SIGTERM}  # the latter while no handler is set yet
+            assert "does not stop" not in server.log
         finally:
             server.kill()

@@ -79,8 +79,7 @@ class Connections:
     async def _pause(self) -> None:
         seconds = min(_MAX_PAUSE_SECONDS, self._timeout_seconds / _CHECKS_PER_TIMEOUT)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):  # 3.11's wait_for may lose the cancellation
-                await self._timeout_changed.wait()
+            await asyncio.wait_for(self._timeout_changed.wait(), seconds)
             self._timeout_changed.clear()
 
     async def _end_stalled(self) -> int:

@@ -401,7 +401,7 @@ class TestPatience:
         assert whole == pytest.approx(1.0)
 
     async def test_a_pause_of_this_process_is_no_outage(self, server: ValkeyServer) -> None:
-        """The event loop stood still for longer than the patience, time and again, while answers lay in the
+        """The event loop stood still for longer than the patience, twice, while answers lay in the
         socket: they are read, and nothing is given up."""
         watch = Watch()
         client = await open_client(server.url, 0.5, watch)

@@ -58,7 +58,7 @@ class TestCollisions:
 
     async def test_a_deadlock_is_survived(self, database: str, open_store: Open) -> None:
         """Somebody locks in the other order: we are the one that the server stops, and we try again."""
-        configure(database, "deadlock_timeout = '1s'")  # looked for once, after it
+        configure(database, "deadlock_timeout = '1s'")  # PostgreSQL looks once, after it
         store = open_store()
         await store.counters.save(LimiterState({}, {1: BanState(strikes=1)}), UsageChanges())
         other = await asyncpg.connect(database)

@@ -6,10 +6,13 @@ The long campaign: python -m tests.torture powercut
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 
+import apsw
 import pytest
 
+from petstore.storage.sqlite import schema
 from tests.support import powercut
 from tests.support.disk import Operation, mounted_disk
 from tests.support.service import open_shop
@@ -36,6 +39,24 @@ def test_a_cut_while_the_file_is_made(tmp_path: Path) -> None:
                 cut = powercut.Cut(at, strategy, seed)
                 path = powercut.leave(recording, cut, tmp_path / "cut")
                 assert powercut.check(recording, cut, path) == [], cut
+
+
+def test_what_another_program_left_half_done_is_undone_and_no_more(tmp_path: Path) -> None:
+    """A wrong address leads to its file: the mode and the form of the journal stay as they are."""
+    working, path = tmp_path / "working.db", tmp_path / "left.db"
+    connection = apsw.Connection(str(working))
+    connection.execute("CREATE TABLE t (a); PRAGMA cache_size = 1; BEGIN")
+    connection.executemany("INSERT INTO t VALUES (randomblob(1000))", [()] * 500)
+    shutil.copy(working, path)
+    shutil.copy(f"{working}-journal", f"{path}-journal")
+    connection.close()
+    path.chmod(0o666)
+    assert not schema.read_file(str(path), 1_000).exists
+    assert path.stat().st_mode & 0o777 == 0o666
+    connection = apsw.Connection(str(path))
+    assert connection.execute("SELECT count(*) FROM t").get == 0
+    assert connection.execute("PRAGMA journal_mode").get == "delete"
+    connection.close()
 
 
 def test_the_cuts_can_lose_something(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import threading
 import time
 import weakref
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from petstore_client.limiter import Limiter
@@ -19,11 +18,13 @@ from petstore_client.limiter import Limiter
 async def _wait_async(event: asyncio.Event, seconds: float) -> None:
     """Until the event is set, or for so long.
 
-    Python 3.11's `wait_for` would lose a cancellation that comes with the event.
+    Python 3.11's `wait_for` loses a cancellation that comes with the event.
     """
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()
+    waiting = asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait([waiting], timeout=seconds)
+    finally:
+        waiting.cancel()
 
 
 @dataclass(eq=False)

@@ -33,7 +33,7 @@ def read(connection: apsw.Connection) -> Schema:
 
 
 def read_file(path: str, busy_timeout_ms: int) -> Schema:
-    """The same of the file at `path`, which may be missing and is not changed."""
+    """The same of the file at `path`, which may be missing, and is changed only to undo what was cut off."""
     if not Path(path).is_file():
         return Schema(0, 0, migrations.load(MIGRATIONS_PACKAGE))
     try:
@@ -41,8 +41,10 @@ def read_file(path: str, busy_timeout_ms: int) -> Schema:
     except StoreUnavailable as error:
         if getattr(error.__cause__, "extendedresult", 0) != apsw.SQLITE_READONLY_ROLLBACK:
             raise
-        # A power cut while the file was made left a journal, which only a writer can roll back.
-        open_writer(path, busy_timeout_ms).close()
+        # A power cut while the file was made left a journal, which a connection for reads can't roll back.
+        with translated(), closing(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+            connection.set_busy_timeout(busy_timeout_ms)
+            connection.execute("PRAGMA user_version").fetchall()
         reader = open_reader(path, busy_timeout_ms)
     with closing(reader), translated():
         return read(reader)
