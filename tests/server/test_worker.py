@@ -1,7 +1,11 @@
-"""A worker in the test's own process: the end of one whose HTTP server fails."""
+"""A worker in the test's own process: how it ends."""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import select
+import signal
 import socket
 from typing import Any
 
@@ -9,8 +13,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from petstore import config
+from petstore.server import listener as listeners
 from petstore.server import worker
-from petstore.server.process import Report
+from petstore.server.process import REPLACED, Report
 
 
 class Application:
@@ -21,6 +26,9 @@ class Application:
 
     async def try_to_start(self) -> bool:
         return True
+
+    def begin_drain(self) -> None:
+        pass
 
     async def stop(self) -> None:
         self.stopped = True
@@ -48,3 +56,89 @@ async def test_the_log_says_why_the_http_server_failed(monkeypatch: pytest.Monke
             assert await serving.serve() == 1
     assert application.stopped
     assert [(line["event"], str(line["exc_info"])) for line in lines] == [("worker failed", "no thread left")]
+
+
+class AcceptingServer:
+    """An HTTP server that notes which clients it accepted when it is told to stop, and who may still come."""
+
+    def __init__(self, listener: socket.socket, late: socket.socket) -> None:
+        self.listener = listener
+        self.accepted: list[object] = []
+        self.is_late_let_in: bool | None = None
+        self._late = late
+        self._address = listener.getsockname()
+        self._has_stopped = asyncio.Event()
+
+    async def serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self.listener, self._accept)
+        await self._has_stopped.wait()
+        loop.remove_reader(self.listener)
+
+    def stop(self) -> None:
+        self._late.setblocking(False)
+        self._late.connect_ex(self._address)  # on the loopback it ends at once, or the SYN was dropped
+        self.is_late_let_in = bool(select.select([], [self._late], [], 0)[1])
+        self._has_stopped.set()
+
+    def _accept(self) -> None:
+        connection, address = self.listener.accept()
+        connection.close()
+        self.accepted.append(address)
+
+
+class TestStop:
+    """No connection is accepted and then reset: a client of the last moment is answered or not let in."""
+
+    async def test_who_came_before_the_refusal_is_accepted_and_nobody_after_it(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The HTTP server runs on for a while after new connections are refused, and only then stops."""
+        with (
+            socket.socket() as last,
+            socket.socket() as late,
+            socket.create_server(("127.0.0.1", 0)) as listener,
+        ):
+            refuse = listeners.refuse_connections
+
+            def connect_and_refuse(listener: socket.socket) -> None:
+                last.connect(listener.getsockname())
+                refuse(listener)
+
+            monkeypatch.setattr(listeners, "refuse_connections", connect_and_refuse)
+            server = AcceptingServer(listener, late)
+            await serve_until(signal.SIGTERM, server, monkeypatch)
+            assert server.accepted == [last.getsockname()]
+            assert server.is_late_let_in is False
+
+    async def test_after_a_replacement_the_successor_accepts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The processes share the listener: who comes once the old worker stops waits for the new one."""
+        with (
+            socket.socket() as late,
+            socket.create_server(("127.0.0.1", 0)) as listener,
+            listener.dup() as shared,
+        ):
+            server = AcceptingServer(listener, late)
+            await serve_until(REPLACED, server, monkeypatch)
+            assert server.accepted == []
+            assert server.is_late_let_in is True
+            connection, address = shared.accept()
+            connection.close()
+            assert address == late.getsockname()
+
+
+async def serve_until(
+    number: signal.Signals, server: AcceptingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker with `server`, stopped by a signal."""
+    monkeypatch.setattr(worker, "collect_garbage_seldom", lambda: None)
+    application: Any = Application()
+    http_server: Any = server
+    listeners.prepare(server.listener)
+    parent, pipe = socket.socketpair()
+    with parent, pipe:
+        serving = worker.Worker(
+            application, http_server, config.load({"PETSTORE_DRAIN": "1ms"}), Report(pipe.fileno())
+        )
+        asyncio.get_running_loop().call_later(0, os.kill, os.getpid(), number)
+        assert await serving.serve() == 0

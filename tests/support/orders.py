@@ -77,7 +77,8 @@ class Race:
         self.faults += self._disagreements()
 
     def _kill_one(self, chance: random.Random) -> None:
-        pause(chance.uniform(0.02, 0.6) * (1 + self.kills / 4))  # a slow machine comes to an end too
+        longer = 1 + 6 * self.kills / len(self.animals)  # a slow machine comes to an end too
+        pause(chance.uniform(0.02, 0.6) * longer)
         replica = chance.choice(self.replicas)
         replica.kill()
         self.kills += 1
