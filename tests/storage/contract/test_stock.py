@@ -13,9 +13,14 @@ from petstore.core.stock import StockPlan, StockRow, Stored
 from petstore.storage.backend import Store
 from petstore.storage.transactions.journal import encode
 from tests.support.backends import SharedData
+from tests.support.waiting import until
 
 ACTOR = "cli:alice"
 JOURNAL = "SELECT actor, subject_id, action, before, after FROM journal WHERE subject = 'pet' ORDER BY id"
+WAITING = (
+    "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database"
+    " WHERE d.datname = current_database() AND NOT granted"
+)
 
 
 def rows(*members: tuple[str | None, str, int, str | None]) -> list[StockRow]:
@@ -245,6 +250,19 @@ class TestOthersMeanwhile:
         plans = await asyncio.gather(*map(load_until_stored, stores))
         assert sorted((plan.added, plan.unchanged) for plan in plans) == [(0, 50), (0, 50), (50, 0)]
         assert len(await animals(stores[0])) == 50
+
+    async def test_an_import_waits_for_the_one_that_has_planned(self, backend: SharedData) -> None:
+        """PostgreSQL's: the second one of a list finds what the first one has added."""
+        if backend.exact_versions:
+            return
+        store, other = backend.open(), backend.open()
+        async with store.stock.importing(ACTOR, "sku") as load:
+            await load.stage(rows(("A1", "Rex", 1, None)))
+            await load.plan()
+            second = asyncio.create_task(run_import(other, ("A1", "Rex", 1, None)))
+            await until(lambda: second.done() or backend.execute(WAITING) != [(0,)])
+            await load.store()
+        assert await second == StockPlan(0, 0, 1, 0)
 
     async def test_a_list_that_another_import_has_added_is_planned_again(self, backend: SharedData) -> None:
         """However late; PostgreSQL's imports plan one after the other."""
