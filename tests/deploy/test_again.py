@@ -40,7 +40,7 @@ class Project:
     def __init__(self, folder: Path, tests: str) -> None:
         self._folder = folder
         (folder / "conftest.py").write_text(_CONFTEST)
-        (folder / "pytest.ini").write_text("[pytest]\naddopts = --dist=loadgroup -p no:schemathesis\n")
+        (folder / "pytest.ini").write_text("[pytest]\naddopts = --dist=loadgroup -p xdist -p pytest_cov\n")
         (folder / "test_of_it.py").write_text(tests)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -48,7 +48,7 @@ class Project:
         return subprocess.run(
             [sys.executable, "-m", *arguments],
             cwd=self._folder,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            env=os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
             check=False,
             capture_output=True,
             text=True,
