@@ -11,7 +11,7 @@ from petstore.storage.backend import backend_for
 from tests.support.carryover import ask, faults, fill_first_release
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries
-from tests.support.postgres import fresh_database
+from tests.support.postgres import LOCK_WAITS, fresh_database
 from tests.support.schemas import migrate
 from tests.support.waiting import until
 
@@ -48,11 +48,7 @@ async def test_a_change_that_commits_while_the_history_is_carried_over_is_kept()
             await slow.execute("BEGIN")
             await slow.execute(_LATE)
             migrating = asyncio.create_task(asyncio.to_thread(migrate, url))
-            waiting = (
-                "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database"
-                " WHERE d.datname = current_database() AND NOT granted"
-            )
-            await until(lambda: ask(url, waiting) != [(0,)] or migrating.done())
+            await until(lambda: ask(url, LOCK_WAITS) != [(0,)] or migrating.done())
             await slow.execute("COMMIT")
         finally:
             await slow.close()

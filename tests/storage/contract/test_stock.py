@@ -13,14 +13,11 @@ from petstore.core.stock import StockPlan, StockRow, Stored
 from petstore.storage.backend import Store
 from petstore.storage.transactions.journal import encode
 from tests.support.backends import SharedData
+from tests.support.postgres import LOCK_WAITS
 from tests.support.waiting import until
 
 ACTOR = "cli:alice"
 JOURNAL = "SELECT actor, subject_id, action, before, after FROM journal WHERE subject = 'pet' ORDER BY id"
-WAITING = (
-    "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database"
-    " WHERE d.datname = current_database() AND NOT granted"
-)
 
 
 def rows(*members: tuple[str | None, str, int, str | None]) -> list[StockRow]:
@@ -260,7 +257,7 @@ class TestOthersMeanwhile:
             await load.stage(rows(("A1", "Rex", 1, None)))
             await load.plan()
             second = asyncio.create_task(run_import(other, ("A1", "Rex", 1, None)))
-            await until(lambda: second.done() or backend.execute(WAITING) != [(0,)])
+            await until(lambda: second.done() or backend.execute(LOCK_WAITS) != [(0,)])
             await load.store()
         assert await second == StockPlan(0, 0, 1, 0)
 
