@@ -71,7 +71,7 @@ def labelled(series: str) -> str:
 
 
 async def healthy(shop: Shop) -> dict[str, str]:
-    """What a service shows to the rules that is used and well, for hours; promtool's clock begins at 0."""
+    """The series that rules name, of a healthy service in use. They go on for two hours from time 0."""
     await shop.post({"name": "Rex", "categoryId": 1})
     await shop.ask("GET", "/v1/pets")
     text = (await shop.call("GET", "/metrics")).body.decode()
@@ -129,7 +129,7 @@ async def test_a_healthy_service_is_silent(shop: Shop, tmp_path: Path) -> None:
     fires(tmp_path, await healthy(shop), None)
 
 
-@pytest.mark.slow  # five seconds together
+@pytest.mark.slow  # ten seconds together
 @pytest.mark.parametrize("alert", sorted(ALERTS.keys() - APART))
 async def test_an_alert_fires(shop: Shop, tmp_path: Path, alert: str) -> None:
     """On its trouble, from the first event on, and no other alert does."""

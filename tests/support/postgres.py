@@ -31,7 +31,7 @@ from tools.servers.ports import free_port
 from tools.servers.postgres import Postgres, give_to_nobody
 
 URL_VARIABLE = "TEST_POSTGRES_URL"
-# How many statements of this database wait for a lock.
+# How many statements wait for a lock on something of this database, such as a table; none for a row.
 LOCK_WAITS = (
     "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database"
     " WHERE d.datname = current_database() AND NOT granted"
