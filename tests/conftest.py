@@ -59,9 +59,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.fixture(autouse=True, scope="module")
 def _nothing_left_open() -> Iterator[None]:
-    """What a module's tests leave open is an error at its end, not when memory happens to be collected."""
+    """What a module's tests leave open is an error at its end, not when memory happens to be collected.
+
+    What is still used then is for the whole session: the next collection does not go through it again.
+    """
     yield
     gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

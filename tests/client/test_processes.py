@@ -11,6 +11,8 @@ from petstore_client.limiter import Limiter
 from tests.simulation.callers.fleet import KINDS
 from tests.simulation.callers.fleets import play
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("kind", ["each 4 s", "about 10 s", "mixed"])
 def test_processes_that_know_nothing_of_each_other_are_not_banned(kind: str) -> None:

@@ -10,6 +10,8 @@ import pytest
 from tests.simulation.callers.campaign import play
 from tests.support.report import Report
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("seed", [100, 200, 300])
 def test_it_is_never_banned_doubles_nothing_and_finishes_in_time(seed: int) -> None:
