@@ -14,7 +14,7 @@ import pytest
 from coverage import Coverage
 
 _UNMEASURED = ("slow", "browser")
-_READING = ("architecture", "deploy", "docs", "spec")  # folders of tests that read files
+_READING = ("architecture", "deploy", "docs", "spec")  # folders of tests about the repository's files
 _MEASURED_PROCESSES = {"test_start.py", "test_supervision.py"}  # in tests/e2e
 _FOR_CHILDREN = "COVERAGE_PROCESS_CONFIG"
 
