@@ -6,7 +6,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from petstore.core.client_address import UNKNOWN_CLIENT, client_address, is_within, parse_address
+from petstore.core.client_address import UNKNOWN_CLIENT, client_address, is_within, network_of, parse_address
 
 TRUSTED = (ip_network("10.0.0.0/8"), ip_network("2001:db8::/32"))
 
@@ -36,6 +36,21 @@ def test_the_client_is_the_right_most_hop_that_is_not_trusted(
 ) -> None:
     """The left end of X-Forwarded-For is whatever the client wrote."""
     assert client_address(peer, forwarded_for, TRUSTED) == client
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", True),  # one /64 is one subscriber
+        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
+        ("::ffff:192.0.2.1", "192.0.2.1", True),
+        ("192.0.2.1", "192.0.2.2", False),
+        ("unknown", "a unix socket", True),
+    ],
+)
+def test_what_counts_as_one_client(one: str, other: str, same: bool) -> None:
+    """IPv4 by address, IPv6 by /64, everything else together."""
+    assert (network_of(one) == network_of(other)) is same
 
 
 @pytest.mark.parametrize(

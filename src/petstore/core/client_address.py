@@ -9,6 +9,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 Networks = tuple[IPv4Network | IPv6Network, ...]
 
 UNKNOWN_CLIENT = "unknown"
+_IPV6_HOST_BITS = 64
 
 # An address as proxies write it: IPv6 may stand in brackets, a port may follow IPv4 and brackets.
 _HOP = re.compile(r"([0-9.]{7,15})(?::[0-9]{1,5})?|\[([^\]]{2,64})\](?::[0-9]{1,5})?|([^\[\]]{2,64})")
@@ -26,6 +27,17 @@ def parse_address(text: str) -> IPv4Address | IPv6Address | None:
     if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is not None:
         return parsed.ipv4_mapped
     return parsed
+
+
+def network_of(text: str) -> str:
+    """What failed authentications and sign-ins are counted by: the address; for IPv6 its /64.
+
+    A subscriber has all of a /64. UNKNOWN_CLIENT for a text that is no address.
+    """
+    parsed = parse_address(text)
+    if isinstance(parsed, IPv6Address):
+        return f"{int(parsed) >> _IPV6_HOST_BITS:x}/64"
+    return str(parsed) if parsed is not None else UNKNOWN_CLIENT
 
 
 def is_within(text: str, networks: Networks) -> bool:

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from ipaddress import IPv6Address
 from typing import Protocol
 
 import msgspec
 
-from petstore.core.client_address import UNKNOWN_CLIENT, parse_address
 from petstore.core.digests import digest
 from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS
 from petstore.core.people import Person, SignInLink
@@ -27,7 +25,6 @@ ADDRESS_KNOWN_MS = 30 * DAY_MS
 DEVICE_KNOWN_MS = 30 * DAY_MS
 DEVICES_MAX = 20  # of a person; the next one forgets the one that was unused for longest
 _TOKEN_BYTES = 32
-_IPV6_NETWORK_BITS = 64
 
 
 class Budget(msgspec.Struct, frozen=True):
@@ -111,14 +108,6 @@ def token_digest(token: str) -> bytes:
 def link_address(base: str, link: SignInLink) -> str:
     """Where the link leads; `base` is the address of the service, without a slash at the end."""
     return f"{base}/console/link/{link.token}"
-
-
-def network_of(address: str) -> str:
-    """The address itself; for IPv6 its /64, since a subscriber has all of it."""
-    parsed = parse_address(address)
-    if isinstance(parsed, IPv6Address):
-        return f"{int(parsed) >> _IPV6_NETWORK_BITS:x}/64"
-    return str(parsed) if parsed is not None else UNKNOWN_CLIENT
 
 
 def subject_of(budget: Budget, name: str, network: str, device: bytes) -> str:

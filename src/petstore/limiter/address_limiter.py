@@ -5,26 +5,15 @@ In memory for at most 100,000 addresses: the one whose window opened first goes 
 
 from __future__ import annotations
 
-from ipaddress import IPv6Address
-
 import msgspec
 
-from petstore.core.client_address import UNKNOWN_CLIENT, parse_address
+from petstore.core.client_address import network_of
 from petstore.core.clock import Clock
 from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.limits.decision import AddressDecision, Window
 from petstore.core.limits.windows import ceil_seconds
 
 _ADDRESSES_MAX = 100_000
-_IPV6_NETWORK_BITS = 64
-
-
-def bucket_name(address: str) -> str:
-    """The address itself; for IPv6 its /64, since a subscriber has all of it."""
-    parsed = parse_address(address)
-    if isinstance(parsed, IPv6Address):
-        return f"{int(parsed) >> _IPV6_NETWORK_BITS:x}/64"
-    return str(parsed) if parsed is not None else UNKNOWN_CLIENT
 
 
 class AddressBucket(msgspec.Struct):
@@ -60,7 +49,7 @@ class AddressLimiter:
 
     def charge(self, address: str) -> AddressDecision:
         """Count one failed authentication; not allowed when the address has used up its window."""
-        name = bucket_name(address)
+        name = network_of(address)
         bucket = self._buckets.get(name) or AddressBucket()
         opened_ms = bucket.opened_ms
         decision = decide_address(bucket, self._per_minute, self._clock.now_ms(), charge=True)
@@ -70,7 +59,7 @@ class AddressLimiter:
 
     def peek(self, address: str) -> AddressDecision:
         """The address's window as it is; changes nothing."""
-        bucket = self._buckets.get(bucket_name(address)) or AddressBucket()
+        bucket = self._buckets.get(network_of(address)) or AddressBucket()
         return decide_address(bucket, self._per_minute, self._clock.now_ms(), charge=False)
 
     def _remember(self, name: str, bucket: AddressBucket) -> None:

@@ -10,7 +10,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import Versions
 from petstore.limiter import address_limiter
-from petstore.limiter.address_limiter import AddressLimiter, bucket_name
+from petstore.limiter.address_limiter import AddressLimiter
 from petstore.limiter.memory import MemoryLimiter
 from tests.support.clock import ManualClock
 from tests.support.versions import SteeredVersions
@@ -86,20 +86,6 @@ class TestAddresses:
         """An address that never failed has the whole window."""
         limiter = AddressLimiter(clock, 2)
         assert [limiter.peek("192.0.2.1").binding.remaining for _ in range(3)] == [2, 2, 2]
-
-    @pytest.mark.parametrize(
-        ("one", "other", "same"),
-        [
-            ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", True),  # one /64 is one subscriber
-            ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
-            ("::ffff:192.0.2.1", "192.0.2.1", True),
-            ("192.0.2.1", "192.0.2.2", False),
-            ("unknown", "a unix socket", True),
-        ],
-    )
-    def test_what_counts_as_one_address(self, one: str, other: str, same: bool) -> None:
-        """IPv4 by address, IPv6 by /64, everything else together."""
-        assert (bucket_name(one) == bucket_name(other)) is same
 
     def test_the_number_of_remembered_addresses_is_bounded(self, clock: ManualClock) -> None:
         """Past 100,000 the one whose window opened first is forgotten."""

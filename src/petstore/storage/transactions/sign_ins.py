@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from petstore.core.client_address import network_of
 from petstore.core.clock import Clock
 from petstore.core.durations import MINUTE_MS
 from petstore.core.errors import LinkGone, StoreUnavailable
@@ -16,7 +17,6 @@ from petstore.core.sign_ins import (
     SESSIONS_MAX,
     Attempt,
     PersonSession,
-    network_of,
     new_token,
     token_digest,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from petstore.core.client_address import network_of
 from petstore.core.errors import TooManyTries
 from petstore.core.people import Person
 from petstore.core.sign_ins import (
@@ -18,7 +19,6 @@ from petstore.core.sign_ins import (
     OF_PAIR,
     Attempt,
     Budget,
-    network_of,
     subject_of,
     token_digest,
 )
