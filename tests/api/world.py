@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from petstore.core.keys import Access
-from petstore.storage.rows import TABLES
+from petstore.transactions.rows import TABLES
 from tests.api.checks import COUNTERS, CheckedShop
 from tests.support.backends import execute_in_file
 from tests.support.clock import ManualClock

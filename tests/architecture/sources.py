@@ -37,7 +37,8 @@ class Module:
 
     @property
     def is_storage(self) -> bool:
-        return is_in(self.name, "storage")
+        """Where SQL stands."""
+        return is_in(self.name, "storage") or is_in(self.name, "transactions")
 
     def __str__(self) -> str:
         return str(self.path.relative_to(ROOT))

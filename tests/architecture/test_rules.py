@@ -93,10 +93,10 @@ def test_the_time_is_asked_in_one_module() -> None:
     assert faults == []
 
 
-def test_sql_stands_under_storage_alone() -> None:
-    """A repository method says what is wanted; only storage/ knows how it is asked for."""
+def test_sql_stands_under_storage_and_transactions_alone() -> None:
+    """A method of a store says what is wanted; only these two packages know how it is asked for."""
     faults = [
-        f"{module}:{line} has SQL; put it into a repository under storage/."
+        f"{module}:{line} has SQL; put it into a script under transactions/, or into storage/."
         for module in modules()
         if not module.is_storage
         for text, line in texts(module)

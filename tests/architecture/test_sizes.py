@@ -17,7 +17,7 @@ def test_the_median_file_is_short() -> None:
 
 
 def test_no_statement_is_written_for_both_databases() -> None:
-    """What SQLite and PostgreSQL ask alike is written once: in storage/transactions."""
+    """What SQLite and PostgreSQL ask alike is written once: in transactions/."""
     postgres = statements("storage.postgres")
     pairs = {
         text: (place, postgres[text])

@@ -16,7 +16,7 @@ from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import NewPet
 from petstore.storage.postgres import copying as postgres
-from petstore.storage.rows import TABLES
+from petstore.transactions.rows import TABLES
 from petstore.wiring.administration import Store
 from tests.cli.conftest import Cli
 from tests.support.journal import ACTOR

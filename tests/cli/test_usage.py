@@ -81,7 +81,7 @@ class TestDeprecated:
 
     def test_it_says_when_there_are_more(self, shop: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """On standard error, as for other lists."""
-        monkeypatch.setattr("petstore.storage.transactions.usage._DEPRECATED_READ", 1)
+        monkeypatch.setattr("petstore.transactions.usage._DEPRECATED_READ", 1)
         today = shop.clock.now_ms() // DAY_MS
         serve(shop, minute=0, day=0, days={today: DailyUsage(today, 9, 0, 7)})
         assert "There are more" in shop.run("usage", "--deprecated").stderr

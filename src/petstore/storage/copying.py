@@ -13,8 +13,8 @@ import msgspec
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.storage.backend import is_server, sqlite_path
 from petstore.storage.options import PostgresOptions, SqliteOptions
-from petstore.storage.rows import TABLES, Table
 from petstore.storage.sqlite.copying import Source, opened
+from petstore.transactions.rows import TABLES, Table
 
 if TYPE_CHECKING:
     from petstore.storage.postgres.copying import Target

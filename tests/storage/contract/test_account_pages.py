@@ -11,7 +11,7 @@ from petstore.core.limits.plans import BUSINESS, FREE, PRO
 from petstore.core.limits.usage import UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.storage.backend import Store
-from petstore.storage.transactions import account_pages
+from petstore.transactions import account_pages
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR

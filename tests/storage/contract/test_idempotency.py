@@ -13,9 +13,9 @@ from petstore.core.idempotency import FORMS, Creation, Idempotency
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import Created, NewPet, PageQuery, PetChange, PetStatus
 from petstore.storage.backend import Store
-from petstore.storage.transactions.idempotency import create_once
-from petstore.storage.transactions.pets import add_pet
-from petstore.storage.transactions.script import CATALOGUE, Database, Script
+from petstore.transactions.idempotency import create_once
+from petstore.transactions.pets import add_pet
+from petstore.transactions.script import CATALOGUE, Database, Script
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR

@@ -355,7 +355,7 @@ class TestPage:
         assert [entry.about for entry in by_keys.entries] == ["key:3", "key:1", "account:1"]
         newest = await store.journal.page(replace(query, limit=1))
         assert (newest.entries, newest.has_more) == (by_keys.entries[:1], True)
-        monkeypatch.setattr("petstore.storage.transactions.journal_pages._KEYS_MAX", 1)
+        monkeypatch.setattr("petstore.transactions.journal_pages._KEYS_MAX", 1)
         assert await store.journal.page(query) == by_keys
         bounded = await store.journal.page(replace(query, looks_at=2))
         assert bounded.looked_back is not None

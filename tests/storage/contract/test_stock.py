@@ -11,7 +11,7 @@ from petstore.core.orders import NewOrder
 from petstore.core.pets import NewPet, PageQuery, PetChange
 from petstore.core.stock import StockPlan, StockRow, Stored
 from petstore.storage.backend import Store
-from petstore.storage.transactions.journal import encode
+from petstore.transactions.journal import encode
 from tests.support.backends import SharedData
 from tests.support.postgres import LOCK_WAITS
 from tests.support.waiting import until

@@ -160,7 +160,7 @@ class TestDeprecated:
         self, store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The newest ones, and the report says that there are others."""
-        monkeypatch.setattr("petstore.storage.transactions.usage._DEPRECATED_READ", 2)
+        monkeypatch.setattr("petstore.transactions.usage._DEPRECATED_READ", 2)
         today = clock.now_ms() // DAY_MS
         for age in range(3):
             usage = UsageChanges({(1, today - age): DailyUsage(today - age, 1, 0, 1)})

@@ -21,7 +21,7 @@ from petstore.storage.backend import Store, backend_for
 from petstore.storage.postgres import database as statements
 from petstore.storage.postgres import stock
 from petstore.storage.postgres.connection import _GRACE_SECONDS
-from petstore.storage.transactions.script import CATALOGUE, Script, statement
+from petstore.transactions.script import CATALOGUE, Script, statement
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import by_way_of, fresh_database, place_of, run

@@ -20,8 +20,8 @@ from petstore.storage.backend import Store, backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import pets
 from petstore.storage.postgres.connection import connect
-from petstore.storage.transactions import idempotency, order_pages
-from petstore.storage.transactions.pages import after_every_name, by_name, page_of
+from petstore.transactions import idempotency, order_pages
+from petstore.transactions.pages import after_every_name, by_name, page_of
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import by_way_of, place_of, run

@@ -16,10 +16,10 @@ from petstore.core.pets import PageQuery, PetStatus
 from petstore.storage.sqlite.connection import open_reader
 from petstore.storage.sqlite.pets import page_by_id
 from petstore.storage.sqlite.schema import prepare
-from petstore.storage.transactions import order_pages
-from petstore.storage.transactions.account_pages import page_of_accounts
-from petstore.storage.transactions.bans import bans_in_force
-from petstore.storage.transactions.pages import PAGE_BY_STATUS, after_every_name, by_name, page_of
+from petstore.transactions import order_pages
+from petstore.transactions.account_pages import page_of_accounts
+from petstore.transactions.bans import bans_in_force
+from petstore.transactions.pages import PAGE_BY_STATUS, after_every_name, by_name, page_of
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from petstore.core.pets import NewPet, PetStatus
 from petstore.storage.backend import backend_for
 from petstore.storage.sqlite import totals
 from petstore.storage.sqlite.database import run
-from petstore.storage.transactions.script import Script
+from petstore.transactions.script import Script
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 

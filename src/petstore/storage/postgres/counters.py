@@ -11,9 +11,9 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import UsageChanges
 from petstore.core.limits.windows import AccountWindows, oldest_day
 from petstore.storage.postgres.database import Database
-from petstore.storage.rows import BAN_STATE, WINDOWS, batch_rows, select
-from petstore.storage.transactions.script import moment_ms
-from petstore.storage.transactions.usage import load_counters
+from petstore.transactions.rows import BAN_STATE, WINDOWS, batch_rows, select
+from petstore.transactions.script import moment_ms
+from petstore.transactions.usage import load_counters
 
 _WINDOWS, _BAN_STATE = select(WINDOWS), select(BAN_STATE)
 

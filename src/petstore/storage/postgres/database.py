@@ -29,8 +29,8 @@ from petstore.storage.postgres.faults import (
 from petstore.storage.postgres.pool import Connection, Pool, close_connection
 from petstore.storage.postgres.sharing import retrieve_error
 from petstore.storage.postgres.transaction import Transaction, Work, run_locking, run_script
-from petstore.storage.transactions import script as scripts
-from petstore.storage.transactions.script import NO_EFFECT, Effect, Script
+from petstore.transactions import script as scripts
+from petstore.transactions.script import NO_EFFECT, Effect, Script
 
 # Together less than a second.
 _RETRY_DELAYS_SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)

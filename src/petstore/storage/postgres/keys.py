@@ -6,8 +6,8 @@ from petstore.core.clock import Clock
 from petstore.core.keys import Caller
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.sharing import Shared
-from petstore.storage.rows import SELECT_CALLER, read_caller
-from petstore.storage.transactions.keys import CALLER, Keys
+from petstore.transactions.keys import CALLER, Keys
+from petstore.transactions.rows import SELECT_CALLER, read_caller
 
 # PostgreSQL plans a query with an array anew each time, which takes longer than a look-up.
 _ONE_CALLER = CALLER.postgres

@@ -11,12 +11,12 @@ from petstore.core.pets import Created, NewPet, Page, PageQuery, Pet
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import Repeatable
 from petstore.storage.postgres.pool import Connection
-from petstore.storage.rows import PET, read_pet, read_pets, select
-from petstore.storage.transactions.idempotency import lock_number
-from petstore.storage.transactions.journal import encode
-from petstore.storage.transactions.pages import PAGE, PAGE_BY_STATUS, direction_of, page_of
-from petstore.storage.transactions.pets import ONE, Pets
-from petstore.storage.transactions.script import CATALOGUE, moment_ms
+from petstore.transactions.idempotency import lock_number
+from petstore.transactions.journal import encode
+from petstore.transactions.pages import PAGE, PAGE_BY_STATUS, direction_of, page_of
+from petstore.transactions.pets import ONE, Pets
+from petstore.transactions.rows import PET, read_pet, read_pets, select
+from petstore.transactions.script import CATALOGUE, moment_ms
 
 _PAGE, _PAGE_BY_STATUS, _ONE = PAGE.postgres, PAGE_BY_STATUS.postgres, ONE.postgres
 # The animal and its entry in the journal: one statement, so one round trip instead of four.

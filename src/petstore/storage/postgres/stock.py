@@ -22,9 +22,9 @@ from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import is_answer, is_the_drivers, translate
 from petstore.storage.postgres.pool import Connection, close_connection
 from petstore.storage.postgres.transaction import run_locking
-from petstore.storage.transactions import stock
-from petstore.storage.transactions.script import Script
-from petstore.storage.transactions.stock import STAGED, Stock
+from petstore.transactions import stock
+from petstore.transactions.script import Script
+from petstore.transactions.stock import STAGED, Stock
 
 _T = TypeVar("_T")
 # Imports plan and store one after the other, so that none adds what another is adding.

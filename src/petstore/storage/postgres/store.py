@@ -30,16 +30,16 @@ from petstore.storage.postgres.sharing import Shared
 from petstore.storage.postgres.snapshots import SnapshotVersions
 from petstore.storage.postgres.stock import PostgresStock
 from petstore.storage.postgres.totals import PostgresTotals
-from petstore.storage.transactions.accounts import Accounts, has_accounts
-from petstore.storage.transactions.billing import Billing
-from petstore.storage.transactions.categories import Categories
-from petstore.storage.transactions.idempotency import purge
-from petstore.storage.transactions.journal import Journal
-from petstore.storage.transactions.orders import Orders
-from petstore.storage.transactions.people import People
-from petstore.storage.transactions.sign_ins import SignIns, purge_sign_ins
-from petstore.storage.transactions.uploads import Uploads
-from petstore.storage.transactions.usage import Usage
+from petstore.transactions.accounts import Accounts, has_accounts
+from petstore.transactions.billing import Billing
+from petstore.transactions.categories import Categories
+from petstore.transactions.idempotency import purge
+from petstore.transactions.journal import Journal
+from petstore.transactions.orders import Orders
+from petstore.transactions.people import People
+from petstore.transactions.sign_ins import SignIns, purge_sign_ins
+from petstore.transactions.uploads import Uploads
+from petstore.transactions.usage import Usage
 
 _TRY_WRITE = "INSERT INTO usage_days SELECT * FROM usage_days WHERE false"
 _NOTE_VALKEY = "INSERT INTO served_with_valkey DEFAULT VALUES ON CONFLICT DO NOTHING"

@@ -10,7 +10,7 @@ from petstore.storage.postgres.connection import connect
 from petstore.storage.postgres.faults import translate
 from petstore.storage.postgres.pool import close_connection
 from petstore.storage.postgres.transaction import run_locking
-from petstore.storage.transactions.totals import totals
+from petstore.transactions.totals import totals
 
 _TIMEOUT_SECONDS = 120
 # One core of the server at most. Set for this transaction alone: PgBouncer may hand the session on.

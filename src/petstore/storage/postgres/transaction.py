@@ -9,7 +9,7 @@ import asyncpg
 
 from petstore.storage.postgres.faults import is_answer, is_the_drivers
 from petstore.storage.postgres.pool import Connection
-from petstore.storage.transactions.script import Script, Statement
+from petstore.transactions.script import Script, Statement
 
 _T = TypeVar("_T")
 Work = Callable[[Connection], Awaitable[_T]]

@@ -7,10 +7,10 @@ import msgspec
 
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import UsageChanges
-from petstore.storage.rows import batch_rows
 from petstore.storage.sqlite.database import Database
 from petstore.storage.sqlite.writer import Writer
-from petstore.storage.transactions.usage import load_counters
+from petstore.transactions.rows import batch_rows
+from petstore.transactions.usage import load_counters
 
 
 def _all(table: str, columns: int) -> str:

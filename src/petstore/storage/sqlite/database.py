@@ -10,8 +10,8 @@ import apsw
 
 from petstore.storage.sqlite.connection import translated
 from petstore.storage.sqlite.writer import Writer
-from petstore.storage.transactions import script as scripts
-from petstore.storage.transactions.script import NO_EFFECT, Effect, Script
+from petstore.transactions import script as scripts
+from petstore.transactions.script import NO_EFFECT, Effect, Script
 
 T = TypeVar("T")
 

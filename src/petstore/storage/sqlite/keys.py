@@ -6,10 +6,10 @@ import apsw
 
 from petstore.core.clock import Clock
 from petstore.core.keys import Caller
-from petstore.storage.rows import read_caller
 from petstore.storage.sqlite.connection import translated
 from petstore.storage.sqlite.database import Database
-from petstore.storage.transactions.keys import CALLER, Keys
+from petstore.transactions.keys import CALLER, Keys
+from petstore.transactions.rows import read_caller
 
 _CALLER = CALLER.sqlite
 

@@ -9,14 +9,14 @@ import apsw
 from petstore.core.clock import Clock
 from petstore.core.idempotency import Idempotency
 from petstore.core.pets import STATUSES, Created, NewPet, Page, PageQuery, Pet
-from petstore.storage.rows import PET, read_pet, select
 from petstore.storage.sqlite.connection import translate, translated
 from petstore.storage.sqlite.database import Database
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.writer import Writer
-from petstore.storage.transactions.journal import RECORD, encode
-from petstore.storage.transactions.pages import PAGE, PAGE_BY_STATUS, direction_of, page_of
-from petstore.storage.transactions.pets import ONE, Pets
+from petstore.transactions.journal import RECORD, encode
+from petstore.transactions.pages import PAGE, PAGE_BY_STATUS, direction_of, page_of
+from petstore.transactions.pets import ONE, Pets
+from petstore.transactions.rows import PET, read_pet, select
 
 _PAGE, _PAGE_BY_STATUS, _ONE = PAGE.sqlite, PAGE_BY_STATUS.sqlite, ONE.sqlite
 # Without RETURNING, which costs a third of the statement.

@@ -19,8 +19,8 @@ from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
 from petstore.storage.sqlite.apart import in_thread
 from petstore.storage.sqlite.connection import open_writer, translate, translated
 from petstore.storage.sqlite.database import Database, run
-from petstore.storage.transactions import stock
-from petstore.storage.transactions.stock import Stock
+from petstore.transactions import stock
+from petstore.transactions.stock import Stock
 
 _T = TypeVar("_T")
 # Together with Python less than 150 MiB. With a quarter of it the lock is held for twice as long.

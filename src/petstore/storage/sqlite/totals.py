@@ -8,7 +8,7 @@ from petstore.core.totals import Totals
 from petstore.storage.sqlite.apart import in_thread
 from petstore.storage.sqlite.connection import open_reader, translated
 from petstore.storage.sqlite.database import run
-from petstore.storage.transactions.totals import totals
+from petstore.transactions.totals import totals
 
 
 class SqliteTotals:

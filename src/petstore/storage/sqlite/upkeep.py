@@ -23,8 +23,8 @@ from petstore.storage.sqlite.connection import open_reader, open_writer, transla
 from petstore.storage.sqlite.database import run
 from petstore.storage.sqlite.lock import lock_for_serving
 from petstore.storage.sqlite.staging import SIDE_FILES, staged
-from petstore.storage.transactions.journal import record
-from petstore.storage.transactions.sign_ins import end_all_access
+from petstore.transactions.journal import record
+from petstore.transactions.sign_ins import end_all_access
 
 _NEWEST = (
     "SELECT max(at) FROM (SELECT max(created_at_ms) AS at FROM accounts"

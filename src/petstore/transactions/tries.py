@@ -22,8 +22,8 @@ from petstore.core.sign_ins import (
     subject_of,
     token_digest,
 )
-from petstore.storage.transactions.people import PASSWORD_AT, PERSON_COLUMNS, read_person
-from petstore.storage.transactions.script import Database, Script, Statement, statement
+from petstore.transactions.people import PASSWORD_AT, PERSON_COLUMNS, read_person
+from petstore.transactions.script import Database, Script, Statement, statement
 
 _TRIED = statement(
     "SELECT EXISTS (SELECT 1 FROM known_addresses k WHERE k.person_id = p.id AND k.network = $2"

@@ -25,8 +25,8 @@ from petstore.core.uploads import (
     UploadState,
     check_room,
 )
-from petstore.storage.rows import UPLOAD, select
-from petstore.storage.transactions.script import Database, Script, Statement, statement
+from petstore.transactions.rows import UPLOAD, select
+from petstore.transactions.script import Database, Script, Statement, statement
 
 _RECENT = 50
 _PARTS_AT_A_TIME = 32

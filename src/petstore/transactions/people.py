@@ -11,9 +11,9 @@ from petstore.core.clock import Clock
 from petstore.core.errors import Conflict, PersonNotFound
 from petstore.core.people import Person, Role, SignInLink, check_person_name
 from petstore.core.sign_ins import LINK_VALID_MS, new_token, token_digest
-from petstore.storage.rows import PERSON
-from petstore.storage.transactions.journal import record
-from petstore.storage.transactions.script import Database, Effect, Script, names_of, statement
+from petstore.transactions.journal import record
+from petstore.transactions.rows import PERSON
+from petstore.transactions.script import Database, Effect, Script, names_of, statement
 
 PERSON_COLUMNS = ", ".join(f"p.{column}" for column in PERSON)
 PASSWORD_AT = PERSON.index("password")

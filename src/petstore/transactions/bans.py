@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from petstore.core.limits.usage import BannedKey
-from petstore.storage.transactions.script import Script, statement
+from petstore.transactions.script import Script, statement
 
 # Every key that only its ban stops, at the time $1.
 BANNED = (

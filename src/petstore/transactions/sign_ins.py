@@ -20,9 +20,8 @@ from petstore.core.sign_ins import (
     new_token,
     token_digest,
 )
-from petstore.storage.rows import PERSON
-from petstore.storage.transactions.journal import record
-from petstore.storage.transactions.people import (
+from petstore.transactions.journal import record
+from petstore.transactions.people import (
     END_SESSIONS,
     ENDS_ACCESS,
     PERSON_COLUMNS,
@@ -31,8 +30,9 @@ from petstore.storage.transactions.people import (
     set_password,
     with_password,
 )
-from petstore.storage.transactions.script import Database, Script, statement
-from petstore.storage.transactions.tries import clear, know_address, know_device, look, purge_tries, take
+from petstore.transactions.rows import PERSON
+from petstore.transactions.script import Database, Script, statement
+from petstore.transactions.tries import clear, know_address, know_device, look, purge_tries, take
 
 _SESSIONS = (
     f"SELECT {PERSON_COLUMNS}, s.digest, s.address, s.created_at_ms, s.used_at_ms FROM sessions s"

@@ -26,13 +26,13 @@ from petstore.core.orders import (
 )
 from petstore.core.pets import Pet, PetChange, PetStatus
 from petstore.core.preconditions import Tags, check_match
-from petstore.storage.rows import ACCOUNT, ORDER, read_account, read_order, read_pet, select
-from petstore.storage.transactions.idempotency import create_once
-from petstore.storage.transactions.journal import record, record_changes
-from petstore.storage.transactions.order_pages import ORDERS, page_of
-from petstore.storage.transactions.pets import ONE as _PET
-from petstore.storage.transactions.pets import move_pet
-from petstore.storage.transactions.script import CATALOGUE, Database, Script, statement
+from petstore.transactions.idempotency import create_once
+from petstore.transactions.journal import record, record_changes
+from petstore.transactions.order_pages import ORDERS, page_of
+from petstore.transactions.pets import ONE as _PET
+from petstore.transactions.pets import move_pet
+from petstore.transactions.rows import ACCOUNT, ORDER, read_account, read_order, read_pet, select
+from petstore.transactions.script import CATALOGUE, Database, Script, statement
 
 # Orders of one account do not wait for each other, and its closing waits for them.
 _CUSTOMER = statement(f"SELECT {select(ACCOUNT)} FROM accounts WHERE id = $1", lock=" FOR SHARE")

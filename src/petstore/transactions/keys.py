@@ -22,12 +22,12 @@ from petstore.core.keys import (
 )
 from petstore.core.moments import iso_moment
 from petstore.core.pets import INT64_MAX
-from petstore.storage.rows import ENTRY, SELECT_CALLER, SELECT_KEY, read_entry, read_key, select
-from petstore.storage.transactions.accounts import find_account
-from petstore.storage.transactions.idempotency import create_once
-from petstore.storage.transactions.journal import record, record_changes
-from petstore.storage.transactions.revocations import end_key
-from petstore.storage.transactions.script import KEYRING, REVOCATION, Database, Script, statement
+from petstore.transactions.accounts import find_account
+from petstore.transactions.idempotency import create_once
+from petstore.transactions.journal import record, record_changes
+from petstore.transactions.revocations import end_key
+from petstore.transactions.rows import ENTRY, SELECT_CALLER, SELECT_KEY, read_entry, read_key, select
+from petstore.transactions.script import KEYRING, REVOCATION, Database, Script, statement
 
 _KEY_BY_ID = statement(f"{SELECT_KEY} WHERE k.id = $1", lock=" FOR UPDATE OF k")
 _ACCOUNT_OF_KEY = statement("SELECT account_id FROM api_keys WHERE id = $1")

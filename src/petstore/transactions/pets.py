@@ -25,11 +25,11 @@ from petstore.core.pets import (
     held_by_order,
 )
 from petstore.core.preconditions import Tags, check_match
-from petstore.storage.rows import PET, read_pet, select
-from petstore.storage.transactions.idempotency import create_once
-from petstore.storage.transactions.journal import record, record_changes
-from petstore.storage.transactions.pages import after_every_name, by_name
-from petstore.storage.transactions.script import CATALOGUE, Database, Script, statement
+from petstore.transactions.idempotency import create_once
+from petstore.transactions.journal import record, record_changes
+from petstore.transactions.pages import after_every_name, by_name
+from petstore.transactions.rows import PET, read_pet, select
+from petstore.transactions.script import CATALOGUE, Database, Script, statement
 
 _PETS = f"SELECT {select(PET)} FROM pets WHERE"
 ONE = statement(f"{_PETS} id = $1", lock=" FOR UPDATE")

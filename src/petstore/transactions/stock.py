@@ -12,9 +12,9 @@ from typing import Any
 from petstore.core.pets import STATUSES, TRANSITIONS, PetStatus
 from petstore.core.stock import SOURCE_KEYS_MAX, StockPlan, StockRow, change_fault, same_key_fault
 from petstore.core.uploads import UploadRun
-from petstore.storage.rows import ENTRY, PET, select
-from petstore.storage.transactions.script import Database, Script, Statement, statement
-from petstore.storage.transactions.uploads import mark_stored
+from petstore.transactions.rows import ENTRY, PET, select
+from petstore.transactions.script import Database, Script, Statement, statement
+from petstore.transactions.uploads import mark_stored
 
 STAGED = ("position", "line", "source_key", "name", "category_id", "status")
 _PAGE_ROWS = 1_000

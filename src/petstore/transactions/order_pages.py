@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from petstore.core.orders import OPEN, OrderQuery
 from petstore.core.pets import INT64_MAX
-from petstore.storage.rows import ORDER, select
-from petstore.storage.transactions.script import Statement, padded, statement
+from petstore.transactions.rows import ORDER, select
+from petstore.transactions.script import Statement, padded, statement
 
 ORDERS = f"SELECT {select(ORDER)} FROM orders"
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from petstore.core.accounts import AccountPage, AccountQuery, AccountUse, can_begin_name, read_account_id
 from petstore.core.durations import DAY_MS
-from petstore.storage.rows import ACCOUNT, read_account, select
-from petstore.storage.transactions.script import Script, Statement
+from petstore.transactions.rows import ACCOUNT, read_account, select
+from petstore.transactions.script import Script, Statement
 
 LOOKED_AT_MAX = 10_000
 # A window ahead of today is today's: the clock was set back.

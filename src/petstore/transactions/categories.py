@@ -7,9 +7,9 @@ from msgspec import UNSET, UnsetType
 from petstore.core.categories import Category, CategoryNamedMeanwhile, check_category_name, check_room
 from petstore.core.clock import Clock
 from petstore.core.errors import CategoryNotFound
-from petstore.storage.rows import CATEGORY, select
-from petstore.storage.transactions.journal import record
-from petstore.storage.transactions.script import CATALOGUE, Database, Script, Statement, statement
+from petstore.transactions.journal import record
+from petstore.transactions.rows import CATEGORY, select
+from petstore.transactions.script import CATALOGUE, Database, Script, Statement, statement
 
 _ALL = statement(f"SELECT {select(CATEGORY)} FROM categories ORDER BY id")
 _ONE = statement("SELECT name FROM categories WHERE id = $1")

@@ -16,11 +16,11 @@ from petstore.core.accounts import (
 from petstore.core.clock import Clock
 from petstore.core.errors import AccountExists, AccountNotFound, Conflict
 from petstore.core.limits.plans import Plan
-from petstore.storage.rows import ACCOUNT, read_account, select
-from petstore.storage.transactions.account_pages import page_of_accounts
-from petstore.storage.transactions.journal import record, record_changes
-from petstore.storage.transactions.revocations import end_keys_of
-from petstore.storage.transactions.script import KEYRING, REVOCATION, Database, Script, names_of, statement
+from petstore.transactions.account_pages import page_of_accounts
+from petstore.transactions.journal import record, record_changes
+from petstore.transactions.revocations import end_keys_of
+from petstore.transactions.rows import ACCOUNT, read_account, select
+from petstore.transactions.script import KEYRING, REVOCATION, Database, Script, names_of, statement
 
 _ACCOUNTS = f"SELECT {select(ACCOUNT)} FROM accounts"
 _ALL = statement(f"{_ACCOUNTS} ORDER BY id")

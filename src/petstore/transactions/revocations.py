@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from petstore.core.moments import iso_moment
-from petstore.storage.transactions.journal import record
-from petstore.storage.transactions.script import Script, statement
+from petstore.transactions.journal import record
+from petstore.transactions.script import Script, statement
 
 _REVOKE = statement("UPDATE api_keys SET revoked_at_ms = $2 WHERE id = $1")
 _NOT_REVOKED = statement(

@@ -7,8 +7,8 @@ import msgspec
 from petstore.core.billing import BilledAccount, PlanChange
 from petstore.core.limits.plans import Plan
 from petstore.core.limits.usage import DailyUsage
-from petstore.storage.rows import DAILY_USAGE, select
-from petstore.storage.transactions.script import Database, Script, Statement, statement
+from petstore.transactions.rows import DAILY_USAGE, select
+from petstore.transactions.script import Database, Script, Statement, statement
 
 _ACCOUNTS = statement(
     "SELECT id, name, plan, per_minute, per_day, created_at_ms, closed_at_ms FROM accounts"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from petstore.core.accounts import read_account_id
 from petstore.core.errors import AccountNotFound, PersonNotFound
 from petstore.core.journal import About, JournalPage, JournalQuery, LookedBack
-from petstore.storage.rows import ENTRY, read_entry, select
-from petstore.storage.transactions.script import Script, Statement, statement
+from petstore.transactions.rows import ENTRY, read_entry, select
+from petstore.transactions.script import Script, Statement, statement
 
 _HOUR_MS = 3_600_000
 # The entries of an account with more keys are searched for like those of an actor.

@@ -19,9 +19,9 @@ from petstore.core.limits.usage import (
 )
 from petstore.core.limits.windows import AccountWindows, oldest_day
 from petstore.core.pets import INT64_MAX
-from petstore.storage.rows import BAN_STATE, DAILY_USAGE, WINDOWS, select
-from petstore.storage.transactions.bans import bans_in_force
-from petstore.storage.transactions.script import Database, Script, padded, statement
+from petstore.transactions.bans import bans_in_force
+from petstore.transactions.rows import BAN_STATE, DAILY_USAGE, WINDOWS, select
+from petstore.transactions.script import Database, Script, padded, statement
 
 _ALL_WINDOWS = statement(f"SELECT account_id, {select(WINDOWS)} FROM account_windows WHERE day >= $1")
 _ALL_BANS = statement(f"SELECT key_id, {select(BAN_STATE)} FROM key_standings")

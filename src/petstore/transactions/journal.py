@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import msgspec
 
 from petstore.core.journal import Entry, JournalPage, JournalQuery, Position
-from petstore.storage.rows import ENTRY, read_entry, select
-from petstore.storage.transactions.journal_pages import page
-from petstore.storage.transactions.script import Database, Script, Statement, statement
+from petstore.transactions.journal_pages import page
+from petstore.transactions.rows import ENTRY, read_entry, select
+from petstore.transactions.script import Database, Script, Statement, statement
 
 # SQLite has one writer, so its identifiers are in the order of the commits. PostgreSQL hands them out before:
 # below the oldest transaction that runs, nothing is added any more.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from petstore.core.pets import INT64_MAX, NAME_MAX_CHARACTERS, PageQuery, PetStatus
-from petstore.storage.rows import PET, select
-from petstore.storage.transactions.script import Statement, statement
+from petstore.transactions.rows import PET, select
+from petstore.transactions.script import Statement, statement
 
 _PETS = f"SELECT {select(PET)} FROM pets WHERE"
 

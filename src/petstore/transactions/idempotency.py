@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from petstore.core.errors import IdempotencyKeyInUse
 from petstore.core.idempotency import KEPT_MS, Creation, Idempotency
-from petstore.storage.rows import CREATION, select
-from petstore.storage.transactions.script import Database, Script, Statement, moment_ms, statement
+from petstore.transactions.rows import CREATION, select
+from petstore.transactions.script import Database, Script, Statement, moment_ms, statement
 
 _PURGE_AT_A_TIME = 1_000
 
