@@ -9,6 +9,7 @@ from tests.docs.documents import ROOT, name_of, text_of
 
 PAGES = {"README.md": 900, "docs/operations.md": 2_500, "docs/scaling.md": 2_000}
 ALL = 26_800  # with 3,500 for the console: its two pages, and what settings, commands and threats say of it
+DECISIONS = 14_000
 
 
 def words(text: str) -> int:
@@ -29,3 +30,9 @@ def test_all_pages_together_are_short() -> None:
         path for path in pages if not {"decisions", "CHANGELOG.md"} & set(path.relative_to(ROOT).parts)
     ]
     assert sum(words(text_of(path)) for path in counted) <= ALL, sorted(map(name_of, counted))
+
+
+def test_all_decisions_together_are_short() -> None:
+    """A record has reasons and figures; what the code says stands in the code alone."""
+    records = [path for path in tracked() if path.parent == ROOT / "docs" / "decisions"]
+    assert sum(words(text_of(path)) for path in records) <= DECISIONS, sorted(map(name_of, records))
