@@ -1,5 +1,4 @@
-"""The cookies of the console: the session's; before there is one, the secret that forms are bound to; one by
-which a browser is known in which somebody has signed in; and what the next page tells.
+"""The three cookies of the console: session, CSRF secret before there is a session, flash message.
 
 `__Host-` keeps a cookie to this host, path / and TLS (RFC 6265bis, section 4.1.3.2). On a loopback address
 without TLS a browser would refuse such a name, so there it has no prefix.
@@ -13,13 +12,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from petstore.console.connections import Connections
-from petstore.core.sign_ins import DEVICE_KNOWN_MS, SESSION_MAX_MS, new_token
+from petstore.core.sign_ins import SESSION_MAX_MS, new_token
 
 _SESSION = "petstore-session"
 _FORM = "petstore-form"
 _TOLD = "petstore-told"
 _TOLD_SECONDS = 60
-_DEVICE = "petstore-device"
+_DEVICE = "petstore-device"  # only 1.1.0 reads it
 
 
 class Cookies:
@@ -34,16 +33,11 @@ class Cookies:
 
     def keep_session(self, request: Request, response: Response, token: str) -> None:
         self._set(_SESSION, request, response, token, SESSION_MAX_MS // 1_000)
+        if self._name(_DEVICE, request) in request.cookies:
+            self._set(_DEVICE, request, response, "", 0)
 
     def end_session(self, request: Request, response: Response) -> None:
         self._set(_SESSION, request, response, "", 0)
-
-    def device(self, request: Request) -> str:
-        """The browser's token; empty for one that nobody has signed in with."""
-        return request.cookies.get(self._name(_DEVICE, request), "")
-
-    def keep_device(self, request: Request, response: Response, token: str) -> None:
-        self._set(_DEVICE, request, response, token, DEVICE_KNOWN_MS // 1_000)
 
     def form_secret(self, request: Request) -> str:
         """What forms are bound to before there is a session; a new one without a cookie."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 
 import structlog
 from starlette.responses import Response
@@ -13,7 +12,7 @@ from petstore.console.connections import Connections
 from petstore.console.cookies import Cookies
 from petstore.console.passwords import Passwords
 from petstore.console.visit import View, Visit, later
-from petstore.core.errors import Forbidden, Invalid, StoreUnavailable, TooManyTries
+from petstore.core.errors import Forbidden, Invalid, TooManyTries
 from petstore.core.passwords import PASSWORD_MIN_CHARACTERS, check_password
 from petstore.core.people import Role, SignInLink
 from petstore.core.sign_ins import Attempt, SignInRepository
@@ -52,8 +51,7 @@ class Entrance:
     async def try_password(self, visit: Visit, name: str, password: str) -> Attempt | None:
         """The attempt when the password is right, else None. Raises TooManyTries, before any hash."""
         try:
-            device = self.cookies.device(visit.request)
-            attempt = await self.sign_ins.take_try(name, self.address(visit), device)
+            attempt = await self.sign_ins.take_try(name, self.address(visit))
         except TooManyTries:
             _log.warning("sign-in refused", reason="too many tries")
             raise
@@ -64,13 +62,10 @@ class Entrance:
         return None
 
     async def let_in(self, visit: Visit, response: Response, token: str) -> Response:
-        """The response, with the cookies of a new session and of the browser. A session of before ends."""
+        """Add the cookie of a new session to the response. End the browser's earlier session."""
         if visit.may(Role.VIEWER):
             await self.sign_ins.end_session_of(visit.secret)
         self.cookies.keep_session(visit.request, response, token)
-        with suppress(StoreUnavailable):
-            device = await self.sign_ins.know_device(token, self.cookies.device(visit.request))
-            self.cookies.keep_device(visit.request, response, device)
         return response
 
 

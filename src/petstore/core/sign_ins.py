@@ -21,9 +21,6 @@ SESSION_MAX_MS = 7 * DAY_MS
 SESSIONS_MAX = 20  # of a person; the next one ends the one that was unused for longest
 # Whoever guesses from elsewhere can't use up the tries of an address that a person has signed in from.
 ADDRESS_KNOWN_MS = 30 * DAY_MS
-# A browser in which a person has signed in has tries of its own: who shares its address can't use them up.
-DEVICE_KNOWN_MS = 30 * DAY_MS
-DEVICES_MAX = 20  # of a person; the next one forgets the one that was unused for longest
 _TOKEN_BYTES = 32
 
 
@@ -39,9 +36,7 @@ OF_ADDRESS = Budget("address", 20, 15 * MINUTE_MS)
 # Of the addresses together that are not known for the person.
 OF_NAME = Budget("name", 100, HOUR_MS)
 OF_PAIR = Budget("pair", 5, 15 * MINUTE_MS)
-# Of a name in a browser that is known for the person; it counts in no other window.
-OF_DEVICE = Budget("device", 5, 15 * MINUTE_MS)
-BUDGETS = {budget.kind: budget for budget in (OF_ADDRESS, OF_NAME, OF_PAIR, OF_DEVICE)}
+BUDGETS = {budget.kind: budget for budget in (OF_ADDRESS, OF_NAME, OF_PAIR)}
 LONGEST_WINDOW_MS = max(budget.window_ms for budget in BUDGETS.values())
 
 
@@ -110,14 +105,13 @@ def link_address(base: str, link: SignInLink) -> str:
     return f"{base}/console/link/{link.token}"
 
 
-def subject_of(budget: Budget, name: str, network: str, device: bytes) -> str:
+def subject_of(budget: Budget, name: str, network: str) -> str:
     """What a window counts. Names are digests: a password typed into the wrong field is not kept."""
     hidden = digest(name.encode()).hex()[:32]
     parts = {
         "address": (network,),
         "name": (hidden,),
         "pair": (hidden, network),
-        "device": (hidden, device.hex()),
     }[budget.kind]
     return " ".join((budget.kind, *parts))
 
@@ -125,18 +119,8 @@ def subject_of(budget: Budget, name: str, network: str, device: bytes) -> str:
 class SignInRepository(Protocol):
     """Links, sessions and tries in a store. Each method is one transaction and may raise StoreUnavailable."""
 
-    async def take_try(self, name: str, address: str, device: str = "") -> Attempt:
-        """Count a try, before its password is looked at. Raises TooManyTries, and then counts nothing.
-
-        `device` is the token of the browser, by `know_device`.
-        """
-        ...
-
-    async def know_device(self, session: str, device: str = "") -> str:
-        """Know the browser of this session for its person; its token: `device`, or a new one for an unknown.
-
-        A browser may be known for several people.
-        """
+    async def take_try(self, name: str, address: str) -> Attempt:
+        """Count a try before its password is compared. Raises TooManyTries, and then counts nothing."""
         ...
 
     async def accept(self, attempt: Attempt, address: str, rehashed: str | None = None) -> str | None:

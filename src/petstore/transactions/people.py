@@ -37,9 +37,7 @@ _ADD_LINK = statement(
 )
 _END_LINKS = statement("DELETE FROM sign_in_links WHERE person_id = $1")
 END_SESSIONS = statement("DELETE FROM sessions WHERE person_id = $1 RETURNING person_id")
-_FORGET = tuple(
-    statement(f"DELETE FROM {table} WHERE person_id = $1") for table in ("known_addresses", "known_devices")
-)
+_FORGET_NETWORKS = statement("DELETE FROM known_addresses WHERE person_id = $1")
 # It may use the room that is kept back on a full disk.
 ENDS_ACCESS = Effect(ends_access=True)
 
@@ -132,10 +130,9 @@ def set_password(person_id: int, stored: str) -> Script[None]:
 
 
 def end_access(person_id: int) -> Script[None]:
-    """End all sessions and links, and know no address and no browser."""
+    """End all sessions and links, and forget the networks that the person signed in from."""
     yield _END_LINKS, (person_id,)
-    for known in _FORGET:
-        yield known, (person_id,)
+    yield _FORGET_NETWORKS, (person_id,)
     yield END_SESSIONS, (person_id,)
 
 

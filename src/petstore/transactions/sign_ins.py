@@ -32,7 +32,7 @@ from petstore.transactions.people import (
 )
 from petstore.transactions.rows import PERSON
 from petstore.transactions.script import Database, Script, statement
-from petstore.transactions.tries import clear, know_address, know_device, look, purge_tries, take
+from petstore.transactions.tries import clear, know_address, look, purge_tries, take
 
 _SESSIONS = (
     f"SELECT {PERSON_COLUMNS}, s.digest, s.address, s.created_at_ms, s.used_at_ms FROM sessions s"
@@ -166,13 +166,6 @@ def end_sessions(person: Person, actor: str, now_ms: int) -> Script[int]:
     return ended
 
 
-def _know_device(session: bytes, device: str, new: str, now_ms: int) -> Script[str]:
-    found = yield from find_session(session)
-    if found is None:  # it was ended meanwhile, and with it what is known of the person
-        return device
-    return (yield from know_device(found.person.id, device, new, now_ms))
-
-
 def _note_use(digest: bytes, now_ms: int) -> Script[None]:
     yield _NOTE_USE, (digest, now_ms)
 
@@ -209,15 +202,11 @@ class SignIns:
         self._database = database
         self._clock = clock
 
-    async def take_try(self, name: str, address: str, device: str = "") -> Attempt:
+    async def take_try(self, name: str, address: str) -> Attempt:
         now_ms = self._clock.now_ms()
         # Read first: a storm that is refused anyway waits for no lock.
-        attempt = await self._database.read(look(name, is_person_name(name), address, device, now_ms))
+        attempt = await self._database.read(look(name, is_person_name(name), address, now_ms))
         return await self._database.write(lambda: take(attempt, now_ms))
-
-    async def know_device(self, session: str, device: str = "") -> str:
-        new, now_ms = new_token(), self._clock.now_ms()
-        return await self._database.write(lambda: _know_device(token_digest(session), device, new, now_ms))
 
     async def accept(self, attempt: Attempt, address: str, rehashed: str | None = None) -> str | None:
         token, now_ms = new_token(), self._clock.now_ms()

@@ -10,25 +10,20 @@ from petstore.core.people import Person
 from petstore.core.sign_ins import (
     ADDRESS_KNOWN_MS,
     BUDGETS,
-    DEVICE_KNOWN_MS,
-    DEVICES_MAX,
     LONGEST_WINDOW_MS,
     OF_ADDRESS,
-    OF_DEVICE,
     OF_NAME,
     OF_PAIR,
     Attempt,
     Budget,
     subject_of,
-    token_digest,
 )
 from petstore.transactions.people import PASSWORD_AT, PERSON_COLUMNS, read_person
 from petstore.transactions.script import Database, Script, Statement, statement
 
 _TRIED = statement(
     "SELECT EXISTS (SELECT 1 FROM known_addresses k WHERE k.person_id = p.id AND k.network = $2"
-    " AND k.used_at_ms > $3), EXISTS (SELECT 1 FROM known_devices d WHERE d.digest = $4"
-    f" AND d.person_id = p.id AND d.used_at_ms > $5), {PERSON_COLUMNS} FROM people p WHERE p.name = $1"
+    f" AND k.used_at_ms > $3), {PERSON_COLUMNS} FROM people p WHERE p.name = $1"
 )
 _WINDOWS = statement("SELECT subject, tries, opened_ms FROM sign_in_tries WHERE subject IN ($1, $2, $3)")
 # A window that opened later than the clock could say, because that was set back, is opened anew.
@@ -47,15 +42,6 @@ _KNOW = statement(
     "INSERT INTO known_addresses (person_id, network, used_at_ms) VALUES ($1, $2, $3)"
     " ON CONFLICT (person_id, network) DO UPDATE SET used_at_ms = $3"
 )
-_IS_DEVICE = statement("SELECT 1 FROM known_devices WHERE digest = $1 LIMIT 1")
-_KNOW_DEVICE = statement(
-    "INSERT INTO known_devices (digest, person_id, used_at_ms) VALUES ($1, $2, $3)"
-    " ON CONFLICT (digest, person_id) DO UPDATE SET used_at_ms = $3"
-)
-_FORGET_OLD_DEVICES = statement(
-    "DELETE FROM known_devices WHERE person_id = $1 AND digest NOT IN (SELECT digest FROM known_devices"
-    f" WHERE person_id = $1 ORDER BY used_at_ms DESC LIMIT {DEVICES_MAX})"
-)
 _PURGE_AT_A_TIME = 1_000
 _PURGE = Statement(
     sqlite="DELETE FROM sign_in_tries WHERE subject IN (SELECT subject FROM sign_in_tries"
@@ -64,26 +50,25 @@ _PURGE = Statement(
     f" WHERE opened_ms + {LONGEST_WINDOW_MS} < $1 LIMIT {_PURGE_AT_A_TIME} FOR UPDATE SKIP LOCKED)"
     " RETURNING subject",
 )
-_PURGE_KNOWN = (
-    statement(f"DELETE FROM known_addresses WHERE used_at_ms + {ADDRESS_KNOWN_MS} < $1"),
-    statement(f"DELETE FROM known_devices WHERE used_at_ms + {DEVICE_KNOWN_MS} < $1"),
+# Only 1.1.0 fills and reads known_devices; the release after this one drops the table.
+_PURGE_KNOWN = tuple(
+    statement(f"DELETE FROM {table} WHERE used_at_ms + {ADDRESS_KNOWN_MS} < $1")
+    for table in ("known_addresses", "known_devices")
 )
 
 
-def look(name: str, is_a_name: bool, address: str, device: str, now_ms: int) -> Script[Attempt]:
+def look(name: str, is_a_name: bool, address: str, now_ms: int) -> Script[Attempt]:
     """A try before it is counted. Raises TooManyTries where a window is used up, at the cost of two reads."""
-    network, digest = network_of(address), token_digest(device)
+    network = network_of(address)
     person: Person | None = None
     stored: str | None = None
     budgets: tuple[Budget, ...] = (OF_ADDRESS, OF_NAME, OF_PAIR)
     if is_a_name:  # PostgreSQL refuses some other text, such as U+0000
-        asked = name, network, now_ms - ADDRESS_KNOWN_MS, digest, now_ms - DEVICE_KNOWN_MS
-        for knows_address, knows_device, *row in (yield _TRIED, asked):
+        for knows_address, *row in (yield _TRIED, (name, network, now_ms - ADDRESS_KNOWN_MS)):
             person = read_person(row)
             stored = None if person.disabled_at_ms is not None else row[PASSWORD_AT]
             budgets = (OF_ADDRESS, OF_PAIR) if knows_address else budgets
-            budgets = (OF_DEVICE,) if knows_device else budgets
-    windows = {subject_of(budget, name, network, digest): budget for budget in budgets}
+    windows = {subject_of(budget, name, network): budget for budget in budgets}
     for subject, tries, opened_ms in (yield _WINDOWS, (tuple(windows) * 3)[:3]):
         budget = windows[subject]
         if tries >= budget.tries and abs(now_ms - opened_ms) < budget.window_ms:
@@ -111,7 +96,7 @@ def _too_many(budget: Budget, opened_ms: int, now_ms: int) -> TooManyTries:
 
 
 def clear(attempt: Attempt, person_id: int, now_ms: int) -> Script[None]:
-    """After a right password: the pair, or the browser, starts anew; the other windows get the try back."""
+    """After a right password: the pair starts anew; the other windows get the try back."""
     *others, (own, _) = attempt.taken
     for subject, opened_ms in others:
         yield _GIVE_BACK, (subject, opened_ms)
@@ -124,16 +109,8 @@ def know_address(person_id: int, network: str, now_ms: int) -> Script[None]:
     yield _KNOW, (person_id, network, now_ms)
 
 
-def know_device(person_id: int, device: str, new: str, now_ms: int) -> Script[str]:
-    """The browser's token: `device` if it is somebody's, else the `new` one."""
-    token = device if (yield _IS_DEVICE, (token_digest(device),)) else new
-    yield _KNOW_DEVICE, (token_digest(token), person_id, now_ms)
-    yield _FORGET_OLD_DEVICES, (person_id,)
-    return token
-
-
 async def purge_tries(database: Database, now_ms: int) -> None:
-    """Delete windows that are over, 1,000 in each transaction, and addresses and browsers unused for long."""
+    """Delete windows that are over, 1,000 in each transaction, and addresses unused for long."""
 
     def delete() -> Script[int]:
         return len((yield _PURGE, (now_ms,)))

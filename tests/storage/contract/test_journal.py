@@ -153,7 +153,7 @@ READS = {
         "billing.accounts",
     ),
     # A session is no change of the store.
-    *("people.all", "people.find", "people.names", "sign_ins.know_device", "sign_ins.sessions"),
+    *("people.all", "people.find", "people.names", "sign_ins.sessions"),
     *("sign_ins.take_try", "sign_ins.accept", "sign_ins.link"),
     *("sign_ins.session", "sign_ins.sessions_of", "sign_ins.end_session", "sign_ins.end_session_of"),
     *("sign_ins.end_sessions", "totals.count"),

@@ -11,7 +11,7 @@ import pytest
 from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS
 from petstore.core.errors import LinkGone, TooManyTries
 from petstore.core.people import Role
-from petstore.core.sign_ins import DEVICES_MAX, SESSIONS_MAX, Attempt
+from petstore.core.sign_ins import SESSIONS_MAX, Attempt
 from petstore.storage.backend import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
@@ -289,21 +289,18 @@ class TestTries:
             with pytest.raises(TooManyTries):
                 await wrong(store, 1, name)
 
-    @pytest.mark.parametrize(("is_known", "windows"), [(False, 3), (True, 1)])
     async def test_a_bound_holds_exactly_on_two_replicas(
-        self, backend: SharedData, store: Store, anna: str, is_known: bool, windows: int
+        self, backend: SharedData, store: Store, anna: str
     ) -> None:
-        """Of 60 that have all read empty windows five are counted, also in a browser that is known; a refused
-        one counts in no window."""
-        device = await store.sign_ins.know_device(anna) if is_known else ""
+        """Of 60 that have all read empty windows five are counted; a refused one counts in no window."""
         stores = [store, backend.open()]
         everybody = asyncio.Barrier(60)
         for each in stores:
             count_after(everybody, each)
-        tries = [stores[at % 2].sign_ins.take_try("anna", ELSEWHERE, device) for at in range(60)]
+        tries = [stores[at % 2].sign_ins.take_try("anna", ELSEWHERE) for at in range(60)]
         answers = await asyncio.gather(*tries, return_exceptions=True)
         assert Counter(type(answer) for answer in answers) == {Attempt: 5, TooManyTries: 55}
-        assert backend.execute("SELECT tries FROM sign_in_tries") == [(5,)] * windows
+        assert backend.execute("SELECT tries FROM sign_in_tries") == [(5,)] * 3
 
     async def test_a_clock_that_was_set_back_locks_nobody_out(self, store: Store, clock: ManualClock) -> None:
         """A window that opens in the future is opened anew."""
@@ -317,54 +314,12 @@ class TestTries:
         assert all("secret" not in str(row) for row in backend.execute("SELECT subject FROM sign_in_tries"))
 
 
-class TestBrowsers:
-    """A browser in which somebody has signed in: tries of its own for them."""
-
-    async def test_wrong_ones_of_others_at_its_address_do_not_count(self, store: Store, anna: str) -> None:
-        """A shop behind one address: after 20 wrong ones there the known browser gets in, for its person."""
-        device = await store.sign_ins.know_device(anna)
-        await store.people.add("ben", Role.STAFF, ACTOR)
-        for at in range(20):
-            await wrong(store, 1, f"nobody-{at}", HOME)
-        for name, token in (("anna", ""), ("anna", "another"), ("ben", device)):
-            with pytest.raises(TooManyTries):
-                await store.sign_ins.take_try(name, HOME, token)
-        for _ in range(2):  # a right one gives back all that were wrong
-            for _ in range(4):
-                await store.sign_ins.take_try("anna", HOME, device)
-            attempt = await store.sign_ins.take_try("anna", HOME, device)
-            assert await store.sign_ins.accept(attempt, HOME) is not None
-
-    async def test_several_people_share_one(self, store: Store, anna: str) -> None:
-        """It keeps its token; a token that nobody has is replaced, so that nobody chooses it."""
-        link = await store.people.add("ben", Role.STAFF, ACTOR)
-        ben = await store.sign_ins.redeem(link.token, "hash", NEW)
-        device = await store.sign_ins.know_device(anna, "chosen")
-        assert device != "chosen"
-        assert await store.sign_ins.know_device(ben, device) == device
-        for name in ("anna", "ben"):
-            attempt = await store.sign_ins.take_try(name, ELSEWHERE, device)
-            assert [subject.partition(" ")[0] for subject, _ in attempt.taken] == ["device"]
-
-    async def test_what_ends_all_access_forgets_it(self, store: Store, anna: str) -> None:
-        """Like a reset; and so do 20 newer ones. Then it counts with all others."""
-        device = await store.sign_ins.know_device(anna)
-        link = await store.people.reset("anna", ACTOR)
-        assert len((await store.sign_ins.take_try("anna", NEW, device)).taken) == 3
-        assert await store.sign_ins.know_device(anna, device) == device  # the session has ended
-        assert len((await store.sign_ins.take_try("anna", NEW, device)).taken) == 3
-        session = await store.sign_ins.redeem(link.token, "hash", HOME)
-        tokens = [await store.sign_ins.know_device(session) for _ in range(DEVICES_MAX + 1)]
-        known = [len((await store.sign_ins.take_try("anna", NEW, token)).taken) == 1 for token in tokens]
-        assert known.count(True) == DEVICES_MAX
-
-
 async def test_what_has_ended_is_purged(
     backend: SharedData, store: Store, anna: str, clock: ManualClock
 ) -> None:
-    """Sessions, links, windows, addresses and browsers, each after its time, and not before."""
+    """Sessions, links, windows, networks and the browsers of 1.1.0, each after its time, and not before."""
     await store.people.add("ben", Role.STAFF, ACTOR)
-    await store.sign_ins.know_device(anna)
+    backend.execute("INSERT INTO known_devices SELECT digest, person_id, created_at_ms FROM sessions")
     await wrong(store, 1)
     tables = {
         HOUR_MS: ["sign_in_tries"],
