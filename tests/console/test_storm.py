@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.clock import ManualClock
 from tests.support.postgres import fresh_database
-from tests.support.sign_ins import LOOKED_AT, replicas, storm
+from tests.support.sign_ins import COMPARED, replicas, storm
 
 TRIES = 400
 
@@ -20,15 +20,15 @@ def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_on_one_service(tmp_path: Path) -> None:
-    """The bounds hold exactly on SQLite; one hash for each password that is looked at, and anna gets in."""
+    """The bound holds exactly on SQLite; one hash for each compared password, and anna gets in."""
     async with replicas(f"sqlite:///{tmp_path}/petstore.db", ManualClock(), 1) as services:
         seen = await storm(services, TRIES, 1)
     assert seen.faults() == []
-    assert (seen.statuses, seen.hashes) == ({403: LOOKED_AT, 429: TRIES - LOOKED_AT}, LOOKED_AT + 3)
+    assert (seen.statuses, seen.hashes) == ({403: COMPARED, 429: TRIES - COMPARED}, COMPARED + 3)
 
 
 async def test_on_two_replicas() -> None:
-    """The same bounds for both together: PostgreSQL counts, not the process."""
+    """The same bound for both together: PostgreSQL counts, not the process."""
     with fresh_database() as url:
         async with replicas(url, ManualClock(), 2) as services:
             seen = await storm(services, TRIES, 2)

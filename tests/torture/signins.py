@@ -1,5 +1,5 @@
 """Storms of wrong passwords: 10,000 at once at two replicas on PostgreSQL, and at a service on SQLite. The
-bounds hold exactly, few hashes are computed, and a person with the right password gets in meanwhile.
+bound holds exactly, few hashes are computed, and a person with the right password gets in meanwhile.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ async def _round(report: Report, url: str, count: int, seed: int) -> None:
         seen = await storm(applications, _TRIES, seed)
         report.took(f"{count} replicas", time.monotonic() - began)
     report.counts["wrong ones"] += seen.statuses.total()
-    report.counts["looked at"] += seen.statuses[403]
+    report.counts["compared"] += seen.statuses[403]
     report.counts["turned away as busy"] += seen.statuses[503]
     report.counts["right ones"] += len(seen.right)
     report.most("hashes in a storm", seen.hashes)

@@ -1,6 +1,6 @@
-"""Signing in to the console: one-time links, sessions, and how many tries a password has.
+"""Signing in to the console: one-time links, sessions, and two budgets of wrong passwords.
 
-A try is counted before its password is looked at. A right one gives its try back.
+A try is counted before its password is compared. A right one gives its try back.
 """
 
 from __future__ import annotations
@@ -19,25 +19,23 @@ LINK_VALID_MS = DAY_MS
 SESSION_IDLE_MS = 12 * HOUR_MS
 SESSION_MAX_MS = 7 * DAY_MS
 SESSIONS_MAX = 20  # of a person; the next one ends the one that was unused for longest
-# Whoever guesses from elsewhere can't use up the tries of an address that a person has signed in from.
-ADDRESS_KNOWN_MS = 30 * DAY_MS
+NETWORK_KNOWN_MS = 30 * DAY_MS  # after a person's last sign-in there
 _TOKEN_BYTES = 32
 
 
 class Budget(msgspec.Struct, frozen=True):
     """How many wrong tries fit into a window, which opens with the first."""
 
-    kind: str
     tries: int
     window_ms: int
 
 
-OF_ADDRESS = Budget("address", 20, 15 * MINUTE_MS)
-# Of the addresses together that are not known for the person.
-OF_NAME = Budget("name", 100, HOUR_MS)
-OF_PAIR = Budget("pair", 5, 15 * MINUTE_MS)
-BUDGETS = {budget.kind: budget for budget in (OF_ADDRESS, OF_NAME, OF_PAIR)}
-LONGEST_WINDOW_MS = max(budget.window_ms for budget in BUDGETS.values())
+# A name from a network. An attacker in another network can't spend it.
+PAIR = Budget(5, 15 * MINUTE_MS)
+# All names from networks that their person has not signed in from, together. It bounds guesses from many
+# networks, and the CPU time of hashes. Where a person usually signs in it does not count.
+NEW_NETWORKS = Budget(100, HOUR_MS)
+NEW_NETWORKS_SUBJECT = "new networks"
 
 
 class PersonSession(msgspec.Struct, frozen=True):
@@ -78,16 +76,24 @@ def present(sessions: Iterable[PersonSession]) -> list[Presence]:
     return list(found.values())
 
 
-class Attempt(msgspec.Struct, frozen=True):
-    """A try that was counted: the windows that it was taken from, each a subject and when it opened.
+class Taken(msgspec.Struct, frozen=True):
+    """One try in a window. `opened_ms` is 0 before it is counted."""
 
-    `stored` is the hash to compare with: None when nobody has the name, or may not sign in by a password.
+    subject: str
+    budget: Budget
+    opened_ms: int = 0
+
+
+class Attempt(msgspec.Struct, frozen=True):
+    """A try. `taken` has the windows that count it, the pair's first.
+
+    `stored` is the hash to compare with: None for an unknown name and for a person without a password.
     """
 
     person: Person | None
     stored: str | None
     network: str
-    taken: tuple[tuple[str, int], ...]
+    taken: tuple[Taken, ...]
 
 
 def new_token() -> str:
@@ -105,15 +111,9 @@ def link_address(base: str, link: SignInLink) -> str:
     return f"{base}/console/link/{link.token}"
 
 
-def subject_of(budget: Budget, name: str, network: str) -> str:
-    """What a window counts. Names are digests: a password typed into the wrong field is not kept."""
-    hidden = digest(name.encode()).hex()[:32]
-    parts = {
-        "address": (network,),
-        "name": (hidden,),
-        "pair": (hidden, network),
-    }[budget.kind]
-    return " ".join((budget.kind, *parts))
+def pair_subject(name: str, network: str) -> str:
+    """What the pair's window is stored under. The name is a digest: people type passwords into its field."""
+    return f"pair {digest(name.encode()).hex()[:32]} {network}"
 
 
 class SignInRepository(Protocol):

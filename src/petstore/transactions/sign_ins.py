@@ -32,7 +32,7 @@ from petstore.transactions.people import (
 )
 from petstore.transactions.rows import PERSON
 from petstore.transactions.script import Database, Script, statement
-from petstore.transactions.tries import clear, know_address, look, purge_tries, take
+from petstore.transactions.tries import count_try, give_back, know_network, purge_tries, read_try
 
 _SESSIONS = (
     f"SELECT {PERSON_COLUMNS}, s.digest, s.address, s.created_at_ms, s.used_at_ms FROM sessions s"
@@ -115,7 +115,7 @@ def _confirm(attempt: Attempt, now_ms: int) -> Script[Person | None]:
     person, stored = yield from with_password(attempt.person.id)
     if stored is None or stored != attempt.stored or person.disabled_at_ms is not None:
         return None
-    yield from clear(attempt, person.id, now_ms)
+    yield from give_back(attempt, person.id, now_ms)
     return person
 
 
@@ -125,7 +125,7 @@ def _set_first_or_other_password(
     yield from set_password(person.id, stored)
     yield from end_access(person.id)
     yield from _open(person, token, address, now_ms)
-    yield from know_address(person.id, network_of(address), now_ms)
+    yield from know_network(person.id, network_of(address), now_ms)
     before, after = {"hasPassword": person.has_password}, {"hasPassword": True}
     yield from record(now_ms, person.actor, "person", person.id, "password_set", before, after)
 
@@ -204,9 +204,9 @@ class SignIns:
 
     async def take_try(self, name: str, address: str) -> Attempt:
         now_ms = self._clock.now_ms()
-        # Read first: a storm that is refused anyway waits for no lock.
-        attempt = await self._database.read(look(name, is_person_name(name), address, now_ms))
-        return await self._database.write(lambda: take(attempt, now_ms))
+        # Read first: a refused storm waits for no lock.
+        attempt = await self._database.read(read_try(name, is_person_name(name), address, now_ms))
+        return await self._database.write(lambda: count_try(attempt, now_ms))
 
     async def accept(self, attempt: Attempt, address: str, rehashed: str | None = None) -> str | None:
         token, now_ms = new_token(), self._clock.now_ms()

@@ -8,15 +8,13 @@ from petstore.core.client_address import network_of
 from petstore.core.errors import TooManyTries
 from petstore.core.people import Person
 from petstore.core.sign_ins import (
-    ADDRESS_KNOWN_MS,
-    BUDGETS,
-    LONGEST_WINDOW_MS,
-    OF_ADDRESS,
-    OF_NAME,
-    OF_PAIR,
+    NETWORK_KNOWN_MS,
+    NEW_NETWORKS,
+    NEW_NETWORKS_SUBJECT,
+    PAIR,
     Attempt,
-    Budget,
-    subject_of,
+    Taken,
+    pair_subject,
 )
 from petstore.transactions.people import PASSWORD_AT, PERSON_COLUMNS, read_person
 from petstore.transactions.script import Database, Script, Statement, statement
@@ -25,8 +23,8 @@ _TRIED = statement(
     "SELECT EXISTS (SELECT 1 FROM known_addresses k WHERE k.person_id = p.id AND k.network = $2"
     f" AND k.used_at_ms > $3), {PERSON_COLUMNS} FROM people p WHERE p.name = $1"
 )
-_WINDOWS = statement("SELECT subject, tries, opened_ms FROM sign_in_tries WHERE subject IN ($1, $2, $3)")
-# A window that opened later than the clock could say, because that was set back, is opened anew.
+_WINDOWS = statement("SELECT subject, tries, opened_ms FROM sign_in_tries WHERE subject IN ($1, $2)")
+# A window that opens in the future, because the clock was set back, opens anew.
 _TAKE = statement(
     "INSERT INTO sign_in_tries (subject, opened_ms, tries) VALUES ($1, $2, 1)"
     " ON CONFLICT (subject) DO UPDATE SET"
@@ -42,75 +40,73 @@ _KNOW = statement(
     "INSERT INTO known_addresses (person_id, network, used_at_ms) VALUES ($1, $2, $3)"
     " ON CONFLICT (person_id, network) DO UPDATE SET used_at_ms = $3"
 )
+_LONGEST_WINDOW_MS = max(PAIR.window_ms, NEW_NETWORKS.window_ms)
 _PURGE_AT_A_TIME = 1_000
 _PURGE = Statement(
     sqlite="DELETE FROM sign_in_tries WHERE subject IN (SELECT subject FROM sign_in_tries"
-    f" WHERE opened_ms + {LONGEST_WINDOW_MS} < ?1 LIMIT {_PURGE_AT_A_TIME}) RETURNING subject",
+    f" WHERE opened_ms + {_LONGEST_WINDOW_MS} < ?1 LIMIT {_PURGE_AT_A_TIME}) RETURNING subject",
     postgres="DELETE FROM sign_in_tries WHERE subject IN (SELECT subject FROM sign_in_tries"
-    f" WHERE opened_ms + {LONGEST_WINDOW_MS} < $1 LIMIT {_PURGE_AT_A_TIME} FOR UPDATE SKIP LOCKED)"
+    f" WHERE opened_ms + {_LONGEST_WINDOW_MS} < $1 LIMIT {_PURGE_AT_A_TIME} FOR UPDATE SKIP LOCKED)"
     " RETURNING subject",
 )
 # Only 1.1.0 fills and reads known_devices; the release after this one drops the table.
 _PURGE_KNOWN = tuple(
-    statement(f"DELETE FROM {table} WHERE used_at_ms + {ADDRESS_KNOWN_MS} < $1")
+    statement(f"DELETE FROM {table} WHERE used_at_ms + {NETWORK_KNOWN_MS} < $1")
     for table in ("known_addresses", "known_devices")
 )
 
 
-def look(name: str, is_a_name: bool, address: str, now_ms: int) -> Script[Attempt]:
-    """A try before it is counted. Raises TooManyTries where a window is used up, at the cost of two reads."""
+def read_try(name: str, is_a_name: bool, address: str, now_ms: int) -> Script[Attempt]:
+    """A try that is not counted yet. Raises TooManyTries when a window is spent, after two reads."""
     network = network_of(address)
     person: Person | None = None
     stored: str | None = None
-    budgets: tuple[Budget, ...] = (OF_ADDRESS, OF_NAME, OF_PAIR)
+    pair, new_networks = Taken(pair_subject(name, network), PAIR), Taken(NEW_NETWORKS_SUBJECT, NEW_NETWORKS)
+    taken: tuple[Taken, ...] = (pair, new_networks)
     if is_a_name:  # PostgreSQL refuses some other text, such as U+0000
-        for knows_address, *row in (yield _TRIED, (name, network, now_ms - ADDRESS_KNOWN_MS)):
+        for knows_network, *row in (yield _TRIED, (name, network, now_ms - NETWORK_KNOWN_MS)):
             person = read_person(row)
             stored = None if person.disabled_at_ms is not None else row[PASSWORD_AT]
-            budgets = (OF_ADDRESS, OF_PAIR) if knows_address else budgets
-    windows = {subject_of(budget, name, network): budget for budget in budgets}
-    for subject, tries, opened_ms in (yield _WINDOWS, (tuple(windows) * 3)[:3]):
-        budget = windows[subject]
+            taken = (pair,) if knows_network else taken
+    counts = {window.subject: window for window in taken}
+    for subject, tries, opened_ms in (yield _WINDOWS, (pair.subject, taken[-1].subject)):
+        budget = counts[subject].budget
         if tries >= budget.tries and abs(now_ms - opened_ms) < budget.window_ms:
-            raise _too_many(budget, opened_ms, now_ms)
-    return Attempt(person, stored, network, tuple((subject, 0) for subject in windows))
+            raise TooManyTries(opened_ms + budget.window_ms - now_ms)
+    return Attempt(person, stored, network, taken)
 
 
-def take(attempt: Attempt, now_ms: int) -> Script[Attempt]:
+def count_try(attempt: Attempt, now_ms: int) -> Script[Attempt]:
     """Count a try. Raises TooManyTries, so that the transaction counts nothing.
 
-    Windows are locked in this order by every transaction.
+    Every transaction locks the windows in this order.
     """
-    taken = []
-    for subject, _ in attempt.taken:
-        budget = BUDGETS[subject.partition(" ")[0]]
-        ((tries, opened_ms),) = yield _TAKE, (subject, now_ms, budget.window_ms)
+    counted = []
+    for window in attempt.taken:
+        budget = window.budget
+        ((tries, opened_ms),) = yield _TAKE, (window.subject, now_ms, budget.window_ms)
         if tries > budget.tries:
-            raise _too_many(budget, opened_ms, now_ms)
-        taken.append((subject, opened_ms))
-    return replace(attempt, taken=tuple(taken))
+            raise TooManyTries(opened_ms + budget.window_ms - now_ms)
+        counted.append(replace(window, opened_ms=opened_ms))
+    return replace(attempt, taken=tuple(counted))
 
 
-def _too_many(budget: Budget, opened_ms: int, now_ms: int) -> TooManyTries:
-    return TooManyTries(opened_ms + budget.window_ms - now_ms)
+def give_back(attempt: Attempt, person_id: int, now_ms: int) -> Script[None]:
+    """After a right password: clear the pair, give the other window its try back, and know the network."""
+    pair, *others = attempt.taken
+    yield _CLEAR, (pair.subject,)
+    for window in others:
+        yield _GIVE_BACK, (window.subject, window.opened_ms)
+    yield from know_network(person_id, attempt.network, now_ms)
 
 
-def clear(attempt: Attempt, person_id: int, now_ms: int) -> Script[None]:
-    """After a right password: the pair starts anew; the other windows get the try back."""
-    *others, (own, _) = attempt.taken
-    for subject, opened_ms in others:
-        yield _GIVE_BACK, (subject, opened_ms)
-    yield _CLEAR, (own,)
-    yield from know_address(person_id, attempt.network, now_ms)
-
-
-def know_address(person_id: int, network: str, now_ms: int) -> Script[None]:
-    """The person has signed in from there."""
+def know_network(person_id: int, network: str, now_ms: int) -> Script[None]:
+    """Remember that the person signed in from there."""
     yield _KNOW, (person_id, network, now_ms)
 
 
 async def purge_tries(database: Database, now_ms: int) -> None:
-    """Delete windows that are over, 1,000 in each transaction, and addresses unused for long."""
+    """Delete windows that are over, 1,000 in each transaction, and networks without a sign-in for 30 days."""
 
     def delete() -> Script[int]:
         return len((yield _PURGE, (now_ms,)))

@@ -11,7 +11,7 @@ import pytest
 from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS
 from petstore.core.errors import LinkGone, TooManyTries
 from petstore.core.people import Role
-from petstore.core.sign_ins import SESSIONS_MAX, Attempt
+from petstore.core.sign_ins import NEW_NETWORKS_SUBJECT, SESSIONS_MAX, Attempt
 from petstore.storage.backend import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
@@ -245,42 +245,69 @@ class TestTries:
         clock.advance(14 * 60)
         await wrong(store, 5)
 
-    async def test_twenty_wrong_ones_from_an_address(self, store: Store, anna: str) -> None:
-        """Whatever the names, whether they exist or not; an IPv6 address counts as its /64."""
-        for at in range(20):
-            await wrong(store, 1, f"nobody-{at % 10}", "2001:db8:0:1::1")
-        with pytest.raises(TooManyTries):
-            await wrong(store, 1, "anna", "2001:db8:0:1:ffff::2")
-        await wrong(store, 1, "anna", "2001:db8:0:2::1")
-
-    async def test_a_right_one_gives_its_try_back(self, store: Store, anna: str) -> None:
-        """An office behind one address may sign in as often as it likes; the pair starts anew."""
-        await wrong(store, 4, address=HOME)
-        for _ in range(30):
-            await signs_in(store)
-        await wrong(store, 5, address=HOME)
-
-    async def test_nobody_is_locked_out_of_a_known_address(
+    async def test_a_hundred_wrong_ones_from_new_networks(
         self, store: Store, anna: str, clock: ManualClock
     ) -> None:
-        """100 wrong ones from everywhere in an hour stop other addresses, not one that was signed in from."""
+        """In an hour, of all names together, whether they exist or not; an IPv6 address counts as its /64."""
+        await wrong(store, 5, address="2001:db8:0:1::1")
+        with pytest.raises(TooManyTries):
+            await wrong(store, 1, address="2001:db8:0:1:ffff::2")
+        await wrong(store, 5, address="2001:db8:0:2::1")
+        for at in range(90):
+            await wrong(store, 1, f"nobody-{at}")
+        clock.advance(1_000)
+        for name in ("anna", "nobody"):
+            with pytest.raises(TooManyTries) as refused:
+                await wrong(store, 1, name, NEW)
+            assert refused.value.retry_after_seconds == 3_600 - 1_000
+
+    async def test_a_right_one_gives_its_try_back(self, store: Store, anna: str) -> None:
+        """People may sign in as often as they like, from new networks too; the pair starts anew."""
+        await wrong(store, 4, address=HOME)
+        for at in range(101):
+            await signs_in(store)
+            await signs_in(store, f"198.51.100.{at}")
+        await wrong(store, 5, address=HOME)
+        await wrong(store, 5, "ben")
+
+    async def test_nobody_is_locked_out_of_a_known_network(
+        self, store: Store, anna: str, clock: ManualClock
+    ) -> None:
+        """100 wrong ones from everywhere in an hour stop new networks, not one that was signed in from. Wrong
+        ones from there count in the pair alone."""
         for at in range(100):
             await wrong(store, 1, address=f"198.51.100.{at}")
         with pytest.raises(TooManyTries):
             await wrong(store, 1, address=NEW)
+        await wrong(store, 4, address=HOME)
         await signs_in(store, HOME)
+        await wrong(store, 5, address=HOME)
         clock.advance(3_600)
         await signs_in(store, NEW)
 
-    async def test_an_address_is_known_for_thirty_days(
+    async def test_a_network_is_known_for_thirty_days(
         self, store: Store, anna: str, clock: ManualClock
     ) -> None:
-        """After a sign-in; then it counts with all others."""
-        clock.advance(30 * DAY_MS / 1_000)
+        """After a sign-in, and until a reset; then it is new again."""
+        clock.advance(30 * DAY_MS / 1_000 - 1)
+        assert len((await store.sign_ins.take_try("anna", HOME)).taken) == 1
+        clock.advance(1)
+        assert len((await store.sign_ins.take_try("anna", HOME)).taken) == 2
+        await signs_in(store)
+        assert len((await store.sign_ins.take_try("anna", HOME)).taken) == 1
+        await store.people.reset("anna", ACTOR)
+        assert len((await store.sign_ins.take_try("anna", HOME)).taken) == 2
+
+    async def test_a_network_is_known_for_its_person_alone(self, store: Store, anna: str) -> None:
+        """Guesses at another name from there count as new."""
+        await store.people.add("ben", Role.STAFF, ACTOR)
+        assert len((await store.sign_ins.take_try("ben", HOME)).taken) == 2
+
+    async def test_others_behind_the_same_address(self, store: Store, anna: str) -> None:
+        """A shop behind one address: what the others type wrong does not stop anna."""
         for at in range(100):
-            await wrong(store, 1, address=f"198.51.100.{at}")
-        with pytest.raises(TooManyTries):
-            await signs_in(store, HOME)
+            await wrong(store, 1, f"nobody-{at}", HOME)
+        await signs_in(store)
 
     async def test_a_name_that_nobody_has_is_limited_the_same(self, store: Store) -> None:
         """Also text that can be no name."""
@@ -289,18 +316,28 @@ class TestTries:
             with pytest.raises(TooManyTries):
                 await wrong(store, 1, name)
 
+    @pytest.mark.parametrize("names", [1, 60])
     async def test_a_bound_holds_exactly_on_two_replicas(
-        self, backend: SharedData, store: Store, anna: str
+        self, backend: SharedData, store: Store, anna: str, names: int
     ) -> None:
-        """Of 60 that have all read empty windows five are counted; a refused one counts in no window."""
+        """Of 60 that have all read their windows five are counted, for each bound; a refused one counts in no
+        window."""
+        for at in range(19):
+            await wrong(store, 5, address=f"198.51.100.{at}")
         stores = [store, backend.open()]
         everybody = asyncio.Barrier(60)
         for each in stores:
             count_after(everybody, each)
-        tries = [stores[at % 2].sign_ins.take_try("anna", ELSEWHERE) for at in range(60)]
+        tries = [
+            stores[at % 2].sign_ins.take_try(f"nobody-{at % names}" if names > 1 else "anna", NEW)
+            for at in range(60)
+        ]
         answers = await asyncio.gather(*tries, return_exceptions=True)
         assert Counter(type(answer) for answer in answers) == {Attempt: 5, TooManyTries: 55}
-        assert backend.execute("SELECT tries FROM sign_in_tries") == [(5,)] * 3
+        pairs = "SELECT coalesce(sum(tries), 0) FROM sign_in_tries WHERE subject LIKE 'pair %'"
+        assert [int(str(count)) for (count,) in backend.execute(pairs)] == [100]
+        others = f"SELECT tries FROM sign_in_tries WHERE subject = '{NEW_NETWORKS_SUBJECT}'"
+        assert backend.execute(others) == [(100,)]
 
     async def test_a_clock_that_was_set_back_locks_nobody_out(self, store: Store, clock: ManualClock) -> None:
         """A window that opens in the future is opened anew."""
@@ -335,7 +372,7 @@ async def test_what_has_ended_is_purged(
     for lasts_ms, ending in tables.items():
         clock.ms = began + lasts_ms
         await store.purge(clock.ms)
-        assert counts(ending) == [3 if table == "sign_in_tries" else 1 for table in ending]
+        assert counts(ending) == [2 if table == "sign_in_tries" else 1 for table in ending]
         clock.ms += MINUTE_MS
         await store.purge(clock.ms)
         assert counts(ending) == [0] * len(ending)
