@@ -55,8 +55,8 @@ async def test_it_can_be_switched_off(tmp_path: Path) -> None:
             assert (await Visitor(shop).get("", follow=False)).status == status
 
 
-async def test_pages_are_made_in_turns(shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eight at once, each in two: its data, and its text. Other requests come between any two turns."""
+async def test_pages_are_made_in_slots(shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight at once, each in two: its data, and its text. Other requests come between any two slots."""
     rounds, works = 0, list[int]()
 
     async def others() -> None:

@@ -16,9 +16,9 @@ from starlette.requests import Request
 from petstore.site.budget import Budget
 from petstore.site.rendered import RenderedPages
 from petstore.web.addresses import EXAMPLE
-from petstore.web.delivery import PieceMaker, Streamed
+from petstore.web.delivery import ChunkMaker, Streamed
 from petstore.web.negotiation import prefers_html, takes_gzip
-from petstore.web.turns import Turns
+from petstore.web.slots import Slots
 from tests.support.clock import ManualClock
 from tests.support.server import Server
 from tests.support.service import Shop, open_shop
@@ -62,26 +62,26 @@ class TestStreaming:
     """A body that is made while it is sent."""
 
     async def _answer(self, method: str, receive: Callable[[], Awaitable[Any]]) -> list[int]:
-        """How many of the three pieces were made when each message was sent."""
+        """How many of the three chunks were made when each message was sent."""
         made = 0
         sent: list[int] = []
 
-        async def pieces() -> AsyncGenerator[bytes, None]:
+        async def chunks() -> AsyncGenerator[bytes, None]:
             nonlocal made
             for _ in range(3):
                 made += 1
-                yield b"piece"
+                yield b"chunk"
 
         async def send(_message: object) -> None:
             sent.append(made)
 
-        response = Streamed(pieces(), {}, "text/csv", PieceMaker(Turns(ManualClock())))
+        response = Streamed(chunks(), {}, "text/csv", ChunkMaker(Slots(ManualClock())))
         assert "content-length" not in response.headers
         await response({"type": "http", "method": method}, receive, send)
         return sent
 
     @pytest.mark.parametrize(("method", "sent"), [("GET", [0, 1, 2, 3, 3]), ("HEAD", [0, 0])])
-    async def test_a_piece_is_made_when_the_last_was_taken(self, method: str, sent: list[int]) -> None:
+    async def test_a_chunk_is_made_when_the_last_was_taken(self, method: str, sent: list[int]) -> None:
         """And none for HEAD."""
 
         async def stays() -> None:
@@ -102,9 +102,9 @@ class TestStreaming:
         """At once when the client goes: its question to the store does not stay open until memory is
         collected."""
 
-        async def pieces() -> AsyncGenerator[bytes, None]:
+        async def chunks() -> AsyncGenerator[bytes, None]:
             while True:
-                yield b"piece"
+                yield b"chunk"
 
         async def goes() -> Any:
             return {"type": "http.disconnect"}
@@ -112,25 +112,25 @@ class TestStreaming:
         async def takes(_: object) -> None:
             pass
 
-        making = pieces()
+        making = chunks()
         await anext(making)
-        response = Streamed(making, {}, "text/csv", PieceMaker(Turns(ManualClock())))
+        response = Streamed(making, {}, "text/csv", ChunkMaker(Slots(ManualClock())))
         await response({"type": "http", "method": "GET"}, goes, takes)
         with pytest.raises(StopAsyncIteration):
             await anext(making)
 
-    async def test_of_many_bodies_one_piece_is_made_at_a_time(self) -> None:
+    async def test_of_many_bodies_one_chunk_is_made_at_a_time(self) -> None:
         """Forty files at once leave the others their time, and one who does not read holds nobody up."""
-        at_once, most, maker, stuck = 0, 0, PieceMaker(Turns(ManualClock())), asyncio.Event()
+        at_once, most, maker, stuck = 0, 0, ChunkMaker(Slots(ManualClock())), asyncio.Event()
 
-        async def pieces() -> AsyncGenerator[bytes, None]:
+        async def chunks() -> AsyncGenerator[bytes, None]:
             nonlocal at_once, most
             for _ in range(3):
                 at_once += 1
                 most = max(most, at_once)
                 await asyncio.sleep(0)
                 at_once -= 1
-                yield b"piece"
+                yield b"chunk"
 
         async def stays() -> Any:
             await asyncio.Event().wait()
@@ -142,7 +142,7 @@ class TestStreaming:
             if message["type"] == "http.response.body":
                 await stuck.wait()
 
-        responses = [Streamed(pieces(), {}, "text/csv", maker) for _ in range(5)]
+        responses = [Streamed(chunks(), {}, "text/csv", maker) for _ in range(5)]
         scope = {"type": "http", "method": "GET"}
         slow = asyncio.create_task(responses[0](scope, stays, does_not_read))
         async with asyncio.timeout(PATIENCE_SECONDS):

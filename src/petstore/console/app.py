@@ -55,8 +55,8 @@ from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
 from petstore.core.uploads import UploadRepository
 from petstore.web.addresses import address_of
+from petstore.web.slots import Slots
 from petstore.web.static import StaticFiles
-from petstore.web.turns import Turns
 
 PREFIX = "/console"
 
@@ -106,11 +106,11 @@ class Console:
         trusted, base = options.trusted, options.base
         connections = Connections(trusted, options.hosts)
         cookies = Cookies(connections)
-        turns = Turns(clock)
-        maker = PageMaker(self._new_renderer, turns)
+        slots = Slots(clock)
+        maker = PageMaker(self._new_renderer, slots)
         self._guard = Guard(stores.sign_ins, cookies, connections, maker, clock, options.body_timeout_seconds)
         entrance = Entrance(stores.sign_ins, Passwords(), cookies, connections)
-        downloads = Downloads(turns)
+        downloads = Downloads(slots)
         self._stocktaking = Stocktaking(stores.totals, clock)
         self._importer = options.importer
         self._pages: tuple[Pages, ...] = (

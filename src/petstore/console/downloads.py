@@ -1,4 +1,4 @@
-"""Files to download, which are made while they are sent."""
+"""Files to download, produced while they are sent."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pathlib import PurePath
 from starlette.responses import Response
 
 from petstore.console.visit import HEADERS
-from petstore.web.delivery import PieceMaker, Streamed
-from petstore.web.turns import Turns
+from petstore.web.delivery import ChunkMaker, Streamed
+from petstore.web.slots import Slots
 
 _MEDIA_TYPES = {".csv": "text/csv", ".json": "application/json", ".jsonl": "application/jsonl"}
 
 
 class Downloads:
-    """Of all that run at once one piece is made at a time, in a turn."""
+    """Produces one chunk at a time over all concurrent downloads."""
 
-    def __init__(self, turns: Turns) -> None:
-        self._maker = PieceMaker(turns)
+    def __init__(self, slots: Slots) -> None:
+        self._maker = ChunkMaker(slots)
 
-    def file(self, name: str, pieces: AsyncIterator[bytes]) -> Response:
+    def file(self, name: str, chunks: AsyncIterator[bytes]) -> Response:
         """`name` ends with .csv, .json or .jsonl."""
         headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}"'}
-        return Streamed(pieces, headers, _MEDIA_TYPES[PurePath(name).suffix], self._maker)
+        return Streamed(chunks, headers, _MEDIA_TYPES[PurePath(name).suffix], self._maker)

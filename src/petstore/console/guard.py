@@ -61,7 +61,7 @@ class Guard:
         by_method |= {"HEAD": by_method["GET"]} if "GET" in by_method else {}
 
         async def answer(request: Request) -> Response:
-            await self._maker.turns.next()
+            await self._maker.slots.wait()
             try:
                 return await self._maker.finish(await self._answer(request, by_method[request.method]))
             except Exception as error:

@@ -1,4 +1,4 @@
-"""Makes pages: each in its turn, from templates that are compiled in a thread when they are first used."""
+"""Renders pages, each in a slot of event-loop time. A template is compiled in a thread at its first use."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from functools import lru_cache
 from starlette.responses import Response
 
 from petstore.console.visit import Page, Renderer
-from petstore.web.turns import Turns
+from petstore.web.slots import Slots
 
 
 class PageMaker:
     """`renderer` is called in a thread, at the first page: it imports what renders."""
 
-    def __init__(self, renderer: Callable[[], Renderer], turns: Turns) -> None:
+    def __init__(self, renderer: Callable[[], Renderer], slots: Slots) -> None:
         self._new_renderer = lru_cache(maxsize=1)(renderer)
-        self.turns = turns
+        self.slots = slots
         self._ready: dict[str, Renderer] = {}
         self._preparing = asyncio.Lock()
 
@@ -25,7 +25,7 @@ class PageMaker:
         """The response; if it is a page, with its text."""
         if isinstance(response, Page):
             renderer = self._ready.get(response.template) or await self._prepare(response.template)
-            await self.turns.next()
+            await self.slots.wait()
             response.fill(renderer)
         return response
 

@@ -1,6 +1,6 @@
-"""Content from memory: compressed once, with an ETag, in pieces.
+"""Content from memory: compressed once, with an ETag, in chunks.
 
-A response to a slow client holds one piece and no descriptor.
+A response to a slow client holds one chunk and no descriptor.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from petstore.web.negotiation import takes_gzip
-from petstore.web.turns import Turns
+from petstore.web.slots import Slots
 
-_PIECE_BYTES = 64 * 1024
+_CHUNK_BYTES = 64 * 1024
 _COMPRESSED_FROM_BYTES = 1_024
-# Between two pieces of bodies that are being made. Where a piece waits for PostgreSQL, its turn ends with the
-# question, and what follows the answer is in no turn.
+# Between two chunks of streamed bodies. A chunk that queries PostgreSQL gives up its slot at the query.
 _PAUSE_SECONDS = 0.003
 
 # A browser asks again each time, and gets 304 when it has the page.
@@ -62,7 +61,7 @@ class Content:
         if _is_known(headers["etag"], request.headers.getlist("if-none-match")):
             headers.pop("content-encoding", None)
             return Response(status_code=304, headers=headers)
-        return _InPieces(body, headers=headers, media_type=self._media_type)
+        return _InChunks(body, headers=headers, media_type=self._media_type)
 
 
 @lru_cache(maxsize=64)
@@ -78,46 +77,46 @@ def _is_known(tag: str, conditions: list[str]) -> bool:
     return listed.strip() == "*" or tag in re.findall(r'"[^"]*"', listed)
 
 
-class _InPieces(Response):
-    """Sends pieces; the server accepts the next one when most of the last has been sent."""
+class _InChunks(Response):
+    """Sends chunks; the server accepts the next one when most of the last has been sent."""
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         body = bytes(self.body) if scope["method"] != "HEAD" else b""
-        for start in range(0, len(body), _PIECE_BYTES):
-            piece = body[start : start + _PIECE_BYTES]
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        for start in range(0, len(body), _CHUNK_BYTES):
+            chunk = body[start : start + _CHUNK_BYTES]
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
 
-class PieceMaker:
-    """Makes the pieces of all bodies, one at a time and each in a turn: many cost no more than one."""
+class ChunkMaker:
+    """Produces the chunks of all bodies, one at a time and each in a slot: many cost no more than one."""
 
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
+    def __init__(self, slots: Slots) -> None:
+        self._slots = slots
         self._making = asyncio.Lock()
 
-    async def next(self, pieces: AsyncIterator[bytes], gone: asyncio.Future[None]) -> bytes | None:
-        """The next piece; None at the end, or when the client has gone."""
+    async def next(self, chunks: AsyncIterator[bytes], gone: asyncio.Future[None]) -> bytes | None:
+        """The next chunk; None at the end, or when the client has gone."""
         async with self._making:
-            await self._turns.next()
-            piece = None if gone.done() else await anext(pieces, None)
+            await self._slots.wait()
+            chunk = None if gone.done() else await anext(chunks, None)
             await asyncio.sleep(_PAUSE_SECONDS)
-        return piece
+        return chunk
 
 
 class Streamed(Response):
-    """A body that is made while it is sent, of which one piece is in memory. It stops when the client goes.
+    """A body that is produced while it is sent; one chunk is in memory. It stops when the client goes.
 
-    What `pieces` raises ends the connection, so that the client sees that its file is cut off.
+    What `chunks` raises ends the connection, so that the client sees a file that is cut off.
     """
 
     def __init__(
-        self, pieces: AsyncIterator[bytes], headers: Mapping[str, str], media_type: str, maker: PieceMaker
+        self, chunks: AsyncIterator[bytes], headers: Mapping[str, str], media_type: str, maker: ChunkMaker
     ) -> None:
         super().__init__(None, 200, headers, media_type)
         del self.headers["content-length"]
-        self._pieces = pieces
+        self._chunks = chunks
         self._maker = maker
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -127,16 +126,16 @@ class Streamed(Response):
                 {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
             )
             while scope["method"] != "HEAD":
-                piece = await self._maker.next(self._pieces, gone)
-                if piece is None:
+                chunk = await self._maker.next(self._chunks, gone)
+                if chunk is None:
                     break
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
             if not gone.done():
                 await send({"type": "http.response.body", "body": b""})
         finally:
             gone.cancel()
-            if isinstance(self._pieces, AsyncGenerator):
-                await self._pieces.aclose()
+            if isinstance(self._chunks, AsyncGenerator):
+                await self._chunks.aclose()
 
 
 async def _disconnect(receive: Receive) -> None:

@@ -1,19 +1,19 @@
-"""Turns of the event loop for what takes milliseconds of it."""
+"""Slots of event-loop time for work that takes milliseconds."""
 
 from __future__ import annotations
 
 import asyncio
 
-from petstore.web.turns import Turns
+from petstore.web.slots import Slots
 from tests.support.clock import ManualClock
 from tests.support.waiting import PATIENCE_SECONDS
 
 
-async def test_requests_come_between_two_turns(clock: ManualClock) -> None:
+async def test_requests_come_between_two_slots(clock: ManualClock) -> None:
     """Of many pieces of work that were asked for at once, in the order of asking, each is in a round of the
     loop of its own."""
     rounds, done = 0, list[tuple[int, int]]()
-    turns, is_over = Turns(clock), asyncio.Event()
+    slots, is_over = Slots(clock), asyncio.Event()
 
     async def others() -> None:
         nonlocal rounds
@@ -22,7 +22,7 @@ async def test_requests_come_between_two_turns(clock: ManualClock) -> None:
             await asyncio.sleep(0)
 
     async def work(number: int) -> None:
-        await turns.next()
+        await slots.wait()
         done.append((number, rounds))
 
     beside = asyncio.create_task(others())
@@ -34,13 +34,13 @@ async def test_requests_come_between_two_turns(clock: ManualClock) -> None:
     assert len({when for _, when in done}) == 8
 
 
-async def test_after_a_turn_comes_a_rest_as_long(clock: ManualClock) -> None:
-    """So pages take half of the event loop's time at most; nobody has to give a turn back."""
-    turns, loop = Turns(clock), asyncio.get_running_loop()
-    await turns.next()
+async def test_after_a_slot_comes_a_rest_as_long(clock: ManualClock) -> None:
+    """So pages take half of the event loop's time at most; a slot ends by itself."""
+    slots, loop = Slots(clock), asyncio.get_running_loop()
+    await slots.wait()
     for seconds, at_least in ((0.01, 0.009), (3_600, 0.019)):  # stopped for an hour: no rest of an hour
         clock.advance(seconds)
         began = loop.time()
         async with asyncio.timeout(PATIENCE_SECONDS):
-            await turns.next()
+            await slots.wait()
         assert loop.time() - began > at_least
