@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from petstore.core.keys import KEY_PATTERN
 from tests.api.checks import CheckedShop, outsider, settle
 from tests.support.journal import ACTOR
-
-SECRET_FREE = "The API key is missing or invalid; send it as 'Authorization: Bearer <API_KEY>'."
 
 
 async def status(shop: CheckedShop, key: str) -> int:
@@ -57,3 +57,13 @@ class TestKeyLife:
         assert (await waiting).status == 201
         assert (await shop.post({"name": "n", "categoryId": 1}, key=key)).status == 401
         assert len(shop.pets()) == 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["Bearer {key}", "bearer {key}", "BEARER {key}", "bEaReR {key}", "Bearer   {key}", "Bearer {key} "],
+)
+async def test_the_scheme_is_case_insensitive(shop: CheckedShop, value: str) -> None:
+    """RFC 9110; and spaces around the key are no part of it."""
+    answer = await shop.call("GET", "/v1/pets", [("authorization", value.replace("{key}", shop.key))])
+    assert (answer.status, "www-authenticate" in answer.headers) == (200, False)

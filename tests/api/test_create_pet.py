@@ -1,4 +1,4 @@
-"""POST /pets: what is stored and answered. Bodies that are refused are test_hostile_bodies.py's."""
+"""POST /pets: what is stored and answered. What is refused: refusals.py."""
 
 from __future__ import annotations
 

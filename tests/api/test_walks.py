@@ -1,18 +1,16 @@
-"""What holds for every operation: refusals change nothing, a change has its entries, orders are private.
+"""What holds for every operation: a change has its entries in the journal, orders are private.
 
-The tables name every operation: one that is added has to say here what it changes and what it refuses.
+The tables name every operation: one that is added has to say here what it changes.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from petstore.api.pipeline.routing import Operation
 from petstore.core.keys import Access
 from tests.api.contract import table
 from tests.api.world import (
@@ -22,12 +20,9 @@ from tests.api.world import (
     CANCELLED,
     DELIVERED,
     FOREIGN,
-    HELD,
-    MISSING,
-    PENDING,
+    ORDERS,
     PLACED,
     SOLD,
-    SPARE,
     Call,
     World,
     open_world,
@@ -36,7 +31,6 @@ from tests.api.world import (
 
 TABLE = table()
 PET = f"/v1/pets/{AVAILABLE}"
-ORDERS = "/v1/store/orders"
 
 
 class Change(NamedTuple):
@@ -102,63 +96,6 @@ UNCHANGED: dict[str, list[Call]] = {
     "getUsage": [Call("GET", "/v1/usage", None, "read")],
 }
 
-# Calls that are refused for a reason of the operation's own; the reasons of all are made in `refusals`.
-REFUSED: dict[str, list[tuple[Call, int]]] = {
-    "listPets": [(Call("GET", "/v1/pets?limit=0"), 400)],
-    "createPet": [
-        (Call("POST", "/v1/pets", {"name": ""}), 400),
-        (repeated("/v1/pets", {"name": "other", "categoryId": 1}), 422),
-    ],
-    "getPet": [],
-    "updatePet": [
-        (Call("PATCH", PET, {}), 400),
-        (Call("PATCH", PET, {"id": 7}), 400),
-        (Call("PATCH", f"/v1/pets/{SOLD}", {"status": "pending"}), 409),
-        (Call("PATCH", f"/v1/pets/{HELD}", {"status": "sold"}), 409),
-    ],
-    "deletePet": [(Call("DELETE", f"/v1/pets/{HELD}"), 409)],
-    "listOrders": [(Call("GET", f"{ORDERS}?status=sold"), 400)],
-    "placeOrder": [
-        (Call("POST", ORDERS, {"petId": AVAILABLE, "quantity": 2}), 400),
-        (Call("POST", ORDERS, {"petId": PENDING}), 409),
-        (Call("POST", ORDERS, {"petId": SOLD}), 409),
-        (Call("POST", ORDERS, {"petId": MISSING}), 409),
-        (repeated(ORDERS, {"petId": SPARE}), 422),
-    ],
-    "updateOrder": [
-        (Call("PATCH", f"{ORDERS}/{PLACED}", {}), 400),
-        (Call("PATCH", f"{ORDERS}/{PLACED}", {"status": "delivered"}), 409),
-        (Call("PATCH", f"{ORDERS}/{DELIVERED}", {"status": "cancelled"}), 409),
-        (Call("PATCH", f"{ORDERS}/{CANCELLED}", {"status": "placed"}), 409),
-    ],
-    "cancelOrder": [(Call("DELETE", f"{ORDERS}/{DELIVERED}", None, "write"), 409)],
-    "listCategories": [],
-    "getUsage": [],
-}
-
-
-def refusals(row: Operation) -> list[tuple[Call, int]]:
-    """What every operation refuses, each with its status; its own reasons among them."""
-    assert row.path is not None
-    target = re.sub(r"\{\w+\}", "1", row.path)
-    good = next((change.call for change in CHANGES[row.name]), Call(row.method, target))
-    found = [*REFUSED[row.name]]
-    found += [(good._replace(level=level), 401) for level in ("none", "revoked")]
-    found.append((good._replace(target=f"{good.target}?page=2"), 400))
-    found.append((good._replace(method="PUT"), 405))
-    found += [(good._replace(level=level.value), 403) for level in Access if not level.includes(row.access)]
-    if good.document is not None:
-        content = (("content-type", "application/json"),)
-        sent = good._replace(document=None, headers=content)
-        for body in (b"", b"[]", b"{", b'{"unknown": 1}', b"null"):
-            found.append((sent._replace(body=body), 400))
-        found.append((sent._replace(body=b"{" + b" " * 70_000), 413))
-        found.append((sent._replace(headers=(), body=b"{}"), 415))
-    if row.path != target:
-        parent = good.target.rpartition("/")[0]
-        found += [(good._replace(target=f"{parent}/{last}"), 404) for last in (MISSING, "abc", "01", "0")]
-    return found
-
 
 @pytest.fixture(params=BACKENDS)
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
@@ -175,9 +112,9 @@ def of(table: dict[str, list[Any]]) -> Any:
     ]
 
 
-@pytest.mark.parametrize("table", [CHANGES, UNCHANGED, REFUSED], ids=["changes", "unchanged", "refused"])
+@pytest.mark.parametrize("table", [CHANGES, UNCHANGED], ids=["changes", "unchanged"])
 def test_every_operation_is_named(table: dict[str, Any]) -> None:
-    """An operation that is added must say in these tables what it changes, keeps and refuses."""
+    """An operation that is added must say in these tables what it changes and keeps."""
     assert set(table) == {row.name for row in TABLE}
 
 
@@ -200,16 +137,6 @@ async def test_a_success_without_a_change_has_no_entry(world: World) -> None:
             answer = await world.ask(call)
             assert answer.status in (200, 201, 204), (str(call), answer.body)
             assert world.fingerprint() == was, str(call)
-
-
-@pytest.mark.parametrize("row", TABLE, ids=[row.name for row in TABLE])
-async def test_a_refusal_changes_nothing(world: World, row: Operation) -> None:
-    """Every table is as before, the journal among them."""
-    was = world.fingerprint()
-    for call, status in refusals(row):
-        answer = await world.ask(call)
-        assert answer.status == status, (str(call), answer.body)
-        assert world.fingerprint() == was, str(call)
 
 
 async def test_the_order_of_another_account_is_not_found(world: World) -> None:

@@ -1,4 +1,4 @@
-"""A store with something of everything, on either database, and what tells what a request changed.
+"""A store with something of everything, on either database, and how a request to it is made.
 
 Two accounts, keys of every level, animals in every state, orders in every state of both accounts.
 """
@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from petstore.core.keys import Access
+from petstore.core.keys import Access, mint
 from petstore.transactions.rows import TABLES
 from tests.api.checks import COUNTERS, CheckedShop
 from tests.support.backends import execute_in_file
@@ -27,36 +27,41 @@ BACKENDS = ["sqlite", "postgres+valkey"]
 # Animals and orders of the world by their state, for the targets of calls.
 AVAILABLE, PENDING, SOLD, SPARE = 1, 2, 3, 4
 PLACED, APPROVED, DELIVERED, CANCELLED, FOREIGN = 1, 2, 3, 4, 5
-HELD = 5  # the animal of the order PLACED
+HELD, RESERVED = 5, 6  # the animals of the orders PLACED and APPROVED
 MISSING = 999
+PETS, ORDERS = "/v1/pets", "/v1/store/orders"
 # What was posted once to each of these, with its Idempotency-Key.
-POSTED: dict[str, object] = {
-    "/v1/pets": {"name": "again", "categoryId": 1},
-    "/v1/store/orders": {"petId": 10},
-}
+POSTED: dict[str, dict[str, object]] = {PETS: {"name": "again", "categoryId": 1}, ORDERS: {"petId": 10}}
 
 
 Execute = Callable[[str], list[tuple[Any, ...]]]
 
 
 class Call(NamedTuple):
-    """One request. `level` chooses the account's key; "other" is the other account's, which may write."""
+    """One request. `level` chooses a key of World.keys; with another word there is no key."""
 
     method: str
     target: str
     document: object = None
     level: str = "manage"
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str | None], ...] = ()
     body: bytes | None = None  # instead of the document
 
     def __str__(self) -> str:
         sent = "" if self.document is None else f" {json.dumps(self.document)}"
-        return f"{self.level} {self.method} {self.target}{sent}"
+        body = "" if self.body is None else f" {self.body[:200]!a}"
+        return f"{self.level} {self.method} {self.target[:200]}{sent}{body} {self.headers!a:.200}"
 
 
 def repeated(target: str, document: object = None) -> Call:
     """The POST that was made once to the target; with another document if one is given."""
     return Call("POST", target, document or POSTED[target], headers=(("idempotency-key", target),))
+
+
+def _filled(text: str, words: dict[str, str]) -> str:
+    for name, word in words.items():
+        text = text.replace("{" + name + "}", word)
+    return text
 
 
 class World:
@@ -81,19 +86,24 @@ class World:
         revoked = await self.shop.store.keys.issue("own", "test", ACTOR)
         await self.shop.store.keys.revoke(revoked.record.id, ACTOR)
         self._note("revoked", revoked.record.id, "own", revoked.secret)
+        for account in ("suspended", "used-up"):
+            secret, key_id = await self.shop.open_account(account, "enterprise", 10, 1, Access.MANAGE)
+            await self.shop.ask("GET", PETS, key=secret)
+            self._note(account, key_id, account, secret)
+        await self.shop.store.accounts.suspend("suspended", ACTOR)
         for number, status in enumerate(("available", "pending", "sold", *["available"] * 6), 1):
             await self._must(
-                201, Call("POST", "/v1/pets", {"name": f"n{number}", "categoryId": 1, "status": status})
+                201, Call("POST", PETS, {"name": f"n{number}", "categoryId": 1, "status": status})
             )
         for pet_id, by in enumerate(["write"] * 4 + ["other"], HELD):
-            await self._must(201, Call("POST", "/v1/store/orders", {"petId": pet_id}, by))
+            await self._must(201, Call("POST", ORDERS, {"petId": pet_id}, by))
         for order_id, states in (
             (APPROVED, ["approved"]),
             (DELIVERED, ["approved", "delivered"]),
             (CANCELLED, ["cancelled"]),
         ):
             for state in states:
-                await self._must(200, Call("PATCH", f"/v1/store/orders/{order_id}", {"status": state}))
+                await self._must(200, Call("PATCH", f"{ORDERS}/{order_id}", {"status": state}))
         for target in POSTED:
             await self._must(201, repeated(target))
 
@@ -106,16 +116,32 @@ class World:
         assert answer.status == status, (str(call), answer.body)
 
     async def ask(self, call: Call) -> Answer:
-        """The answer to a call."""
+        """The answer to a call. `{key}` in target and headers is a key; other words are made of it."""
         body = call.body
         if body is None:
             body = b"" if call.document is None else json.dumps(call.document).encode()
-        headers: list[tuple[str, str]] = [*call.headers]
+        words = self._words()
+        pairs = [(name, value and _filled(value, words)) for name, value in call.headers]
+        given = {name for name, _ in pairs}
         if call.level in self.keys:
-            headers.append(("authorization", f"Bearer {self.keys[call.level]}"))
-        if call.document is not None:
-            headers.append(("content-type", "application/json"))
-        return await self.shop.call(call.method, call.target, headers, body)
+            pairs.append(("authorization", f"Bearer {self.keys[call.level]}"))
+        if (call.body is not None or body) and "content-type" not in given:
+            pairs.append(("content-type", "application/json"))
+        return await self.shop.call(call.method, _filled(call.target, words), pairs, body)
+
+    def _words(self) -> dict[str, str]:
+        key = self.keys["manage"]
+        return {
+            "key": key,
+            "wrong": key[:-1] + ("A" if key[-1] != "A" else "B"),
+            "short": key[:-1],
+            "upper": key.upper(),
+            "swapped": key.swapcase(),
+            "unknown": mint("test"),
+            "tail": key[10:],
+            "rest": key[4:],
+            "digest": hashlib.sha256(key.encode()).hexdigest(),
+        }
 
     def entries(self) -> list[tuple[str, str]]:
         """(type, actor) of each entry of the journal, in order."""

@@ -1,4 +1,4 @@
-"""Schema for structs other than those of animals, whose bodies are test_hostile_bodies.py's."""
+"""Schema for structs other than those of animals, whose bodies are in api/refused_bodies.py."""
 
 from __future__ import annotations
 

@@ -39,35 +39,34 @@ Staging | {staging_base_url}
 The base address ends with the version segment `/v1`.
     core/test_config.py::TestTable::test_a_value_that_is_not
 All paths below are relative to it.
-    api/test_methods.py::TestPath404::test_outside_the_interface
+    api/test_methods.py::test_outside_the_interface
 Request and response bodies are `application/json`.
-    api/test_hostile_media_types.py::TestMediaType415::test_refused
+    api/test_refusals.py::test_refused
 
 # Resources and their fields
 PetStatus: Allowed values: `available`, `pending`, `sold`.
-    api/test_list_pets.py::test_refused
-    api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
+    api/test_refusals.py::test_refused
 name | string | yes | The animal's name
-    api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
+    api/test_refusals.py::test_refused
 categoryId | integer, format int64 | yes | Identifier of the category the animal belongs to
     api/test_create_pet.py::TestCreatePet201::test_category_comes_back_digit_for_digit
-    api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
+    api/test_refusals.py::test_refused
 status | PetStatus | no | Availability status
     api/test_list_pets.py::TestListPets200::test_status_filters
 Category record: not shown beyond its identifier being referenced by categoryId.
     gap: NewPet | Category record
     api/test_create_pet.py::TestCreatePet201::test_category_comes_back_digit_for_digit
-    api/test_methods.py::TestPath404::test_unknown
+    api/test_refusals.py::test_refused
 Default of status when omitted: not shown.
     gap: NewPet | Default of `status`
     api/test_create_pet.py::TestCreatePet201::test_the_answer_is_the_animal_with_its_identifier
-    api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
+    api/test_refusals.py::test_refused
 Pet: All fields of NewPet, plus:
     core/test_pets.py::test_a_pet_has_the_specifications_members
 id | integer, format int64 | yes | Unique identifier, assigned by the service on creation
     storage/contract/test_pets.py::TestAdd::test_parallel_additions_are_all_kept_under_ids_of_their_own
 The client never supplies `id`.
-    api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
+    api/test_refusals.py::test_refused
 Pets: A JSON array of Pet objects.
     api/test_list_pets.py::TestListPets200::test_the_body_is_a_bare_array_of_whole_animals
 code | string | yes | Machine-readable error code
@@ -86,7 +85,7 @@ Transitions: not shown.
 
 # Endpoints
 Every endpoint requires the bearer credential described under Authentication.
-    api/test_hostile_authorization.py::TestCredential401::test_on_every_path_and_method
+    api/test_refusals.py::test_refused
 
 # GET /pets
 Returns a paginated list of animals.
@@ -94,17 +93,17 @@ Returns a paginated list of animals.
 limit | integer | no | Minimum 1, maximum 100, default 20. Maximum number of animals returned
     api/test_paging.py::TestWalk200::test_complete
     api/test_list_pets.py::TestListPets200::test_twenty_by_default_in_ascending_order
-    api/test_list_pets.py::test_refused
+    api/test_refusals.py::test_refused
 status | PetStatus | no | Returns only animals with that availability status
     api/test_list_pets.py::TestListPets200::test_status_filters
 200 | Pets (array of Pet)
     api/test_list_pets.py::TestListPets200::test_the_body_is_a_bare_array_of_whole_animals
 401 | Error
-    api/test_hostile_authorization.py::TestMissing401::test_a_key_elsewhere_is_no_key
+    api/test_refusals.py::test_refused
 Page navigation parameters other than limit, and any response fields that carry page position: not shown.
     gap: GET /pets | Page navigation
     api/test_paging.py::TestWalk200::test_next_keeps_every_filter
-    api/test_paging.py::test_a_cursor_of_nobody
+    api/test_refusals.py::test_refused
 Ordering of results: not shown.
     gap: GET /pets | Ordering of results
     api/test_paging.py::TestWalk200::test_complete
@@ -114,14 +113,13 @@ Ordering of results: not shown.
 Adds an animal.
     api/test_create_pet.py::TestCreatePet201::test_the_answer_is_the_animal_with_its_identifier
 The request body is required and has the shape NewPet; `name` and `categoryId` are required.
-    api/test_hostile_bodies.py::TestNotJson400::test_refused
-    api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
+    api/test_refusals.py::test_refused
 201 | Pet (the created animal, including the assigned id)
     api/test_create_pet.py::TestCreatePet201::test_the_answer_is_the_animal_with_its_identifier
 400 | Error. Returned when the body lacks required fields or has invalid values
-    api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
+    api/test_refusals.py::test_refused
 401 | Error
-    api/test_hostile_authorization.py::TestMissing401::test_a_key_in_the_body_is_no_key
+    api/test_refusals.py::test_refused
 
 # GET /pets/{petId}
 Returns one animal.
@@ -151,14 +149,13 @@ Other operations: an order listing at GET /store/orders is referred to, but its 
 # Authentication
 Scheme: HTTP bearer. The API key is sent as a bearer token in the `Authorization` header, in the form
   `Authorization: Bearer <API_KEY>`.
-    api/test_hostile_authorization.py::TestAccepted200::test_the_scheme_is_case_insensitive
-    api/test_hostile_authorization.py::TestCredential401::test_one_message_for_all
+    api/test_authentication.py::test_the_scheme_is_case_insensitive
+    api/test_refusals.py::test_refused
 The scheme applies to every endpoint.
     api/test_document.py::TestRouter::test_one_scheme_for_every_operation
-    api/test_hostile_authorization.py::TestCredential401::test_on_every_path_and_method
+    api/test_refusals.py::test_refused
 A missing or invalid key yields 401 with an Error body.
-    api/test_hostile_authorization.py::TestMissing401::test_a_key_elsewhere_is_no_key
-    api/test_hostile_authorization.py::TestCredential401::test_one_message_for_all
+    api/test_refusals.py::test_refused
 How keys are issued or revoked: not shown.
     gap: Authentication | How keys are issued or revoked
     api/test_authentication.py::TestKeyLife::test_issued
@@ -171,11 +168,11 @@ Events, webhooks and notifications: not shown.
 
 # Errors
 Errors use the Error shape (code, message, status) unless noted.
-    api/test_precedence.py::TestOrder::test_alone
+    api/test_refusals.py::test_refused
 400 | Body of POST /pets lacks required fields or has invalid values | Error
-    api/test_hostile_bodies.py::TestNotAnAnimal400::test_refused
+    api/test_refusals.py::test_refused
 401 | API key missing or invalid | Error
-    api/test_hostile_authorization.py::TestCredential401::test_one_message_for_all
+    api/test_refusals.py::test_refused
 404 | Animal not found (GET /pets/{petId}) | Error
     api/test_get_pet.py::TestGetPet404::test_unknown
 429 | Rate limit exceeded | see Limits
@@ -204,7 +201,7 @@ Enterprise | Custom | Custom
     api/test_limits.py::test_plans
 1. Every API response carries the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and
   `X-RateLimit-Reset`.
-    api/test_precedence.py::TestOrder::test_alone
+    api/test_refusals.py::test_refused
     api/test_document.py::TestHeaders::test_of_each_response
 2. `X-RateLimit-Reset` is a Unix timestamp of the moment the limit resets.
     api/test_limits.py::TestTooMany429::test_the_minute
@@ -225,7 +222,7 @@ Enterprise | Custom | Custom
 # Versioning
 The interface version is 1.0.0 and the version segment `/v1` is part of the base address.
     api/test_document.py::TestValid::test_version
-    api/test_methods.py::TestPath404::test_outside_the_interface
+    api/test_methods.py::test_outside_the_interface
 GET /pets/{petId} is deprecated, with removal on 5 December 2030.
     api/test_get_pet.py::TestGetPet410::test_one_second_before_it_still_answers
     api/test_get_pet.py::TestGetPet410::test_at_the_moment_it_is_gone

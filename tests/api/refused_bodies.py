@@ -1,17 +1,9 @@
-"""Bodies of createPet and updatePet that are refused: each row says with what; nothing changes (I12, I13)."""
+"""Bodies that are refused, by what the message names: no JSON, no animal, no order, and no change of one."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
-import pytest
-
-from tests.api.checks import CheckedShop, Writing
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-JSON, BODY = "invalid_json", "invalid_body"
 _INT = "categoryId: expected an integer"
 _RANGE = "categoryId: expected an integer from -9223372036854775808 to 9223372036854775807"
 _STATUS = "status: expected one of available, pending, sold"
@@ -37,7 +29,7 @@ def named(name: str) -> bytes:
 GOOD = with_category(b"1")
 
 # fragment of the message -> bodies
-_NOT_JSON: dict[str, list[bytes]] = {
+NOT_JSON: dict[str, list[bytes]] = {
     "empty": [b""],
     "": [
         b" ", b"\n", b"\x00", b"hello", b"name=Rex&categoryId=1", b"<pet><name>Rex</name></pet>",
@@ -70,7 +62,7 @@ _NOT_JSON: dict[str, list[bytes]] = {
         ]),
         with_status(b"sold"),
     ],
-    "UTF-8": [
+    "not UTF-8": [
         b'{"\xff":1,"name":"Rex","categoryId":1}',
         *map(with_name, [
             b'"\xc0\x80"', b'"\xed\xa0\x80"', b'"\xf4\x90\x80\x80"', b'"\x80"', b'"\xf0\x9f\x98"',
@@ -85,7 +77,7 @@ _NOT_JSON: dict[str, list[bytes]] = {
     ],
 }  # fmt: skip
 
-_NOT_AN_ANIMAL: dict[str, list[bytes]] = {
+NOT_AN_ANIMAL: dict[str, list[bytes]] = {
     "Expected an object, got null": [b"null"],
     "Expected an object, got a boolean": [b"true", b" false "],
     "Expected an object, got an integer": [b"1", b"9" * 5_000],
@@ -177,96 +169,82 @@ _NOT_AN_ANIMAL: dict[str, list[bytes]] = {
 }  # fmt: skip
 
 _ALL = b'{"id":1,"name":"","categoryId":1.0,"status":"x","y":1}'
-_ALL_FAULTS = (
+_EVERY_FAULT = (
     "id: assigned by the service, do not send it; 'y': not a member of {noun};"
     " name: expected 1 to 255 characters, got 0; categoryId: expected an integer,"
     " got a number with a fraction or an exponent; status: expected one of"
 )
-_NOT_A_NEW_ANIMAL: dict[str, list[bytes]] = {
+NOT_A_NEW_ANIMAL: dict[str, list[bytes]] = {
     "name: required; categoryId: required": [b"{}", b'{"status":"sold"}'],
     "name: required": [b'{"categoryId":1}'],
     "categoryId: required": [b'{"name":"Rex"}'],
-    _ALL_FAULTS.format(noun="a new animal"): [_ALL],
+    _EVERY_FAULT.format(noun="a new animal"): [_ALL],
 }
-_NOT_A_CHANGE: dict[str, list[bytes]] = {
+NOT_A_CHANGE: dict[str, list[bytes]] = {
     "Send at least one of name, categoryId, status.": [b"{}", b" {\n} "],
     "'petId': not a member of a change of an animal.": [b'{"petId":2}'],
     "name: expected a string, got null.": [b'{"name":null}'],
-    _ALL_FAULTS.format(noun="a change of an animal"): [_ALL],
+    _EVERY_FAULT.format(noun="a change of an animal"): [_ALL],
 }
 
-
-def rows(table: dict[str, list[bytes]]) -> list[Any]:
-    """(body, fragment) of each body, named by its beginning."""
-    return [
-        pytest.param(body, fragment, id=ascii(body)[:60])
-        for fragment, bodies in table.items()
-        for body in bodies
-    ]
-
-
-@pytest.fixture
-def shop(shared_shop: CheckedShop) -> CheckedShop:
-    """What is refused changes nothing, and each test looks at that."""
-    return shared_shop
-
-
-@pytest.fixture
-def writing(shared_writing: Writing) -> Writing:
-    return shared_writing
-
-
-async def refused(writing: Writing, body: bytes, code: str, fragment: str) -> str:
-    """The message of a 400 that changed nothing."""
-    before = writing.shop.fingerprint()
-    answer = await writing.send_json(body)
-    assert (answer.status, answer.code) == (400, code)
-    message: str = answer.json()["message"]
-    assert fragment in message
-    assert len(message) < 1_000
-    assert "location" not in answer.headers
-    assert writing.shop.fingerprint() == before
-    return message
-
-
-class TestNotJson400:
-    """Bodies that are not one well-formed JSON document in UTF-8."""
-
-    @pytest.mark.parametrize(("body", "fragment"), rows(_NOT_JSON))
-    async def test_refused(self, writing: Writing, body: bytes, fragment: str) -> None:
-        """400 `invalid_json`, whatever else would be wrong with it."""
-        message = await refused(writing, body, JSON, fragment)
-        assert message.startswith("The body is ")
-
-    async def test_a_thousand_ways_to_break_one(self, writing: Writing) -> None:
-        """Every single byte replaced or left out: an answer of the contract, never a 500."""
-        body = b'{"name":"R\\u0065x","categoryId":-12,"status":"sold"}'
-        for place in range(len(body)):
-            for byte in (b"", b"\x00", b'"', b"\\", b"{", b"}", b",", b"\xff", b"e", b"9"):
-                answer = await writing.send_json(body[:place] + byte + body[place + 1 :])
-                assert answer.status in (writing.status, 400)
+_NEW_ORDERS: list[tuple[object, str]] = [
+    ({}, "petId: required"),
+    ({"petId": 0}, "petId: expected an integer from 1 to 9223372036854775807"),
+    ({"petId": 2**63}, "petId: expected an integer from 1"),
+    ({"petId": "1"}, "petId: expected an integer, got a string"),
+    ({"petId": True}, "petId: expected an integer, got a boolean"),
+    ({"petId": 1.0}, "petId: expected an integer, got a number with a fraction"),
+    ({"petId": None}, "petId: expected an integer, got null"),
+    ({"petId": 1, "quantity": 2}, "quantity: expected 1, since an animal is one animal"),
+    ({"petId": 1, "quantity": 0}, "quantity: expected 1"),
+    ({"petId": 1, "quantity": None}, "quantity: expected an integer, got null"),
+    ({"petId": 1, "id": 3}, "id: assigned by the service"),
+    ({"petId": 1, "status": "placed"}, "'status': not a member of a new order"),
+    ({"petId": 1, "shipDate": "2026-11-21T00:00:00Z"}, "'shipDate': not a member of a new order"),
+    ({"petid": 1}, "'petid': not a member of a new order; petId: required"),
+    ([1], "Expected an object, got an array"),
+]  # fmt: skip
+_CHANGES_OF_ORDERS: list[tuple[object, str]] = [
+    ({}, "Send at least one of status, shipDate"),
+    ({"status": None}, "status: expected a string, got null"),
+    ({"status": "Approved"}, "status: expected one of placed, approved, delivered, cancelled"),
+    ({"status": "sold"}, "status: expected one of"),
+    ({"shipDate": 1795219200}, "shipDate: expected a string or null, got an integer"),
+    ({"shipDate": "tomorrow"}, "shipDate: expected a date and time"),
+    ({"shipDate": "2026-02-30T00:00:00Z"}, "shipDate: expected a date and time"),
+    ({"shipDate": "2026-11-21"}, "shipDate: expected a date and time"),
+    ({"status": "approved", "complete": True}, "'complete': not a member of a change of an order"),
+    ({"id": 1, "status": "approved"}, "id: assigned by the service"),
+    (
+        {"status": "x", "shipDate": "y"},
+        "status: expected one of placed, approved, delivered, cancelled; ship",
+    ),
+    ("approved", "Expected an object, got a string"),
+]
+_TWICE = "sent more than once"
 
 
-class TestNotAnAnimal400:
-    """JSON that is no animal to add and no change of one."""
+def by_message(documents: list[tuple[object, str]], more: dict[str, list[bytes]]) -> dict[str, list[bytes]]:
+    """Documents as bodies, by what the message names."""
+    found = {message: [*bodies] for message, bodies in more.items()}
+    for document, message in documents:
+        found.setdefault(message, []).append(json.dumps(document).encode())
+    return found
 
-    @pytest.mark.parametrize(("body", "fragment"), rows(_NOT_AN_ANIMAL))
-    async def test_refused(self, writing: Writing, body: bytes, fragment: str) -> None:
-        """400 `invalid_body`, and the message names every member at fault."""
-        await refused(writing, body, BODY, fragment)
 
-    @pytest.mark.parametrize(("body", "fragment"), rows(_NOT_A_NEW_ANIMAL))
-    async def test_not_a_new_one(self, shop: CheckedShop, body: bytes, fragment: str) -> None:
-        """What POST needs, and its noun."""
-        await refused(Writing(shop, "createPet"), body, BODY, fragment)
-
-    @pytest.mark.parametrize(("body", "fragment"), rows(_NOT_A_CHANGE))
-    async def test_not_a_change(self, shop: CheckedShop, body: bytes, fragment: str) -> None:
-        """At least one member; an explicit null removes nothing. Whether there is the animal comes later."""
-        await refused(Writing(shop, "updatePet"), body, BODY, fragment)
-
-    async def test_the_message_stays_short(self, writing: Writing) -> None:
-        """However much is wrong: the document bounds it, and every answer is held to the document."""
-        unknown = {chr(0x1F400 + number) * 99: None for number in range(20)}
-        body = json.dumps({**unknown, "name": 1, "categoryId": 2**70, "status": "x" * 9_999}).encode()
-        assert 700 < len((await writing.send_json(body)).json()["message"]) < 2_000
+# By operation: what the message names, and the bodies.
+BODIES: dict[str, dict[str, list[bytes]]] = {
+    "createPet": NOT_AN_ANIMAL | NOT_A_NEW_ANIMAL,
+    "updatePet": NOT_AN_ANIMAL | NOT_A_CHANGE,
+    "placeOrder": by_message(_NEW_ORDERS, {f"petId: {_TWICE}": [b'{"petId": 2, "petId": 2}']}),
+    "updateOrder": by_message(
+        _CHANGES_OF_ORDERS,
+        {
+            f"status: {_TWICE}": [
+                b'{"status": "approved", "status": "approved"}',
+                rb'{"st\u0061tus": "approved", "status": "approved"}',
+            ],
+            "shipDate: ": [rb'{"shipDate": "\ud800"}'],
+        },
+    ),
+}

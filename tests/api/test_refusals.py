@@ -1,0 +1,97 @@
+"""Every row of the table of refusals: the whole answer, nothing stored, and the cost (I11, I12, I13)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from itertools import groupby
+
+import pytest
+import pytest_asyncio
+
+from tests.api.refusals import ALLOWED, GOOD, TABLE, Refusal, rows
+from tests.api.world import Call, World, open_world
+from tests.support.service import Answer
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+MINE = (("x-request-id", "mine"),)
+# Of one operation, status and code.
+GROUPS = {name: list(group) for name, group in groupby(sorted(rows(), key=str), key=str)}
+# What the first of the two windows shows after so many requests.
+COSTS: dict[str, Callable[[int], str]] = {
+    "minute": lambda count: f'"minute";r={10**6 - count};',
+    "address": lambda count: f'"address";r={600 - count};',
+    "nothing": lambda _count: '"address";r=600;',
+    "used-up": lambda _count: '"minute";r=10;',
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    async with open_world("sqlite", tmp_path_factory.mktemp("world")) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def on_postgres(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    async with open_world("postgres+valkey", tmp_path_factory.mktemp("world")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def world(on_sqlite: World) -> World:
+    """In a minute that nobody has used."""
+    on_sqlite.shop.clock.advance(60)
+    return on_sqlite
+
+
+def check(row: Refusal, call: Call, answer: Answer) -> None:
+    """The error and the headers that belong to it; CheckedShop has checked what the contract says of all."""
+    came = (str(call), answer.status, answer.body)
+    assert answer.status == row.status, came
+    assert answer.headers["link"].endswith(f'/docs/errors#{row.code}>; rel="help"'), came
+    assert answer.headers["x-request-id"] == "mine"
+    assert "location" not in answer.headers
+    assert 'rel="next"' not in answer.headers["link"]
+    if call.method != "HEAD":
+        assert row.names in answer.json()["message"], came
+        assert len(answer.json()["message"]) < 1_000
+    if answer.status == 401:
+        sent = any(name == "authorization" for name, _ in call.headers) or call.level == "revoked"
+        error = ', error="invalid_token"' if sent else ""
+        assert answer.headers["www-authenticate"] == f'Bearer realm="petstore"{error}', came
+    if answer.status == 405:
+        assert answer.headers["allow"] == ALLOWED[row.operation]
+    if answer.status == 415:
+        assert ("accept-patch" in answer.headers) == (call.method == "PATCH")
+
+
+def test_every_operation_and_path_is_named() -> None:
+    """An operation that is added says here how it is asked for, and what its path takes."""
+    assert set(GOOD) == set(TABLE)
+    assert {TABLE[name].path for name in ALLOWED} == {row.path for row in TABLE.values()}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+async def test_refused(world: World, group: str) -> None:
+    """Each request of the rows: status, code, message and headers; nothing is stored."""
+    was = world.fingerprint()
+    count = 0
+    for row in GROUPS[group]:
+        for call in row.calls:
+            answer = await world.ask(call._replace(headers=(*call.headers, *MINE)))
+            count += 1
+            check(row, call, answer)
+            assert answer.headers["ratelimit"].startswith(COSTS[row.costs](count)), str(call)
+        assert world.fingerprint() == was, [str(call) for call in row.calls]
+
+
+@pytest.mark.parametrize("name", TABLE)
+async def test_refused_by_postgresql(on_postgres: World, name: str) -> None:
+    """The first request of each row, where the counters are in Valkey."""
+    was = on_postgres.fingerprint()
+    for row in rows():
+        if row.operation == name:
+            call = row.calls[0]
+            check(row, call, await on_postgres.ask(call._replace(headers=(*call.headers, *MINE))))
+    assert on_postgres.fingerprint() == was
