@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from petstore.core.keys import Access
 from tests.api.checks import CheckedShop
 from tests.api.test_orders import ORDERS, add_pets, patch, place, shown
@@ -62,29 +60,3 @@ class Test200:
             assert (await shop.ask("GET", f"{ORDERS}?cursor={cursor}", key=key)).status == 400
         own = (await shop.ask("GET", f"{ORDERS}?limit=1")).links["next"].partition("cursor=")[2]
         assert (await shop.ask("GET", f"{ALL}&cursor={own}")).status == 400
-
-
-class TestRefused:
-    """Without such a key, or with another value."""
-
-    @pytest.mark.parametrize("access", [Access.READ, Access.WRITE])
-    async def test_403_below_manage(self, shop: CheckedShop, access: Access) -> None:
-        """`forbidden`, and no order is in the answer, not even the account's own; `own` it may say."""
-        await three_orders(shop)
-        key, _ = await shop.open_account("curious", access=access)
-        for query in ("", "&id=1", "&status=placed", "&cursor=x"):
-            answer = await shop.ask("GET", f"{ALL}{query}", key=key)
-            assert (answer.status, answer.code) == (403, "forbidden")
-            assert f"this key has {access}" in answer.json()["message"]
-        assert (await shop.ask("GET", f"{ORDERS}?scope=own", key=key)).json() == []
-
-    @pytest.mark.parametrize(
-        "query", ["scope=", "scope=ALL", "scope=*", "scope=all&scope=all", "scope=other"]
-    )
-    async def test_400(self, shop: CheckedShop, query: str) -> None:
-        """`invalid_parameter`, which names it, for every key."""
-        key, _ = await shop.open_account("curious", access=Access.READ)
-        for each in (shop.key, key):
-            answer = await shop.ask("GET", f"{ORDERS}?{query}", key=each)
-            assert (answer.status, answer.code) == (400, "invalid_parameter")
-            assert answer.json()["message"].startswith("scope: ")
