@@ -18,7 +18,7 @@ from petstore.cli.output import (
     write_records,
     yes_option,
 )
-from petstore.cli.records import account_fields, account_record
+from petstore.cli.records import LIMIT_HEADINGS, account_fields, account_record
 from petstore.cli.types import ACCOUNT, WholeNumber, checked
 from petstore.core.accounts import Account, check_account_name
 from petstore.core.errors import Invalid
@@ -94,8 +94,7 @@ def list_accounts(session: Session, as_json: bool) -> None:
             "ID": "id",
             "NAME": "name",
             "PLAN": "plan",
-            "PER MINUTE": "perMinute",
-            "PER DAY": "perDay",
+            **LIMIT_HEADINGS,
             "STATE": "state",
             "CREATED": "createdAt",
         },

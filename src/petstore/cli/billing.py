@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from petstore.cli.context import Session, with_store
 from petstore.cli.output import Columns, echo_err, write_line, write_table
+from petstore.cli.records import LIMIT_HEADINGS
 from petstore.core.billing import BilledPeriod
 from petstore.core.durations import DAY_MS
 from petstore.core.lists.bills import Bill, BillRow, written_bill
@@ -88,8 +89,7 @@ class _Table:
 
 _COUNTS: Columns = {
     "PLAN": "plan",
-    "PER MINUTE": "perMinute",
-    "PER DAY": "perDay",
+    **LIMIT_HEADINGS,
     "REQUESTS": "requests",
     "REFUSED": "refused",
     "DEPRECATED": "deprecated",

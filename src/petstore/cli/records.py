@@ -5,6 +5,10 @@ from __future__ import annotations
 from petstore.cli.output import moment
 from petstore.core.accounts import Account
 from petstore.core.keys import ApiKey
+from petstore.core.limits.plans import WINDOWS
+
+# Headings of a table, and their members.
+LIMIT_HEADINGS = {f"PER {window.name.upper()}": window.limit_member for window in WINDOWS}
 
 
 def account_record(account: Account) -> dict[str, object]:

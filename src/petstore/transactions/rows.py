@@ -18,7 +18,7 @@ from petstore.core.journal import Entry
 from petstore.core.keys import Access, ApiKey, Caller
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
-from petstore.core.limits.plans import Plan
+from petstore.core.limits.plans import LIMIT_COLUMNS, Plan
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.orders import ORDER_STATUSES, Order
@@ -35,12 +35,16 @@ class Table(msgspec.Struct, frozen=True):
     has_identity: bool = True
 
 
+def select(columns: Sequence[str]) -> str:
+    """A list of columns in SQL."""
+    return ", ".join(columns)
+
+
 ACCOUNT = (
     "id",
     "name",
     "plan",
-    "per_minute",
-    "per_day",
+    *LIMIT_COLUMNS,
     "created_at_ms",
     "suspended_at_ms",
     "closed_at_ms",
@@ -98,11 +102,6 @@ SELECT_CALLER = (
     " a.suspended_at_ms, a.name, a.plan, k.access, k.digest"
     " FROM api_keys k JOIN accounts a ON a.id = k.account_id"
 )
-
-
-def select(columns: Sequence[str]) -> str:
-    """A list of columns in SQL."""
-    return ", ".join(columns)
 
 
 def batch_rows(state: LimiterState, usage: UsageChanges) -> list[list[tuple[int, ...]]]:

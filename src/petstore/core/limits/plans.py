@@ -1,13 +1,56 @@
-"""The specification's plans, as data (section Limits, "Rate limits by plan")."""
+"""The specification's windows and plans, as data (section Limits, "Rate limits by plan").
+
+Everything that names a window is derived from WINDOWS: see "To add a limit" in ARCHITECTURE.md.
+"""
 
 from __future__ import annotations
 
 import msgspec
 
+from petstore.core.durations import DAY_MS, MINUTE_MS, SECOND_MS
 from petstore.core.errors import Invalid
 
 # Of requests in one window; the bound keeps headers and counters far inside int64.
 QUOTA_MAX = 1_000_000_000
+
+
+class WindowKind(msgspec.Struct, frozen=True):
+    """A fixed window in which every plan limits requests, and its names wherever it is published or stored.
+
+    It opens with a request, at the multiple of `opens_ms` before it. Stores have that time in units of
+    `stored_ms`.
+    """
+
+    name: str  # in RateLimit and RateLimit-Policy, as a member of /usage, in messages and metrics
+    length_ms: int
+    opens_ms: int
+    words: str  # "a minute": requests of a plan
+    precise_words: str  # where a day must be the UTC day
+    opened_column: str  # of the table account_windows
+    used_column: str
+    stored_ms: int = 1
+
+    @property
+    def seconds(self) -> int:
+        return self.length_ms // SECOND_MS
+
+    @property
+    def limit_column(self) -> str:
+        """Of the table accounts; also the field of a form, and with a dash the option of a command."""
+        return f"per_{self.name}"
+
+    @property
+    def limit_member(self) -> str:
+        """In JSON, and in bills."""
+        return f"per{self.name.capitalize()}"
+
+
+# From the shortest to the longest. The last one is the UTC day, by which use is reported and billed.
+WINDOWS: tuple[WindowKind, ...] = (
+    WindowKind("minute", MINUTE_MS, SECOND_MS, "a minute", "a minute", "minute_opened_ms", "minute_used"),
+    WindowKind("day", DAY_MS, DAY_MS, "a day", "on a UTC day", "day", "day_used", stored_ms=DAY_MS),
+)
+LIMIT_COLUMNS = tuple(window.limit_column for window in WINDOWS)
 
 
 class Plan(msgspec.Struct, frozen=True):
