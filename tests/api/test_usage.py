@@ -103,7 +103,7 @@ class TestGetUsage:
         key, _ = await shop.open_account("a", "enterprise", 10, 20)
         await shop.ask("GET", "/v1/pets", key=key)
         for per_minute in (10, 5):
-            await shop.store.accounts.set_plan("a", Plan("enterprise", per_minute, 20), "cli:tests")
+            await shop.store.accounts.set_plan("a", Plan("enterprise", (per_minute, 20)), "cli:tests")
             answer = await shop.ask("GET", "/v1/usage", key=key)
             used = answer.json()["minute"]["used"]
             assert answer.json()["perMinute"] == per_minute

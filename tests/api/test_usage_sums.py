@@ -103,9 +103,9 @@ async def test_the_sums_agree(house: House) -> None:
     limits = {}
     for _ in range(5):
         for _ in range(chance.randrange(1, 4)):
-            plan = Plan("enterprise", chance.randrange(5, 25), chance.randrange(20, 50))
+            plan = Plan("enterprise", (chance.randrange(5, 25), chance.randrange(20, 50)))
             await house.store.accounts.set_plan("shop", plan, ACTOR)
-            limits[house.today] = (plan.per_minute, plan.per_day)
+            limits[house.today] = plan.limits
             for _ in range(chance.randrange(20)):
                 await house.ask(chance.choice(house.shops), chance.choice(TARGETS), key)
             house.move(61)
@@ -135,5 +135,5 @@ async def test_the_sums_agree(house: House) -> None:
     days = list(account.bill(first, house.today))
     assert [(day.date, day.requests, day.refused, day.deprecated) for day in reversed(days)] == expected
     assert sum(row.requests for row in sum_up(days)) == sum(house.requests.values())
-    billed = {day: (row.per_minute, row.per_day) for day, row in enumerate(days, start=first)}
+    billed = {day: row.plan.limits for day, row in enumerate(days, start=first)}
     assert billed | limits == billed

@@ -87,7 +87,7 @@ class TestNew:
             per_day=2000000,
         )
         account = await shop.store.accounts.find("zoo")
-        assert (account.plan.per_minute, account.plan.per_day) == (5_000, 2_000_000)
+        assert account.plan.limits == (5_000, 2_000_000)
         assert shown.address == f"/console/accounts/{account.id}"
         assert "Account zoo is added." in shown.text
         assert "a-operator console Account added" in shown.text

@@ -27,8 +27,8 @@ from tests.simulation.virtual import VirtualLoop
 _FAR_MS = 4_000_000_000_000
 # The last one's day is short, so that it is used up within a run.
 _PLANS = [STANDARD_PLANS["free"]] * 7 + [STANDARD_PLANS["pro"], STANDARD_PLANS["business"]]
-_PLANS.append(Plan("enterprise", 60, 90))
-_UNLIMITED = Plan("enterprise", QUOTA_MAX, QUOTA_MAX)
+_PLANS.append(Plan("enterprise", (60, 90)))
+_UNLIMITED = Plan("enterprise", (QUOTA_MAX, QUOTA_MAX))
 
 
 class Costs(msgspec.Struct, frozen=True):
@@ -90,7 +90,7 @@ class SimulatedStore:
         for number in range(accounts):
             token = mint("test").encode("ascii")
             plan = self._rng.choice(_PLANS) if limited else _UNLIMITED
-            caller = Caller(number + 1, number + 1, plan.per_minute, plan.per_day, expires_at_ms=_FAR_MS)
+            caller = Caller(number + 1, number + 1, plan.limits[0], plan.per_day, expires_at_ms=_FAR_MS)
             self.tokens.append(token)
             self._callers[digest(token)] = caller
             self._place[digest(token)] = number

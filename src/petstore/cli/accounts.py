@@ -22,7 +22,7 @@ from petstore.cli.records import LIMIT_HEADINGS, account_fields, account_record
 from petstore.cli.types import ACCOUNT, WholeNumber, checked
 from petstore.core.accounts import Account, check_account_name
 from petstore.core.errors import Invalid
-from petstore.core.limits.plans import PLAN_NAMES, QUOTA_MAX, Plan, resolve_plan
+from petstore.core.limits.plans import LIMIT_COLUMNS, PLAN_NAMES, QUOTA_MAX, WINDOWS, Plan, resolve_plan
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
@@ -41,17 +41,24 @@ def accounts() -> None:
 
 def _plan_options(command: _Command) -> _Command:
     for option in (
-        click.option("--per-day", type=_QUOTA, metavar="N", help="Requests on a UTC day; enterprise only."),
-        click.option("--per-minute", type=_QUOTA, metavar="N", help="Requests a minute; enterprise only."),
+        *(
+            click.option(
+                f"--per-{window.name}",
+                type=_QUOTA,
+                metavar="N",
+                help=f"Requests {window.precise_words}; enterprise only.",
+            )
+            for window in reversed(WINDOWS)
+        ),
         click.option("--plan", required=True, type=click.Choice(PLAN_NAMES), help="The plan, by its name."),
     ):
         command = option(command)
     return command
 
 
-def _read_plan(name: str, per_minute: int | None, per_day: int | None) -> Plan:
+def _read_plan(name: str, numbers: dict[str, int | None]) -> Plan:
     try:
-        return resolve_plan(name, per_minute, per_day)
+        return resolve_plan(name, *(numbers[column] for column in LIMIT_COLUMNS))
     except Invalid as error:
         raise click.UsageError(error.message, click.get_current_context()) from None
 
@@ -67,15 +74,13 @@ def _read_plan(name: str, per_minute: int | None, per_day: int | None) -> Plan:
 @_plan_options
 @json_option
 @click.pass_obj
-def add_account(
-    session: Session, name: str, plan: str, per_minute: int | None, per_day: int | None, as_json: bool
-) -> None:
+def add_account(session: Session, /, name: str, plan: str, as_json: bool, **numbers: int | None) -> None:
     """Add a customer.
 
     NAME is 1 to 64 letters, digits, dots, dashes or underscores, not digits alone. The enterprise plan takes
     the two numbers that were agreed.
     """
-    chosen = _read_plan(plan, per_minute, per_day)
+    chosen = _read_plan(plan, numbers)
     added = with_store(session, lambda store: store.accounts.add(name, chosen, session.actor))
     _write_account(added, as_json)
     if not as_json:
@@ -126,14 +131,12 @@ def show_account(session: Session, account: str, as_json: bool) -> None:
 @_plan_options
 @json_option
 @click.pass_obj
-def set_plan(
-    session: Session, account: str, plan: str, per_minute: int | None, per_day: int | None, as_json: bool
-) -> None:
+def set_plan(session: Session, /, account: str, plan: str, as_json: bool, **numbers: int | None) -> None:
     """Give a customer another plan.
 
     Acts on the account's next request. What was used in the running minute and day stays used.
     """
-    chosen = _read_plan(plan, per_minute, per_day)
+    chosen = _read_plan(plan, numbers)
     changed = with_store(session, lambda store: store.accounts.set_plan(account, chosen, session.actor))
     _write_account(changed, as_json)
 

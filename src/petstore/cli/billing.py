@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 from msgspec.structs import replace
 
 from petstore.cli.context import Session, with_store
 from petstore.cli.output import Columns, echo_err, write_line, write_table
 from petstore.cli.records import LIMIT_HEADINGS
-from petstore.core.billing import BilledPeriod
+from petstore.core.billing import BilledPeriod, BillRow, row_members
 from petstore.core.durations import DAY_MS
-from petstore.core.lists.bills import Bill, BillRow, written_bill
+from petstore.core.lists.bills import Bill, written_bill
 from petstore.core.moments import iso_day
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class _Table:
             self._refused += row.refused
             self._deprecated += row.deprecated
             if len(self._shown) < _TABLE_MAX:
-                self._shown.append(msgspec.to_builtins(row))
+                self._shown.append(row_members(row))
             else:
                 self._left_out += 1
 

@@ -16,9 +16,7 @@ def account_record(account: Account) -> dict[str, object]:
     return {
         "id": account.id,
         "name": account.name,
-        "plan": account.plan.name,
-        "perMinute": account.plan.per_minute,
-        "perDay": account.plan.per_day,
+        **account.plan.members(),
         "state": account.state,
         "createdAt": moment(account.created_at_ms),
     }
@@ -29,7 +27,7 @@ def account_fields(account: Account) -> dict[str, object]:
     plan = account.plan
     return {
         "account": f"{account.name} (id {account.id})",
-        "plan": f"{plan.name}: {plan.per_minute:,} a minute, {plan.per_day:,} a day",
+        "plan": f"{plan.name}: {', '.join(plan.phrases())}",
         "state": account.state,
         "created": moment(account.created_at_ms),
     }

@@ -6,7 +6,14 @@ from typing import Any, Protocol
 
 from starlette.responses import Response
 
-from petstore.console.account_forms import PLANS, TypedPlan, read_plan, read_shown_plan, typed_plan_of
+from petstore.console.account_forms import (
+    PLANS,
+    TypedPlan,
+    read_plan,
+    read_shown_plan,
+    shown_plan,
+    typed_plan_of,
+)
 from petstore.console.account_use import windows_of
 from petstore.console.accounts import KEYS_READ, find_account, working_keys
 from petstore.console.visit import CUT_FORM, View, Visit
@@ -147,6 +154,7 @@ class AccountChangePages:
             account,
             status,
             fault,
+            shown=shown_plan(account.plan),
             typed=typed,
             plans=PLANS,
             windows=windows,

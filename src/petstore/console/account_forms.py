@@ -1,4 +1,4 @@
-"""The plan of an account in a form: its name and, for enterprise, the two numbers."""
+"""The plan of an account in a form: its name and, for enterprise, the agreed numbers."""
 
 from __future__ import annotations
 
@@ -11,27 +11,30 @@ from petstore.console.visit import CUT_FORM
 from petstore.core.accounts import Account
 from petstore.core.errors import Invalid, InvalidBody
 from petstore.core.integers import read_int64
-from petstore.core.limits.plans import ENTERPRISE, STANDARD_PLANS, Plan, resolve_plan
+from petstore.core.limits.plans import ENTERPRISE, LIMIT_COLUMNS, STANDARD_PLANS, WINDOWS, Plan, resolve_plan
 
 PLANS = [
-    *(
-        (plan.name, f"{plan.name}: {plan.per_minute:,} a minute, {plan.per_day:,} a day")
-        for plan in STANDARD_PLANS.values()
-    ),
+    *((plan.name, f"{plan.name}: {', '.join(plan.phrases())}") for plan in STANDARD_PLANS.values()),
     (ENTERPRISE, f"{ENTERPRISE}: the numbers below"),
 ]
-_NUMBERS = ("per_minute", "per_day")
 # Such as `free:60:1000`.
-_SHOWN = re.compile(r"([a-z]{1,20}):([0-9]{1,10}):([0-9]{1,10})", re.ASCII)
+_SHOWN = re.compile("([a-z]{1,20})" + ":([0-9]{1,10})" * len(WINDOWS), re.ASCII)
 
 
 class TypedPlan(msgspec.Struct):
-    """The fields as they stand in the form, and what is wrong with them by field."""
+    """The fields as they stand in the form, the numbers and what is wrong by field."""
 
     plan: str = next(iter(STANDARD_PLANS))
-    per_minute: str = ""
-    per_day: str = ""
+    numbers: dict[str, str] = {}
     faults: dict[str, str] = {}
+
+    @property
+    def limits(self) -> list[tuple[str, str, str]]:
+        """Of each number its field, its label and its text."""
+        return [
+            (column, f"Requests {window.words}", self.numbers.get(column, ""))
+            for column, window in zip(LIMIT_COLUMNS, WINDOWS, strict=True)
+        ]
 
 
 def typed_plan_of(account: Account) -> TypedPlan:
@@ -39,7 +42,12 @@ def typed_plan_of(account: Account) -> TypedPlan:
     plan = account.plan
     if plan.name != ENTERPRISE:
         return TypedPlan(plan.name)
-    return TypedPlan(plan.name, str(plan.per_minute), str(plan.per_day))
+    return TypedPlan(plan.name, dict(zip(LIMIT_COLUMNS, map(str, plan.limits), strict=True)))
+
+
+def shown_plan(plan: Plan) -> str:
+    """The plan as the form carries it, for `read_shown_plan`."""
+    return ":".join(map(str, (plan.name, *plan.limits)))
 
 
 def read_shown_plan(form: Mapping[str, str]) -> Plan:
@@ -47,23 +55,24 @@ def read_shown_plan(form: Mapping[str, str]) -> Plan:
     shown = _SHOWN.fullmatch(form.get("was", ""))
     if shown is None:
         raise InvalidBody(CUT_FORM)
-    return Plan(shown[1], int(shown[2]), int(shown[3]))
+    name, *limits = shown.groups()
+    return Plan(name, tuple(map(int, limits)))
 
 
 def read_plan(form: Mapping[str, str]) -> tuple[TypedPlan, Plan | None]:
     """What was typed and, when nothing is wrong with it, the plan that it means."""
-    per_minute, per_day = (form.get(field, "").strip() for field in _NUMBERS)
-    typed = TypedPlan(form.get("plan", ""), per_minute, per_day, {})
-    numbers = {}
-    for field in _NUMBERS:
-        text = getattr(typed, field)
-        numbers[field] = read_int64(text) if text else None
-        if text and numbers[field] is None:
-            typed.faults[field] = "Write a whole number in digits, such as 5000."
+    typed = TypedPlan(
+        form.get("plan", ""), {column: form.get(column, "").strip() for column in LIMIT_COLUMNS}
+    )
+    limits = []
+    for column, text in typed.numbers.items():
+        limits.append(read_int64(text) if text else None)
+        if text and limits[-1] is None:
+            typed.faults[column] = "Write a whole number in digits, such as 5000."
     if typed.faults:
         return typed, None
     try:
-        return typed, resolve_plan(typed.plan, numbers["per_minute"], numbers["per_day"])
+        return typed, resolve_plan(typed.plan, *limits)
     except Invalid as error:
         typed.faults[error.field] = error.message
         return typed, None

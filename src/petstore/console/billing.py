@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from itertools import islice
 
-import msgspec
 from starlette.responses import Response
 
 from petstore.console.addresses import address
 from petstore.console.downloads import Downloads
 from petstore.console.formats import choose
 from petstore.console.visit import View, Visit
-from petstore.core.billing import BillingRepository
+from petstore.core.billing import BillingRepository, row_members
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid
 from petstore.core.lists.bills import Bill, written_bill
@@ -66,13 +65,13 @@ class BillingPages:
         )
         return self._downloads.file(name, written_bill(bill, self._billing, form))
 
-    async def _first_rows(self, bill: Bill) -> list[dict[str, object]]:
+    async def _first_rows(self, bill: Bill) -> list[dict[str, str | int]]:
         """Of the first accounts; of a year's sums each takes a read of 366 days."""
-        rows: list[dict[str, object]] = []
+        rows: list[dict[str, str | int]] = []
         async with aclosing(bill.pages(self._billing)) as pages:
             reads = 0
             async for page in pages:
-                rows += (msgspec.to_builtins(row) for row in islice(page, _ROWS - len(rows)))
+                rows += (row_members(row) for row in islice(page, _ROWS - len(rows)))
                 reads += 1
                 if len(rows) == _ROWS or reads == _READS_MAX:
                     break
@@ -86,7 +85,7 @@ class BillingPages:
         faults: Mapping[str, str] | None = None,
         *,
         bill: Bill | None = None,
-        rows: list[dict[str, object]] | None = None,
+        rows: list[dict[str, str | int]] | None = None,
         is_final: bool = True,
     ) -> Response:
         return visit.page(

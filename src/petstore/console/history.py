@@ -23,8 +23,6 @@ _MEMBERS = {
     "accountId": "account",
     "categoryId": "category",
     "hasPassword": "password",
-    "perMinute": "per minute",
-    "perDay": "per day",
 }
 # The page of a subject, below the console.
 _PAGES = {

@@ -13,41 +13,65 @@ from typing import Any, Protocol
 import msgspec
 
 from petstore.core.durations import DAY_MS
-from petstore.core.limits.plans import Plan
+from petstore.core.limits.plans import WINDOWS, Plan, limit_members
 from petstore.core.limits.usage import DailyUsage
 from petstore.core.moments import iso_day
 
 _iso_day = lru_cache(maxsize=4_096)(iso_day)
 
 
-class BilledDay(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class BilledDay(msgspec.Struct, frozen=True, gc=False):
     """One account on one UTC day. The plan is that at the day's end; requests are the admitted ones."""
 
     account_id: int
     account: str  # its name today
     date: str
-    plan: str
-    per_minute: int
-    per_day: int
+    plan: Plan
     requests: int
     refused: int
     deprecated: int  # of both
 
+    @staticmethod
+    def columns() -> tuple[str, ...]:
+        return ("accountId", "account", "date", *_COLUMNS)
 
-class BilledPeriod(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    def cells(self) -> tuple[str | int, ...]:
+        """As CSV and JSON have them under `columns`."""
+        return (self.account_id, self.account, self.date, *_cells(self))
+
+
+class BilledPeriod(msgspec.Struct, frozen=True, gc=False):
     """The sum of an account's days in a row on one plan."""
 
     account_id: int
     account: str
-    first: str = msgspec.field(name="from")
-    last: str = msgspec.field(name="to")
+    first: str
+    last: str
     days: int
-    plan: str
-    per_minute: int
-    per_day: int
+    plan: Plan
     requests: int
     refused: int
     deprecated: int
+
+    @staticmethod
+    def columns() -> tuple[str, ...]:
+        return ("accountId", "account", "from", "to", "days", *_COLUMNS)
+
+    def cells(self) -> tuple[str | int, ...]:
+        return (self.account_id, self.account, self.first, self.last, self.days, *_cells(self))
+
+
+BillRow = BilledDay | BilledPeriod
+_COLUMNS = ("plan", *(window.limit_member for window in WINDOWS), "requests", "refused", "deprecated")
+
+
+def _cells(row: BillRow) -> tuple[str | int, ...]:
+    return (row.plan.name, *row.plan.limits, row.requests, row.refused, row.deprecated)
+
+
+def row_members(row: BillRow) -> dict[str, str | int]:
+    """The row as JSON has it."""
+    return dict(zip(row.columns(), row.cells(), strict=True))
 
 
 class PlanChange(msgspec.Struct, frozen=True):
@@ -55,6 +79,12 @@ class PlanChange(msgspec.Struct, frozen=True):
 
     at_ms: int
     before: dict[str, Any]
+
+    def undone(self, plan: Plan) -> Plan:
+        """The plan before the change that led to `plan`."""
+        limits = limit_members(plan.limits)
+        undone = tuple(self.before.get(member, limit) for member, limit in limits.items())
+        return Plan(self.before.get("plan", plan.name), undone)
 
 
 class BilledAccount(msgspec.Struct):
@@ -84,9 +114,7 @@ class BilledAccount(msgspec.Struct):
                 self.id,
                 self.name,
                 _iso_day(day),
-                plan.name,
-                plan.per_minute,
-                plan.per_day,
+                plan,
                 counts.requests,
                 counts.refused,
                 counts.deprecated,
@@ -102,18 +130,13 @@ class BilledAccount(msgspec.Struct):
         for change in reversed(self.changes):
             day = min(day, change.at_ms // DAY_MS)
             found.append((day, plan))
-            before = change.before
-            plan = Plan(
-                before.get("plan", plan.name),
-                before.get("perMinute", plan.per_minute),
-                before.get("perDay", plan.per_day),
-            )
+            plan = change.undone(plan)
         return [*found, (0, plan)]
 
 
 def sum_up(days: Iterable[BilledDay]) -> Iterator[BilledPeriod]:
     """One row for days in a row of the same account and plan."""
-    for key, same in groupby(days, lambda day: (day.account_id, day.plan, day.per_minute, day.per_day)):
+    for _, same in groupby(days, lambda day: (day.account_id, day.plan)):
         rows = list(same)
         yield BilledPeriod(
             rows[0].account_id,
@@ -121,7 +144,7 @@ def sum_up(days: Iterable[BilledDay]) -> Iterator[BilledPeriod]:
             rows[0].date,
             rows[-1].date,
             len(rows),
-            *key[1:],
+            rows[0].plan,
             sum(row.requests for row in rows),
             sum(row.refused for row in rows),
             sum(row.deprecated for row in rows),

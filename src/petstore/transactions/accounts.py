@@ -15,7 +15,7 @@ from petstore.core.accounts import (
 )
 from petstore.core.clock import Clock
 from petstore.core.errors import AccountExists, AccountNotFound, Conflict
-from petstore.core.limits.plans import Plan
+from petstore.core.limits.plans import LIMIT_COLUMNS, Plan, and_list
 from petstore.transactions.account_pages import page_of_accounts
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.revocations import end_keys_of
@@ -29,13 +29,17 @@ _ANY = statement("SELECT 1 FROM accounts LIMIT 1")
 _BY_ID = statement(f"{_ACCOUNTS} WHERE id = $1", lock=" FOR NO KEY UPDATE")
 _BY_NAME = statement(f"{_ACCOUNTS} WHERE name = $1", lock=" FOR NO KEY UPDATE")
 _ADD = statement(
-    "INSERT INTO accounts (name, plan, per_minute, per_day, created_at_ms) VALUES ($1, $2, $3, $4, $5)"
+    f"INSERT INTO accounts (name, created_at_ms, plan, {select(LIMIT_COLUMNS)})"
+    f" VALUES ($1, $2, $3, {select([f'${at}' for at, _ in enumerate(LIMIT_COLUMNS, 4)])})"
     " ON CONFLICT (name) DO NOTHING RETURNING id"
 )
 _SET_STATE = statement("UPDATE accounts SET suspended_at_ms = $2, closed_at_ms = $3 WHERE id = $1")
 _OTHERS_NAME = statement("SELECT 1 FROM accounts WHERE name = $1 AND id <> $2")
 _SET_NAME = statement("UPDATE accounts SET name = $2 WHERE id = $1")
-_SET_PLAN = statement("UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4 WHERE id = $1")
+_SET_PLAN = statement(
+    "UPDATE accounts SET plan = $2,"
+    f" {select([f'{column} = ${at}' for at, column in enumerate(LIMIT_COLUMNS, 3)])} WHERE id = $1"
+)
 
 
 def find_account(reference: str) -> Script[Account]:
@@ -67,11 +71,11 @@ def has_accounts() -> Script[bool]:
 
 def add_account(name: str, plan: Plan, actor: str, now_ms: int) -> Script[Account]:
     """Raises AccountExists."""
-    rows = yield _ADD, (name, plan.name, plan.per_minute, plan.per_day, now_ms)
+    rows = yield _ADD, (name, now_ms, plan.name, *plan.limits)
     if not rows:
         raise AccountExists(name)
     added = Account(rows[0][0], name, plan, now_ms)
-    yield from record(now_ms, actor, "account", added.id, "added", None, {"name": name, **_plan_of(added)})
+    yield from record(now_ms, actor, "account", added.id, "added", None, {"name": name, **plan.members()})
     return added
 
 
@@ -84,12 +88,12 @@ def set_plan(
     present = account.plan
     if expected not in (None, present) and plan != present:
         raise Conflict(
-            f"{account.name} has the plan {present.name} now: {present.per_minute:,} requests a minute and"
-            f" {present.per_day:,} a day. Repeat the change to replace it."
+            f"{account.name} has the plan {present.name} now: {and_list(present.phrases('requests'))}."
+            " Repeat the change to replace it."
         )
     changed = replace(account, plan=plan)
-    yield _SET_PLAN, (account.id, plan.name, plan.per_minute, plan.per_day)
-    before, after = _plan_of(account), _plan_of(changed)
+    yield _SET_PLAN, (account.id, plan.name, *plan.limits)
+    before, after = present.members(), plan.members()
     yield from record_changes(now_ms, actor, "account", account.id, "plan_changed", before, after)
     return changed
 
@@ -148,11 +152,6 @@ def rename(
     before, after = {"name": account.name}, {"name": name}
     yield from record(now_ms, actor, "account", account.id, "renamed", before, after)
     return changed
-
-
-def _plan_of(account: Account) -> dict[str, object]:
-    plan = account.plan
-    return {"plan": plan.name, "perMinute": plan.per_minute, "perDay": plan.per_day}
 
 
 class Accounts:

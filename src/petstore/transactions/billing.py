@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from petstore.core.billing import BilledAccount, PlanChange
-from petstore.core.limits.plans import Plan
+from petstore.core.limits.plans import LIMIT_COLUMNS
 from petstore.core.limits.usage import DailyUsage
-from petstore.transactions.rows import DAILY_USAGE, select
+from petstore.transactions.rows import DAILY_USAGE, read_plan, select
 from petstore.transactions.script import Database, Script, Statement, statement
 
 _ACCOUNTS = statement(
-    "SELECT id, name, plan, per_minute, per_day, created_at_ms, closed_at_ms FROM accounts"
+    f"SELECT id, name, created_at_ms, closed_at_ms, plan, {select(LIMIT_COLUMNS)} FROM accounts"
     " WHERE id > $1 ORDER BY id LIMIT $2"
 )
 # SQLite would read all days of these accounts, PostgreSQL with a join those of all accounts.
@@ -32,7 +32,7 @@ def billed_accounts(first: int, last: int, after: int, limit: int) -> Script[lis
     """See core.billing.BillingRepository."""
     # Before the changes: a change that is committed meanwhile is undone from the plan that it made, or found.
     accounts = {
-        row[0]: BilledAccount(row[0], row[1], Plan(*row[2:5]), *row[5:])
+        row[0]: BilledAccount(row[0], row[1], read_plan(row[4:]), *row[2:4])
         for row in (yield _ACCOUNTS, (after, limit))
     }
     if accounts:

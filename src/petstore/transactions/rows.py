@@ -40,6 +40,7 @@ def select(columns: Sequence[str]) -> str:
     return ", ".join(columns)
 
 
+_LIMITS = len(LIMIT_COLUMNS)
 ACCOUNT = (
     "id",
     "name",
@@ -98,7 +99,8 @@ SELECT_KEY = (
     " u.last_used_at_ms, k.access FROM api_keys k LEFT JOIN key_activity u ON u.key_id = k.id"
 )
 SELECT_CALLER = (
-    "SELECT k.id, k.account_id, a.per_minute, a.per_day, k.expires_at_ms, k.revoked_at_ms, k.pardoned_at_ms,"
+    f"SELECT k.id, k.account_id, {select([f'a.{column}' for column in LIMIT_COLUMNS])},"
+    " k.expires_at_ms, k.revoked_at_ms, k.pardoned_at_ms,"
     " a.suspended_at_ms, a.name, a.plan, k.access, k.digest"
     " FROM api_keys k JOIN accounts a ON a.id = k.account_id"
 )
@@ -151,4 +153,9 @@ def read_caller(row: Sequence[Any]) -> Caller:
 
 def read_account(row: Sequence[Any]) -> Account:
     """Of the columns ACCOUNT."""
-    return Account(row[0], row[1], Plan(row[2], row[3], row[4]), *row[5:])
+    return Account(row[0], row[1], read_plan(row[2:]), *row[3 + _LIMITS :])
+
+
+def read_plan(row: Sequence[Any]) -> Plan:
+    """Of a row that begins with the columns `plan` and LIMIT_COLUMNS."""
+    return Plan(row[0], tuple(row[1 : 1 + _LIMITS]))

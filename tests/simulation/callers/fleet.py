@@ -42,12 +42,12 @@ class Result(msgspec.Struct):
     @property
     def used(self) -> float:
         """The share of the quota of all windows that was used."""
-        return self.answers[200] / (FREE.per_minute * WINDOWS)
+        return self.answers[200] / (FREE.limits[0] * WINDOWS)
 
     @property
     def faults(self) -> list[str]:
         """A ban; quota that is left although more was wanted; calls that failed although it sufficed."""
-        quota = FREE.per_minute * WINDOWS
+        quota = FREE.limits[0] * WINDOWS
         faults = [f"the key was banned {self.bans} times"] if self.bans else []
         if self.wanted > 1.3 * quota and self.used < LEAST_USED:
             faults.append(f"only {self.used:.0%} of the quota was used")
@@ -75,7 +75,7 @@ class Fleet:
 
     async def run(self) -> Result:
         """Ten windows."""
-        key = await self._origin.open_account(self._name, FREE.per_minute, FREE.per_day)
+        key = await self._origin.open_account(self._name, *FREE.limits)
         _, self._key_id = await self._origin.ids_of(key)
         ends = self._loop.time() + _SECONDS
         processes = [

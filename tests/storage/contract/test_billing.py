@@ -30,15 +30,15 @@ async def test_plans_that_applied(store: Store, clock: ManualClock) -> None:
     first = clock.now_ms() // DAY_MS
     await store.accounts.add("still", FREE, ACTOR)
     await store.accounts.add("shop", FREE, ACTOR)
-    for plan in (PRO, BUSINESS, BUSINESS, Plan("enterprise", 5, 50), Plan("enterprise", 5, 60)):
+    for plan in (PRO, BUSINESS, BUSINESS, Plan("enterprise", (5, 50)), Plan("enterprise", (5, 60))):
         clock.advance(86_400)
         await store.accounts.set_plan("shop", FREE, ACTOR)
         await store.accounts.set_plan("shop", plan, ACTOR)
     rows = await bill(store, first - 3, first + 9)
-    assert [(row.plan, row.per_minute, row.per_day) for row in rows if row.account == "still"] == (
+    assert [(row.plan.name, *row.plan.limits) for row in rows if row.account == "still"] == (
         [("free", 60, 1_000)] * 10
     )
-    assert [(row.plan, row.per_minute, row.per_day) for row in rows if row.account == "shop"] == [
+    assert [(row.plan.name, *row.plan.limits) for row in rows if row.account == "shop"] == [
         ("free", 60, 1_000),
         ("pro", 300, 10_000),
         ("business", 1_000, 100_000),
@@ -79,4 +79,4 @@ async def test_closed_accounts_and_those_from_before_the_journal(
     backend.execute(f"UPDATE accounts SET closed_at_ms = {clock.now_ms() + DAY_MS}")
     backend.execute("DELETE FROM journal")
     rows = await bill(store, first, first + 9)
-    assert [(row.account, row.plan) for row in rows] == [("shop", "pro")] * 2
+    assert [(row.account, row.plan.name) for row in rows] == [("shop", "pro")] * 2

@@ -86,7 +86,7 @@ async def test_usage_of_today_and_who_calls_the_deprecated_operation(
 async def test_accounts_near_their_limit(store: Store, clock: ManualClock) -> None:
     """From nine tenths of today's limit on, the fullest first, a few; no closed one, nobody of yesterday."""
     await add_accounts(store, NAMED_MAX + 5)
-    await store.accounts.add("tiny", Plan("enterprise", 1, 1), ACTOR)
+    await store.accounts.add("tiny", Plan("enterprise", (1, 1)), ACTOR)
     await store.accounts.close("a4", ACTOR)
     today = clock.now_ms() // DAY_MS
     used = {1: 899, 2: 900, 3: 1_000, 4: 1_000, 5: 1_000, NAMED_MAX + 6: 0}

@@ -5,6 +5,8 @@ Everything that names a window is derived from WINDOWS: see "To add a limit" in 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from petstore.core.durations import DAY_MS, MINUTE_MS, SECOND_MS
@@ -54,43 +56,69 @@ LIMIT_COLUMNS = tuple(window.limit_column for window in WINDOWS)
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Requests that an account may make in a minute window and on a UTC calendar day."""
+    """Requests that an account may make in each window of WINDOWS."""
 
     name: str
-    per_minute: int
-    per_day: int
+    limits: tuple[int, ...]
+
+    @property
+    def per_day(self) -> int:
+        """On a UTC day."""
+        return self.limits[-1]
+
+    def members(self) -> dict[str, object]:
+        """As JSON, bills and the journal have it."""
+        return {"plan": self.name, **limit_members(self.limits)}
+
+    def phrases(self, noun: str = "") -> list[str]:
+        """Such as `60 requests a minute` and `1,000 a day`; the first one has the noun."""
+        nouns = [noun and f" {noun}", *[""] * (len(WINDOWS) - 1)]
+        return [
+            f"{limit:,}{noun} {window.words}"
+            for limit, noun, window in zip(self.limits, nouns, WINDOWS, strict=True)
+        ]
 
 
-FREE = Plan("free", 60, 1_000)
-PRO = Plan("pro", 300, 10_000)
-BUSINESS = Plan("business", 1_000, 100_000)
+FREE = Plan("free", (60, 1_000))
+PRO = Plan("pro", (300, 10_000))
+BUSINESS = Plan("business", (1_000, 100_000))
 ENTERPRISE = "enterprise"
 
 STANDARD_PLANS = {plan.name: plan for plan in (FREE, PRO, BUSINESS)}
 PLAN_NAMES = (*STANDARD_PLANS, ENTERPRISE)
 
 
-def resolve_plan(name: str, per_minute: int | None = None, per_day: int | None = None) -> Plan:
-    """The plan of that name; Enterprise takes the two numbers agreed with the customer.
+def limit_members(limits: Sequence[int]) -> dict[str, int]:
+    """Limits in the order of WINDOWS by their names in JSON."""
+    return {window.limit_member: limit for window, limit in zip(WINDOWS, limits, strict=True)}
+
+
+def and_list(phrases: Sequence[str]) -> str:
+    """Such as `a, b and c`."""
+    return " and ".join([*filter(None, [", ".join(phrases[:-1])]), phrases[-1]])
+
+
+def resolve_plan(name: str, *limits: int | None) -> Plan:
+    """The plan of that name; Enterprise takes the limits agreed with the customer, in the order of WINDOWS.
 
     Raises Invalid, with what to do, for numbers that do not belong, are missing or out of bounds.
     """
     if name in STANDARD_PLANS:
-        if per_minute is not None or per_day is not None:
+        if any(limit is not None for limit in limits):
             raise Invalid(
                 "plan", f"The {name} plan has fixed limits; give numbers only with the enterprise plan."
             )
         return STANDARD_PLANS[name]
     if name != ENTERPRISE:
         raise Invalid("plan", f"There is no plan {name!r}; the plans are {', '.join(PLAN_NAMES)}.")
-    if per_minute is None or per_day is None:
-        raise Invalid(
-            "per_minute" if per_minute is None else "per_day",
-            "The enterprise plan needs both agreed numbers: requests per minute and per day.",
-        )
-    for field, value in (("per_minute", per_minute), ("per_day", per_day)):
-        if not 1 <= value <= QUOTA_MAX:
-            raise Invalid(
-                field, f"Requests {field.replace('_', ' ')} must be from 1 to {QUOTA_MAX:,}, not {value}."
-            )
-    return Plan(ENTERPRISE, per_minute, per_day)
+    agreed = tuple(limit for limit in limits if limit is not None)
+    if len(agreed) < len(WINDOWS):
+        missing = LIMIT_COLUMNS[[*limits, None].index(None)]
+        needed = "both" if len(WINDOWS) == 2 else "all"
+        names = and_list([f"per {window.name}" for window in WINDOWS])
+        raise Invalid(missing, f"The enterprise plan needs {needed} agreed numbers: requests {names}.")
+    for column, limit in zip(LIMIT_COLUMNS, agreed, strict=True):
+        if not 1 <= limit <= QUOTA_MAX:
+            field = column.replace("_", " ")
+            raise Invalid(column, f"Requests {field} must be from 1 to {QUOTA_MAX:,}, not {limit}.")
+    return Plan(ENTERPRISE, agreed)

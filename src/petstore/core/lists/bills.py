@@ -10,14 +10,19 @@ from itertools import chain
 from typing import Protocol
 
 import msgspec
-from msgspec.structs import astuple, fields
 
-from petstore.core.billing import BilledAccount, BilledDay, BilledPeriod, BillingRepository, sum_up
+from petstore.core.billing import (
+    BilledAccount,
+    BilledDay,
+    BilledPeriod,
+    BillingRepository,
+    BillRow,
+    row_members,
+    sum_up,
+)
 from petstore.core.lists.spreadsheets import csv_bytes
 
 _PAGE_DAYS = 500  # account-days that are read at once, some milliseconds: SQLite reads on the event loop
-
-BillRow = BilledDay | BilledPeriod
 
 
 class Bill(msgspec.Struct, frozen=True):
@@ -66,10 +71,10 @@ class CsvBill:
         self._row = row
 
     def heading(self) -> bytes:
-        return csv_bytes([[field.encode_name for field in fields(self._row)]])
+        return csv_bytes([self._row.columns()])
 
     def page(self, rows: Iterable[BillRow]) -> bytes:
-        return csv_bytes(map(astuple, rows))
+        return csv_bytes(row.cells() for row in rows)
 
     def end(self) -> bytes:
         return b""
@@ -85,7 +90,7 @@ class JsonBill:
         return b""
 
     def page(self, rows: Iterable[BillRow]) -> bytes:
-        lines = b",\n".join(map(msgspec.json.Encoder().encode, rows))
+        lines = b",\n".join(msgspec.json.encode(row_members(row)) for row in rows)
         if not lines:
             return b""
         before, self._before = self._before, b",\n"
