@@ -45,7 +45,7 @@ def _headers_of_a_list(body: bytes) -> list[Header]:
     response = make_response(
         200, body, (b"link", links + b'</v1/pets?limit=20&status=available>; rel="first"')
     )
-    caller = Caller(1, 1, 1_000_000_000, 1_000_000_000)
+    caller = Caller(1, 1, (1_000_000_000, 1_000_000_000))
     decision = decide(AccountWindows(), None, caller, BanPolicy(), SystemClock().now_ms())
     return response_headers(response, decision, b"0123456789ab-1000")
 

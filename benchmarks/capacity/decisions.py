@@ -84,7 +84,7 @@ class _Wire:
 def _calls(scripts: Scripts, accounts: int, count: int, limit: int) -> list[bytes]:
     calls = _Calls(scripts.take, BanPolicy())
     return [
-        calls.take(Caller(n % accounts + 1, n % accounts + 1, limit, limit), _NOT_CACHED, _SEEDS)
+        calls.take(Caller(n % accounts + 1, n % accounts + 1, (limit, limit)), _NOT_CACHED, _SEEDS)
         for n in range(count)
     ]
 

@@ -22,7 +22,7 @@ from petstore.ops.log_writers import LogWriter
 from petstore.ops.telemetry import ApiObserver
 
 NOW_MS = 1_800_000_030_000
-CALLER = Caller(1, 1, 10**12, 10**12)
+CALLER = Caller(1, 1, (10**12, 10**12))
 LINES = 1_000
 
 

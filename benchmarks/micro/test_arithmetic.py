@@ -15,7 +15,7 @@ from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import NEW_PET, NewPet, Pet, PetStatus
 
 NOW_MS = 1_800_000_030_000
-CALLER = Caller(1, 1, 10**12, 10**12)
+CALLER = Caller(1, 1, (10**12, 10**12))
 
 
 def _decision() -> Decision:

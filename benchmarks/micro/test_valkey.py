@@ -32,7 +32,7 @@ from tests.support.valkey import PATIENT, emptied_url
 
 pytestmark = pytest.mark.benchmark(timer=time.process_time)
 CALLS = 640
-CALLER = Caller(1, 1, 100_000_000, 1_000_000_000)
+CALLER = Caller(1, 1, (100_000_000, 1_000_000_000))
 KEYS = (
     *(b"{petstore}:windows:1", b"{petstore}:standing:1", CATALOGUE, KEYRING),
     *(CATALOGUE_WRITERS, KEYRING_WRITERS, EPOCH),

@@ -33,7 +33,7 @@ _MAY_MEET = ["2xx", "304", "404", "409", "412", "422"]
 # What a request that violates the document is answered; too much of anything is 413, 414 or 431.
 _MUST_MEET = ["400", "401", "404", "405", "413", "414", "415", "431"]
 _PLENTY = 1_000_000_000
-_CALLER = Caller(1, 1, _PLENTY, _PLENTY, access=Access.MANAGE)  # whose key is used
+_CALLER = Caller(1, 1, (_PLENTY, _PLENTY), access=Access.MANAGE)  # whose key is used
 
 
 def config(max_examples: int, *, deterministic: bool) -> SchemathesisConfig:

@@ -238,7 +238,7 @@ class TestForGenerators:
             if path == "/pets":
                 assert read_page_query(sent).after_id == 0
             else:
-                assert read_order_query(sent, Caller(1, 5, 60, 1_000, access=Access.READ)).after_id == 0
+                assert read_order_query(sent, Caller(1, 5, (60, 1_000), access=Access.READ)).after_id == 0
 
     def test_each_creation_has_its_own_idempotency_key(self) -> None:
         """A program that sends the examples of one and then of the other is not refused."""

@@ -21,7 +21,7 @@ class Client:
     """A key that knocks at moments given in seconds after START."""
 
     def __init__(self, per_minute: int = 60, policy: BanPolicy = POLICY) -> None:
-        self.caller = Caller(key_id=1, account_id=1, per_minute=per_minute, per_day=10**9)
+        self.caller = Caller(key_id=1, account_id=1, limits=(per_minute, 10**9))
         self.used = AccountWindows()
         self.ban = BanState()
         self.policy = policy
@@ -34,8 +34,8 @@ class Client:
 
     def earn_a_ban(self, at: float) -> Decision:
         """Use up a fresh minute window, then go on until the ban begins: 3 s after `at`."""
-        self.knock(at, self.caller.per_minute + 1)  # the window, and its first 429
-        counted = max(self.policy.minimum_rejections, self.caller.per_minute) + 1
+        self.knock(at, self.caller.limits[0] + 1)  # the window, and its first 429
+        counted = max(self.policy.minimum_rejections, self.caller.limits[0]) + 1
         decision = self.knock(at + 3, counted)
         assert decision.ban_began
         return decision
@@ -102,7 +102,7 @@ class TestObedience:
         Callers that each wait out only a 429 of their own are no part of the promise.
         """
         used = AccountWindows()
-        callers = {key: Caller(key, 1, *limits) for key in (1, 2)}
+        callers = {key: Caller(key, 1, limits) for key in (1, 2)}
         bans = {1: BanState(), 2: BanState()}
         waits_until = {1: 0, 2: 0}
         now_ms = START
@@ -118,7 +118,7 @@ class TestObedience:
 
     def test_polling_by_the_day_is_no_ban_when_retry_after_is_obeyed(self) -> None:
         """The day is used up: one 429, then silence until midnight."""
-        caller = Caller(1, 1, 60, 3)
+        caller = Caller(1, 1, (60, 3))
         used, ban = AccountWindows(), BanState()
         moment = START
         for _ in range(30):

@@ -27,7 +27,7 @@ class Key:
     """One key with its records, and a clock that each call moves to a moment after NOON."""
 
     def __init__(self, per_minute: int = 60, per_day: int = 1_000, policy: BanPolicy | None = None) -> None:
-        self.caller = Caller(key_id=1, account_id=1, per_minute=per_minute, per_day=per_day)
+        self.caller = Caller(key_id=1, account_id=1, limits=(per_minute, per_day))
         self.used = AccountWindows()
         self.ban = BanState()
         self.policy = policy or BanPolicy()
@@ -40,7 +40,7 @@ class Key:
         return decision
 
     def with_plan(self, per_minute: int, per_day: int) -> None:
-        self.caller = Caller(key_id=1, account_id=1, per_minute=per_minute, per_day=per_day)
+        self.caller = Caller(key_id=1, account_id=1, limits=(per_minute, per_day))
 
 
 def offsets(decision: Decision) -> tuple[int, int]:

@@ -57,7 +57,7 @@ def test_every_field_of_the_access_log_is_named() -> None:
     """The example is a line as it is written, and the table has each of its fields."""
     text = section(MONITORING, "Logs").partition("| Event |")[0]
     entry = AccessEntry(
-        0, 0.5, "GET", "/v1/pets", "listPets", 401, 2, ("::1", 1), b"", Caller(1, 1, 1, 1), "expired", b"id"
+        0, 0.5, "GET", "/v1/pets", "listPets", 401, 2, ("::1", 1), b"", Caller(1, 1, (1, 1)), "expired", b"id"
     )
     fields = list(msgspec.json.decode(AccessFormat().json_lines([entry])))
     example = re.search(r"^```json\n(.*)\n```$", text, re.M)

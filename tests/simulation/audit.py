@@ -26,10 +26,10 @@ class Admissions:
 
     def __init__(self) -> None:
         self._answers: dict[int, list[Answer]] = {}
-        self._limits: dict[int, tuple[int, int]] = {}
+        self._limits: dict[int, tuple[int, ...]] = {}
         self.admitted = self.refused = self.local = 0
 
-    def note(self, account: int, limits: tuple[int, int], answer: Answer) -> None:
+    def note(self, account: int, limits: tuple[int, ...], answer: Answer) -> None:
         self._answers.setdefault(account, []).append(answer)
         self._limits[account] = limits
         self.admitted += answer.allowed

@@ -167,10 +167,9 @@ class Process:
 
     def _note(self, caller: Caller, decision: Decision, notes: Notes) -> None:
         local, self._observer.was_local = self._observer.was_local, False
-        limits = (caller.per_minute, caller.per_day)
         at_ms = EPOCH_MS + int(self._loop.time() * 1_000) if local else decision.now_ms
         answer = Answer(at_ms, allowed=decision.allowed, banned=decision.banned, local=local)
-        notes.admissions.note(caller.account_id, limits, answer)
+        notes.admissions.note(caller.account_id, caller.limits, answer)
 
 
 def _shown(store: SimulatedStore, number: int) -> None:

@@ -90,7 +90,7 @@ class SimulatedStore:
         for number in range(accounts):
             token = mint("test").encode("ascii")
             plan = self._rng.choice(_PLANS) if limited else _UNLIMITED
-            caller = Caller(number + 1, number + 1, plan.limits[0], plan.per_day, expires_at_ms=_FAR_MS)
+            caller = Caller(number + 1, number + 1, plan.limits, expires_at_ms=_FAR_MS)
             self.tokens.append(token)
             self._callers[digest(token)] = caller
             self._place[digest(token)] = number

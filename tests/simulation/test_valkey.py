@@ -50,7 +50,7 @@ def _caller(rng: random.Random, now_ms: int, pardons: dict[int, int]) -> Caller:
     number = rng.randrange(3)
     if rng.random() < 0.01:
         pardons[number] = now_ms
-    return Caller(number, number, 6, 40, pardoned_at_ms=pardons.get(number, 0))
+    return Caller(number, number, (6, 40), pardoned_at_ms=pardons.get(number, 0))
 
 
 def _records(rng: random.Random, now_ms: int) -> tuple[bytes, bytes]:

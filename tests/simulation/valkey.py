@@ -197,7 +197,7 @@ class SimulatedValkey:
         now_ms = now_us // 1_000
         if pending:
             _add_pending(used, AccountWindows(*_integers(pending)), now_ms)
-        caller = Caller(0, 0, per_minute, per_day, pardoned_at_ms=pardoned)
+        caller = Caller(0, 0, (per_minute, per_day), pardoned_at_ms=pardoned)
         decision = decide(used, ban, caller, self._policy, now_ms)
         outcome = 5 if decision.ban_began else _OUTCOMES[decision.allowed, decision.banned]
         if decision.banned:

@@ -200,8 +200,7 @@ class Model:
         return Caller(
             key_id=key,
             account_id=ACCOUNT_OF_KEY[key],
-            per_minute=account.per_minute,
-            per_day=account.per_day,
+            limits=(account.per_minute, account.per_day),
             pardoned_at_ms=self.keys[key].pardoned_at,
         )
 

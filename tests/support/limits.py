@@ -167,7 +167,7 @@ async def work(url: str, number: int) -> None:
     while order := await loop.run_in_executor(None, sys.stdin.readline):
         times, per_minute, per_day = map(int, order.split())
         left = iter(range(times))
-        caller = Caller(number, 1, per_minute, per_day)
+        caller = Caller(number, 1, (per_minute, per_day))
 
         async def ask(left: object = left, caller: Caller = caller) -> None:
             for _ in left:  # type: ignore[attr-defined]

@@ -35,7 +35,7 @@ class Round:
         self._replicas = Replicas(server.url, ManualClock(), steered=False)
         self._processes: list[Replica] = []
         self._limit = self._random.randint(40, 400)
-        self._caller = Caller(1, 1, _A_MINUTE, self._limit)
+        self._caller = Caller(1, 1, (_A_MINUTE, self._limit))
         self._admitted = self._lost = 0
         self._counted = 0  # in Valkey, as the last answer told
         self._banned_until = 0
@@ -123,7 +123,7 @@ class Round:
     async def _ban(self) -> None:
         """The other account's key is banned, and the counter store hears of it."""
         process = self._random.choice(self._processes)
-        while not (decision := await process.take(Caller(2, 2, 1, 1_000))).banned:
+        while not (decision := await process.take(Caller(2, 2, (1, 1_000)))).banned:
             pass
         self._banned_until = decision.binding.reset_at
         await self._flush(process)
@@ -132,7 +132,7 @@ class Round:
         """It ends when it was said to end, whoever is asked."""
         if not self._banned_until:
             return
-        decision = await self._random.choice(self._processes).take(Caller(2, 2, 1, 1_000))
+        decision = await self._random.choice(self._processes).take(Caller(2, 2, (1, 1_000)))
         self._report.counts["bans looked up again"] += 1
         is_over = decision.now_ms >= self._banned_until * 1_000
         if not is_over and not (decision.banned and decision.binding.reset_at == self._banned_until):

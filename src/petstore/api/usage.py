@@ -7,6 +7,7 @@ from petstore.api.pipeline.response import Response, encode, make_representation
 from petstore.core.durations import DAY_MS, SECOND_MS
 from petstore.core.keys import Caller
 from petstore.core.limits.decision import Window
+from petstore.core.limits.plans import limit_members
 from petstore.core.limits.usage import UsageRepository, every_day
 from petstore.core.moments import iso_day, iso_moment
 from petstore.core.preconditions import tag_of
@@ -31,8 +32,7 @@ class UsageOperations:
         document = {
             "account": caller.account,
             "plan": caller.plan,
-            "perMinute": caller.per_minute,
-            "perDay": caller.per_day,
+            **limit_members(caller.limits),
             "minute": _use(minute),
             "day": _use(day),
             "key": {

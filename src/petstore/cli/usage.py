@@ -166,8 +166,7 @@ def _report(session: Session, account: str, days: int, as_json: bool) -> None:
 
 def _record(now_ms: int, account: Account, keys: list[ApiKey], report: UsageReport) -> dict[str, Any]:
     """The windows are as the account's next request would find them."""
-    per_minute, per_day = account.plan.limits
-    caller = Caller(0, account.id, per_minute, per_day)
+    caller = Caller(0, account.id, account.plan.limits)
     banned_until = {ban.key_id: moment(ban.banned_until_ms) for ban in report.bans}
     return {
         "account": account_record(account),

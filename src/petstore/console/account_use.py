@@ -27,8 +27,7 @@ class WindowUse(msgspec.Struct, frozen=True):
 
 def windows_of(account: Account, windows: AccountWindows, now_ms: int) -> list[WindowUse]:
     """The minute, then the UTC day."""
-    per_minute, per_day = account.plan.limits
-    caller = Caller(0, account.id, per_minute, per_day)
+    caller = Caller(0, account.id, account.plan.limits)
     rolled = replace(windows)
     follow_clock(rolled, now_ms)
     roll(rolled, now_ms)

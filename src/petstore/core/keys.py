@@ -73,8 +73,7 @@ class Caller(msgspec.Struct, frozen=True, gc=False):
 
     key_id: int
     account_id: int
-    per_minute: int
-    per_day: int
+    limits: tuple[int, ...]  # the plan's, in the order of limits.plans.WINDOWS
     expires_at_ms: int | None = None
     revoked_at_ms: int | None = None
     pardoned_at_ms: int = 0

@@ -148,7 +148,8 @@ def read_key(row: Sequence[Any]) -> ApiKey:
 
 def read_caller(row: Sequence[Any]) -> Caller:
     """Of SELECT_CALLER."""
-    return Caller(*[*row[:-2], Access(row[-2])])
+    limits = tuple(row[2 : 2 + _LIMITS])
+    return Caller(*[*row[:2], limits, *row[2 + _LIMITS : -2], Access(row[-2])])
 
 
 def read_account(row: Sequence[Any]) -> Account:

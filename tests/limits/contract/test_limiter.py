@@ -64,6 +64,6 @@ def test_it_decides_as_the_rules_say(limiter_kind: str, tmp_path: Path, events: 
 
 async def test_parallel_requests_are_admitted_to_the_limit_exactly(limiter: LimiterBackend) -> None:
     """I7: 200 at once, 60 pass, each with a Remaining of its own."""
-    decisions = await asyncio.gather(*(limiter.take(Caller(1, 1, 60, 1_000)) for _ in range(200)))
+    decisions = await asyncio.gather(*(limiter.take(Caller(1, 1, (60, 1_000))) for _ in range(200)))
     left = [decision.windows[0].remaining for decision in decisions if decision.allowed]
     assert sorted(left) == list(range(60))

@@ -15,7 +15,7 @@ from petstore.limiter.memory import MemoryLimiter
 from tests.support.clock import ManualClock
 from tests.support.versions import SteeredVersions
 
-FREE = Caller(1, 1, 60, 1_000)
+FREE = Caller(1, 1, (60, 1_000))
 
 
 class TestDrain:
@@ -131,7 +131,7 @@ class TestVersions:
         """Admitted, refused, banned."""
         versions = SteeredVersions()
         limiter = MemoryLimiter(clock, BanPolicy(minimum_rejections=1, grace_ms=0), versions)
-        caller = Caller(1, 1, 1, 10)
+        caller = Caller(1, 1, (1, 10))
         for milliseconds in (0, 0, 1, 1, 1):
             clock.ms += milliseconds
             decision = await limiter.take(caller)

@@ -32,10 +32,10 @@ from tests.support.valkey import Client, ValkeyServer
 from tests.support.waiting import until, wait_for
 from tools.servers.ports import free_port
 
-CALLER = Caller(1, 1, 500, 500)
+CALLER = Caller(1, 1, (500, 500))
 BUSY = BanPolicy(minimum_rejections=2, grace_ms=0)
-ONE_A_MINUTE = Caller(1, 1, 1, 1_000)
-ANOTHER = Caller(9, 9, 100, 1_000)
+ONE_A_MINUTE = Caller(1, 1, (1, 1_000))
+ANOTHER = Caller(9, 9, (100, 1_000))
 DAY_MS = 86_400_000
 
 
@@ -264,7 +264,7 @@ class TestManyAccounts:
         replicas.counters.load_for = slow  # type: ignore[assignment,method-assign]
         replica = await replicas.open()
         for round_ in (1, 2):
-            callers = [Caller(number, number, 10, 10) for number in range(1, 301)]
+            callers = [Caller(number, number, (10, 10)) for number in range(1, 301)]
             decisions = await asyncio.gather(*(replica.take(caller) for caller in callers))
             assert {decision.windows[0].remaining for decision in decisions} == {10 - round_}
             server.client("FLUSHALL")
@@ -284,7 +284,7 @@ class TestManyAccounts:
 
         replicas.counters.load_for = hang  # type: ignore[assignment,method-assign]
         replica = await replicas.open()
-        tasks = [asyncio.create_task(replica.take(Caller(n, n, 10, 10))) for n in range(1, 101)]
+        tasks = [asyncio.create_task(replica.take(Caller(n, n, (10, 10)))) for n in range(1, 101)]
         await until(lambda: sum(task.done() for task in tasks) >= 84)
         never.set()
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)

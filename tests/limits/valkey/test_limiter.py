@@ -17,7 +17,7 @@ from tests.support.clock import ManualClock
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import Client, emptied_url
 
-FREE = Caller(1, 1, 60, 1_000)
+FREE = Caller(1, 1, (60, 1_000))
 BUSY = BanPolicy(minimum_rejections=2, grace_ms=0)
 
 
@@ -51,14 +51,14 @@ class TestSharing:
     async def test_a_ban_holds_everywhere(self, replicas: Replicas, clock: ManualClock) -> None:
         """And a pardon lifts it everywhere."""
         one, other = await replicas.open(2, policy=BUSY), await replicas.open(2, policy=BUSY)
-        caller = Caller(1, 1, 1, 1_000)
+        caller = Caller(1, 1, (1, 1_000))
         banned = await ban(one, clock, caller)
         assert banned.ban_began
         assert (await other.take(caller)).banned
         clock.advance(61)
         assert (await other.take(caller)).allowed
         await ban(other, clock, caller)
-        assert not (await one.take(Caller(1, 1, 2, 1_000, pardoned_at_ms=clock.now_ms()))).banned
+        assert not (await one.take(Caller(1, 1, (2, 1_000), pardoned_at_ms=clock.now_ms()))).banned
 
 
 class TestRecovery:
@@ -81,11 +81,11 @@ class TestRecovery:
         """The flusher has taken it, and the counter store does not have it yet: windows and bans."""
         replica = await replicas.open(policy=BUSY)
         await replica.use_up(FREE, 20)
-        banned = await ban(replica, clock, Caller(2, 2, 1, 1_000))
+        banned = await ban(replica, clock, Caller(2, 2, (1, 1_000)))
         replica.limiter.drain()
         empty(replicas)
         assert left(await replica.take(FREE)) == [39, 979]
-        again = await replica.take(Caller(2, 2, 1, 1_000))
+        again = await replica.take(Caller(2, 2, (1, 1_000)))
         assert again.banned
         assert again.binding.reset_at == banned.binding.reset_at
 
@@ -111,7 +111,7 @@ class TestRecovery:
     async def test_a_ban_survives_an_emptied_server(self, replicas: Replicas, clock: ManualClock) -> None:
         """Through the store, and before it is there through the process that saw it; the ladder goes on."""
         replica = await replicas.open(policy=BUSY)
-        caller = Caller(1, 1, 1, 1_000)
+        caller = Caller(1, 1, (1, 1_000))
         first = await ban(replica, clock, caller)
         empty(replicas)
         assert (await replica.take(caller)).binding.reset_at == first.binding.reset_at
@@ -137,7 +137,7 @@ class TestDrain:
     async def test_windows_of_what_passed_and_bans(self, replicas: Replicas, clock: ManualClock) -> None:
         """A refusal changes no window; strikes are not worth a row."""
         replica = await replicas.open(policy=BUSY)
-        caller = Caller(1, 1, 1, 1_000, pardoned_at_ms=77)
+        caller = Caller(1, 1, (1, 1_000), pardoned_at_ms=77)
         await replica.take(caller)
         opened, day = clock.now_ms(), clock.now_ms() // 86_400_000
         assert replica.limiter.drain() == LimiterState({1: AccountWindows(opened, 1, day, 1)})
@@ -158,7 +158,7 @@ class TestMemory:
         """An account two days after its last request; a key, after its forgiveness and a day."""
         replica = await replicas.open(policy=BUSY)
         await replica.take(FREE)
-        await ban(replica, clock, Caller(2, 2, 1, 1_000))
+        await ban(replica, clock, Caller(2, 2, (1, 1_000)))
         client = Client(replicas.url)
         day_ms = 86_400_000
         ends = {

@@ -35,7 +35,7 @@ from tests.support.valkey import ValkeyServer
 from tests.support.waiting import pause, until
 
 PROCESSES = 4
-CALLER = Caller(1, 1, 100, 1_000)
+CALLER = Caller(1, 1, (100, 1_000))
 SHARE = 25
 NO_BANS = BanPolicy(minimum_rejections=10**9)
 
@@ -114,7 +114,7 @@ async def admitted(replica: Replica, caller: Caller, times: int) -> int:
 
 async def lost(replica: Replica) -> None:
     """Until a request has met the fault."""
-    await replica.take(Caller(9, 9, 100, 1_000))
+    await replica.take(Caller(9, 9, (100, 1_000)))
     await until(lambda: bool(replica.watch.reasons))
 
 
@@ -171,7 +171,7 @@ class TestTheBound:
         self, server: ValkeyServer, replicas: Replicas, per_minute: int, share: int
     ) -> None:
         """All that was left is used up, then all four processes lose Valkey: each admits its share."""
-        caller = Caller(1, 1, per_minute, 1_000)
+        caller = Caller(1, 1, (per_minute, 1_000))
         opened = [await replicas.open(PROCESSES, policy=NO_BANS) for _ in range(PROCESSES)]
         together = sum([await admitted(replica, caller, per_minute) for replica in opened])
         assert together == per_minute
@@ -192,7 +192,7 @@ class TestTheBound:
         self, server: ValkeyServer, clock: NowClock, processes: int
     ) -> None:
         """Also where the first one began before that window did: at most twice the limit in all."""
-        free, last = Caller(1, 1, 60, 1_000), 0.0
+        free, last = Caller(1, 1, (60, 1_000)), 0.0
 
         def move_to(seconds: float) -> None:
             nonlocal last
@@ -251,10 +251,10 @@ class TestTheBound:
                 if number == 40:
                     clock.ms -= back_ms
                     passed = []
-                decision = fallback.take(Caller(1, 1, 9, 1_000_000))
+                decision = fallback.take(Caller(1, 1, (9, 1_000_000)))
                 if not decision.allowed:
                     clock.ms += decision.retry_after_seconds * 1_000
-                    decision = fallback.take(Caller(1, 1, 9, 1_000_000))
+                    decision = fallback.take(Caller(1, 1, (9, 1_000_000)))
                 assert decision.allowed
                 passed.append(clock.ms // 1_000)
                 assert sum(second > passed[-1] - 60 for second in passed) <= limit

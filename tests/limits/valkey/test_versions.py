@@ -15,7 +15,7 @@ from tests.support.shared import Replica, Replicas
 from tests.support.valkey import Client, ValkeyServer, emptied_url
 from tests.support.waiting import until
 
-CALLER = Caller(1, 1, 100_000, 1_000_000)
+CALLER = Caller(1, 1, (100_000, 1_000_000))
 WRITER_SECONDS = 10
 
 

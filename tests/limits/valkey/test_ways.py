@@ -17,7 +17,7 @@ from tests.support.proxy import Proxy, open_proxy
 from tests.support.shared import Replicas, Watch
 from tests.support.valkey import ValkeyServer
 
-CALLER = Caller(1, 1, 100, 1_000)
+CALLER = Caller(1, 1, (100, 1_000))
 
 
 @pytest.fixture(scope="module")

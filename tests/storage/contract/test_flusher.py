@@ -75,7 +75,7 @@ class Counting:
 
     async def request(self) -> None:
         """One request of key 1, account 1."""
-        decision = await self.limiter.take(Caller(1, 1, 60, 1_000))
+        decision = await self.limiter.take(Caller(1, 1, (60, 1_000)))
         assert decision is not None
         self.meter.count(1, 1, decision.now_ms, allowed=decision.allowed, deprecated=False)
 

@@ -83,7 +83,7 @@ class TestIssue:
             1, 1, "till", f"pets_{environment}_…{issued.secret[-4:]}", clock.now_ms(), clock.now_ms() + 5
         )
         assert await caller_of(store, issued.secret) == Caller(
-            1, 1, 60, 1_000, clock.now_ms() + 5, account="shop", plan="free"
+            1, 1, (60, 1_000), clock.now_ms() + 5, account="shop", plan="free"
         )
         found = await store.keys.find_key(digest(issued.secret.encode()))
         assert found == await store.keys.key(1) == issued.record

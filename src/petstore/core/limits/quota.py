@@ -19,14 +19,15 @@ def ban_decision(
     """The refusal during a ban: nothing is left in either window until its end."""
     reset_at = ban.banned_until_ms // SECOND_MS
     retry_after = max(1, ceil_seconds(ban.banned_until_ms - now_ms))
+    per_minute, per_day = caller.limits
     return Decision(
         allowed=False,
         now_ms=now_ms,
         versions=versions,
-        per_minute=caller.per_minute,
+        per_minute=per_minute,
         minute_remaining=0,
         minute_reset_at=reset_at,
-        per_day=caller.per_day,
+        per_day=per_day,
         day_remaining=0,
         day_reset_at=reset_at,
         minute_binds=True,
@@ -44,7 +45,7 @@ def decision_for(
     When a limit was lowered below the requests used, 0 remain. The arguments of Decision are positional:
     keywords take a sixth longer, for every request.
     """
-    per_minute, per_day = caller.per_minute, caller.per_day
+    per_minute, per_day = caller.limits
     left = per_minute - used.minute_used if used.minute_used < per_minute else 0
     day_left = per_day - used.day_used if used.day_used < per_day else 0
     reset_at, day_reset_at = used.minute_opened_ms // SECOND_MS + 60, (used.day + 1) * DAY_SECONDS
@@ -102,7 +103,8 @@ def decide(
             return ban_decision(caller, ban, now_ms, versions)
     if age_ms >= MINUTE_MS or day_age_ms >= DAY_MS:  # windows that followed the clock are not old
         roll(used, now_ms)
-    if used.minute_used < caller.per_minute and used.day_used < caller.per_day:
+    per_minute, per_day = caller.limits
+    if used.minute_used < per_minute and used.day_used < per_day:
         used.minute_used += 1
         used.day_used += 1
         return decision_for(used, caller, now_ms, versions, True)

@@ -71,11 +71,8 @@ class FallbackLimiter:
 
         The minute resets when the oldest request that it counts is 60 seconds old.
         """
-        part = msgspec.structs.replace(
-            caller,
-            per_minute=max(1, caller.per_minute // self._processes),
-            per_day=max(1, caller.per_day // self._processes),
-        )
+        parts = tuple(max(1, limit // self._processes) for limit in caller.limits)
+        part = msgspec.structs.replace(caller, limits=parts)
         now_ms = self._clock.now_ms()
         minute = self._minutes.get(caller.account_id)
         if minute is None:

@@ -75,7 +75,7 @@ class _Calls:
         """`more`: the script's ARGV 3 to 6, as far as they are needed."""
         account = TAG + b"windows:%d" % caller.account_id
         key = TAG + b"standing:%d" % caller.key_id
-        numbers = b"%d %d %d %d %d" % (caller.per_minute, caller.per_day, caller.pardoned_at_ms, *cached)
+        numbers = b"%d %d %d %d %d" % (*caller.limits, caller.pardoned_at_ms, *cached)
         return b"*%d\r\n%b$%d\r\n%b\r\n$%d\r\n%b\r\n%b$%d\r\n%b\r\n%b%b" % (
             12 + len(more),
             self._head,
