@@ -75,7 +75,7 @@ class TestIssue:
             await operator.get()  # the session goes on
         keys = await shop.store.keys.keys("1")
         shown = await operator.submit(form, NEW)
-        assert (shown.status, "This form is old." in shown.text) == (409, True)
+        assert (shown.status, "This form has expired." in shown.text) == (409, True)
         assert await shop.store.keys.keys("1") == keys
 
     async def test_its_text_is_nowhere_else(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -91,7 +91,7 @@ class TestTwice:
             shop.clock.advance(6 * 3_600)
             await staff.get()  # the session goes on
         shown = await staff.submit(form, "pets/new", name="Mia", category="1")
-        assert (shown.status, "This form is old." in shown.text) == (409, True)
+        assert (shown.status, "This form has expired." in shown.text) == (409, True)
         assert await all_pets(shop) == []
         await staff.submit(shown, "pets/new")
         assert [pet.name for pet in await all_pets(shop)] == ["Mia"]

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from petstore.console import overview, stocktaking
+from petstore.console import overview, statistics
 from petstore.console.overview import notices_of
 from petstore.core.errors import StoreUnavailable
 from petstore.core.limits.counters import LimiterState
@@ -25,7 +25,7 @@ FRAGMENT = [("hx-request", "true")]
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages wait until the store is counted."""
-    monkeypatch.setattr(stocktaking, "_PATIENCE_SECONDS", 30)
+    monkeypatch.setattr(statistics, "_PATIENCE_SECONDS", 30)
 
 
 @pytest.mark.usefixtures("counted")

@@ -22,20 +22,20 @@ from petstore.console.downloads import Downloads
 from petstore.console.guard import Guard
 from petstore.console.journal import JournalPages
 from petstore.console.keys import KeyDefaults, KeyPages
-from petstore.console.making import PageMaker
 from petstore.console.me import MyPages
 from petstore.console.new_orders import NewOrderPages
 from petstore.console.new_pets import NewPetPages
 from petstore.console.order_moves import OrderMoves
 from petstore.console.orders import OrderPages
 from petstore.console.overview import OverviewPage
+from petstore.console.page_maker import PageMaker
 from petstore.console.passwords import Passwords
 from petstore.console.people import PeoplePages
 from petstore.console.pets import PetPages
 from petstore.console.service import ServicePages
 from petstore.console.sign_in import Entrance, SignInPages
+from petstore.console.statistics import Statistics
 from petstore.console.stock import Importer, StockPages
-from petstore.console.stocktaking import Stocktaking
 from petstore.console.visit import Renderer, View
 from petstore.core import packaged
 from petstore.core.accounts import AccountRepository
@@ -111,10 +111,10 @@ class Console:
         self._guard = Guard(stores.sign_ins, cookies, connections, maker, clock, options.body_timeout_seconds)
         entrance = Entrance(stores.sign_ins, Passwords(), cookies, connections)
         downloads = Downloads(slots)
-        self._stocktaking = Stocktaking(stores.totals, clock)
+        self._statistics = Statistics(stores.totals, clock)
         self._importer = options.importer
         self._pages: tuple[Pages, ...] = (
-            OverviewPage(stores, self._stocktaking, service, clock),
+            OverviewPage(stores, self._statistics, service, clock),
             NewPetPages(stores),
             PetPages(stores),
             CategoryPages(stores),
@@ -141,7 +141,7 @@ class Console:
 
     async def close(self) -> None:
         """End what works beside the requests."""
-        await self._stocktaking.close()
+        await self._statistics.close()
         await self._importer.close()
 
     def views(self) -> list[View]:

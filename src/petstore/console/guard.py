@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from petstore.console.connections import Connections
 from petstore.console.cookies import Cookies
-from petstore.console.making import PageMaker
+from petstore.console.page_maker import PageMaker
 from petstore.console.tokens import check_csrf
 from petstore.console.visit import View, Visit, later
 from petstore.core.clock import Clock

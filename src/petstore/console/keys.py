@@ -12,8 +12,8 @@ from starlette.responses import Response
 from petstore.console.accounts import find_account
 from petstore.console.addresses import address, place_in
 from petstore.console.history import history_of
+from petstore.console.idempotency import act_once, mark_of
 from petstore.console.key_forms import ACCESS, TypedKey, read_key, read_overlap
-from petstore.console.once import act_once, mark_of
 from petstore.console.visit import View, Visit
 from petstore.core.accounts import Account, AccountRepository
 from petstore.core.durations import format_duration

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from petstore.console.once import FormUsedUp, act_once, mark_of
+from petstore.console.idempotency import FormUsedUp, act_once, mark_of
 from petstore.console.orders import Store
 from petstore.console.visit import View, Visit
 from petstore.core.errors import AccountNotFound, Conflict

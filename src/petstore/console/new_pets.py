@@ -5,11 +5,10 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from petstore.console.category_names import CategoryNames, names_in
-from petstore.console.once import FormUsedUp, act_once, mark_of
+from petstore.console.idempotency import NO_ACCOUNT, FormUsedUp, act_once, mark_of
 from petstore.console.pet_forms import Typed, read_typed, status_choices
 from petstore.console.pets import Store
 from petstore.console.visit import View, Visit
-from petstore.core.idempotency import FORMS
 from petstore.core.integers import read_int64
 from petstore.core.people import Role
 
@@ -38,7 +37,7 @@ class NewPetPages:
         if wanted is None:
             return _page(visit, names, typed, 400)
         try:
-            created = await act_once(visit, FORMS, lambda once: pets.add(wanted, visit.actor, once))
+            created = await act_once(visit, NO_ACCOUNT, lambda once: pets.add(wanted, visit.actor, once))
         except FormUsedUp as error:
             return _page(visit, names, typed, 409, error.message)
         pet = created.pet

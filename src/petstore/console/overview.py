@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from petstore.console import orders
 from petstore.console.history import lines_with_names
-from petstore.console.stocktaking import Counted, Stocktaking
+from petstore.console.statistics import Counted, Statistics
 from petstore.console.visit import View, Visit
 from petstore.core.clock import Clock
 from petstore.core.durations import days_left
@@ -60,9 +60,9 @@ class Store(orders.Store, Protocol):
 class OverviewPage:
     """`clock` measures how long the page waits for the database."""
 
-    def __init__(self, store: Store, stocktaking: Stocktaking, service: ServiceReport, clock: Clock) -> None:
+    def __init__(self, store: Store, statistics: Statistics, service: ServiceReport, clock: Clock) -> None:
         self._store = store
-        self._stocktaking = stocktaking
+        self._statistics = statistics
         self._service = service
         self._clock = clock
 
@@ -76,12 +76,12 @@ class OverviewPage:
         rows = await orders.rows_of(self._store, waiting.orders)
         entries = (await self._store.journal.page(JournalQuery(_ENTRIES))).entries
         slow_seconds = self._clock.monotonic() - began
-        counted = await self._stocktaking.look()
+        counted = await self._statistics.latest()
         return visit.page(
             "overview.html",
             "Overview",
             fragment="now",
-            troubles=[*await self._service.troubles(), *_of_database(slow_seconds, self._stocktaking.failed)],
+            troubles=[*await self._service.troubles(), *_of_database(slow_seconds, self._statistics.failed)],
             notices=await self._notices(counted, visit.now_ms),
             counted=counted,
             rows=rows,

@@ -46,7 +46,7 @@ class Renderer(Protocol):
 
 
 class Page(Response):
-    """A page, or a block of one, whose text is made by `fill`. See making.py."""
+    """A page, or a block of one, whose text is made by `fill`. See page_maker.py."""
 
     def __init__(
         self, template: str, block: str, values: Mapping[str, Any], status: int, *, takes_gzip: bool

@@ -13,8 +13,6 @@ from petstore.core.durations import DAY_MS
 from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused
 
 KEPT_MS = DAY_MS
-# Stands for an account where a form of the console, which has a random mark, creates something of no account.
-FORMS = 0
 T = TypeVar("T")
 
 

@@ -1,6 +1,6 @@
 """Sums over the whole store for its people: animals, orders, accounts, today's requests, who is at a limit.
 
-Counting reads every animal, so nobody waits for it: see console/stocktaking.py.
+Counting reads every animal, so nobody waits for it: see console/statistics.py.
 """
 
 from __future__ import annotations

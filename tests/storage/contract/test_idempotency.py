@@ -7,9 +7,10 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
+from petstore.console.idempotency import NO_ACCOUNT
 from petstore.core.clock import SystemClock
 from petstore.core.errors import Conflict, IdempotencyKeyInUse, IdempotencyKeyReused
-from petstore.core.idempotency import FORMS, Creation, Idempotency
+from petstore.core.idempotency import Creation, Idempotency
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import Created, NewPet, PageQuery, PetChange, PetStatus
 from petstore.storage.backend import Store
@@ -69,7 +70,7 @@ class TestReplay:
 
     async def test_a_form_needs_no_account(self, store: Store) -> None:
         """Its key is as good as an account's."""
-        key = Idempotency(FORMS, "form")
+        key = Idempotency(NO_ACCOUNT, "form")
         first = await store.pets.add(REX, ACTOR, key)
         assert await store.pets.add(REX, ACTOR, key) == Created(first.pet, True)
 

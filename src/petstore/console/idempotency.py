@@ -1,7 +1,7 @@
-"""Forms that act once, however often they are sent: by a double click, a reload or the way back.
+"""Forms that act once, however often they are sent: by a double click, a reload or the back button.
 
-Each has a mark, under which the store keeps for 24 hours what the form has made. The mark has its time: a
-form that is older than what the store remembers makes nothing.
+Each form has a mark, which serves as an Idempotency-Key: the store keeps for 24 hours what it created. The
+mark contains the form's time: a form older than that creates nothing.
 """
 
 from __future__ import annotations
@@ -18,36 +18,40 @@ from petstore.core.errors import Conflict, IdempotencyKeyInUse, IdempotencyKeyRe
 from petstore.core.idempotency import KEPT_MS, Idempotency
 
 _T = TypeVar("_T")
+# Stands for the account where a form creates something that belongs to none, such as an animal.
+NO_ACCOUNT = 0
 _FIELD = "once"
 _RANDOM_BYTES = 16
 _MARK = re.compile(r"([0-9]{13})\.[A-Za-z0-9_-]{22}", re.ASCII)
 _AGE_MAX_MS = KEPT_MS - HOUR_MS
-# A second click waits for what the first one makes.
+# A second click waits for the result of the first one.
 _TRIES = 20
 _PAUSE_SECONDS = 0.1
 
 
 class FormUsedUp(Conflict):
-    """The form has made something else before, or is so old that nobody knows. It makes nothing."""
+    """The form created something else earlier, or has expired. It creates nothing."""
 
 
 def mark_of(visit: Visit, *, used_up: bool = False) -> str:
-    """For the hidden field `once`: the mark of the form that was sent and is shown again, else a new one."""
+    """The mark for the hidden field `once`: the sent form's when it is shown again, else a new one."""
     sent = "" if used_up else visit.form.get(_FIELD, "")
     return sent or f"{visit.now_ms}.{secrets.token_urlsafe(_RANDOM_BYTES)}"
 
 
 async def act_once(visit: Visit, account_id: int, act: Callable[[Idempotency], Awaitable[_T]]) -> _T:
-    """What `act` makes for an account, or for none (FORMS), under the mark of the form that was sent.
+    """Call `act` with the mark of the sent form as its Idempotency-Key; returns what `act` created.
 
-    Raises InvalidBody for a form that no page had, FormUsedUp, IdempotencyKeyInUse when the first click still
-    works after two seconds, and what `act` raises.
+    `account_id` may be NO_ACCOUNT. Raises InvalidBody for a form without a mark, FormUsedUp,
+    IdempotencyKeyInUse when the first click is still at work after two seconds, and what `act` raises.
     """
     mark = _MARK.fullmatch(visit.form.get(_FIELD, ""))
     if mark is None:
         raise InvalidBody(CUT_FORM)
     if visit.now_ms - int(mark[1]) > _AGE_MAX_MS:
-        raise FormUsedUp("This form is old. Look whether it was carried out; if not, fill it in once more.")
+        raise FormUsedUp(
+            "This form has expired. Check whether the change was saved; if not, fill in a new form."
+        )
     for _ in range(_TRIES):
         try:
             return await act(Idempotency(account_id, mark[0]))

@@ -1,6 +1,6 @@
-"""Sums over the whole store, counted in the background while somebody looks at them.
+"""Sums over the whole store for the overview, counted in the background while pages ask for them.
 
-No page waits for a count. The pause after one is twenty times as long as it took: whatever the size of the
+No page waits for a count. The pause after a count is twenty times its duration: whatever the size of the
 store, counting takes at most 5 % of one core.
 """
 
@@ -19,21 +19,21 @@ from petstore.core.totals import Totals, TotalsRepository
 
 _PAUSE_MIN_SECONDS = 5.0
 _PAUSE_RATIO = 20
-# A small store is counted meanwhile, so that its first page has all numbers.
+# Enough to count a small store, so that its first page has all numbers.
 _PATIENCE_SECONDS = 0.025
 
 _log = structlog.get_logger("petstore.console")
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """What was counted, and when the count began, as a Unix time."""
+    """The totals of one count."""
 
     totals: Totals
-    at_ms: int
+    at_ms: int  # when the count began
 
 
-class Stocktaking:
-    """The latest count of a store. `failed`: the last attempt could not read it."""
+class Statistics:
+    """The latest count of a store. `failed`: the last attempt could not read the store."""
 
     def __init__(self, totals: TotalsRepository, clock: Clock) -> None:
         self._totals = totals
@@ -43,10 +43,10 @@ class Stocktaking:
         self._latest: Counted | None = None
         self.failed = False
 
-    async def look(self) -> Counted | None:
-        """The latest count, None before the first one; begins the next one when it is due.
+    async def latest(self) -> Counted | None:
+        """The latest count, None before the first one. Begins the next one when it is due.
 
-        Waits for 25 ms at most, and only where there is no count of the last minute.
+        Waits at most 25 ms, and only without a count of the last minute.
         """
         if self._counting is None and self._clock.monotonic() >= self._due_at:
             self._counting = asyncio.create_task(self._count())
@@ -55,7 +55,7 @@ class Stocktaking:
         return self._latest
 
     async def close(self) -> None:
-        """Give up a count that is under way, and begin no other."""
+        """Cancel a running count, and begin no other."""
         if self._counting is not None:
             self._counting.cancel()
             await asyncio.wait([self._counting])

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from petstore.console.stocktaking import Counted, Stocktaking
+from petstore.console.statistics import Counted, Statistics
 from petstore.core.errors import StoreUnavailable
 from petstore.core.limits.usage import DailyUsage
 from petstore.core.totals import Totals
@@ -42,9 +42,9 @@ class SlowStore:
         await asyncio.sleep(0)
 
 
-async def look(stocktaking: Stocktaking) -> Counted | None:
+async def look(statistics: Statistics) -> Counted | None:
     """What is shown; a count that this look began is under way then."""
-    shown = await stocktaking.look()
+    shown = await statistics.latest()
     await asyncio.sleep(0)
     return shown
 
@@ -55,72 +55,72 @@ def store() -> SlowStore:
 
 
 @pytest.fixture
-def stocktaking(store: SlowStore, clock: ManualClock) -> Stocktaking:
-    return Stocktaking(store, clock)
+def statistics(store: SlowStore, clock: ManualClock) -> Statistics:
+    return Statistics(store, clock)
 
 
-async def test_nothing_is_counted_unless_somebody_looks(store: SlowStore, stocktaking: Stocktaking) -> None:
+async def test_nothing_is_counted_unless_somebody_looks(store: SlowStore, statistics: Statistics) -> None:
     """The first look begins a count, and shows that there is none yet; others join it."""
     assert store.counts == 0
-    assert await look(stocktaking) is None
-    assert await look(stocktaking) is None
+    assert await look(statistics) is None
+    assert await look(statistics) is None
     assert store.counts == 1
-    await stocktaking.close()
+    await statistics.close()
 
 
 async def test_the_pause_is_twenty_times_the_count(
-    store: SlowStore, stocktaking: Stocktaking, clock: ManualClock
+    store: SlowStore, statistics: Statistics, clock: ManualClock
 ) -> None:
     """A count of two seconds is followed by one at 40 s at the earliest, so that it takes 5 % of a core."""
     began_ms = clock.now_ms()
-    await look(stocktaking)
+    await look(statistics)
     clock.advance(2)
     await store.end()
     clock.advance(39)
-    latest = await look(stocktaking)
+    latest = await look(statistics)
     assert latest is not None
     assert (latest.totals, latest.at_ms, store.counts) == (TOTALS, began_ms, 1)
     clock.advance(1)
-    await look(stocktaking)
+    await look(statistics)
     assert store.counts == 2
-    await stocktaking.close()
+    await statistics.close()
 
 
 async def test_a_quick_count_runs_every_five_seconds(
-    store: SlowStore, stocktaking: Stocktaking, clock: ManualClock
+    store: SlowStore, statistics: Statistics, clock: ManualClock
 ) -> None:
     """Not at each look, however many look."""
-    await look(stocktaking)
+    await look(statistics)
     await store.end()
     clock.advance(4)
-    await look(stocktaking)
+    await look(statistics)
     assert store.counts == 1
     clock.advance(1)
-    await look(stocktaking)
+    await look(statistics)
     assert store.counts == 2
-    await stocktaking.close()
+    await statistics.close()
 
 
 @pytest.mark.parametrize("error", [StoreUnavailable("gone"), RuntimeError("odd")])
 async def test_a_failed_count_keeps_the_last_one(
-    store: SlowStore, stocktaking: Stocktaking, clock: ManualClock, error: Exception
+    store: SlowStore, statistics: Statistics, clock: ManualClock, error: Exception
 ) -> None:
     """It says that it failed, and the next one is tried as always."""
-    await look(stocktaking)
+    await look(statistics)
     await store.end()
     clock.advance(5)
-    before = await look(stocktaking)
+    before = await look(statistics)
     await store.end(error)
-    assert (stocktaking.failed, await look(stocktaking)) == (True, before)
+    assert (statistics.failed, await look(statistics)) == (True, before)
     clock.advance(5)
-    await look(stocktaking)
+    await look(statistics)
     await store.end()
-    assert (stocktaking.failed, store.counts) == (False, 3)
+    assert (statistics.failed, store.counts) == (False, 3)
 
 
-async def test_a_stop_does_not_wait(store: SlowStore, stocktaking: Stocktaking) -> None:
+async def test_a_stop_does_not_wait(store: SlowStore, statistics: Statistics) -> None:
     """A count that is under way is given up, and none is begun."""
-    await look(stocktaking)
-    await stocktaking.close()
-    await look(stocktaking)
+    await look(statistics)
+    await statistics.close()
+    await look(statistics)
     assert (store.cancelled, store.counts) == (True, 1)
