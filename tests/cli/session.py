@@ -1,6 +1,6 @@
-"""Plays the sessions of docs/cli.md and sessions.txt: runs each command, puts what it prints under it.
+"""Plays the sessions of docs/cli.md and of two files: runs each command, puts what it prints under it.
 
-A test holds both to that. `python -m tests.cli.session` writes them anew; read what changed.
+A test holds them to that. `python -m tests.cli.session` writes them anew; read what changed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from petstore.core.limits.windows import AccountWindows
 from tests.support.clock import ManualClock
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "cli.md"
-PLAYED = (DOCUMENT, Path(__file__).with_name("sessions.txt"))
+PLAYED = (
+    DOCUMENT,
+    *(Path(__file__).with_name(name) for name in ("sessions.txt", "sessions_of_a_shop.txt")),
+)
 DATABASE_MADE = "<!-- There is a database. -->"
 SERVER_AT_WORK = "<!-- A server has been at work. -->"
 ALICE = pwd.struct_passwd(("alice", "x", 1_000, 1_000, "", "/", "/bin/sh"))
@@ -111,7 +114,7 @@ def _without_chance(text: str) -> str:
 
 
 def main() -> None:
-    """Write both anew."""
+    """Write them anew."""
     pwd.getpwuid = lambda _uid: ALICE
     for document in PLAYED:
         with tempfile.TemporaryDirectory() as folder:
