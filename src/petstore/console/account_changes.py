@@ -73,8 +73,8 @@ class AccountChangePages:
             await self._store.accounts.set_plan(str(account.id), plan, visit.actor, expected=shown)
         except Conflict as error:
             return await self._plan_page(visit, account, typed, 409, error.message)
-        told = f"{account.name} has the plan {plan.name}, from its next request on."
-        return visit.go(f"accounts/{account.id}", told=told)
+        flash = f"{account.name} has the plan {plan.name}, from its next request on."
+        return visit.redirect(f"accounts/{account.id}", flash=flash)
 
     async def ask_name(self, visit: Visit) -> Response:
         account = await self._find(visit)
@@ -90,7 +90,7 @@ class AccountChangePages:
         except (Invalid, Conflict) as error:
             page = "account_rename.html"
             return self._page(visit, page, "Rename", account, error.status, error.message, name=name)
-        return visit.go(f"accounts/{account.id}", told=f"The account is called {renamed.name}.")
+        return visit.redirect(f"accounts/{account.id}", flash=f"The account is called {renamed.name}.")
 
     async def ask_suspension(self, visit: Visit) -> Response:
         return await self._suspension_page(visit, await self._find(visit))
@@ -101,13 +101,15 @@ class AccountChangePages:
             await self._store.accounts.suspend(str(account.id), visit.actor)
         except Conflict as error:
             return await self._suspension_page(visit, account, 409, error.message)
-        told = f"{account.name} is suspended: its keys are refused until you resume it."
-        return visit.go(f"accounts/{account.id}", told=told)
+        flash = f"{account.name} is suspended: its keys are refused until you resume it."
+        return visit.redirect(f"accounts/{account.id}", flash=flash)
 
     async def resume(self, visit: Visit) -> Response:
         account = await self._find(visit)
         await self._store.accounts.resume(str(account.id), visit.actor)
-        return visit.go(f"accounts/{account.id}", told=f"{account.name} is active again, with the same keys.")
+        return visit.redirect(
+            f"accounts/{account.id}", flash=f"{account.name} is active again, with the same keys."
+        )
 
     async def ask_closing(self, visit: Visit) -> Response:
         account = await self._find(visit)
@@ -127,7 +129,9 @@ class AccountChangePages:
     async def close(self, visit: Visit) -> Response:
         account = await self._find(visit)
         await self._store.accounts.close(str(account.id), visit.actor)
-        return visit.go(f"accounts/{account.id}", told=f"{account.name} is closed, and its keys are revoked.")
+        return visit.redirect(
+            f"accounts/{account.id}", flash=f"{account.name} is closed, and its keys are revoked."
+        )
 
     async def _find(self, visit: Visit) -> Account:
         return await find_account(visit, self._store.accounts)

@@ -93,8 +93,8 @@ class AccountPages:
             added = await self._store.accounts.add(name, plan, visit.actor)
         except (Invalid, AccountExists) as error:
             return _new_page(visit, name, typed, error.status, error.message)
-        return visit.go(
-            f"accounts/{added.id}", told=f"Account {added.name} is added. Issue its first key below."
+        return visit.redirect(
+            f"accounts/{added.id}", flash=f"Account {added.name} is added. Issue its first key below."
         )
 
     async def show(self, visit: Visit) -> Response:

@@ -65,7 +65,7 @@ class CategoryPages:
             return await self._show_all(visit, {"id": fault}, 409)
         except Conflict as error:
             return await self._show_all(visit, {"": error.message}, 409)
-        return visit.go("categories", told=f"Category {category_id} has its name.")
+        return visit.redirect("categories", flash=f"Category {category_id} has its name.")
 
     async def show(self, visit: Visit) -> Response:
         category = await self._category(visit)
@@ -81,7 +81,7 @@ class CategoryPages:
         except CategoryNamedMeanwhile as error:
             fault = f"{error.message} Save once more to replace that name by yours."
             return await self._rename_page(visit, error.present, name, 409, fault)
-        return visit.go("categories", told="Saved.")
+        return visit.redirect("categories", flash="Saved.")
 
     async def ask_removal(self, visit: Visit) -> Response:
         return _removal_page(visit, await self._category(visit))
@@ -92,7 +92,7 @@ class CategoryPages:
             await self._categories.unname(shown.id, visit.actor, expected=shown.name)
         except CategoryNamedMeanwhile as error:
             return _removal_page(visit, error.present, 409, error.message)
-        return visit.go("categories", told=f"Category {shown.id} has no name any more.")
+        return visit.redirect("categories", flash=f"Category {shown.id} has no name any more.")
 
     async def _rename_page(
         self, visit: Visit, category: Category, name: str, status: int = 200, fault: str = ""

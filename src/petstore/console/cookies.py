@@ -16,8 +16,8 @@ from petstore.core.sign_ins import SESSION_MAX_MS, new_token
 
 _SESSION = "petstore-session"
 _FORM = "petstore-form"
-_TOLD = "petstore-told"
-_TOLD_SECONDS = 60
+_FLASH = "petstore-told"
+_FLASH_SECONDS = 60
 _DEVICE = "petstore-device"  # only 1.1.0 reads it
 
 
@@ -47,13 +47,13 @@ class Cookies:
         if request.cookies.get(self._name(_FORM, request)) != secret:
             self._set(_FORM, request, response, secret, None)
 
-    def told(self, request: Request) -> str:
-        """What the page before has left to tell; empty for nothing."""
-        return unquote(request.cookies.get(self._name(_TOLD, request), ""))
+    def flash(self, request: Request) -> str:
+        """The flash message for this page; empty without one."""
+        return unquote(request.cookies.get(self._name(_FLASH, request), ""))
 
-    def tell(self, request: Request, response: Response, text: str) -> None:
-        """Have the next page tell something; with an empty text, nothing any more."""
-        self._set(_TOLD, request, response, quote(text), _TOLD_SECONDS if text else 0)
+    def set_flash(self, request: Request, response: Response, text: str) -> None:
+        """Set the flash message of the next page; an empty text removes it."""
+        self._set(_FLASH, request, response, quote(text), _FLASH_SECONDS if text else 0)
 
     def _name(self, name: str, request: Request) -> str:
         return f"__Host-{name}" if self._connections.is_secure(request) else name

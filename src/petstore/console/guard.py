@@ -14,7 +14,7 @@ from petstore.console.connections import Connections
 from petstore.console.cookies import Cookies
 from petstore.console.page_maker import PageMaker
 from petstore.console.tokens import check_csrf
-from petstore.console.visit import View, Visit, later
+from petstore.console.visit import View, Visit, with_retry_after
 from petstore.core.clock import Clock
 from petstore.core.errors import (
     Forbidden,
@@ -112,8 +112,8 @@ class Guard:
             return Response(status_code=401, headers={"hx-refresh": "true", "cache-control": "no-store"})
         if request.method in ("GET", "HEAD") and prefers_html(request.headers.getlist("accept")):
             query = request.scope["query_string"].decode("latin-1")
-            wanted = f"{visit.here}?{query}" if query else visit.here
-            return visit.go(f"sign-in?next={quote(wanted)}" if visit.here else "sign-in")
+            wanted = f"{visit.page_path}?{query}" if query else visit.page_path
+            return visit.redirect(f"sign-in?next={quote(wanted)}" if visit.page_path else "sign-in")
         return _refusal(visit, Unauthorized("Sign in to the console first."))
 
     async def _read_form(self, request: Request) -> Mapping[str, str]:
@@ -142,7 +142,7 @@ class Guard:
 
 def _refusal(visit: Visit, error: PetstoreError) -> Response:
     title = _TITLES.get(error.status, "That did not work")
-    return later(visit.page("refusal.html", title, error.status, error=error), error)
+    return with_retry_after(visit.page("refusal.html", title, error.status, error=error), error)
 
 
 _TITLES = {401: "Sign in", 403: "Not allowed", 404: "Not found", 409: "Something has changed"}

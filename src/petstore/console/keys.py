@@ -80,7 +80,7 @@ class KeyPages:
         number, before_id = visit.query.get("number", "").strip(), place_in(visit.query, "before", INT64_MAX)
         try:
             if number:
-                return visit.go(f"keys/{(await self._find_of(account, number)).id}")
+                return visit.redirect(f"keys/{(await self._find_of(account, number)).id}")
             return await self._list_page(visit, account, before_id)
         except NotFound as error:
             return await self._list_page(visit, account, INT64_MAX, number, error)
@@ -176,13 +176,13 @@ class KeyPages:
 
     async def revoke(self, visit: Visit) -> Response:
         key = await self._keys.revoke(_key_id_of(visit), visit.actor)
-        told = f"Key {key.id} is revoked; its next request is refused."
-        return visit.go(f"accounts/{key.account_id}", told=told)
+        flash = f"Key {key.id} is revoked; its next request is refused."
+        return visit.redirect(f"accounts/{key.account_id}", flash=flash)
 
     async def unban(self, visit: Visit) -> Response:
         key = await self._keys.pardon(_key_id_of(visit), visit.actor)
         back = "bans" if visit.form.get("back") == "bans" else f"accounts/{key.account_id}"
-        return visit.go(back, told=f"Key {key.id} is not banned any more, from its next request on.")
+        return visit.redirect(back, flash=f"Key {key.id} is not banned any more, from its next request on.")
 
     async def _find(self, visit: Visit) -> ApiKey:
         return await self._keys.key(_key_id_of(visit))

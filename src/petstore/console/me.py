@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from petstore.console.sign_in import Entrance, new_password
-from petstore.console.visit import View, Visit, later
+from petstore.console.visit import View, Visit, with_retry_after
 from petstore.core.errors import Invalid, TooManyTries
 from petstore.core.passwords import PASSWORD_MIN_CHARACTERS
 from petstore.core.sign_ins import token_digest
@@ -51,23 +51,23 @@ class MyPages:
         except Invalid as error:
             return await self._page(visit, 400, {error.field: error.message})
         except TooManyTries as error:
-            return later(await self._page(visit, 429, {"present": error.message}), error)
+            return with_retry_after(await self._page(visit, 429, {"present": error.message}), error)
         if attempt is None:
             return await self._page(visit, 403, {"present": "This is not your present password."})
         stored = await self._entrance.passwords.hash(password)
         address = self._entrance.address(visit)
         token = await self._entrance.sign_ins.change_password(attempt, stored, address)
         if token is None:
-            return visit.go("sign-in", told="Your password was changed meanwhile. Sign in again.")
-        told = "Your password is changed. Your other sessions have ended."
-        return await self._entrance.let_in(visit, visit.go("me", told=told), token)
+            return visit.redirect("sign-in", flash="Your password was changed meanwhile. Sign in again.")
+        flash = "Your password is changed. Your other sessions have ended."
+        return await self._entrance.let_in(visit, visit.redirect("me", flash=flash), token)
 
     async def end_session(self, visit: Visit) -> Response:
         await self._entrance.sign_ins.end_session(visit.person.id, visit.path["session"])
-        return visit.go("me", told="The session has ended.")
+        return visit.redirect("me", flash="The session has ended.")
 
     async def sign_out_everywhere(self, visit: Visit) -> Response:
         await self._entrance.sign_ins.end_sessions(visit.person, visit.actor)
-        response = visit.go("sign-in", told="You are signed out everywhere.")
+        response = visit.redirect("sign-in", flash="You are signed out everywhere.")
         self._entrance.cookies.end_session(visit.request, response)
         return response

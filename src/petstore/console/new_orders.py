@@ -52,8 +52,8 @@ class NewOrderPages:
         except Conflict as error:
             return await self._page(visit, account, pet, 409, {"pet": error.message})
         order_id = placed.order.id
-        told = f"Order {order_id} was placed already." if placed.replayed else f"Order {order_id} is placed."
-        return visit.go(f"orders/{order_id}", told=told)
+        flash = f"Order {order_id} was placed already." if placed.replayed else f"Order {order_id} is placed."
+        return visit.redirect(f"orders/{order_id}", flash=flash)
 
     async def _page(
         self, visit: Visit, account: str, pet: str, status: int = 200, faults: dict[str, str] | None = None

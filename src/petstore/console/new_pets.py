@@ -41,10 +41,10 @@ class NewPetPages:
         except FormUsedUp as error:
             return _page(visit, names, typed, 409, error.message)
         pet = created.pet
-        told = f"Animal {pet.id} was added already." if created.replayed else f"Animal {pet.id} is added."
+        flash = f"Animal {pet.id} was added already." if created.replayed else f"Animal {pet.id} is added."
         if visit.form.get("then") == "another":
-            return visit.go(f"pets/new?category={pet.category_id}", told=told)
-        return visit.go(f"pets/{pet.id}", told=told)
+            return visit.redirect(f"pets/new?category={pet.category_id}", flash=flash)
+        return visit.redirect(f"pets/{pet.id}", flash=flash)
 
 
 def _page(visit: Visit, names: CategoryNames, typed: Typed, status: int = 200, fault: str = "") -> Response:

@@ -72,7 +72,7 @@ class OrderMoves:
         return await self._move(visit, OrderStatus.CANCELLED, "is cancelled.")
 
     async def _move(
-        self, visit: Visit, status: OrderStatus, told: str, ship_date_ms: ShipDate = UNSET
+        self, visit: Visit, status: OrderStatus, outcome: str, ship_date_ms: ShipDate = UNSET
     ) -> Response:
         """Move the order from the state in which its page was shown; else the page says what it is now."""
         order_id = order_id_of(visit)
@@ -85,7 +85,7 @@ class OrderMoves:
             )
         except Conflict as error:
             return await show_order(self._store, visit, order_id, refused=error)
-        return visit.go(f"orders/{order_id}", told=f"Order {order_id} {told}")
+        return visit.redirect(f"orders/{order_id}", flash=f"Order {order_id} {outcome}")
 
 
 def read_ship_date(typed: str) -> int | None:

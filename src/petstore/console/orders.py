@@ -45,7 +45,7 @@ class OrderPages:
         try:
             search = read_search(visit.query)
             if search.order_id is not None:
-                return visit.go(f"orders/{(await self._store.orders.get(search.order_id)).id}")
+                return visit.redirect(f"orders/{(await self._store.orders.get(search.order_id)).id}")
             page = await self._page(search)
         except Invalid as error:
             status, faults = error.status, {error.field: error.message}

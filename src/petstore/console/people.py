@@ -94,7 +94,7 @@ class PeoplePages:
             person = await self._people.set_role(visit.path["name"], role, visit.actor, expected=shown)
         except (Conflict, Invalid) as error:
             return await self._page(visit, error.message, error.status)
-        return visit.go(_address(person.name), told=f"{person.name} has the role {person.role}.")
+        return visit.redirect(_address(person.name), flash=f"{person.name} has the role {person.role}.")
 
     async def ask_disable(self, visit: Visit) -> Response:
         return await self._question(visit, "disable")
@@ -105,13 +105,13 @@ class PeoplePages:
             person = await self._people.disable(visit.path["name"], visit.actor)
         except Conflict as error:
             return await self._page(visit, error.message, 409)
-        return visit.go(
-            _address(person.name), told=f"{person.name} is signed out, and can't sign in any more."
+        return visit.redirect(
+            _address(person.name), flash=f"{person.name} is signed out, and can't sign in any more."
         )
 
     async def enable(self, visit: Visit) -> Response:
         person = await self._people.enable(visit.path["name"], visit.actor)
-        return visit.go(_address(person.name), told=f"{person.name} may sign in again.")
+        return visit.redirect(_address(person.name), flash=f"{person.name} may sign in again.")
 
     async def ask_reset(self, visit: Visit) -> Response:
         return await self._question(visit, "reset")
@@ -127,7 +127,7 @@ class PeoplePages:
     async def sign_out(self, visit: Visit) -> Response:
         person = await self._people.find(visit.path["name"])
         await self._sign_ins.end_sessions(person, visit.actor)
-        return visit.go(_address(person.name), told=f"{person.name} is signed out everywhere.")
+        return visit.redirect(_address(person.name), flash=f"{person.name} is signed out everywhere.")
 
     async def _question(self, visit: Visit, action: str) -> Response:
         person = await self._people.find(visit.path["name"])

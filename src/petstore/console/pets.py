@@ -81,7 +81,7 @@ class PetPages:
             return await self._show(visit, pet_id, names, 400, edit)
         change = change_between(edit.before, wanted)
         if change == PetChange():
-            return visit.go(f"pets/{pet_id}", told="Nothing was changed.")
+            return visit.redirect(f"pets/{pet_id}", flash="Nothing was changed.")
         try:
             await self._store.pets.change(pet_id, change, visit.actor, expected=edit.before)
         except PetChangedMeanwhile as error:
@@ -90,7 +90,7 @@ class PetPages:
             return await self._show(visit, pet_id, names, 409, edit, error.message)
         except PetNotFound:
             return await self._show(visit, pet_id, names)
-        return visit.go(f"pets/{pet_id}", told="Saved.")
+        return visit.redirect(f"pets/{pet_id}", flash="Saved.")
 
     async def ask_removal(self, visit: Visit) -> Response:
         return await self._ask_removal(visit, pet_id_of(visit))
@@ -103,7 +103,7 @@ class PetPages:
             return await self._ask_removal(visit, pet_id, 409, error.message)
         except PetNotFound:
             return await self._show(visit, pet_id, await self._names())
-        return visit.go("pets", told=f"Animal {pet_id} is removed.")
+        return visit.redirect("pets", flash=f"Animal {pet_id} is removed.")
 
     async def _names(self) -> CategoryNames:
         return await names_in(self._store.categories)

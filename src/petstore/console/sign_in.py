@@ -11,7 +11,7 @@ from starlette.responses import Response
 from petstore.console.connections import Connections
 from petstore.console.cookies import Cookies
 from petstore.console.passwords import Passwords
-from petstore.console.visit import View, Visit, later
+from petstore.console.visit import View, Visit, with_retry_after
 from petstore.core.errors import Forbidden, Invalid, TooManyTries
 from petstore.core.passwords import PASSWORD_MIN_CHARACTERS, check_password
 from petstore.core.people import Role, SignInLink
@@ -87,7 +87,7 @@ class SignInPages:
     async def show(self, visit: Visit) -> Response:
         self._entrance.check_secrets(visit)
         if visit.may(Role.VIEWER):
-            return visit.go(_next(visit.query))
+            return visit.redirect(_next(visit.query))
         return self._form(visit, visit.query.get("next", ""))
 
     async def sign_in(self, visit: Visit) -> Response:
@@ -98,11 +98,11 @@ class SignInPages:
             attempt = await self._entrance.try_password(visit, name, password)
             token = None if attempt is None else await self._accept(visit, attempt, password)
         except TooManyTries as error:
-            return later(self._form(visit, wanted, name, error.message, status=429), error)
+            return with_retry_after(self._form(visit, wanted, name, error.message, status=429), error)
         if token is None:
             return self._form(visit, wanted, name, "The name or the password is wrong.", status=403)
         _log.info("signed in", person=name)
-        return await self._entrance.let_in(visit, visit.go(_next(visit.form)), token)
+        return await self._entrance.let_in(visit, visit.redirect(_next(visit.form)), token)
 
     async def _accept(self, visit: Visit, attempt: Attempt, password: str) -> str | None:
         passwords = self._entrance.passwords
@@ -131,7 +131,9 @@ class SignInPages:
         stored = await self._entrance.passwords.hash(password)
         session = await self._entrance.sign_ins.redeem(token, stored, self._entrance.address(visit))
         _log.info("password set by a link", person=link.person.name)
-        response = visit.go(told=f"Welcome, {link.person.name}. Next time, sign in with your password.")
+        response = visit.redirect(
+            flash=f"Welcome, {link.person.name}. Next time, sign in with your password."
+        )
         return await self._entrance.let_in(visit, response, session)
 
     def _link_form(self, visit: Visit, link: SignInLink, fault: str = "", status: int = 200) -> Response:
@@ -148,7 +150,7 @@ class SignInPages:
 
     async def sign_out(self, visit: Visit) -> Response:
         await self._entrance.sign_ins.end_session_of(visit.secret)
-        response = visit.go("sign-in", told="You are signed out.")
+        response = visit.redirect("sign-in", flash="You are signed out.")
         self._entrance.cookies.end_session(visit.request, response)
         return response
 

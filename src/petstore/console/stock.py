@@ -119,7 +119,7 @@ class StockPages:
             return await self._page(visit, error, sent=reception.fields)
         with suppress(StoreUnavailable):  # the list is kept, and its page says how to begin
             await self._importer.check_next()
-        return visit.go(f"stock/{upload_id}")
+        return visit.redirect(f"stock/{upload_id}")
 
     async def _begin(self, visit: Visit, upload_id: int, step: UploadState) -> str:
         """Claim the step and start its process; what to tell where that can't be."""
@@ -133,15 +133,19 @@ class StockPages:
 
     async def check(self, visit: Visit) -> Response:
         upload_id = upload_id_of(visit)
-        return visit.go(f"stock/{upload_id}", told=await self._begin(visit, upload_id, UploadState.CHECKING))
+        return visit.redirect(
+            f"stock/{upload_id}", flash=await self._begin(visit, upload_id, UploadState.CHECKING)
+        )
 
     async def store(self, visit: Visit) -> Response:
         upload_id = upload_id_of(visit)
-        return visit.go(f"stock/{upload_id}", told=await self._begin(visit, upload_id, UploadState.STORING))
+        return visit.redirect(
+            f"stock/{upload_id}", flash=await self._begin(visit, upload_id, UploadState.STORING)
+        )
 
     async def discard(self, visit: Visit) -> Response:
         await self._uploads.discard(upload_id_of(visit))
-        return visit.go("stock", told="Discarded; nothing of the list was stored.")
+        return visit.redirect("stock", flash="Discarded; nothing of the list was stored.")
 
     async def show(self, visit: Visit) -> Response:
         upload = await self._uploads.find(upload_id_of(visit))

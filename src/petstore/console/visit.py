@@ -129,7 +129,7 @@ class Visit:
         return f"{self.root}console/{path}" if path else f"{self.root}console"
 
     @property
-    def here(self) -> str:
+    def page_path(self) -> str:
         """This page's path below the console, without a slash at its ends."""
         return str(self.request.scope["path"]).removeprefix("/console").strip("/")
 
@@ -148,19 +148,19 @@ class Visit:
     ) -> Response:
         """A page; where htmx asks, only the block `fragment` of it."""
         block = fragment if self.wants_fragment else ""
-        told = "" if block else self._cookies.told(self.request)
+        flash = "" if block else self._cookies.flash(self.request)
         accepted = self.request.headers.getlist("accept-encoding")
-        given = {**self._values(title, values), "told": told}
+        given = {**self._values(title, values), "flash": flash}
         page = Page(template, block, given, status, takes_gzip=takes_gzip(accepted))
-        if told:
-            self._cookies.tell(self.request, page, "")
+        if flash:
+            self._cookies.set_flash(self.request, page, "")
         return page
 
-    def go(self, path: str = "", *, told: str = "") -> Response:
-        """On to another page, which shows `told` once."""
+    def redirect(self, path: str = "", *, flash: str = "") -> Response:
+        """303 to another page of the console, which shows the flash message once."""
         response = Response(status_code=303, headers={**HEADERS, "location": self.to(path)})
-        if told:
-            self._cookies.tell(self.request, response, told)
+        if flash:
+            self._cookies.set_flash(self.request, response, flash)
         return response
 
     def _values(self, title: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,15 +170,15 @@ class Visit:
             "may": self.may,
             "to": self.to,
             "root": self.root,
-            "here": self.here,
+            "page_path": self.page_path,
             "now_ms": self.now_ms,
             "csrf": csrf_token(self.secret),
             **values,
         }
 
 
-def later(response: Response, error: PetstoreError) -> Response:
-    """The response, with the time after which the error lets somebody try again."""
+def with_retry_after(response: Response, error: PetstoreError) -> Response:
+    """The response with Retry-After, if the error has one."""
     if error.retry_after_seconds is not None:
         response.headers["retry-after"] = str(error.retry_after_seconds)
     return response
