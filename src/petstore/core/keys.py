@@ -38,6 +38,11 @@ class Access(StrEnum):
         """Whether a key of this level may carry out an operation that takes `needed`."""
         return _RANK[self] >= _RANK[needed]
 
+    def sufficient(self, form: str = "{}") -> str:
+        """The levels that include this one, each in a form: `write or manage`."""
+        *others, highest = (form.format(access) for access in Access if access.includes(self))
+        return f"{', '.join(others)} or {highest}" if others else highest
+
 
 _RANK = {access: rank for rank, access in enumerate(Access)}
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
 from markupsafe import Markup
 
+from petstore.core.keys import Access
 from petstore.site.calls import example_call
 from petstore.site.descriptions import block, inline
 from petstore.site.documents import highlight
@@ -18,9 +18,6 @@ from petstore.site.samples import Sample, samples
 from petstore.site.schemas import Contract, Member, Node, example_of
 
 _METHODS = ("get", "post", "put", "patch", "delete")
-_LEVELS = {"read": "read, write or manage", "write": "write or manage", "manage": "manage"}
-# Sentences that the page shows in a place of their own.
-_SAID_ELSEWHERE = re.compile(r"\s*(Needs a key of level .*|Codes?: .*)\s*$")
 
 
 class Example(msgspec.Struct, frozen=True):
@@ -171,8 +168,8 @@ class _Reader:
             title=node["summary"].removesuffix(" (deprecated)"),
             deprecated=node.get("deprecated", False),
             addition=node.get("x-petstore-addition", False),
-            level=_LEVELS[node["x-petstore-access"]],
-            description=block(_trimmed(node.get("description", ""))),
+            level=Access(node["x-petstore-access"]).sufficient(),
+            description=block(node.get("description", "")),
             parameters=[
                 self._contract.parameter(each)
                 for each in node.get("parameters", ())
@@ -228,7 +225,7 @@ class _Reader:
             for name, node in headers
             if name not in self.always | self.errors and self._contract.at(node).get("required")
         )
-        said = inline(_trimmed(response["description"]))
+        said = inline(response["description"])
         return Refusal(status, self._contract.codes(response), said, tuple(special))
 
 
@@ -263,7 +260,3 @@ def _examples(content: Node, schema: Node) -> Iterator[Example]:
 def _authentication(document: Node) -> Iterator[str]:
     for scheme in document["components"].get("securitySchemes", {}).values():
         yield scheme.get("description", "")
-
-
-def _trimmed(text: str) -> str:
-    return _SAID_ELSEWHERE.sub("", text)

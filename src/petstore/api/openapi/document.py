@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from petstore.api.openapi.join import join
+from petstore.api.openapi.join import join, say_levels_and_codes
 from petstore.api.openapi.notation import as_yaml
 from petstore.core import packaged
 
@@ -33,7 +33,7 @@ class OpenApiDocument:
         self._yaml: bytes | None = None
 
     def read(self) -> dict[str, Any]:
-        """The document as data."""
+        """The document as data, without the sentences that say what its other members say."""
         service = _part("service")
         service["servers"] = self._servers
         if self._documentation:
@@ -42,14 +42,19 @@ class OpenApiDocument:
         joined = join(service, [_part(name) for name in _PARTS])
         return {name: joined[name] for name in _ORDER if name in joined}
 
+    def _published(self) -> dict[str, Any]:
+        document = self.read()
+        say_levels_and_codes(document)
+        return document
+
     def as_json(self) -> bytes:
         if self._json is None:
-            self._json = msgspec.json.format(msgspec.json.encode(self.read()), indent=2)
+            self._json = msgspec.json.format(msgspec.json.encode(self._published()), indent=2)
         return self._json
 
     def as_yaml(self) -> bytes:
         if self._yaml is None:
-            self._yaml = as_yaml(self.read(), _REMARK).encode()
+            self._yaml = as_yaml(self._published(), _REMARK).encode()
         return self._yaml
 
 

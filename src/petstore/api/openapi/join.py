@@ -1,14 +1,15 @@
 """Joins the parts of the contract to one OpenAPI document, and writes out what they keep short.
 
 An operation names its success in full, and under `errors` the errors that are its own. Added here: the
-headers that every response carries, the errors of every operation (`applies` in errors.yaml), what makes a
-request conditional, and a sentence about the level of key that it needs. Schemas of plain numbers and texts
-are written out where they are used.
+headers that every response carries, the errors of every operation (`applies` in errors.yaml), and what makes
+a request conditional. Schemas of plain numbers and texts are written out where they are used.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from petstore.core.keys import Access
 
 Node = dict[str, Any]
 
@@ -24,7 +25,6 @@ _KEYED = ("/Idempotency-Key", "/OrderIdempotencyKey")
 # The header by which an operation is made conditional.
 _CONDITIONS = {"get": "If-None-Match", "patch": "If-Match", "delete": "If-Match"}
 _KNOWN = "The client has it: `If-None-Match` has its tag. No body. Costs one request."
-_LEVELS = {"read": "`read`, `write` or `manage`", "write": "`write` or `manage`", "manage": "`manage`"}
 
 
 def join(service: Node, parts: list[Node]) -> Node:
@@ -40,7 +40,6 @@ def join(service: Node, parts: list[Node]) -> Node:
     for item in service["paths"].values():
         for method, operation in item.items():
             deprecated = operation.get("deprecated", False)
-            operation["description"] += f"\nNeeds a key of level {_LEVELS[operation['x-petstore-access']]}.\n"
             if method in _CONDITIONS:
                 operation["parameters"].append(_reference("parameters", _CONDITIONS[method]))
             answers = {
@@ -60,6 +59,21 @@ def join(service: Node, parts: list[Node]) -> Node:
         del components["schemas"][name]
     document: Node = _written_out({**service, "components": components}, scalars)
     return document
+
+
+def say_levels_and_codes(document: Node) -> None:
+    """Add to each operation the levels of key that it takes, and to each error its codes, as sentences.
+
+    Generators of code and of pages show descriptions, and neither `x-petstore-access` nor examples.
+    """
+    for item in document["paths"].values():
+        for operation in item.values():
+            levels = Access(operation["x-petstore-access"]).sufficient("`{}`")
+            operation["description"] += f"\nNeeds a key of level {levels}.\n"
+    for response in document["components"]["responses"].values():
+        [content] = response["content"].values()
+        codes = dict.fromkeys(f"`{each['value']['code']}`" for each in content["examples"].values())
+        response["description"] += f" Code: {' or '.join(codes)}."
 
 
 def _all(parts: list[Node], kind: str) -> Node:
@@ -105,9 +119,8 @@ def _response(error: Node) -> Node:
         for code, messages in error["errors"].items()
         for name, message in (messages if isinstance(messages, dict) else {code: messages}).items()
     }
-    codes = " or ".join(f"`{code}`" for code in error["errors"])
     return {
-        "description": f"{error['description']} Code: {codes}.",
+        "description": error["description"],
         "headers": _headers(_references(error.get("headers", {}) | {"Link": "HelpLink"})),
         "content": {"application/json": {"schema": _reference("schemas", "Error"), "examples": examples}},
     }
