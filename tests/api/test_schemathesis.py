@@ -56,6 +56,6 @@ def test_links(behind: Behind) -> None:
     """Chains of requests along the document's links: what was created can be read, changed and removed."""
     chain_of(schema, behind).run(
         settings=settings(
-            max_examples=20, stateful_step_count=8, derandomize=True, database=None, deadline=None
+            max_examples=10, stateful_step_count=8, derandomize=True, database=None, deadline=None
         )
     )

@@ -25,6 +25,11 @@ class Shop:
         self.servers = servers
         self.key = next(server.key for server in servers if server.key)
 
+    @property
+    def is_balanced(self) -> bool:
+        """Whether there are several servers."""
+        return len(self.servers) > 1
+
     def command(self, *words: str) -> str:
         """What a command prints, run beside the servers as an operator does."""
         done = run(*words, settings=self.servers[0].settings)
@@ -53,7 +58,6 @@ class Desk(WatchedPage):
         bases = [server.base_url for server in shop.servers]
         super().__init__(page, *bases)
         self.shop = shop
-        self.is_balanced = len(bases) > 1
         self._bases = cycle(bases)
         self._refusals: set[int] = set()
         page.set_default_timeout(_PATIENCE_MS)
