@@ -124,7 +124,7 @@ class Visit:
         """The way from this page to the service's root, for relative references."""
         return "../" * (self.request.scope["path"].count("/") - 1) or "./"
 
-    def to(self, path: str = "") -> str:
+    def href(self, path: str = "") -> str:
         """The relative reference of a page of the console, such as `pets/7`; nothing for the overview."""
         return f"{self.root}console/{path}" if path else f"{self.root}console"
 
@@ -158,7 +158,7 @@ class Visit:
 
     def redirect(self, path: str = "", *, flash: str = "") -> Response:
         """303 to another page of the console, which shows the flash message once."""
-        response = Response(status_code=303, headers={**HEADERS, "location": self.to(path)})
+        response = Response(status_code=303, headers={**HEADERS, "location": self.href(path)})
         if flash:
             self._cookies.set_flash(self.request, response, flash)
         return response
@@ -168,7 +168,7 @@ class Visit:
             "title": title,
             "person": self._person,
             "may": self.may,
-            "to": self.to,
+            "href": self.href,
             "root": self.root,
             "page_path": self.page_path,
             "now_ms": self.now_ms,
