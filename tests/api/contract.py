@@ -10,6 +10,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import jsonschema_rs
+import msgspec
 
 from petstore import config
 from petstore.api.operations import operations
@@ -26,7 +27,8 @@ _METHODS_OF_A_PATH = {"required": True, "schema": {"type": "string", "pattern": 
 @lru_cache(maxsize=1)
 def document() -> dict[str, Any]:
     """The document as it is served with default settings."""
-    return service.openapi_document(config.load({})).read()
+    served: dict[str, Any] = msgspec.json.decode(service.openapi_document(config.load({})).as_json())
+    return served
 
 
 def resolve(node: dict[str, Any]) -> dict[str, Any]:
