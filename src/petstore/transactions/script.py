@@ -7,13 +7,17 @@ sqlite/database.py and postgres/database.py.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Coroutine, Generator
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import msgspec
 
+from petstore.core.clock import Clock
 from petstore.core.pets import IDS_MAX
 
+P = ParamSpec("P")
+R = TypeVar("R", bound="Repository")
 T = TypeVar("T")
 
 
@@ -93,3 +97,49 @@ class Database(Protocol):
     async def write(self, script: Callable[[], Script[T]], effect: Effect = NO_EFFECT) -> T:
         """The result of a transaction, which is durable when this returns."""
         return await asyncio.shield(self.start(script, effect))
+
+
+class Repository:
+    """What a store holds of one noun. Its methods are scripts: each is one transaction and may raise
+    StoreUnavailable.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+
+def read(
+    script: Callable[Concatenate[R, P], Script[T]],
+) -> Callable[Concatenate[R, P], Coroutine[Any, Any, T]]:
+    """Make a script that changes nothing a coroutine method: `await` runs it by `Database.read`."""
+
+    @wraps(script)
+    async def method(self: R, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._database.read(script(self, *args, **kwargs))
+
+    return method
+
+
+def write(
+    effect: Effect,
+) -> Callable[
+    [Callable[Concatenate[R, int, P], Script[T]]], Callable[Concatenate[R, P], Coroutine[Any, Any, T]]
+]:
+    """Make a script a coroutine method: `await` runs it by `Database.write`, with this effect.
+
+    The script's first parameter is `now_ms`, which callers leave out: the clock's time at the call, the same
+    in each attempt.
+    """
+
+    def decorate(
+        script: Callable[Concatenate[R, int, P], Script[T]],
+    ) -> Callable[Concatenate[R, P], Coroutine[Any, Any, T]]:
+        @wraps(script)
+        async def method(self: R, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            now_ms = self._clock.now_ms()
+            return await self._database.write(lambda: script(self, now_ms, *args, **kwargs), effect)
+
+        return method
+
+    return decorate
