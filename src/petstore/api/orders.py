@@ -19,7 +19,6 @@ from petstore.api.pipeline.paging import (
 )
 from petstore.api.pipeline.request import Parameters, Request
 from petstore.api.pipeline.response import Header, Response, encode, make_representation, make_response
-from petstore.core.accounts import AccountRepository
 from petstore.core.errors import Forbidden, NotFound
 from petstore.core.idempotency import Idempotency
 from petstore.core.integers import read_id
@@ -35,6 +34,7 @@ from petstore.core.orders import (
     members_of,
 )
 from petstore.core.preconditions import tag_of
+from petstore.transactions.accounts import Accounts
 
 ORDER_PARAMETERS = ("limit", "cursor", "status", "id", "scope")
 _STATUS_EXPECTED = f"one of {', '.join(ORDER_STATUSES)}"
@@ -51,7 +51,7 @@ class OrderOperations:
         self,
         *,
         orders: OrderRepository,
-        accounts: AccountRepository,
+        accounts: Accounts,
         reference_base: str,
         body_timeout_seconds: float,
     ) -> None:

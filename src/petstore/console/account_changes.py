@@ -17,12 +17,13 @@ from petstore.console.account_forms import (
 from petstore.console.account_use import windows_of
 from petstore.console.accounts import KEYS_READ, find_account, working_keys
 from petstore.console.visit import CUT_FORM, View, Visit
-from petstore.core.accounts import Account, AccountRepository
+from petstore.core.accounts import Account
 from petstore.core.errors import Conflict, Invalid, InvalidBody
 from petstore.core.keys import KeyRepository
 from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import Order, OrderQuery, OrderRepository
 from petstore.core.people import Role
+from petstore.transactions.accounts import Accounts
 
 _ORDERS_SHOWN = 10
 
@@ -30,7 +31,7 @@ _ORDERS_SHOWN = 10
 class Store(Protocol):
     """What these pages read and change."""
 
-    accounts: AccountRepository
+    accounts: Accounts
     keys: KeyRepository
     usage: UsageRepository
     orders: OrderRepository

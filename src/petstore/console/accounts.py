@@ -13,14 +13,7 @@ from petstore.console.addresses import address
 from petstore.console.formats import choose
 from petstore.console.history import history_of
 from petstore.console.visit import View, Visit
-from petstore.core.accounts import (
-    STATES,
-    Account,
-    AccountPage,
-    AccountQuery,
-    AccountRepository,
-    can_begin_name,
-)
+from petstore.core.accounts import STATES, Account, AccountPage, AccountQuery, can_begin_name
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import AccountExists, Invalid
 from petstore.core.journal import About, JournalRepository
@@ -28,6 +21,7 @@ from petstore.core.keys import ApiKey, KeyRepository
 from petstore.core.limits.plans import PLAN_NAMES
 from petstore.core.limits.usage import UsageRepository, every_day
 from petstore.core.people import Role
+from petstore.transactions.accounts import Accounts
 
 _ROWS = 50
 _DAYS = 90
@@ -39,7 +33,7 @@ KEYS_READ = 200
 class Store(Protocol):
     """What these pages read and change."""
 
-    accounts: AccountRepository
+    accounts: Accounts
     keys: KeyRepository
     usage: UsageRepository
     journal: JournalRepository
@@ -148,7 +142,7 @@ def _new_page(visit: Visit, name: str, typed: TypedPlan, status: int = 200, faul
     )
 
 
-async def find_account(visit: Visit, accounts: AccountRepository) -> Account:
+async def find_account(visit: Visit, accounts: Accounts) -> Account:
     """The account whose id is in the path. Raises NotFound."""
     return await accounts.find(str(visit.id_in_path("account_id", "account")))
 

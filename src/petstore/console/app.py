@@ -38,7 +38,6 @@ from petstore.console.statistics import Statistics
 from petstore.console.stock import Importer, StockPages
 from petstore.console.visit import Renderer, View
 from petstore.core import packaged
-from petstore.core.accounts import AccountRepository
 from petstore.core.billing import BillingRepository
 from petstore.core.categories import CategoryRepository
 from petstore.core.client_address import Networks
@@ -54,6 +53,7 @@ from petstore.core.sign_ins import SignInRepository
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
 from petstore.core.uploads import UploadRepository
+from petstore.transactions.accounts import Accounts
 from petstore.web.addresses import address_of
 from petstore.web.slots import Slots
 from petstore.web.static import StaticFiles
@@ -68,7 +68,7 @@ class Stores(Protocol):
     stock: StockRepository
     uploads: UploadRepository
     orders: OrderRepository
-    accounts: AccountRepository
+    accounts: Accounts
     categories: CategoryRepository
     keys: KeyRepository
     usage: UsageRepository

@@ -15,7 +15,7 @@ from petstore.console.history import history_of
 from petstore.console.idempotency import act_once, mark_of
 from petstore.console.key_forms import ACCESS, TypedKey, read_key, read_overlap
 from petstore.console.visit import View, Visit
-from petstore.core.accounts import Account, AccountRepository
+from petstore.core.accounts import Account
 from petstore.core.durations import format_duration
 from petstore.core.errors import (
     Conflict,
@@ -31,6 +31,7 @@ from petstore.core.keys import ENVIRONMENTS, ApiKey, IssuedKey, KeyRepository
 from petstore.core.limits.usage import KeyBan, UsageRepository
 from petstore.core.people import Role
 from petstore.core.pets import INT64_MAX
+from petstore.transactions.accounts import Accounts
 
 _ROWS = 50
 
@@ -38,7 +39,7 @@ _ROWS = 50
 class Store(Protocol):
     """What these pages read and change."""
 
-    accounts: AccountRepository
+    accounts: Accounts
     keys: KeyRepository
     usage: UsageRepository
     journal: JournalRepository

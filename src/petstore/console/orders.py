@@ -9,11 +9,11 @@ from starlette.responses import Response
 from petstore.console.history import history_of
 from petstore.console.order_search import Search, read_search
 from petstore.console.visit import View, Visit
-from petstore.core.accounts import AccountRepository
 from petstore.core.errors import AccountNotFound, Invalid, OrderNotFound, PetstoreError
 from petstore.core.journal import About, JournalRepository
 from petstore.core.orders import ORDER_TRANSITIONS, Order, OrderPage, OrderQuery, OrderRepository
 from petstore.core.pets import PageQuery, Pet, PetRepository
+from petstore.transactions.accounts import Accounts
 
 _ROWS = 50
 
@@ -23,7 +23,7 @@ class Store(Protocol):
 
     orders: OrderRepository
     pets: PetRepository
-    accounts: AccountRepository
+    accounts: Accounts
     journal: JournalRepository
 
 

@@ -1,10 +1,8 @@
-"""Accounts: their names, plans and states, and the protocol of their store."""
+"""Accounts: their names, plans and states."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Protocol
 
 import msgspec
 
@@ -89,55 +87,3 @@ class AccountPage(msgspec.Struct, frozen=True):
 
     accounts: list[AccountUse]
     after: str | None
-
-
-class AccountRepository(Protocol):
-    """Accounts in a store. Each method is one transaction and may raise StoreUnavailable.
-
-    `reference` is an account's name or its id in digits. Methods that take one raise AccountNotFound.
-    `actor` is kept in the journal.
-    """
-
-    async def add(self, name: str, plan: Plan, actor: str) -> Account:
-        """Raises Invalid for what can't be a name, and AccountExists."""
-        ...
-
-    async def find(self, reference: str) -> Account: ...
-
-    async def names(self, ids: Iterable[int]) -> dict[int, str]:
-        """The names of at most IDS_MAX accounts by id, of those that there are."""
-        ...
-
-    async def all(self) -> list[Account]:
-        """By id. A service may have 100,000: no answer to a request is made of it."""
-        ...
-
-    async def page(self, query: AccountQuery, now_ms: int) -> AccountPage:
-        """A look at a bounded number of accounts. What can't begin a name finds none."""
-        ...
-
-    async def set_plan(
-        self, reference: str, plan: Plan, actor: str, *, expected: Plan | None = None
-    ) -> Account:
-        """Acts on the account's next request; requests made so far still count.
-
-        Raises Conflict for a closed account, and for one that has neither the expected plan nor this one.
-        """
-        ...
-
-    async def suspend(self, reference: str, actor: str) -> Account:
-        """Refuse the account's keys from their next request on. Raises Conflict for a closed account."""
-        ...
-
-    async def resume(self, reference: str, actor: str) -> Account:
-        """End a suspension. Raises Conflict for a closed account."""
-        ...
-
-    async def rename(self, reference: str, name: str, actor: str, *, expected: str | None = None) -> Account:
-        """Raises Invalid for what can't be a name, AccountExists, and Conflict for an account that is called
-        neither as expected nor so already."""
-        ...
-
-    async def close(self, reference: str, actor: str) -> Account:
-        """Revoke all keys of the account, which never gets new ones. Deletes nothing."""
-        ...

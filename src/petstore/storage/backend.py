@@ -8,7 +8,6 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from petstore.core.accounts import AccountRepository
 from petstore.core.billing import BillingRepository
 from petstore.core.categories import CategoryRepository
 from petstore.core.clock import Clock
@@ -31,6 +30,7 @@ from petstore.storage.options import PostgresOptions, SqliteOptions
 from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite.backend import SqliteBackend
 from petstore.storage.sqlite.database_file import DatabaseFile
+from petstore.transactions.accounts import Accounts
 
 
 class Store(Protocol):
@@ -41,7 +41,7 @@ class Store(Protocol):
     uploads: UploadRepository
     orders: OrderRepository
     categories: CategoryRepository
-    accounts: AccountRepository
+    accounts: Accounts
     keys: KeyRepository
     journal: JournalRepository
     usage: UsageRepository

@@ -57,7 +57,7 @@ class _Conditions:
 
 
 def page_of_accounts(query: AccountQuery, now_ms: int) -> Script[AccountPage]:
-    """See core.accounts.AccountRepository."""
+    """See Accounts.page."""
     if not (can_begin_name(query.search) and can_begin_name(query.after)):
         return AccountPage([], None)
     today = now_ms // DAY_MS

@@ -20,6 +20,7 @@ from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.core.stock import StockRow
 from petstore.storage import backend as backends
 from petstore.storage.backend import Store
+from petstore.transactions.script import Repository
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, Audit, entries, history_faults, written
@@ -189,7 +190,7 @@ def test_the_walk_knows_every_method() -> None:
     methods = {
         f"{name}.{method}"
         for name, hint in inspect.get_annotations(backends.Store, eval_str=True).items()
-        if hint.__name__.endswith("Repository")
+        if hint.__name__.endswith("Repository") or issubclass(hint, Repository)
         for method, _ in inspect.getmembers(hint, inspect.isfunction)
         if not method.startswith("_")
     }

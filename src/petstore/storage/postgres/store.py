@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from petstore.core.accounts import AccountRepository
 from petstore.core.billing import BillingRepository
 from petstore.core.categories import CategoryRepository
 from petstore.core.clock import Clock
@@ -65,7 +64,7 @@ class PostgresStore:
         self.uploads: UploadRepository = self._uploads
         self.orders: OrderRepository = Orders(database, clock)
         self.categories: CategoryRepository = Categories(database, clock)
-        self.accounts: AccountRepository = Accounts(database, clock)
+        self.accounts = Accounts(database, clock)
         self.keys: KeyRepository = PostgresKeys(database, clock)
         self.journal: JournalRepository = Journal(database)
         self.usage: UsageRepository = Usage(database)

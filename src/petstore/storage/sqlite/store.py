@@ -7,7 +7,6 @@ from functools import partial
 
 import apsw
 
-from petstore.core.accounts import AccountRepository
 from petstore.core.billing import BillingRepository
 from petstore.core.categories import CategoryRepository
 from petstore.core.clock import Clock
@@ -76,7 +75,7 @@ class SqliteStore:
         self.uploads: UploadRepository = self._uploads
         self.orders: OrderRepository = Orders(database, clock)
         self.categories: CategoryRepository = Categories(database, clock)
-        self.accounts: AccountRepository = Accounts(database, clock)
+        self.accounts = Accounts(database, clock)
         self.keys: KeyRepository = SqliteKeys(self._reader, database, clock)
         self.journal: JournalRepository = Journal(database)
         self.usage: UsageRepository = Usage(database)
