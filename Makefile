@@ -16,7 +16,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate
 	$(UPGRADE) --custom-compile-command 'make lock'
 
 # Of these no test is fast and alone, or `make check` runs them.
-NOT_ALONE = api/test_schemathesis.py architecture consumers e2e torture
+NOT_ALONE = api/test_schemathesis.py architecture consumers e2e
 
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
@@ -58,7 +58,7 @@ test-fast: ## Run what needs this program alone: no other process, no server, no
 
 torture: ## Long campaigns against crashes, kills and power cuts (ARGS='--seed 1 --seconds 600')
 	$(DEVELOP)
-	@$(BIN)/python -m tests.torture $(ARGS)
+	@$(BIN)/python -m verification.torture $(ARGS)
 
 planted: ## Plant known bugs, one at a time: its test must fail for each (ARGS='--jobs 4 NAME…')
 	$(DEVELOP)
@@ -67,7 +67,7 @@ planted: ## Plant known bugs, one at a time: its test must fail for each (ARGS='
 
 upgrade: ## Try the last release beside this program and in turn (FROM=COMMIT ARGS='--seed 1 --seconds 60')
 	$(DEVELOP)
-	@$(BIN)/python -m tests.torture.upgrade $(if $(FROM),--from $(FROM)) $(ARGS)
+	@$(BIN)/python -m verification.torture.upgrade $(if $(FROM),--from $(FROM)) $(ARGS)
 
 check: ## Formatting, lint, types and the rules of the architecture
 	$(DEVELOP)
@@ -85,13 +85,13 @@ pictures: ## Make the pictures of the console's documents anew (needs Chromium)
 	$(DEVELOP)
 	@$(BIN)/python -m tools.pictures
 
-bench: ## Measure; benchmarks/README.md says how to read the numbers
+bench: ## Measure; verification/benchmarks/README.md says how to read the numbers
 	$(DEVELOP)
-	@$(BIN)/python -m benchmarks $(ARGS)
+	@$(BIN)/python -m verification.benchmarks $(ARGS)
 
 micro: ## Measure the parts of one request, so that a regression has a name
 	$(DEVELOP)
-	@$(BIN)/python -m pytest benchmarks/micro --benchmark-enable --dist=no \
+	@$(BIN)/python -m pytest verification/benchmarks/micro --benchmark-enable --dist=no \
 		--benchmark-columns=min,median,iqr,ops,rounds $(ARGS)
 
 ##@ Look after it
@@ -105,4 +105,4 @@ lock: ## Write the lock files anew from pyproject.toml (needs uv)
 clean: ## Remove what was made here, except the database
 	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov \
 		tests/consumers/node_modules
-	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests verification -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -11,7 +11,7 @@ import pytest
 import schemathesis
 from hypothesis import settings
 
-from tests.api.fuzzing import (
+from tests.support.fuzzing import (
     Behind,
     Door,
     chain_of,

@@ -95,6 +95,6 @@ def tracked() -> tuple[Path, ...]:
     if listing.returncode == 0:
         paths = [ROOT / name for name in listing.stdout.split("\0") if name]
     else:
-        folders = (ROOT / name for name in ("src", "tests", "docs", "tools", "benchmarks"))
+        folders = (ROOT / name for name in ("src", "tests", "docs", "tools", "verification"))
         paths = [*ROOT.glob("*.*"), *(path for folder in folders for path in folder.rglob("*"))]
     return tuple(path for path in paths if path.is_file() and "__pycache__" not in path.parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -181,6 +181,34 @@ def test_the_program_does_not_know_its_tests() -> None:
         f"{module}:{line} imports {name}"
         for module in modules()
         for name, line in imports(module)
-        if name.partition(".")[0] in {"tests", "pytest", "hypothesis", "unittest"}
+        if name.partition(".")[0] in {"tests", "verification", "pytest", "hypothesis", "unittest"}
+    ]
+    assert faults == []
+
+
+def _imported_below(*folders: str) -> Iterator[tuple[str, str]]:
+    """(place, name) of each import in the tracked files of these folders."""
+    for path in tracked():
+        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in folders:
+            module = Module("", path)
+            yield from ((f"{module}:{line}", f"{name}.") for name, line in imports(module))
+
+
+def test_tests_and_tools_do_not_know_the_verification() -> None:
+    """What both need stands in tests/support: a campaign may change without the suite."""
+    faults = [
+        f"{place} imports {name}"
+        for place, name in _imported_below("tests", "tools")
+        if name.startswith("verification.")
+    ]
+    assert faults == []
+
+
+def test_the_verification_knows_only_the_support_of_tests() -> None:
+    """A test may change without a campaign. verification/conftest.py takes the suite's rules."""
+    faults = [
+        f"{place} imports {name}"
+        for place, name in _imported_below("verification")
+        if name.startswith("tests.") and not name.startswith(("tests.support.", "tests.conftest."))
     ]
     assert faults == []

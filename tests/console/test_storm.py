@@ -1,4 +1,4 @@
-"""A storm of wrong passwords; `python -m tests.torture signins` makes a greater one."""
+"""A storm of wrong passwords; `python -m verification.torture signins` makes a greater one."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ _HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.M)
 
 def documents() -> list[Path]:
     """Every Markdown file that belongs to the project and was written for it."""
-    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
+    verification = (ROOT / "verification").glob("*/*.md")
+    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *verification])
 
 
 def name_of(path: Path) -> str:

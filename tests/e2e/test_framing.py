@@ -245,7 +245,7 @@ class Test4xx:
 def test_after_a_refusal_the_connection_goes_on_or_its_end_was_announced(
     server: Server, client: Callable[[int, list[Refusal], float], Outcomes]
 ) -> None:
-    """Whichever library sends head and body apart; `python -m tests.torture refusals` sends 400 a round."""
+    """Whichever library sends head and body apart; `make torture ARGS=refusals` sends 400 a round."""
     asked = list(islice(refusals(server.key, random.Random(1)), 20))
     assert set(client(server.port, asked, 0.001)) <= GOOD
 

@@ -1,7 +1,7 @@
 """SIGKILL at any moment: nothing acknowledged is lost, no identifier is used again (I1, I3, I6),
 and the journal has each animal once (I22).
 
-The long campaign: python -m tests.torture kills
+The long campaign: python -m verification.torture kills
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Many callers order the same animals at once: each goes to one of them, also when processes are killed.
 
-The long campaign: python -m tests.torture orders
+The long campaign: python -m verification.torture orders
 """
 
 from __future__ import annotations

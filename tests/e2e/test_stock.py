@@ -1,6 +1,6 @@
 """A stock list is imported beside a serving process, and killed: all of it or nothing, and fresh pages.
 
-The long campaign: python -m tests.torture imports
+The long campaign: python -m verification.torture imports
 """
 
 from __future__ import annotations

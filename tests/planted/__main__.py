@@ -20,7 +20,7 @@ from tests.planted.bugs import CLIENT, ROOT, Bug, load
 from tests.support import postgres
 from tests.support.outside import NODE_MODULES
 
-_COPIED = ("src", "clients", "deploy", "tests", "tools", "pyproject.toml")
+_COPIED = ("src", "clients", "deploy", "tests", "tools", "verification", "pyproject.toml")
 _PASSED, _FAILED = 0, 1  # pytest's exit codes; any other means that the test did not run
 _TIMEOUT_SECONDS = 600
 # The seed gives tests of many examples the same ones each time. Without Schemathesis pytest starts in a third

@@ -1,6 +1,6 @@
 """Four processes, one account, demand far above the limit: never one over, never one under (I7).
 
-The long campaign, of eight: python -m tests.torture limits
+The long campaign, of eight: python -m verification.torture limits
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The migration of a database of 1.0.0; the long form is `python -m tests.torture migration`."""
+"""The migration of a database of 1.0.0; the long form is `python -m verification.torture migration`."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ async def test_a_restart_under_load_loses_nothing_that_was_acknowledged(
     server: PostgresServer, database: str, store: Store, how: signal.Signals
 ) -> None:
     """Each animal that a client was told of is there, once, under the id that it was told; the first success
-    comes within five seconds of the server's return. The long campaign: python -m tests.torture restarts"""
+    comes within five seconds of the server's return. The long campaign: `make torture ARGS=restarts`"""
     load = Load(store)
     async with load.going_on():
         assert await load.restart(server, how) < 5

@@ -1,6 +1,6 @@
 """A power cut loses nothing that was acknowledged (I2), and the reply waits for the disk.
 
-The long campaign: python -m tests.torture powercut
+The long campaign: python -m verification.torture powercut
 """
 
 from __future__ import annotations

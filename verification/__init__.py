@@ -1,0 +1,1 @@
+"""Campaigns of faults, the simulation, benchmarks: started by hand; tests import none of it."""

@@ -1,0 +1,43 @@
+"""Sizes of a Valkey and a PostgreSQL: the model, and measurements on real ones."""
+
+from __future__ import annotations
+
+import argparse
+
+from verification.benchmarks.capacity import decisions, pages, rows, statements, stock, tables
+
+
+def main() -> None:
+    """Print a table for each group."""
+    parser = argparse.ArgumentParser(prog="python -m verification.benchmarks.capacity", description=__doc__)
+    groups = ("model", "decisions", "statements", "rows", "pages", "stock")
+    parser.add_argument("groups", nargs="+", choices=groups)
+    parser.add_argument(
+        "--animals",
+        type=int,
+        nargs="+",
+        default=[1_000_000],
+        help="for pages; for rows the last number (default 1000000)",
+    )
+    parser.add_argument("--rows", type=int, default=1_000_000, help="for stock (default 1000000)")
+    parser.add_argument(
+        "--stores", nargs="+", default=["sqlite", "postgres"], help="for stock (default: both)"
+    )
+    arguments = parser.parse_args()
+    for group in arguments.groups:
+        if group == "model":
+            print(tables.of_model())
+        elif group == "decisions":
+            print(tables.of_measured(group, decisions.measure(60_000, 100_000)))
+        elif group == "statements":
+            print(tables.of_measured(group, statements.measure()))
+        elif group == "stock":
+            print(tables.of_measured(group, stock.measure(arguments.rows, arguments.stores)))
+        elif group == "pages":
+            print(tables.of_measured(group, pages.measure(arguments.animals)))
+        else:
+            print(tables.of_measured(group, rows.measure(arguments.animals[-1])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""Every page of the console in a large store: milliseconds until it is there, and kilobytes over the wire.
+
+The time is a client's on the same machine, over one connection that is kept: the server's own time and the
+loopback's. A page comes compressed; what it loads besides is counted once, since browsers keep it.
+"""
+
+from __future__ import annotations
+
+import http.client
+import re
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from urllib.parse import urljoin
+
+import msgspec
+
+from tests.support.console_places import DEAR, PLACES, WITHOUT_SESSION, People, places
+from verification.benchmarks.console.data import Size
+from verification.benchmarks.console.served import served
+
+MOST_MS, MOST_KB = 50.0, 100.0
+_ROUNDS = 50
+_LOADED = re.compile(rb'<(?:link rel="stylesheet" href|script src)="([^"]+)"')
+
+
+class PageCost(msgspec.Struct):
+    """Milliseconds of fifty views by turns; kilobytes (1,000 bytes) of the page, and of a first view."""
+
+    store: str
+    page: str
+    median_ms: float
+    p99_ms: float
+    page_kb: float
+    first_view_kb: float
+    within: bool
+
+
+class Measured(msgspec.Struct):
+    """Everything of one run. `over`: pages beyond 50 ms or 100 kB."""
+
+    animals: int
+    accounts: int
+    over: int
+    pages: list[PageCost]
+
+
+class _Reader:
+    """A person's browser without the drawing: a connection that is kept, and a cookie."""
+
+    def __init__(self, port: int, token: str) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        self._headers = {"Accept": "text/html", "Accept-Encoding": "gzip"}
+        if token:
+            self._headers["Cookie"] = f"petstore-session={token}"
+
+    def get(self, target: str, *, plain: bool = False) -> tuple[float, int, bytes]:
+        """Milliseconds, bytes of the whole answer, and its body. Raises RuntimeError unless it is a 200."""
+        headers = self._headers | ({"Accept-Encoding": "identity"} if plain else {})
+        began = time.perf_counter()
+        self._connection.request("GET", target, headers=headers)
+        answer = self._connection.getresponse()
+        body = answer.read()
+        took = (time.perf_counter() - began) * 1_000
+        if answer.status != 200:
+            raise RuntimeError(f"{target} was answered {answer.status}: {body[:300]!r}")
+        head = sum(len(name) + len(value) + 4 for name, value in answer.getheaders())
+        return took, head + len(body), body
+
+
+def _besides(reader: _Reader, target: str) -> float:
+    """Kilobytes of the style sheets and scripts of a page."""
+    _, _, body = reader.get(target, plain=True)
+    loaded = {urljoin(target, address.decode()) for address in _LOADED.findall(body)}
+    return sum(reader.get(address)[1] for address in loaded) / 1_000
+
+
+def _measure(store: str, port: int, people: People, size: Size) -> Iterator[PageCost]:
+    readers = {True: _Reader(port, people.token), False: _Reader(port, "")}
+    known = {"pet": size.animals // 2, "order": 19, "open_order": 20}
+    known |= {"account": 1, "banned_account": 2, "key": 1}
+    views = {
+        place: readers[path not in WITHOUT_SESSION]
+        for path, patterns in {**PLACES, "": (*PLACES[""], *DEAR)}.items()
+        for place in places(patterns, people, **known)
+    }
+    taken: dict[str, list[float]] = {place: [] for place in views}
+    besides = {place: _besides(reader, place) for place, reader in views.items()}
+    for _ in range(_ROUNDS):
+        for place, reader in views.items():
+            taken[place].append(reader.get(place)[0])
+    for place, times in taken.items():
+        median, p99 = statistics.median(times), statistics.quantiles(times, n=100, method="inclusive")[98]
+        page = views[place].get(place)[1] / 1_000
+        first = page + besides[place]
+        within = p99 <= MOST_MS and first <= MOST_KB
+        yield PageCost(store, place, median, p99, page, first, within)
+
+
+def measure(size: Size, stores: list[str], say: Callable[[str], None]) -> Measured:
+    """Each store after the other."""
+    pages: list[PageCost] = []
+    for store in stores:
+        with served(store, size, say) as server:
+            pages += _measure(store, server.port, server.people, size)
+    return Measured(size.animals, size.accounts, sum(not page.within for page in pages), pages)

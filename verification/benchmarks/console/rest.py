@@ -1,0 +1,109 @@
+"""What `/v1` and an idle server pay for the console: on, off and, with a commit, before there was one."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from petstore.core.clock import SystemClock
+from petstore.storage.backend import backend_for
+from tests.support.console_places import People, add_people
+from tests.support.programs import from_history
+from tools.servers.petstore import PROGRAM
+from verification.benchmarks import servers
+from verification.benchmarks.data import copy_of, database
+from verification.benchmarks.interleaved import Plan, medians_over_starts
+from verification.benchmarks.load.closed import Load, run
+from verification.benchmarks.report import Row
+from verification.benchmarks.rows.reads import ANIMALS, LIST, page_bytes
+
+_CEILING = "ceiling: plaintext"
+_WARM_UP_SECONDS = 1.0
+
+
+def measure(plan: Plan, before: str | None) -> list[Row]:
+    """The list over the ceiling, and memory at rest; each round starts every server anew."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        programs = {"console on": (PROGRAM, {"console": "on"}), "console off": (PROGRAM, {"console": "off"})}
+        if before:
+            programs[before] = (from_history(before, folder / "before"), {})
+
+        def one_round(once: Plan) -> dict[str, float]:
+            return _measure_once(once, folder, programs, before)
+
+        taken = medians_over_starts(one_round, plan)
+    base = taken[f"list, {_CEILING}"]
+    least = taken[f"memory at rest, {before or 'console off'}"]
+    rows = []
+    for name, value in taken.items():
+        if name.startswith("memory"):
+            rows.append(Row("console", name, value, "MiB", target=f"<= {least + 15:.0f} MiB"))
+        else:
+            rows.append(Row("console", name, value, "requests/s", value / base, "ceiling"))
+    return rows
+
+
+def _people(path: Path) -> People:
+    async def add() -> People:
+        store = backend_for(f"sqlite:///{path}").open(SystemClock())
+        try:
+            return await add_people(store)
+        finally:
+            await store.close()
+
+    return asyncio.run(add())
+
+
+def _look_at_pages(port: int, people: People) -> None:
+    """Pages that need no data: what a first look at the console loads."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    for page in ("", "/pets", "/orders", "/stock", "/accounts", "/journal", "/service", "/people", "/me"):
+        connection.request(
+            "GET",
+            f"/console{page}",
+            headers={"Accept": "text/html", "Cookie": f"petstore-session={people.token}"},
+        )
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status != 200:
+            raise RuntimeError(f"/console{page} was answered {answer.status}")
+    connection.close()
+
+
+def _measure_once(
+    plan: Plan, folder: Path, programs: dict[str, tuple[Path, dict[str, str]]], before: str | None
+) -> dict[str, float]:
+    """Every row, with servers of its own that have answered for a while before."""
+    source, (key, *_) = database(ANIMALS)
+    line = f"{LIST} {key}"
+    memory: dict[str, float] = {}
+    with ExitStack() as stack:
+        files = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder)))
+        started: dict[str, Callable[[], float]] = {}
+
+        def load(port: int, line: str) -> Callable[[], float]:
+            return lambda: run(Load((line,)), port, plan.seconds).per_second
+
+        port = 0
+        for name, (program, settings) in programs.items():
+            path = copy_of(source, files)
+            people = None if name == before else _people(path)
+            server = stack.enter_context(
+                servers.petstore(f"server-{len(memory)}", path, settings=settings, program=program)
+            )
+            memory[f"memory at rest, {name}"] = server.rss_mib()
+            if people is not None and settings.get("console") == "on":
+                _look_at_pages(server.port, people)
+                memory[f"memory after all pages, {name}"] = server.rss_mib()
+            port = server.port
+            started[f"list, {name}"] = load(port, line)
+            run(Load((line,)), port, _WARM_UP_SECONDS)
+        top = stack.enter_context(servers.ceiling(files, page_bytes(port, key)))
+        run(Load(("/",)), top.port, _WARM_UP_SECONDS)
+        started[f"list, {_CEILING}"] = load(top.port, "/")
+        return {name: measurement() for name, measurement in started.items()} | memory

@@ -1,0 +1,137 @@
+"""Closed-loop load: so many connections, each sends its next request when the last is answered."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from verification.benchmarks.machine import ROOT, cores
+
+# Requests are made before the load begins: what it costs to make one would set the rhythm of their arrival,
+# and with it how much the server can do at once.
+_SCRIPT = """
+local requests = {}
+local at = 0
+function init()
+  local method, body = "%(method)s", %(body)s
+  local headers = {["Host"] = wrk.host .. ":" .. wrk.port, %(headers)s}
+  for line in io.lines("%(file)s") do
+    local target, key = line:match("^(%%S+) ?(%%S*)$")
+    headers["Authorization"] = key ~= "" and ("Bearer " .. key) or nil
+    requests[#requests + 1] = wrk.format(method, target, headers, body)
+  end
+end
+function request()
+  at = at %% #requests + 1
+  return requests[at]
+end
+"""
+
+_PASSES_MAX = 5
+
+
+class Load(msgspec.Struct, frozen=True):
+    """Requests to repeat: each line is a target and, after a space, the key to send."""
+
+    lines: tuple[str, ...]
+    method: str = "GET"
+    body: str = ""
+    connections: int = 64
+    expect: int = 200
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """Requests a second over so long, and how many answers had another status than expected."""
+
+    per_second: float
+    unexpected: int
+    seconds: float
+
+
+def uses_wrk() -> bool:
+    return shutil.which("wrk") is not None
+
+
+def run(load: Load, port: int, seconds: float) -> Outcome:
+    """Apply the load for so long. Raises RuntimeError when answers are not what they should be."""
+    with tempfile.TemporaryDirectory() as folder:
+        lines = Path(folder) / "lines"
+        lines.write_text("\n".join(load.lines), encoding="ascii")
+        outcome = (_wrk if uses_wrk() else _bundled)(load, port, seconds, lines)
+    # A refused key passes once a minute; anything more is another measurement than the one asked for.
+    if outcome.unexpected > (_PASSES_MAX if load.expect >= 400 else 0):
+        raise RuntimeError(f"{outcome.unexpected} answers were not {load.expect}: {load.lines[0]}")
+    return outcome
+
+
+def pin() -> None:
+    os.sched_setaffinity(0, cores()[1])
+
+
+def _wrk(load: Load, port: int, seconds: float, lines: Path) -> Outcome:
+    headers = {"Content-Type": "application/json"} if load.body else {}
+    script = lines.with_suffix(".lua")
+    script.write_text(
+        _SCRIPT
+        % {
+            "file": lines,
+            "method": load.method,
+            "body": f"[[{load.body}]]" if load.body else "nil",
+            "headers": ", ".join(f'["{name}"] = "{value}"' for name, value in headers.items()),
+        },
+        encoding="ascii",
+    )
+    command = [
+        "wrk",
+        "-t1",
+        f"-c{load.connections}",
+        f"-d{math.ceil(seconds)}s",
+        "--timeout",
+        "10s",
+        "-s",
+        str(script),
+    ]
+    # A single fixed request needs no script, which would slow the generator down.
+    if len(load.lines) == 1:
+        target, _, key = load.lines[0].partition(" ")
+        command = [*command[:-2], *(["-H", f"Authorization: Bearer {key}"] if key else [])]
+        if load.body:
+            command += ["-s", str(script)]
+    else:
+        target = "/"
+    command.append(f"http://127.0.0.1:{port}{target}")
+    text = subprocess.run(command, capture_output=True, text=True, check=True, preexec_fn=pin).stdout
+    rate = re.search(r"Requests/sec:\s+([0-9.]+)", text)
+    requests = re.search(r"([0-9]+) requests in", text)
+    failed = re.search(r"Non-2xx or 3xx responses: ([0-9]+)", text)
+    errors = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text)
+    if rate is None or requests is None:
+        raise RuntimeError(f"wrk said: {text}")
+    refused = int(failed[1]) if failed else 0
+    unexpected = refused if load.expect < 400 else int(requests[1]) - refused
+    seconds = int(requests[1]) / float(rate[1])
+    return Outcome(float(rate[1]), unexpected + (sum(map(int, errors.groups())) if errors else 0), seconds)
+
+
+def _bundled(load: Load, port: int, seconds: float, lines: Path) -> Outcome:
+    command = [
+        sys.executable,
+        "-m",
+        "verification.benchmarks.load.generator",
+        str(port),
+        str(seconds),
+        str(lines),
+    ]
+    options = msgspec.json.encode(load).decode()
+    done = subprocess.run(
+        [*command, options], capture_output=True, text=True, check=True, preexec_fn=pin, cwd=ROOT
+    )
+    return msgspec.json.decode(done.stdout, type=Outcome)

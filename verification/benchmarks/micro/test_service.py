@@ -1,0 +1,99 @@
+"""Parts that run on the event loop. One round is CALLS calls, or for the commit one group."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from petstore import config
+from petstore.api.pipeline.gate import Gate
+from petstore.api.pipeline.request import read_request
+from petstore.core.clock import SystemClock
+from petstore.core.keys import Access
+from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.usage import UsageMeter
+from petstore.core.pets import NewPet, PageQuery, PetStatus
+from petstore.limiter.address_limiter import AddressLimiter
+from petstore.limiter.memory import MemoryLimiter
+from petstore.storage.backend import Store
+from petstore.wiring.asgi import Application
+from verification.benchmarks.micro.conftest import Loop
+
+GROUP = 64
+
+
+async def _nothing() -> dict[str, Any]:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+def test_read_a_head(benchmark: BenchmarkFixture, scope: dict[str, Any]) -> None:
+    """The headers of a request are read and measured."""
+    assert benchmark(read_request, scope, _nothing).bearer_token()
+
+
+def test_100_times_the_gate(
+    benchmark: BenchmarkFixture, loop: Loop, store: Store, scope: dict[str, Any]
+) -> None:
+    """A cached key passes, and the request is counted."""
+    clock = SystemClock()
+    gate = Gate(
+        keys=store.keys,
+        limiter=MemoryLimiter(clock, BanPolicy(), store.versions),
+        addresses=AddressLimiter(clock, 600),
+        meter=UsageMeter(),
+        clock=clock,
+    )
+    request = read_request(scope, _nothing)
+    benchmark(loop.calls_in_one_turn, lambda: gate.admit(request, Access.READ, False))
+    assert loop.run(gate.admit(request, Access.READ, False))[1].allowed
+
+
+def test_100_looks_at_the_version(benchmark: BenchmarkFixture, loop: Loop, store: Store) -> None:
+    """Whether anybody has changed the database is asked once in each turn of the loop."""
+
+    async def look() -> None:
+        assert store.versions.known().catalogue is not None
+
+    benchmark(loop.calls_in_turns, look)
+
+
+def test_100_pages_from_sqlite(benchmark: BenchmarkFixture, loop: Loop, store: Store) -> None:
+    """A page of 20 animals by status is read from the database."""
+    query = PageQuery(20, PetStatus.AVAILABLE)
+    benchmark(loop.calls_in_one_turn, lambda: store.pets.page(query))
+    assert len(loop.run(store.pets.page(query)).pets) == 20
+
+
+def test_a_commit_of_64_additions(benchmark: BenchmarkFixture, loop: Loop, store: Store) -> None:
+    """So many additions that arrive at once are durable together."""
+    new = NewPet("Rex", 1)
+
+    async def group() -> set[int]:
+        created = await asyncio.gather(*(store.pets.add(new, "bench") for _ in range(GROUP)))
+        return {one.pet.id for one in created}
+
+    assert len(benchmark(lambda: loop.run(group()))) == GROUP
+
+
+def test_100_cached_pages_through_the_application(
+    benchmark: BenchmarkFixture, loop: Loop, scope: dict[str, Any], database_copy: tuple[Path, str]
+) -> None:
+    """The whole of the application answers from the page cache: gate, limits, headers, metrics."""
+    environment = {"PETSTORE_DATABASE_URL": f"sqlite:///{database_copy[0]}", "PETSTORE_ACCESS_LOG": "off"}
+    application = Application(config.load(environment))
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent[:] = [*sent[-1:], message]
+
+    loop.run(application.start())
+    try:
+        benchmark(loop.calls_in_turns, lambda: application(scope, _nothing, send))
+    finally:
+        loop.run(application.stop())
+    assert sent[0]["status"] == 200
+    assert len(json.loads(sent[1]["body"])) == 20

@@ -1,0 +1,81 @@
+"""What else it costs: the access log, latency at half of the peak, memory, and starting."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from verification.benchmarks import servers
+from verification.benchmarks.data import copy_of, database
+from verification.benchmarks.interleaved import Plan, medians
+from verification.benchmarks.load.closed import Load, pin, run
+from verification.benchmarks.load.open_loop import Latency
+from verification.benchmarks.machine import ROOT
+from verification.benchmarks.report import Row
+from verification.benchmarks.rows.reads import ANIMALS, LIST
+
+REQUESTS = 1_000_000
+
+
+def measure_log(plan: Plan) -> list[Row]:
+    """The list with the access log on and off."""
+    source, (key, *_) = database(ANIMALS)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        with (
+            servers.petstore("quiet", copy_of(source, folder)) as quiet,
+            servers.petstore("logging", copy_of(source, folder), access_log=True) as logging,
+        ):
+
+            def load(server: servers.Server) -> Callable[[], float]:
+                return lambda: run(Load((f"{LIST} {key}",)), server.port, plan.seconds).per_second
+
+            taken = medians({"access log off": load(quiet), "access log on": load(logging)}, plan)
+    base = taken["access log off"]
+    return [
+        Row("log", name, value, "requests/s", value / base, "off", ">= 0.9" if "on" in name[-2:] else "")
+        for name, value in taken.items()
+    ]
+
+
+def open_loop(port: int, seconds: float, rate: float, line: str) -> Latency:
+    """Latency at a steady rate, from a process on the load's core."""
+    command = [
+        sys.executable,
+        "-m",
+        "verification.benchmarks.load.open_loop",
+        str(port),
+        str(seconds),
+        str(rate),
+        line,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, preexec_fn=pin)
+    return msgspec.json.decode(done.stdout, type=Latency)
+
+
+def measure_resources(plan: Plan) -> list[Row]:
+    """Start-up, memory at rest and after a million requests, latency at half of the peak."""
+    source, (key, *_) = database(ANIMALS)
+    rows = []
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        servers.petstore("resources", copy_of(source, Path(temporary))) as shop,
+    ):
+        rows.append(Row("start", "to the first answer", shop.started_seconds * 1_000, "ms"))
+        rows.append(Row("memory", "at rest, all processes", shop.rss_mib(), "MiB"))
+        line = f"{LIST} {key}"
+        peak = run(Load((line,)), shop.port, plan.seconds).per_second
+        latency = open_loop(shop.port, max(plan.seconds, 5), peak / 2, line)
+        place = f"list at {latency.per_second:,.0f} requests/s"
+        rows += [
+            Row("latency", f"{name}, {place}", value, "ms")
+            for name, value in (("p50", latency.p50), ("p99", latency.p99), ("p99.9", latency.p999))
+        ]
+        run(Load((line,)), shop.port, REQUESTS / peak)
+        rows.append(Row("memory", "after a million requests", shop.rss_mib(), "MiB"))
+    return rows

@@ -1,0 +1,77 @@
+"""What growth costs: animals from a thousand to ten millions, first and last page, many keys."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from petstore.api.pets import bind_cursor
+from petstore.api.pipeline.paging import write_cursor
+from petstore.core.pets import PetStatus
+from verification.benchmarks import servers
+from verification.benchmarks.data import database
+from verification.benchmarks.interleaved import Plan, medians
+from verification.benchmarks.load.closed import Load, run
+from verification.benchmarks.report import Row
+
+SIZES = (1_000, 100_000, 1_000_000)
+FULL_SIZES = (*SIZES, 10_000_000)
+KEYS = (1, 1_000, 100_000)
+LIST = "/v1/pets?limit=20&status=available"
+_PAGES = 200_000
+
+
+def _pages(animals: int, key: str, *, last: bool) -> tuple[str, ...]:
+    """Pages near the beginning or the end. The ampersands make each query string another one, so that none is
+    answered from a kept page and the store is asked every time."""
+    chosen = random.Random(animals)
+    window = range(1, 900) if not last else range(animals - 900, animals - 30)
+    bound = bind_cursor(PetStatus.AVAILABLE, None)
+    gaps = itertools.cycle(itertools.product(*[[n * "&" for n in range(1, 7)]] * 3))
+    return tuple(
+        f"/v1/pets?limit=20{a}status=available{b}cursor={write_cursor(chosen.choice(window), bound)}{c} {key}"
+        for a, b, c in itertools.islice(gaps, _PAGES)
+    )
+
+
+def measure_animals(plan: Plan, *, full: bool) -> list[Row]:
+    """The page queries by size; the ratio is to the first page of 1,000 animals."""
+    sizes = FULL_SIZES if full else SIZES
+    with ExitStack() as stack:
+        measurements = {}
+        for animals in sizes:
+            path, (key, *_) = database(animals)
+            shop = stack.enter_context(servers.petstore(f"animals-{animals}", path))
+            for place in ("first", "last"):
+                load = Load(_pages(animals, key, last=place == "last"))
+                measurements[f"{place} page of {animals:,}"] = _measurement(load, shop.port, plan.seconds)
+        taken = medians(measurements, plan)
+    base = taken["first page of 1,000"]
+    return [
+        Row("growth", name, value, "requests/s", value / base, "first page of 1,000", ">= 0.9")
+        for name, value in taken.items()
+    ]
+
+
+def measure_keys(plan: Plan) -> list[Row]:
+    """Requests by so many keys in turn, all of them known to the server before it is measured."""
+    with ExitStack() as stack:
+        measurements = {}
+        for count in KEYS:
+            path, keys = database(1_000, count)
+            shop = stack.enter_context(servers.petstore(f"keys-{count}", path))
+            load = Load(tuple(f"{LIST} {key}" for key in keys) * (1 if count > 1 else 2))
+            measurements[f"{count:,} keys"] = _measurement(load, shop.port, plan.seconds)
+            run(load, shop.port, 3 + 2 * (count > 10_000))
+        taken = medians(measurements, plan)
+    base = taken["1 keys"]
+    return [
+        Row("keys", name, value, "requests/s", value / base, "1 keys", ">= 0.95")
+        for name, value in taken.items()
+    ]
+
+
+def _measurement(load: Load, port: int, seconds: float) -> Callable[[], float]:
+    return lambda: run(load, port, seconds).per_second

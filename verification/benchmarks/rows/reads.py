@@ -1,0 +1,120 @@
+"""Reads of unchanged and of changing data, and refusals, each against the plaintext ceiling."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import threading
+from collections.abc import Callable
+from http.client import HTTPConnection
+from pathlib import Path
+
+from petstore.api.pets import bind_cursor
+from petstore.api.pipeline.paging import write_cursor
+from petstore.core.pets import PetStatus
+from verification.benchmarks import servers
+from verification.benchmarks.data import copy_of, database
+from verification.benchmarks.interleaved import Plan, medians, medians_over_starts
+from verification.benchmarks.load.closed import Load, run
+from verification.benchmarks.report import Row
+
+ANIMALS = 300_000
+LIST = "/v1/pets?limit=20&status=available"
+POSTS_PER_SECOND = 50
+_WARM_UP_SECONDS = 1.0
+
+
+def page_bytes(port: int, key: str) -> int:
+    """Length of the listed page's body, which the ceiling answers with too."""
+    connection = HTTPConnection("127.0.0.1", port)
+    connection.request("GET", LIST, headers={"Authorization": f"Bearer {key}"})
+    length = len(connection.getresponse().read())
+    connection.close()
+    return length
+
+
+def random_pages(key: str) -> tuple[str, ...]:
+    """Pages that no measurement asks for twice: every position once, in random order."""
+    bound = bind_cursor(PetStatus.AVAILABLE, None)
+    ids = list(range(1, ANIMALS - 30))
+    random.Random(1).shuffle(ids)
+    return tuple(f"{LIST}&cursor={write_cursor(after, bound)} {key}" for after in ids)
+
+
+class Writing:
+    """Posts at a steady rate beside a measurement."""
+
+    def __init__(self, port: int, key: str) -> None:
+        self._port = port
+        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        connection = HTTPConnection("127.0.0.1", self._port)
+        while not self._stop.wait(1 / POSTS_PER_SECOND):
+            connection.request("POST", "/v1/pets", '{"name":"Rex","categoryId":1}', self._headers)
+            connection.getresponse().read()
+        connection.close()
+
+
+def measure(plan: Plan) -> list[Row]:
+    """The read rows."""
+    taken = medians_over_starts(_measure_once, plan)
+    base = taken["ceiling: plaintext"]
+    targets = {"list, unchanged data": ">= 0.65", "list, random cursors": ">= 0.25"}
+    return [
+        Row("read", name, value, "requests/s", value / base, "ceiling", targets.get(name, ""))
+        for name, value in taken.items()
+    ]
+
+
+def _measure_once(plan: Plan) -> dict[str, float]:
+    """Every row, with servers of its own that have answered for a while before."""
+    source, (key, *_) = database(ANIMALS)
+    exhausted_source, (spent_key, *_) = database(0, per_minute=1)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        with (
+            servers.petstore("petstore", copy_of(source, folder)) as shop,
+            servers.petstore("exhausted", copy_of(exhausted_source, folder)) as exhausted,
+            servers.ceiling(folder, page_bytes(shop.port, key)) as top,
+            servers.ceiling(folder, page_bytes(shop.port, key), "headers") as dressed,
+        ):
+
+            def load(server: servers.Server, *lines: str, expect: int = 200) -> Callable[[], float]:
+                return lambda: run(Load(lines, expect=expect), server.port, plan.seconds).per_second
+
+            def with_posts() -> float:
+                with Writing(shop.port, key):
+                    return load(shop, f"{LIST} {key}")()
+
+            # Of these, one uses up the only request of its minute.
+            for server, line, expect in (
+                (top, "/", 200),
+                (dressed, "/", 200),
+                (shop, f"{LIST} {key}", 200),
+                (exhausted, f"{LIST} {spent_key}", 429),
+            ):
+                run(Load((line,), expect=expect), server.port, _WARM_UP_SECONDS)
+            return medians(
+                {
+                    "ceiling: plaintext": load(top, "/"),
+                    "plaintext with the headers of a list": load(dressed, "/"),
+                    "list, unchanged data": load(shop, f"{LIST} {key}"),
+                    f"list, {POSTS_PER_SECOND} POSTs a second": with_posts,
+                    "list, random cursors": load(shop, *random_pages(key)),
+                    "one animal": load(shop, f"/v1/pets/4711 {key}"),
+                    "401": load(shop, LIST, expect=401),
+                    "404": load(shop, f"/v1/pets/999999999 {key}", expect=404),
+                    "429": load(exhausted, f"{LIST} {spent_key}", expect=429),
+                },
+                plan,
+            )

@@ -1,0 +1,120 @@
+"""This program beside an earlier one, by turns: what has become slower since, whatever the machine does.
+
+Compared is the processor time of the server for one request.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from tests.support.programs import from_history
+from verification.benchmarks import servers
+from verification.benchmarks.data import copy_of, database
+from verification.benchmarks.interleaved import Plan
+from verification.benchmarks.load.bursts import REQUESTS, Bursts
+from verification.benchmarks.load.closed import Load, pin, run
+from verification.benchmarks.report import Row
+from verification.benchmarks.rows.reads import ANIMALS, LIST, random_pages
+from verification.benchmarks.rows.shared import Backing, backing
+from verification.benchmarks.rows.writes import BODY
+
+_NOW = "now"
+_ROWS = ("list, unchanged data", "list, random cursors", "POST, 64 connections", "list, access log on")
+_SHARED = ("shared, list", "shared, random cursors", "shared, POST, 64 connections")
+_WARM_UP_SECONDS = 1.0
+
+
+def measure(plan: Plan, commit: str) -> list[Row]:
+    """The program of `commit`, built from history, and this one. Each round starts both anew: a process is up
+    to 7 % quicker than the next one, for as long as it lives. The ratio is the geometric mean of the rounds'.
+    """
+    pin()  # the bursts are of this process
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        folder.chmod(0o755)  # PostgreSQL does not run as root
+        earlier = from_history(commit, folder / "earlier")
+        programs = {commit: earlier, _NOW: Path(sys.executable).parent / "petstore"}
+        with backing(folder) as shared:
+            # The second meets a disk that still writes for the first: the order changes with each round.
+            orders = itertools.cycle((programs, dict(reversed(programs.items()))))
+            taken = [
+                _measure_embedded(plan, order) | _measure_shared(plan, order, shared, folder)
+                for order in itertools.islice(orders, plan.rounds)
+            ]
+    rows = []
+    for name in (*_ROWS, *_SHARED):
+        before = [values[f"{name}: {commit}"] for values in taken]
+        now = [values[f"{name}: {_NOW}"] for values in taken]
+        ratio = statistics.geometric_mean(a / b for a, b in zip(before, now, strict=True))
+        unit = "us a request"
+        rows.append(Row("versus", f"{name}: {commit}", statistics.median(before), unit))
+        rows.append(Row("versus", f"{name}: {_NOW}", statistics.median(now), unit, ratio, commit, ">= 0.98"))
+    return rows
+
+
+def _measure_embedded(plan: Plan, programs: dict[str, Path]) -> dict[str, float]:
+    """The rows on SQLite, of both programs."""
+    source, (key, *_) = database(ANIMALS)
+    page = _loads(key)[0]
+    loads = dict(zip(_ROWS, (*_loads(key), page), strict=True))
+    with tempfile.TemporaryDirectory(dir=source.parent) as temporary, ExitStack() as started:
+
+        def start(version: str, *, access_log: bool) -> servers.Server:
+            name = f"{version}-{access_log}"
+            file = copy_of(source, Path(temporary))
+            server = servers.petstore(name, file, access_log=access_log, program=programs[version])
+            running = started.enter_context(server)
+            run(page, running.port, _WARM_UP_SECONDS)
+            return running
+
+        running = {(v, log): start(v, access_log=log) for v in programs for log in (False, True)}
+        return _by_turns(plan, loads, programs, lambda row, v: running[v, row.endswith("log on")])
+
+
+def _measure_shared(plan: Plan, programs: dict[str, Path], shared: Backing, folder: Path) -> dict[str, float]:
+    """The rows over one PostgreSQL and one Valkey, with a replica of each program."""
+    loads = dict(zip(_SHARED, _loads(shared.key), strict=True))
+    with ExitStack() as started:
+        running = {}
+        for version, program in programs.items():
+            running[version] = started.enter_context(shared.replica(folder, 1, program))
+            run(loads[_SHARED[0]], running[version].port, _WARM_UP_SECONDS)
+        return _by_turns(plan, loads, programs, lambda _, version: running[version])
+
+
+def _loads(key: str) -> tuple[Load, Load, Load]:
+    """A list, lists at random places, and additions."""
+    page = Load((f"{LIST} {key}",))
+    return page, Load(random_pages(key)), Load((f"/v1/pets {key}",), "POST", BODY, 64, 201)
+
+
+def _by_turns(
+    plan: Plan,
+    loads: dict[str, Load],
+    programs: dict[str, Path],
+    server: Callable[[str, str], servers.Server],
+) -> dict[str, float]:
+    """Of every row and program, microseconds of its server for a request: the median of its bursts."""
+    medians = {}
+    for row, load in loads.items():
+        with ExitStack() as opened:
+            bursts = {v: opened.enter_context(closing(Bursts(load, server(row, v).port))) for v in programs}
+            taken: dict[str, list[float]] = {version: [] for version in programs}
+            order = list(programs)
+            ends = time.monotonic() + plan.seconds * len(programs)
+            while time.monotonic() < ends:
+                for version in order:
+                    before = server(row, version).cpu_seconds()
+                    bursts[version].one()
+                    taken[version].append(server(row, version).cpu_seconds() - before)
+                order.reverse()
+        for version, seconds in taken.items():
+            medians[f"{row}: {version}"] = statistics.median(seconds) / REQUESTS * 1e6
+    return medians

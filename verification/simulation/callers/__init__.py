@@ -1,0 +1,1 @@
+"""Callers of the service on a steered clock, behind networks that fail: `make torture ARGS=client`."""

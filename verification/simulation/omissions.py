@@ -1,0 +1,149 @@
+"""Steps of the protocol, each left out on purpose: what then goes wrong shows that the simulation can see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from unittest.mock import patch
+
+from petstore.api.pipeline.cache import PageCache
+from petstore.api.pipeline.request import Request
+from petstore.api.pipeline.response import Response
+from petstore.core.keys import Caller
+from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.counters import Limiter, LimiterState
+from petstore.core.limits.decision import Decision
+from petstore.core.versions import NoVersions, Version
+from petstore.limiter.memory import MemoryLimiter
+from petstore.limiter.valkey import limiter as limiter_module
+from verification.simulation.process import Process
+from verification.simulation.store import SimulatedStore
+from verification.simulation.valkey import SimulatedValkey
+
+
+@dataclass
+class Parts:
+    """What a run is made of."""
+
+    fleet: list[Process]
+    store: SimulatedStore
+    valkey: SimulatedValkey
+    policy: BanPolicy
+
+
+class _LateCache(PageCache):
+    """Caches a page under the version that was seen last, not under the one from before the read."""
+
+    def __init__(self, process: Process) -> None:
+        super().__init__()
+        self._process = process
+
+    def add(self, request: Request, version: Version | None, response: Response) -> None:
+        super().add(request, self._process.latest.catalogue, response)
+
+
+class _AnyVersion:
+    """Equals every version that is known."""
+
+    def __eq__(self, other: object) -> bool:
+        return other is not None
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class _LateLimiter:
+    """Lets the gate cache a caller under the decision's version, not under the one from before the read."""
+
+    def __init__(self, limiter: Limiter) -> None:
+        self._limiter = limiter
+        self._versions: dict[Caller, Version | None] = {}
+
+    async def take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
+        version = None if cached_version is None else self._versions[caller]
+        decision = await self._limiter.take(caller, version)
+        if decision is not None and version is None:
+            self._versions[caller] = decision.versions.keyring
+        return decision
+
+    def try_take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
+        return None
+
+    def keyring_version(self) -> Version | None:
+        return _AnyVersion()  # type: ignore[return-value]
+
+    def drain(self) -> LimiterState:
+        return self._limiter.drain()
+
+    def saved(self) -> None:
+        self._limiter.saved()
+
+
+def _no_mark(parts: Parts) -> None:
+    parts.valkey.marks = False
+
+
+def _no_bump(parts: Parts) -> None:
+    parts.valkey.moves = False
+
+
+def _answers_first(parts: Parts) -> None:
+    """With the mark it would do no harm: while a writer is on its way everybody reads the store."""
+    _no_mark(parts)
+    parts.store.late_answer = False
+
+
+def _late_pages(parts: Parts) -> None:
+    for process in parts.fleet:
+        process.cache = _LateCache(process)
+
+
+def _late_callers(parts: Parts) -> None:
+    for process in parts.fleet:
+        process.gate = process.gate_on(_LateLimiter(process.limiter))
+
+
+def _own_counters(parts: Parts) -> None:
+    for process in parts.fleet:
+        process.gate = process.gate_on(MemoryLimiter(process.clock, parts.policy, NoVersions()))
+
+
+def _torn(parts: Parts) -> None:
+    parts.valkey.torn = True
+
+
+def _no_records(parts: Parts) -> None:
+    parts.store.loads = False
+
+
+def _no_epoch(parts: Parts) -> None:
+    parts.valkey.doubts = False
+
+
+def _elsewhere(_: Parts) -> None:
+    """The lease is a number of a module, in `left_out`; the share is divided when the fleet is built."""
+
+
+UNDIVIDED = "divided share"
+OMISSIONS: dict[str, Callable[[Parts], None]] = {
+    "mark": _no_mark,
+    "bump": _no_bump,
+    "mark, and answer after bump": _answers_first,
+    "version before read (pages)": _late_pages,
+    "version before read (callers)": _late_callers,
+    "lease": _elsewhere,
+    "shared counters": _own_counters,
+    "one round trip": _torn,
+    "recovery records": _no_records,
+    "epoch": _no_epoch,
+    UNDIVIDED: _elsewhere,
+}
+
+
+@contextmanager
+def left_out(step: str, parts: Parts) -> Iterator[None]:
+    """Leave this step out of everything in the block; "" for none."""
+    if step:
+        OMISSIONS[step](parts)
+    with patch.object(limiter_module, "LEASE_SECONDS", 1e6) if step == "lease" else nullcontext():
+        yield

@@ -1,0 +1,83 @@
+"""Long campaigns, one after another: `make torture ARGS='[CAMPAIGN…] --seed N [--seconds S | --rounds R]'`
+
+A round that breaks a promise is printed with the seed that repeats it; then the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from tests.support.report import Report
+from verification.torture import (
+    backend,
+    client,
+    contract,
+    flood,
+    imports,
+    kills,
+    limits,
+    migration,
+    oldset,
+    orders,
+    powercut,
+    processes,
+    refusals,
+    restarts,
+    signins,
+    sixteen,
+    stalled,
+)
+
+_CAMPAIGNS = {
+    module.__name__.rpartition(".")[2]: module
+    for module in (
+        powercut,
+        limits,
+        oldset,
+        restarts,
+        backend,
+        flood,
+        stalled,
+        orders,
+        kills,
+        imports,
+        contract,
+        migration,
+        client,
+        refusals,
+        processes,
+        sixteen,
+        signins,
+    )
+}
+
+
+def main() -> int:
+    """Run them; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m verification.torture", description=__doc__)
+    names = ", ".join(_CAMPAIGNS)
+    parser.add_argument("campaigns", nargs="*", help=f"which: {names} (default: all)")
+    parser.add_argument("--seed", type=int, default=1, help="of each one's first round (default: 1)")
+    parser.add_argument("--seconds", type=float, default=60, help="for each (default: 60)")
+    parser.add_argument("--rounds", type=int, help="so many for each, instead of --seconds")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.campaigns) - set(_CAMPAIGNS):
+        parser.error(f"no such campaign: {', '.join(sorted(unknown))}; there are {names}")
+    failed = []
+    for name in arguments.campaigns or _CAMPAIGNS:
+        sys.stdout.write(f"-- {name}\n")
+        sys.stdout.flush()
+        report = Report(arguments.rounds)
+        try:
+            _CAMPAIGNS[name].run(report, arguments.seed, arguments.seconds)
+        except Exception as error:  # the next campaign runs all the same
+            report.fault(f"{type(error).__name__}: {error}")
+        sys.stdout.write(f"from seed {arguments.seed} on: {report}\n")
+        failed += [name] if report.faults else []
+    sys.stdout.write(f"failed: {', '.join(failed)}\n" if failed else "nothing was found\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
