@@ -1,4 +1,4 @@
-"""The routes of the console: every page of it, joined from the modules of the nouns."""
+"""The routes of the console, joined from the modules of the nouns."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Pages(Protocol):
 
 
 class ConsoleOptions(msgspec.Struct, frozen=True):
-    """What the service has set, and what works for the console beside it."""
+    """Settings of the service, and the importer of stock lists."""
 
     trusted: Networks  # the proxies that say whether a reader uses TLS
     hosts: frozenset[str]  # the names of the service
@@ -140,7 +140,7 @@ class Console:
         )
 
     async def close(self) -> None:
-        """End what works beside the requests."""
+        """End background work."""
         await self._statistics.close()
         await self._importer.close()
 

@@ -1,4 +1,4 @@
-"""What a request's connection says: where it is from, whether TLS protects it, whose page sent it."""
+"""The client's address, TLS, and the origin of a form, from a request's connection and headers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from petstore.core.errors import Forbidden
 from petstore.web.addresses import scheme_of
 
 _PORT = re.compile(r":[0-9]*$")
-# What proxies add to a request.
-_OF_PROXIES = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
+# Headers that proxies add.
+_PROXY_HEADERS = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 _OTHER_NAME = (
     "The console is not shown under this name. An operator sets PETSTORE_BASE_URL to the address"
     " of the service, or adds the name to PETSTORE_OPS_HOSTS."
@@ -27,7 +27,7 @@ _OTHER_NAME = (
 
 
 class Connections:
-    """`trusted`: the proxies whose X-Forwarded-For and -Proto are believed; `hosts`: the service's names."""
+    """`trusted`: proxies whose X-Forwarded-For and -Proto count. `hosts`: the service's names."""
 
     def __init__(self, trusted: Networks, hosts: frozenset[str]) -> None:
         self._trusted = trusted
@@ -43,10 +43,10 @@ class Connections:
         return scheme_of(request, self._trusted) == "https"
 
     def takes_secrets(self, request: Request) -> bool:
-        """Whether a password may be sent: by TLS, or without leaving the browser's machine.
+        """Whether a password may be sent: over TLS, or from a browser on this machine.
 
-        A proxy that nobody has told of may ask for a loopback address, whatever the browser asked for. Its
-        headers show it, and so does the Origin of a form.
+        An unconfigured proxy may send `Host: 127.0.0.1` for any request. Its forwarding headers or the form's
+        Origin reveal it.
         """
         if self.is_secure(request):
             return True
@@ -55,16 +55,16 @@ class Connections:
 
     def _has_unknown_proxy(self, request: Request) -> bool:
         is_known = request.client is not None and is_within(request.client.host, self._trusted)
-        return not is_known and any(name in request.headers for name in _OF_PROXIES)
+        return not is_known and any(name in request.headers for name in _PROXY_HEADERS)
 
     def check_host(self, request: Request) -> None:
-        """Against DNS rebinding. Raises Forbidden."""
+        """Prevent DNS rebinding. Raises Forbidden."""
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or not is_host_of_ours(hosts[0], self._hosts):
             raise Forbidden(_OTHER_NAME)
 
     def check_origin(self, request: Request) -> None:
-        """That no other site's page has sent this form (Fetch Metadata, RFC 6454). Raises Forbidden."""
+        """Refuse the form of another site's page (Fetch Metadata, RFC 6454). Raises Forbidden."""
         site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
         # `null` has no host; a proxy may give another Host than the browser sent.
         host, here = _host_of(origin or ""), request.headers.get("host", "")
@@ -79,12 +79,12 @@ class Connections:
 
 
 def _host_of(origin: str) -> str:
-    """With its port; empty for `null`."""
+    """The host of an origin, with its port; empty for `null`."""
     return origin.partition("://")[2]
 
 
 def _is_loopback(host: str) -> bool:
-    """Whether a browser that asks for this host, with a port or without, asks its own machine."""
+    """Whether this host, with or without a port, is the browser's own machine."""
     name = _PORT.sub("", host).strip("[]")
     address = parse_address(name)
     return name == "localhost" or (address is not None and address.is_loopback)

@@ -22,7 +22,7 @@ _DEVICE = "petstore-device"  # only 1.1.0 reads it
 
 
 class Cookies:
-    """Reads and sets them; `connections` says whether the reader uses TLS."""
+    """Reads and sets the cookies. `connections` knows whether the browser uses TLS."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -40,7 +40,7 @@ class Cookies:
         self._set(_SESSION, request, response, "", 0)
 
     def form_secret(self, request: Request) -> str:
-        """What forms are bound to before there is a session; a new one without a cookie."""
+        """The secret that forms are bound to before a session; a new one without a cookie."""
         return request.cookies.get(self._name(_FORM, request), "") or new_token()
 
     def keep_form_secret(self, request: Request, response: Response, secret: str) -> None:

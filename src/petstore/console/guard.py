@@ -1,4 +1,4 @@
-"""Who may see and do what: sessions, roles, and the tokens of forms, before any page's own code."""
+"""Checks sessions, roles and CSRF tokens before any page's own code runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _log = structlog.get_logger("petstore.console")
 
 
 class Guard:
-    """Makes a Visit of a request, or refuses it."""
+    """Turns a request into a Visit, or refuses it."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Guard:
         self._body_timeout_seconds = body_timeout_seconds
 
     def endpoint(self, views: Sequence[View]) -> Callable[[Request], Awaitable[Response]]:
-        """The endpoint of one path, whose methods are these views."""
+        """The endpoint of one path; the views are its methods."""
         by_method = {view.method: view for view in views}
         by_method |= {"HEAD": by_method["GET"]} if "GET" in by_method else {}
 
@@ -98,7 +98,7 @@ class Guard:
         return response
 
     async def _session(self, request: Request, token: str) -> PersonSession | None:
-        """A page that refreshes itself does not keep its session alive; see console.js."""
+        """The session of a token. A page's own refresh does not keep it alive; see console.js."""
         return await self._sign_ins.session(token, unattended=_UNATTENDED in request.headers)
 
     def _visit(self, request: Request, session: PersonSession | None, secret: str) -> Visit:
@@ -106,7 +106,7 @@ class Guard:
         return Visit(request, self._cookies, person, secret, self._clock.now_ms())
 
     def _sign_in_first(self, request: Request) -> Response:
-        """A reader goes to the sign-in page, and from there to where they wanted."""
+        """Redirect to the sign-in page, which leads on to the wanted page."""
         visit = self._visit(request, None, "")
         if visit.wants_fragment:
             return Response(status_code=401, headers={"hx-refresh": "true", "cache-control": "no-store"})

@@ -1,4 +1,4 @@
-"""Entries of the journal in words: who did what, when, from what to what; and the newest about one thing.
+"""Entries of the journal in words, and the newest ones about one object.
 
 templates/journal_parts.html shows them.
 """
@@ -44,7 +44,7 @@ _TEXTS: Texts = {"hasPassword": lambda has: "set" if has else "none"}
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One member. A new object has no `before`, a removed one no `after`; a Unix time is an integer, and
+    """One member. A new object has no `before`, a removed one no `after`. A Unix time is an integer with
     `is_moment`."""
 
     member: str
@@ -56,8 +56,8 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One entry. `who` acted at `place`; `page` is where `about` is shown, to people of the role `shown_to`;
-    nothing if nowhere."""
+    """One entry. `who` acted at `place`. `page` shows `about` to people of at least the role `shown_to`;
+    empty without a page."""
 
     id: int
     at_ms: int
@@ -72,7 +72,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class History(msgspec.Struct, frozen=True):
-    """What happened to one thing, newest first. `older` is the page of the journal with what came before."""
+    """The entries about one object, newest first. `older` is the journal's page with earlier ones."""
 
     lines: list[Line]
     older: str = ""
@@ -80,14 +80,14 @@ class History(msgspec.Struct, frozen=True):
 
     @property
     def newest_id(self) -> int:
-        """The newest entry; 0 for none."""
+        """The id of the newest entry; 0 without entries."""
         return self.lines[0].id if self.lines else 0
 
 
 async def history_of(
     journal: JournalRepository, about: About, texts: Texts | None = None, *, since_id: int = 0
 ) -> History:
-    """The newest entries; of those only what came after the entry `since_id`."""
+    """The newest entries about an object, after the entry `since_id`."""
     page = await journal.page(JournalQuery(_ENTRIES, about))
     entries = [entry for entry in page.entries if entry.id > since_id]
     older = ""
@@ -100,12 +100,12 @@ async def history_of(
 def lines(
     entries: Iterable[Entry], texts: Texts | None = None, people: Mapping[int, str] | None = None
 ) -> list[Line]:
-    """The entries in words, in their order. `people` has the names of those whom entries are about, by id."""
+    """The entries in words, in their order. `people` has the names of people by id."""
     return [_line(entry, texts or {}, people or {}) for entry in entries]
 
 
 async def lines_with_names(entries: list[Entry], people: PeopleRepository) -> list[Line]:
-    """The entries in words, those about people with their names."""
+    """The entries in words, with people's names."""
     return lines(entries, people=await people.names(people_of(entries)))
 
 
@@ -115,7 +115,7 @@ def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:
     action = entry.action.replace("_", " ")
     before, after = entry.before or {}, entry.after or {}
     is_person = entry.subject == "person"
-    # People alone are known by their names, which stay theirs.
+    # A person's name never changes and is never reused.
     number: object = people.get(entry.subject_id) if is_person else entry.subject_id
     return Line(
         id=entry.id,
@@ -129,7 +129,7 @@ def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:
         shown_to=Role.OPERATOR if is_person else Role.VIEWER,
         changes=[
             _change(member, before, after, texts)
-            for member in dict.fromkeys((*before, *after))  # those of both, in this order
+            for member in dict.fromkeys((*before, *after))  # the members of both, in this order
         ],
     )
 

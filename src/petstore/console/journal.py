@@ -30,7 +30,7 @@ class JournalPages:
         return [View("GET", "/journal", self.show)]
 
     async def show(self, visit: Visit) -> Response:
-        """A page of entries, newest first. What is wrong with a filter stands beside it."""
+        """A page of entries, newest first. A filter's fault is shown beside it."""
         asked = {name: visit.query.get(name, "").strip() for name in _FILTERS}
         before_id = place_in(visit.query, "before")
         page, status, faults = JournalPage([], has_more=False), 200, dict.fromkeys(_FILTERS, "")

@@ -1,4 +1,4 @@
-"""The overview: what a shop owner wants to see all day. It refreshes itself."""
+"""The overview: troubles, notices, totals, waiting orders, newest entries. It refreshes itself."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from petstore.core.totals import NAMED_MAX, Totals
 _ORDERS = 8
 _ENTRIES = 10
 _PEOPLE = 10
-_SESSIONS = 100  # that are looked at for them
+_SESSIONS = 100  # that are read for them
 _SLOW_SECONDS = 0.5
-# From then on the overview tells of the callers of the deprecated operation; the page of the service always.
+# The overview lists callers of the deprecated operation in the last year before its removal.
 _ENDS_SOON_DAYS = 365
-# How often the page asks for its numbers; sooner until there is a first count.
+# How often the page refreshes; sooner until there is a first count.
 _REFRESH_SECONDS = 10
 _FIRST_REFRESH_SECONDS = 2
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """A page below the console, and the text that leads there."""
+    """A link: a page below the console, and its text."""
 
     page: str
     text: str
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """Something to look after: what, about whom, and what to do. `has_more`: it is about others too."""
+    """Something for people to do: what happened, to whom, what to do. `has_more`: `about` is cut."""
 
     what: str
     about: list[Reference]
@@ -58,7 +58,7 @@ class Store(orders.Store, Protocol):
 
 
 class OverviewPage:
-    """`clock` measures how long the page waits for the database."""
+    """`clock` measures the time that the page waits for the database."""
 
     def __init__(self, store: Store, statistics: Statistics, service: ServiceReport, clock: Clock) -> None:
         self._store = store
@@ -70,7 +70,7 @@ class OverviewPage:
         return [View("GET", "", self.show)]
 
     async def show(self, visit: Visit) -> Response:
-        """The page, or for htmx what is new on it."""
+        """The page, or for htmx its refreshed block."""
         began = self._clock.monotonic()
         waiting = await self._store.orders.page(OrderQuery(limit=_ORDERS, open_only=True))
         rows = await orders.rows_of(self._store, waiting.orders)
@@ -92,7 +92,7 @@ class OverviewPage:
         )
 
     async def _signed_in(self, visit: Visit) -> dict[str, Any]:
-        """For operators, who can end the sessions: the people whose sessions were used last."""
+        """For operators, who can end sessions: the people whose sessions were used last."""
         if not visit.may(Role.OPERATOR):
             return {"signed_in": []}
         sessions = await self._store.sign_ins.sessions(_SESSIONS)
@@ -123,7 +123,7 @@ def _of_database(slow_seconds: float, failed: bool) -> Iterator[Trouble]:
 
 
 def notices_of(totals: Totals, days: int) -> Iterator[Notice]:
-    """What the last count found that somebody should know; `days` are left of the deprecated operation."""
+    """Notices from the last count. `days` are left until the deprecated operation ends."""
     if banned := totals.banned_keys:
         many = banned > 1
         yield Notice(

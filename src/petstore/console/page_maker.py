@@ -13,7 +13,7 @@ from petstore.web.slots import Slots
 
 
 class PageMaker:
-    """`renderer` is called in a thread, at the first page: it imports what renders."""
+    """`renderer` is called once, in a thread: it imports the template engine."""
 
     def __init__(self, renderer: Callable[[], Renderer], slots: Slots) -> None:
         self._new_renderer = lru_cache(maxsize=1)(renderer)
@@ -22,7 +22,7 @@ class PageMaker:
         self._preparing = asyncio.Lock()
 
     async def finish(self, response: Response) -> Response:
-        """The response; if it is a page, with its text."""
+        """The response; a Page is rendered first."""
         if isinstance(response, Page):
             renderer = self._ready.get(response.template) or await self._prepare(response.template)
             await self.slots.wait()

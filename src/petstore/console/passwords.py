@@ -1,4 +1,4 @@
-"""Hashing of passwords by argon2id, in threads: at most two at once, since each takes 19 MiB."""
+"""Hashes passwords by argon2id, in two threads: each hash takes 19 MiB."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WAITING_MAX = 200
 
 
 class Passwords:
-    """At most 200 wait for the threads."""
+    """Hashes and verifies. At most 200 calls wait for the threads."""
 
     def __init__(self) -> None:
         self._hasher = PasswordHasher(time_cost=_PASSES, memory_cost=_MEMORY_KIB, parallelism=_LANES)
@@ -32,15 +32,15 @@ class Passwords:
         self._waiting = 0
 
     async def hash(self, password: str) -> str:
-        """The text to store. Raises Unavailable when too many wait."""
+        """The hash to store. Raises Unavailable when too many calls wait."""
         return await self._in_thread(lambda: self._hasher.hash(normalized(password)))
 
     async def verify(self, stored: str | None, password: str) -> bool:
-        """Whether it is the password. Without one it takes as long, and is wrong. Raises Unavailable."""
+        """Whether `stored` is the password's hash. None takes as long, and is False. Raises Unavailable."""
         return await self._in_thread(lambda: self._matches(stored or self._dummy, password)) and bool(stored)
 
     def is_old(self, stored: str) -> bool:
-        """Whether it was made with other parameters, and is to be made anew at the next sign-in."""
+        """Whether the hash has other parameters than new ones get."""
         return self._hasher.check_needs_rehash(stored)
 
     @cached_property

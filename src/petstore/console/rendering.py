@@ -1,4 +1,4 @@
-"""Pages as text, from the templates. Imported at the first visit, so that unused pages cost no memory."""
+"""Renders templates. Imported at the first visit, so that unused pages cost no memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import jinja2
 from petstore.console import formats
 from petstore.core.packaged import Resource
 
-# What stands in the menu: address, name, and the least role that may read it.
+# The menu: address, title and least role of each page.
 NAVIGATION = (
     ("Store", (
         ("", "Overview", "viewer"),
@@ -35,7 +35,7 @@ _REFERENCE = re.compile(r'{% (?:extends|import|include) "([^"]+)"')
 
 
 class TemplateRenderer:
-    """`folder` has the templates, `static` gives the address of a file without a slash in front."""
+    """`folder` has the templates; `static` returns a file's address without a leading slash."""
 
     def __init__(self, folder: Resource, static: Callable[[str], str]) -> None:
         templates = {each.name: each.read_text() for each in folder.iterdir()}
@@ -51,7 +51,7 @@ class TemplateRenderer:
         self._sources = templates
 
     def prepare(self, template: str) -> None:
-        """With what it extends and imports."""
+        """Compile a template and those that it extends and imports."""
         self._environment.get_template(template)
         for name in _REFERENCE.findall(self._sources[template]):
             self.prepare(name)

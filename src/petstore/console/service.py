@@ -1,4 +1,4 @@
-"""How the service does: its numbers, its database, its workers, and who calls the deprecated operation."""
+"""The page of the service: numbers, database, workers, callers of the deprecated operation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ServicePages:
         return [View("GET", "/service", self.show)]
 
     async def show(self, visit: Visit) -> Response:
-        """The page, or the numbers alone, which the page asks for every few seconds."""
+        """The page, or only its numbers, which it refreshes every few seconds."""
         state = await self._service.state()
         values: dict[str, Any] = {"state": state, "charts": charts(state)}
         if visit.wants_fragment:

@@ -1,4 +1,4 @@
-"""Small charts without axes, as SVG that the server draws: they need no script."""
+"""Draws small charts without axes as SVG, on the server: they need no script."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HEIGHT = 32
 
 
 class Chart(msgspec.Struct, frozen=True):
-    """A number with its course. `line` is the path in a box of width and height; `label` says it in words."""
+    """A number and its history. `line` is the SVG path in a box of width and height; `label` describes it."""
 
     title: str
     value: str
@@ -69,8 +69,8 @@ def _chart(
 
 
 def path(values: Sequence[float | None]) -> str:
-    """An SVG path from left to right, a unit for each value, from 0 at the bottom to the highest value near
-    the top; with a gap where a value is unknown, and a dot for one between gaps."""
+    """An SVG path from left to right, one unit for each value, from 0 at the bottom to the maximum near the
+    top. An unknown value is a gap, a value between gaps is a dot."""
     top = max((value for value in values if value is not None), default=0) or 1
     steps, is_drawing = [], False
     for x, value in enumerate(values):
@@ -82,7 +82,7 @@ def path(values: Sequence[float | None]) -> str:
 
 
 def short(value: float) -> str:
-    """With one or two digits that mean something: 0.04, 3.2, 1,204."""
+    """A number with one or two significant digits below 10, else whole: 0.04, 3.2, 1,204."""
     if value == 0 or value >= 10:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 0.1 else f"{value:.2g}"

@@ -1,7 +1,7 @@
 """CSRF tokens: each form has one, bound to the session, so that no other site's page can send it.
 
-Each page has another token for the same session: pages are compressed, and a text that repeats beside what
-an attacker chooses could be guessed from the length (BREACH).
+Each page has another token for the same session: in a compressed page, the length reveals a secret that
+repeats beside text of an attacker (BREACH).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NONCE_CHARACTERS = 32
 
 
 class FormExpired(Forbidden):
-    """A form has no token of the present session."""
+    """The form's token is not of the present session."""
 
     def __init__(self) -> None:
         super().__init__("This form is from another session. Load its page again, and send it once more.")
@@ -29,7 +29,7 @@ def csrf_token(secret: str) -> str:
 
 
 def check_csrf(secret: str, token: str) -> None:
-    """Raise FormExpired unless the token is one for the session with this secret."""
+    """Raise FormExpired unless the token belongs to the session with this secret."""
     nonce, signature = token[:_NONCE_CHARACTERS], token[_NONCE_CHARACTERS:]
     if not secret or not hmac.compare_digest(signature.encode(), _sign(secret, nonce).encode()):
         raise FormExpired

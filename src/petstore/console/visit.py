@@ -1,4 +1,4 @@
-"""One request of the console by a person whom the guard has let in, and the answers to it."""
+"""One request of the console that passed the guard, and the answers to it."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ HEADERS = {
     # Without a path: a one-time link, the address of its page, would go to a proxy's log with each file.
     "referrer-policy": "strict-origin",
     "x-content-type-options": "nosniff",
-    # What a person saw is not shown again after they have signed out.
+    # The back button shows no page after signing out.
     "cache-control": "no-store",
     "vary": "accept-encoding, hx-request",
 }
-# Of a form that no page has made.
+# For a form that no page of the console sent.
 CUT_FORM = "The form is incomplete; load its page again."
 _COMPRESSED_FROM_BYTES = 1_024
 _GZIP_LEVEL = 5
 
 
 class Renderer(Protocol):
-    """Makes the text of a page, or of one block of it."""
+    """Renders a page, or one block of it."""
 
     def prepare(self, template: str) -> None:
-        """Compile it, which takes milliseconds."""
+        """Compile a template, which takes milliseconds."""
         ...
 
     def page(self, template: str, values: Mapping[str, Any]) -> str: ...
@@ -46,7 +46,7 @@ class Renderer(Protocol):
 
 
 class Page(Response):
-    """A page, or a block of one, whose text is made by `fill`. See page_maker.py."""
+    """A page, or a block of one. `fill` renders it; see page_maker.py."""
 
     def __init__(
         self, template: str, block: str, values: Mapping[str, Any], status: int, *, takes_gzip: bool
@@ -72,9 +72,9 @@ class Page(Response):
 
 
 class Visit:
-    """A request. `person` is None on the pages that need no session; `form` is what a POST has sent.
+    """A request. `person` is None without a session; `form` has the fields of a POST.
 
-    `secret` is the session's token, or what stands for it before there is a session: forms are bound to it.
+    Forms are bound to `secret`: the session's token, or before a session the form cookie's.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Visit:
 
     @property
     def person(self) -> Person:
-        """Who it is; only on pages that need a session."""
+        """The signed-in person. Only for pages that need a session."""
         assert self._person is not None, "this page needs no session"
         return self._person
 
@@ -113,7 +113,7 @@ class Visit:
         return self.request.path_params
 
     def id_in_path(self, name: str, what: str) -> int:
-        """A parameter in the path. Raises NotFound for one that no identifier of a `what` can be."""
+        """An identifier in the path. Raises NotFound for text that no `what` can have."""
         found = read_id(self.path[name])
         if found is None:
             raise NotFound(f"There is no such {what}.")
@@ -121,11 +121,11 @@ class Visit:
 
     @property
     def root(self) -> str:
-        """The way from this page to the service's root, for relative references."""
+        """The relative reference from this page to the service's root."""
         return "../" * (self.request.scope["path"].count("/") - 1) or "./"
 
     def href(self, path: str = "") -> str:
-        """The relative reference of a page of the console, such as `pets/7`; nothing for the overview."""
+        """The relative reference of a page such as `pets/7`; empty for the overview."""
         return f"{self.root}console/{path}" if path else f"{self.root}console"
 
     @property
@@ -135,7 +135,7 @@ class Visit:
 
     @property
     def wants_fragment(self) -> bool:
-        """Whether htmx asks for a part of a page; on the way back it takes the whole one."""
+        """Whether htmx asks for a part of a page. For the back button it asks for the whole page."""
         headers = self.request.headers
         return headers.get("hx-request") == "true" and "hx-history-restore-request" not in headers
 
@@ -146,7 +146,7 @@ class Visit:
     def page(
         self, template: str, title: str, status: int = 200, *, fragment: str = "", **values: Any
     ) -> Response:
-        """A page; where htmx asks, only the block `fragment` of it."""
+        """A page; for htmx only its block `fragment`."""
         block = fragment if self.wants_fragment else ""
         flash = "" if block else self._cookies.flash(self.request)
         accepted = self.request.headers.getlist("accept-encoding")
@@ -190,8 +190,8 @@ Handler = Callable[[Visit], Awaitable[Response]]
 class View(msgspec.Struct, frozen=True):
     """One method of one page. `path` is below /console, such as `/pets/{pet_id}`; `""` is the overview.
 
-    `role` is the least one that may use it; None: no session is needed. Where not `reads_form`, the handler
-    reads the body of a POST itself, and calls `check_csrf` before it changes anything.
+    `role` is the least role that may use it; None needs no session. Without `reads_form` the handler reads
+    the body of a POST itself, and calls `check_csrf` before it changes anything.
     """
 
     method: str

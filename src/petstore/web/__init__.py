@@ -1,1 +1,1 @@
-"""What pages need, whoever makes them: content, static files, negotiation, the address of the service."""
+"""Shared by all pages: content, static files, negotiation, the address of the service."""

@@ -1,4 +1,4 @@
-"""The address of the service as a reader reached it; pages show it where no base address is configured."""
+"""The address by which a reader reached the service; pages show it if no base address is configured."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from petstore.core.client_address import Networks, is_within
 
-# What stands in documents and samples; the reader's own address replaces it.
+# In documents and samples; the reader's own address replaces it.
 EXAMPLE = "http://127.0.0.1:8080"
 
 _HOST = re.compile(r"[a-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9a-f:.]{2,45}\](:[0-9]{1,5})?")
@@ -16,7 +16,7 @@ _SCHEMES = ("http", "https")
 
 
 def address_of(request: Request, trusted: Networks) -> str:
-    """Scheme and Host, without a slash at the end; EXAMPLE where Host is doubled or no host's name.
+    """Scheme and Host, without a final slash. EXAMPLE if Host is missing, doubled or not a host's name.
 
     A trusted proxy's X-Forwarded-Proto names the scheme.
     """
@@ -27,9 +27,9 @@ def address_of(request: Request, trusted: Networks) -> str:
 
 
 def scheme_of(request: Request, trusted: Networks) -> str:
-    """`http` or `https`, as the reader's browser or a trusted proxy's X-Forwarded-Proto says."""
+    """`http` or `https`: of the connection, or from a trusted proxy's X-Forwarded-Proto."""
     scheme = str(request.scope["scheme"])
     if request.client is not None and is_within(request.client.host, trusted):
-        told = request.headers.get("x-forwarded-proto", "").strip().lower()
-        scheme = told if told in _SCHEMES else scheme
+        forwarded = request.headers.get("x-forwarded-proto", "").strip().lower()
+        scheme = forwarded if forwarded in _SCHEMES else scheme
     return scheme

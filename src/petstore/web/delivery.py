@@ -24,16 +24,16 @@ _COMPRESSED_FROM_BYTES = 1_024
 # Between two chunks of streamed bodies. A chunk that queries PostgreSQL gives up its slot at the query.
 _PAUSE_SECONDS = 0.003
 
-# A browser asks again each time, and gets 304 when it has the page.
+# A browser revalidates each time, and gets 304 if its copy is current.
 REVALIDATED = "no-cache"
-# The address has the content's digest in it, so what is there never changes.
+# The address contains the content's digest, so its content never changes.
 IMMUTABLE = "public, max-age=31536000, immutable"
 
 
 class Content:
     """The bytes of a page, a document or a file. Safe to share between requests.
 
-    They are compressed here, which takes some milliseconds: make a large one in a thread.
+    The constructor compresses, which takes milliseconds: construct large ones in a thread.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Content:
             "x-content-type-options": "nosniff",
             **(headers or {}),
         }
-        # A name for these bytes: 32 hexadecimal digits.
+        # Identifies the bytes: 32 hexadecimal digits.
         self.digest = hashlib.sha256(body).hexdigest()[:32]
         self._compressed = _compress(body)
 
@@ -66,8 +66,8 @@ class Content:
 
 @lru_cache(maxsize=64)
 def _compress(body: bytes) -> bytes | None:
-    """None where it would not be smaller. Services of one process share the work: half of the time that one
-    takes to build, for its static files."""
+    """None if gzip does not make it smaller. Cached for the services of one process: compressing static files
+    is half of the time to build a service."""
     compressed = gzip.compress(body, mtime=0) if len(body) >= _COMPRESSED_FROM_BYTES else body
     return compressed if len(compressed) < len(body) else None
 

@@ -1,4 +1,4 @@
-"""What a client accepts: the weights in Accept and Accept-Encoding (RFC 9110, section 12.4.2)."""
+"""The weights in Accept and Accept-Encoding (RFC 9110, section 12.4.2)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _WEIGHT = re.compile(r"q\s*=\s*(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)")
 
 
 def weights(values: Iterable[str]) -> dict[str, float]:
-    """Each name with its weight from 0 to 1, in the client's order; without a readable weight it has 1."""
+    """Weights from 0 to 1 by name, in the client's order. A missing or unreadable weight is 1."""
     found: dict[str, float] = {}
     for element in ",".join(values).lower().split(","):
         name, *parameters = (part.strip() for part in element.split(";"))
@@ -27,7 +27,7 @@ def takes_gzip(accept_encoding: list[str]) -> bool:
 
 
 def prefers_html(accept: list[str]) -> bool:
-    """Whether a person reads the answer: only browsers name text/html. `*/*` is a program."""
+    """Whether a browser reads the answer: only browsers name text/html; programs send `*/*`."""
     accepted = weights(accept)
     html, json = accepted.get("text/html", 0.0), accepted.get("application/json", 0.0)
     if html != json:

@@ -1,4 +1,4 @@
-"""The files under /static. Their addresses have a digest of their content, so browsers keep them."""
+"""The files under /static. Their addresses contain a digest, so browsers cache them for ever."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MEDIA_TYPES = {
 
 
 class StaticFiles:
-    """All files of a folder, without folders below it."""
+    """The files of one folder, without its subfolders."""
 
     def __init__(self, folder: Resource) -> None:
         self._folder = folder
@@ -32,12 +32,12 @@ class StaticFiles:
             self._routes.append(Route(f"/{address}", content.answer))
 
     def content(self, name: str, cache_control: str) -> Content:
-        """A file for another address. Raises KeyError."""
+        """The content of a file. Raises KeyError."""
         media_type = _MEDIA_TYPES.get(PurePosixPath(name).suffix, "text/plain")
         return Content(self._folder.joinpath(name).read_bytes(), media_type, cache_control)
 
     def address(self, name: str) -> str:
-        """Where a file is, without a slash in front. Raises KeyError."""
+        """The address of a file, without a leading slash. Raises KeyError."""
         return self._addresses[name]
 
     def routes(self) -> list[Route]:
