@@ -38,7 +38,7 @@ class Store(Protocol):
 
 
 class AccountChangePages:
-    """What is below `/accounts/2`."""
+    """The pages below `/accounts/2`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

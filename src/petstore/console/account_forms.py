@@ -22,7 +22,7 @@ _SHOWN = re.compile("([a-z]{1,20})" + ":([0-9]{1,10})" * len(WINDOWS), re.ASCII)
 
 
 class TypedPlan(msgspec.Struct):
-    """The fields as they stand in the form, the numbers and what is wrong by field."""
+    """The fields of the form as typed; its numbers and faults by field."""
 
     plan: str = next(iter(STANDARD_PLANS))
     numbers: dict[str, str] = {}
@@ -30,7 +30,7 @@ class TypedPlan(msgspec.Struct):
 
     @property
     def limits(self) -> list[tuple[str, str, str]]:
-        """Of each number its field, its label and its text."""
+        """The field, the label and the text of each number."""
         return [
             (column, f"Requests {window.words}", self.numbers.get(column, ""))
             for column, window in zip(LIMIT_COLUMNS, WINDOWS, strict=True)
@@ -38,7 +38,7 @@ class TypedPlan(msgspec.Struct):
 
 
 def typed_plan_of(account: Account) -> TypedPlan:
-    """The plan that an account has."""
+    """The form filled in with an account's plan."""
     plan = account.plan
     if plan.name != ENTERPRISE:
         return TypedPlan(plan.name)
@@ -51,7 +51,7 @@ def shown_plan(plan: Plan) -> str:
 
 
 def read_shown_plan(form: Mapping[str, str]) -> Plan:
-    """The plan that the form was made from. Raises InvalidBody for a form that no page had."""
+    """The plan that the form showed. Raises InvalidBody for an incomplete form."""
     shown = _SHOWN.fullmatch(form.get("was", ""))
     if shown is None:
         raise InvalidBody(CUT_FORM)
@@ -60,7 +60,7 @@ def read_shown_plan(form: Mapping[str, str]) -> Plan:
 
 
 def read_plan(form: Mapping[str, str]) -> tuple[TypedPlan, Plan | None]:
-    """What was typed and, when nothing is wrong with it, the plan that it means."""
+    """The typed fields and, without faults, the plan that they describe."""
     typed = TypedPlan(
         form.get("plan", ""), {column: form.get(column, "").strip() for column in LIMIT_COLUMNS}
     )

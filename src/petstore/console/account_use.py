@@ -1,4 +1,4 @@
-"""What an account has used: its two windows now, and the days of the chart."""
+"""The use of an account: its two windows now, and the days of the chart."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from petstore.core.limits.windows import AccountWindows, follow_clock, roll
 
 
 class WindowUse(msgspec.Struct, frozen=True):
-    """A window as the next request would find it. More may be used than the limit, when that was lowered."""
+    """A window at this moment. `used` may exceed a limit that was lowered."""
 
     name: str
     limit: int

@@ -26,7 +26,7 @@ from petstore.transactions.accounts import Accounts
 _ROWS = 50
 _DAYS = 90
 _ENDED_KEYS = 50
-# Of an account, the newest ones.
+# The newest keys of an account.
 KEYS_READ = 200
 
 
@@ -148,5 +148,5 @@ async def find_account(visit: Visit, accounts: Accounts) -> Account:
 
 
 def working_keys(keys: list[ApiKey], now_ms: int) -> list[ApiKey]:
-    """Those that are neither revoked nor expired."""
+    """The keys that are neither revoked nor expired."""
     return [key for key in keys if key.state(now_ms) == "active"]

@@ -1,4 +1,4 @@
-"""Addresses of pages below the console, with what was asked for in their query."""
+"""Addresses of pages below the console, with filters and places in their query."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from urllib.parse import urlencode
 from petstore.core.errors import InvalidParameter
 from petstore.core.integers import read_id
 
-# Of an address that no page has made.
+# For a query that no page of the console links to.
 CUT_ADDRESS = "The address of this page is incomplete; begin at the first page."
 
 
 def address(page: str, asked: Mapping[str, object]) -> str:
-    """Such as `orders?state=placed`, for Visit.to. What is empty or 0 is left out."""
+    """Such as `orders?state=placed`, for Visit.href. Leaves out empty values and 0."""
     query = urlencode({name: value for name, value in asked.items() if value})
     return f"{page}?{query}" if query else page
 
 
 def place_in(query: Mapping[str, str], name: str, first: int = 0) -> int:
-    """The identifier at which a page goes on, `first` for the first page. Raises InvalidParameter."""
+    """The identifier that a page starts after; `first` for the first page. Raises InvalidParameter."""
     text = query.get(name, "")
     place = read_id(text) if text else first
     if place is None:

@@ -1,4 +1,4 @@
-"""The page of bills: a look at the first rows, and all of them as a file of CSV or JSON."""
+"""The page of bills: shows the first rows, exports all of them as CSV or JSON."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class BillingPages:
         ]
 
     async def show(self, visit: Visit) -> Response:
-        """The form; with days in the address, also the first rows of their bill."""
+        """The form; if the query has days, also the first rows of their bill."""
         asked = _asked(visit)
         if not any(asked.values()):
             return self._page(visit, {**asked, "month": _month_before(visit.now_ms // DAY_MS)})
@@ -66,7 +66,7 @@ class BillingPages:
         return self._downloads.file(name, written_bill(bill, self._billing, form))
 
     async def _first_rows(self, bill: Bill) -> list[dict[str, str | int]]:
-        """Of the first accounts; of a year's sums each takes a read of 366 days."""
+        """The rows of the first accounts. A row of sums over a year reads 366 days."""
         rows: list[dict[str, str | int]] = []
         async with aclosing(bill.pages(self._billing)) as pages:
             reads = 0
@@ -107,7 +107,7 @@ def _asked(visit: Visit) -> dict[str, str]:
 
 
 def _read_bill(asked: Mapping[str, str], today: int) -> tuple[Bill, bool]:
-    """The bill of all accounts until today at most, and whether its last day is over. Raises Invalid."""
+    """The bill of all accounts, up to today, and whether its last day has ended. Raises Invalid."""
     if asked["month"] and (asked["first"] or asked["last"]):
         raise Invalid("month", "Give either a month, or a first and a last day.")
     if asked["month"]:
@@ -134,7 +134,7 @@ def _read_day(field: str, text: str) -> int:
 
 
 def _month_before(today: int) -> str:
-    """The last month that is over, such as 2026-10."""
+    """The last complete month, such as 2026-10."""
     month = read_month(iso_day(today)[:7])
     assert month is not None
     return iso_day(month[0] - 1)[:7]

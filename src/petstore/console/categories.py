@@ -1,4 +1,4 @@
-"""Pages of categories: the named ones, a name for one, another name, none any more."""
+"""Pages of categories: list the named ones, name, rename, remove a name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Store(Protocol):
 
 
 class CategoryPages:
-    """`/categories`, and `/categories/7` with what is below it."""
+    """`/categories`, `/categories/7` and the pages below it."""
 
     def __init__(self, store: Store) -> None:
         self._categories = store.categories
@@ -50,7 +50,7 @@ class CategoryPages:
         return await self._show_all(visit, {})
 
     async def name(self, visit: Visit) -> Response:
-        """A category that has no name yet: another one is given on its own page."""
+        """Name a category that has no name. Its own page renames it."""
         number, name = visit.form.get("id", ""), visit.form.get("name", "")
         category_id = read_int64(number.strip())
         faults = _faults_of(name)
@@ -97,7 +97,7 @@ class CategoryPages:
     async def _rename_page(
         self, visit: Visit, category: Category, name: str, status: int = 200, fault: str = ""
     ) -> Response:
-        """With what happened to the name, so that the second of two editors sees who was the first."""
+        """The form with the name's history, which shows the second of two editors what the first one did."""
         return visit.page(
             "categories_rename.html",
             f"Rename category {category.id}",
@@ -138,7 +138,7 @@ def _category_id_of(visit: Visit) -> int:
 
 
 def _shown(visit: Visit) -> Category:
-    """The category as its form has shown it. Raises NotFound, and InvalidBody for a form that no page had."""
+    """The category as its form showed it. Raises NotFound, and InvalidBody for an incomplete form."""
     category_id, name = _category_id_of(visit), visit.form.get("was", "")
     if not name:
         raise InvalidBody(CUT_FORM)

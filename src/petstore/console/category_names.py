@@ -1,4 +1,4 @@
-"""Categories as people see and write them: by name where one name is enough, else by number."""
+"""Categories as people see and write them: by name if it is unique, else by number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from petstore.core.pets import INT64_MAX, INT64_MIN
 
 
 class CategoryNames:
-    """The categories that have a name."""
+    """The named categories."""
 
     def __init__(self, categories: Iterable[Category]) -> None:
         self._names = {category.id: category.name for category in categories}
@@ -21,16 +21,16 @@ class CategoryNames:
             self._ids[_plain(name)].append(category_id)
 
     def label(self, category_id: int) -> str:
-        """Such as `Dogs`, or `7` for one without a name."""
+        """Such as `Dogs`, or `7` without a name."""
         return self._names.get(category_id, str(category_id))
 
     def written(self, category_id: int) -> str:
-        """What `read` reads as this category: its name, or its number where the name means something else."""
+        """The text that `read` reads as this category: its name, or its number if the name is ambiguous."""
         name = self._names.get(category_id, "")
         return name if self._find(name) == category_id else str(category_id)
 
     def read(self, text: str) -> int:
-        """The category that somebody has written. Raises Invalid."""
+        """The category that a typed name or number means. Raises Invalid."""
         found = self._find(text)
         if found is not None:
             return found
@@ -45,14 +45,14 @@ class CategoryNames:
         raise Invalid("category", "No category has this name. Choose one, or write a number.")
 
     def choices(self) -> list[tuple[str, str]]:
-        """Of each category what `read` takes, and its label; by name."""
+        """A pair for each category: the text that `read` takes, and its label. Sorted by name."""
         return sorted(
             ((self.written(category_id), name) for category_id, name in self._names.items()),
             key=lambda choice: choice[1].casefold(),
         )
 
     def numbered(self, also: int | None = None) -> list[tuple[str, str]]:
-        """Of each category its number and its label, by name; `also` is one that need not have a name."""
+        """A pair for each category: its number and its label. Sorted by name. `also` needs no name."""
         ids = set(self._names) | ({also} if also is not None else set())
         return sorted(
             ((str(category_id), self.label(category_id)) for category_id in ids),
@@ -68,7 +68,7 @@ class CategoryNames:
 
 
 async def names_in(categories: CategoryRepository) -> CategoryNames:
-    """Of all categories of a store, 1,000 at most."""
+    """The names in a store, at most 1,000."""
     return CategoryNames(await categories.all())
 
 

@@ -1,4 +1,4 @@
-"""How values stand on pages: moments, durations, numbers."""
+"""Formats values for pages: moments, durations, numbers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def sentence(phrase: str) -> str:
 
 
 def choose(names: Iterable[str]) -> str:
-    """What to do where something else was chosen."""
+    """The message for a value that is not one of the choices."""
     return f"Choose one of {', '.join(names)}."
 
 

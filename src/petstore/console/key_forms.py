@@ -1,4 +1,4 @@
-"""The forms of keys: what a new one may do, and how long it works."""
+"""The forms of keys: access and lifetime of a new key, overlap of a rotation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OVERLAP_MAX_MS = 365 * DAY_MS
 
 
 class TypedKey(msgspec.Struct):
-    """The fields as they stand in the form, and what is wrong with them by field."""
+    """The fields of the form as typed, and their faults by field."""
 
     label: str = ""
     access: str = Access.WRITE.value
@@ -34,7 +34,7 @@ class TypedKey(msgspec.Struct):
 
 
 class WantedKey(msgspec.Struct, frozen=True):
-    """What a new key is to be; without an expiry it works until it is revoked."""
+    """A valid form. Without an expiry the key works until it is revoked."""
 
     label: str
     access: Access
@@ -43,7 +43,7 @@ class WantedKey(msgspec.Struct, frozen=True):
 
 
 def read_key(form: Mapping[str, str], now_ms: int) -> tuple[TypedKey, WantedKey | None]:
-    """What was typed and, when nothing is wrong with it, the key that it means."""
+    """The typed fields and, without faults, the key that they describe."""
     label, access, environment, days, until = (
         form.get(name, "").strip() for name in ("label", "access", "environment", "days", "until")
     )
@@ -63,7 +63,7 @@ def read_key(form: Mapping[str, str], now_ms: int) -> tuple[TypedKey, WantedKey 
 
 
 def _read_expiry(typed: TypedKey, now_ms: int) -> int | None:
-    """In Unix milliseconds; a fault goes to its field."""
+    """The expiry in Unix milliseconds. Adds faults to `typed`."""
     if typed.days and typed.until:
         typed.faults["until"] = "Give either a number of days or a last day, not both."
         return None
@@ -87,7 +87,7 @@ def _read_expiry(typed: TypedKey, now_ms: int) -> int | None:
 
 
 def read_overlap(text: str) -> int:
-    """How long a rotated key goes on working, in milliseconds. Raises Invalid."""
+    """Milliseconds for which a rotated key still works. Raises Invalid."""
     try:
         overlap_ms = 0 if text == "0" else parse_duration(text)
     except ValueError as error:

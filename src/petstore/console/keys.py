@@ -1,4 +1,4 @@
-"""Pages of keys: show, issue, rotate, revoke, lift a ban. A key's text is in one answer, and nowhere else."""
+"""Pages of keys: show, issue, rotate, revoke, lift a ban. Only one answer contains a key's text."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Store(Protocol):
 
 
 class KeyDefaults(msgspec.Struct, frozen=True):
-    """What the forms of keys begin with: the settings."""
+    """Defaults of the forms, from the settings."""
 
     environment: str
     overlap_ms: int  # of a rotation
 
 
 class KeyPages:
-    """`/keys/3` with what is below it, `/accounts/2/keys` and `/accounts/2/keys/new`."""
+    """`/keys/3` and the pages below it, `/accounts/2/keys` and `/accounts/2/keys/new`."""
 
     def __init__(self, store: Store, defaults: KeyDefaults) -> None:
         self._accounts = store.accounts
@@ -76,7 +76,7 @@ class KeyPages:
         ]
 
     async def list_keys(self, visit: Visit) -> Response:
-        """A page of an account's keys, the newest first; or the one whose number is asked for."""
+        """A page of an account's keys, newest first. With a number in the query, redirect to that key."""
         account = await find_account(visit, self._accounts)
         number, before_id = visit.query.get("number", "").strip(), place_in(visit.query, "before", INT64_MAX)
         try:
@@ -221,7 +221,7 @@ class KeyPages:
         issue: Callable[[Idempotency], Awaitable[IssuedKey]],
         rotated: ApiKey | None = None,
     ) -> Response:
-        """The one page with a key's text. A form that is sent again gets a page without it."""
+        """The only page with a key's text. A form that is sent again gets a page without it."""
         try:
             issued = await act_once(visit, account.id, issue)
         except (Conflict, IdempotencyKeyInUse) as error:

@@ -12,7 +12,7 @@ from petstore.core.sign_ins import token_digest
 
 
 class MyPages:
-    """For everybody who has a session; each acts on their own alone."""
+    """`/me`. Each person changes only their own password and sessions."""
 
     def __init__(self, entrance: Entrance) -> None:
         self._entrance = entrance
@@ -42,7 +42,7 @@ class MyPages:
         )
 
     async def change_password(self, visit: Visit) -> Response:
-        """Asks for the present one: whoever finds a browser open can't take the account over."""
+        """Requires the present password: a browser left open does not give the account away."""
         self._entrance.check_secrets(visit)
         name = visit.person.name
         try:

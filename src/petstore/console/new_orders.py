@@ -14,7 +14,7 @@ from petstore.core.people import Role
 
 
 class NewOrderPages:
-    """`/orders/new`; from an animal's page with `?pet=7`, from an account's with `?account=shop`."""
+    """`/orders/new`. An animal's page links to it with `?pet=7`, an account's with `?account=shop`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

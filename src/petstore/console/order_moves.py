@@ -14,8 +14,7 @@ from petstore.core.moments import read_moment
 from petstore.core.orders import OPEN, ORDER_STATUSES, OrderStatus, ShipDate
 from petstore.core.people import Role
 
-# What a browser's field for a date with a time sends; seconds only where they are not 0. Who types 26 for the
-# year sends 0026.
+# The value of an <input type="datetime-local">: seconds only if they are not 0. The year 26 is sent as 0026.
 _SHIP_DATE = re.compile(
     r"[2-9][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,3})?)?", re.ASCII
 )
@@ -74,7 +73,7 @@ class OrderMoves:
     async def _move(
         self, visit: Visit, status: OrderStatus, outcome: str, ship_date_ms: ShipDate = UNSET
     ) -> Response:
-        """Move the order from the state in which its page was shown; else the page says what it is now."""
+        """Move the order if it still has the state that its page showed; else show its present state."""
         order_id = order_id_of(visit)
         expected = ORDER_STATUSES.get(visit.form.get("was", ""))
         if expected is None:
@@ -89,7 +88,7 @@ class OrderMoves:
 
 
 def read_ship_date(typed: str) -> int | None:
-    """The Unix time in milliseconds of a date and a time in UTC; None for a text that is none."""
+    """The Unix time in milliseconds of a date and time in UTC. None if `typed` is not one."""
     if _SHIP_DATE.fullmatch(typed) is None:
         return None
     return read_moment(f"{typed}:00Z" if len(typed) == _MINUTE else f"{typed}Z")

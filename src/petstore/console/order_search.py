@@ -1,4 +1,4 @@
-"""Which orders somebody wants to see, from the address of the list and back to one."""
+"""The filters of the list of orders, read from its address and written back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from petstore.core.errors import Invalid
 from petstore.core.integers import read_id
 from petstore.core.orders import OPEN, ORDER_STATUSES, OrderStatus
 
-# The lists by state: the parameter and its name. The first one is what waits for staff.
+# The lists by state: parameter and title. The first one has the orders that wait for staff.
 TABS = (
     ("", "Waiting"),
     *((status.value, status.value.capitalize()) for status in OrderStatus),
@@ -21,7 +21,7 @@ _FIRST = {"newest": True, "oldest": False}
 
 
 class Search(msgspec.Struct, frozen=True):
-    """`state` is one of TABS; `first` is `newest` or `oldest`, or empty for what fits the state."""
+    """`state` is one of TABS. `first` is `newest`, `oldest`, or empty for the order that fits the state."""
 
     state: str = ""
     account: str = ""
@@ -31,7 +31,7 @@ class Search(msgspec.Struct, frozen=True):
 
     @property
     def tabs(self) -> tuple[tuple[str, str], ...]:
-        """The lists by state: their parameter and their name."""
+        """The lists by state: parameter and title."""
         return TABS
 
     @property
@@ -44,25 +44,25 @@ class Search(msgspec.Struct, frozen=True):
 
     @property
     def newest_first(self) -> bool:
-        """Who waits longest comes first; of what is done, the last."""
+        """Open orders oldest first, others newest first."""
         return _FIRST.get(self.first, not self.open_only and self.status not in OPEN)
 
     def address(self) -> str:
-        """The list below the console."""
+        """The address of this list, below the console."""
         given = {"state": self.state, "account": self.account, "first": self.first, "after": self.after_id}
         return address("orders", given)
 
     def in_state(self, state: str) -> str:
-        """The address of the same search in another state, in the order that fits it."""
+        """The address of the same search in another state, in the order that fits that state."""
         return msgspec.structs.replace(self, state=state, first="", after_id=0).address()
 
     def behind(self, order_id: int) -> str:
-        """The address of the page behind an order; behind 0, of the first one."""
+        """The address of the page that starts after an order; 0 is the first page."""
         return msgspec.structs.replace(self, after_id=order_id).address()
 
 
 def read_search(query: Mapping[str, str]) -> Search:
-    """Raises Invalid, which names the field, and InvalidParameter for an address that no page has."""
+    """Raises Invalid, which names the field, and InvalidParameter for an address that no page links to."""
     state, first = query.get("state", ""), query.get("first", "")
     if state not in dict(TABS):
         raise Invalid("state", f"There is no list of {state!r} orders; choose one of the lists.")

@@ -40,7 +40,7 @@ class OrderPages:
         ]
 
     async def list_orders(self, visit: Visit) -> Response:
-        """Those that wait, the oldest first, unless another list is asked for."""
+        """A list of orders: by default the waiting ones, oldest first."""
         status, faults, search, page = 200, dict[str, str](), Search(), OrderPage([], False)
         try:
             search = read_search(visit.query)
@@ -84,7 +84,7 @@ class OrderPages:
 
 
 async def rows_of(store: Store, orders: list[Order]) -> list[tuple[Order, str, Pet | None]]:
-    """Orders with the names of their accounts, and with their animals as far as they are there."""
+    """Orders with their accounts' names and their animals; None for a removed animal."""
     names = await store.accounts.names({order.account_id for order in orders})
     pets = await _pets_of(store, orders)
     return [(order, names.get(order.account_id, ""), pets.get(order.pet_id)) for order in orders]
@@ -108,7 +108,7 @@ async def show_order(
     ship_date: str = "",
     ship_date_fault: str = "",
 ) -> Response:
-    """An order with the moves that it can make now; `refused` is why the one that was asked for was not made.
+    """The page of an order with its possible moves. `refused` says why a move was refused.
 
     Raises OrderNotFound.
     """
@@ -131,5 +131,5 @@ async def show_order(
 
 
 def order_id_of(visit: Visit) -> int:
-    """The identifier in the path. Raises NotFound for one that no order can have."""
+    """The order's identifier in the path. Raises NotFound."""
     return visit.id_in_path("order_id", "order")

@@ -1,4 +1,4 @@
-"""The people of the console: who they are, what they may do, and the links that let them in."""
+"""Pages of people: list, add, change roles, disable, reset, sign out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from petstore.core.sign_ins import SignInRepository, link_address
 
 
 class PeoplePages:
-    """For operators. `base` gives the address of the service for links, without a slash at the end."""
+    """`/people`, for operators. `base` returns the service's address for links, without a final slash."""
 
     def __init__(
         self,
@@ -136,8 +136,8 @@ class PeoplePages:
         return visit.page("people_ask.html", title[action], subject=person, action=action, seen=seen)
 
     async def _check_seen(self, visit: Visit) -> None:
-        """Raise Conflict when a question is about a person who has changed since: sent again, by a reload, a
-        reset would take the password away that the link of the first one has set."""
+        """Raise Conflict if the person changed after the question was shown: a reset sent again by a reload
+        would remove the password that was set with the first link."""
         name = visit.path["name"]
         if visit.form.get("seen") != await self._newest(name):
             raise Conflict(
@@ -145,12 +145,12 @@ class PeoplePages:
             )
 
     async def _newest(self, name: str) -> str:
-        """The newest entry of the journal about somebody. Raises PersonNotFound."""
+        """The id of the newest journal entry about a person. Raises PersonNotFound."""
         page = await self._journal.page(JournalQuery(1, About("person", name)))
         return str(page.entries[0].id) if page.entries else "0"
 
     def _show_link(self, visit: Visit, link: SignInLink, title: str) -> Response:
-        """Shown this once: the store has its digest alone."""
+        """The only page with the link: the store has its digest."""
         address = link_address(self._base(visit.request), link)
         return visit.page(
             "people_link.html", title, subject=link.person, address=address, until_ms=link.expires_at_ms

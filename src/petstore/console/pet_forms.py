@@ -1,4 +1,4 @@
-"""What somebody has typed into the form of an animal, and what of it is a change."""
+"""Reads the form of an animal and finds the changed fields."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from petstore.core.pets import STATUSES, TRANSITIONS, NewPet, Pet, PetChange, Pe
 
 
 class Typed(msgspec.Struct):
-    """The fields of the form, as they stand there, and what is wrong with them by field."""
+    """The fields of the form as typed, and their faults by field."""
 
     name: str = ""
     category: str = ""
@@ -25,8 +25,7 @@ class Typed(msgspec.Struct):
 
 
 class Edit(msgspec.Struct):
-    """A form that was sent: the animal as it was when the form was made, and the newest entry of its journal
-    then."""
+    """A sent form, with the animal that it showed and the newest journal entry at that time."""
 
     before: Pet
     seen_id: int
@@ -34,14 +33,14 @@ class Edit(msgspec.Struct):
 
 
 def typed_of(pet: Pet, names: CategoryNames) -> Typed:
-    """The form of an animal as it is."""
+    """The form filled in with an animal."""
     return Typed(pet.name, names.written(pet.category_id), pet.status.value)
 
 
 def read_typed(form: Mapping[str, str], names: CategoryNames) -> tuple[Typed, NewPet | None]:
-    """What was typed and, when nothing is wrong with it, the animal that it means.
+    """The typed fields and, without faults, the animal that they describe.
 
-    Without a status, which an order decides, it is that of before.
+    If the form has no status (an order holds the animal), the stored one stays.
     """
     typed = Typed(
         form.get("name", ""), form.get("category", ""), form.get("status", form.get("was_status", "")), {}
@@ -65,13 +64,13 @@ def read_typed(form: Mapping[str, str], names: CategoryNames) -> tuple[Typed, Ne
 
 
 def _untouched_category(form: Mapping[str, str]) -> int | None:
-    """The category of before, unless another one was typed: its name may be another one's by now."""
+    """The stored category id if its text was not edited: the name may belong to another category by now."""
     is_same = "was_written" in form and form.get("category") == form["was_written"]
     return read_int64(form.get("was_category", "")) if is_same else None
 
 
 def read_edit(pet_id: int, form: Mapping[str, str], names: CategoryNames) -> tuple[Edit, NewPet | None]:
-    """Raises InvalidBody for a form that no page had."""
+    """Raises InvalidBody for an incomplete form."""
     category_id, status = read_int64(form.get("was_category", "")), form.get("was_status", "")
     seen_id = 0 if form.get("seen") == "0" else read_id(form.get("seen", ""))
     name = form.get("was_name", "")
@@ -82,7 +81,7 @@ def read_edit(pet_id: int, form: Mapping[str, str], names: CategoryNames) -> tup
 
 
 def change_between(before: Pet, wanted: NewPet) -> PetChange:
-    """Only what somebody has changed: what another person changed meanwhile stays."""
+    """Only the fields that the form changed: another person's change of other fields stays."""
     return PetChange(
         UNSET if wanted.name == before.name else wanted.name,
         UNSET if wanted.category_id == before.category_id else wanted.category_id,
@@ -91,13 +90,13 @@ def change_between(before: Pet, wanted: NewPet) -> PetChange:
 
 
 def changed_fields(change: PetChange) -> set[str]:
-    """The fields of the form that a change is about."""
+    """The names of the changed fields."""
     values = {"name": change.name, "category": change.category_id, "status": change.status}
     return {field for field, value in values.items() if value is not UNSET}
 
 
 def merged(present: Pet, change: PetChange, typed: Typed, names: CategoryNames) -> Typed:
-    """The form of a changed animal: what somebody wants of it, and else what it is now."""
+    """A form with the wanted changes on top of the present animal."""
     now = typed_of(present, names)
     changed = changed_fields(change)
     if "name" in changed:
@@ -113,6 +112,6 @@ def merged(present: Pet, change: PetChange, typed: Typed, names: CategoryNames) 
 
 
 def status_choices(status: PetStatus | None) -> list[tuple[str, str]]:
-    """The states that an animal in this one can have next, that of now among them; all without one."""
+    """The statuses that an animal may get, with its present one; all if it has none yet."""
     next_ones = set(PetStatus) if status is None else {status, *TRANSITIONS[status]}
     return [(each.value, each.value) for each in PetStatus if each in next_ones]

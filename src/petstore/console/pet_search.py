@@ -1,4 +1,4 @@
-"""The search for animals: what somebody has asked for, the animals of one page, and where to go on."""
+"""The search for animals: filters, one page of results, and the next page."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _ROWS = 50
 
 
 class Search(msgspec.Struct, frozen=True):
-    """`text` is the beginning of a name, in digits also an identifier. `after`: the place to go on from;
-    without a text only its identifier counts."""
+    """`text` is the beginning of a name; digits are also an identifier. A page starts after `after`, of which
+    only the identifier counts without a text."""
 
     text: str = ""
     category_id: int | None = None
@@ -37,16 +37,16 @@ class Search(msgspec.Struct, frozen=True):
 
     @property
     def is_filtered(self) -> bool:
-        """Whether it does not show all animals."""
+        """Whether the search leaves out animals."""
         return bool(self.text) or self.category_id is not None or self.status is not None
 
     @property
     def first(self) -> Search:
-        """The same from the beginning."""
+        """The first page of the same search."""
         return replace(self, after=None)
 
     def address(self) -> str:
-        """Its page, below the console."""
+        """The address of this page, below the console."""
         given = {
             "q": self.text,
             "category": "" if self.category_id is None else str(self.category_id),
@@ -59,15 +59,15 @@ class Search(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A page of animals. `further` goes on; `looked_to` is the name up to which few or none were found."""
+    """A page of animals. `further` is the next page. `stopped_at`: a bounded scan ended at this name."""
 
     pets: list[Pet]
     further: Search | None = None
-    looked_to: str | None = None
+    stopped_at: str | None = None
 
 
 def read_search(query: Mapping[str, str]) -> Search:
-    """What a page's address asks for. Raises Invalid, whose field is the form's, and InvalidParameter."""
+    """The search of a page's address. Raises Invalid, which names the field, and InvalidParameter."""
     text = query.get("q", "")
     text = "" if text.isspace() else text
     fault = name_fault(text) if text else None
@@ -85,7 +85,7 @@ def read_search(query: Mapping[str, str]) -> Search:
 
 
 def _read_after(query: Mapping[str, str], text: str) -> NamePlace | None:
-    """Where the page before ended."""
+    """The place at which the previous page ended."""
     pet_id, name = place_in(query, "after"), query.get("after_name", "")
     if not pet_id:
         return None
@@ -95,7 +95,7 @@ def _read_after(query: Mapping[str, str], text: str) -> NamePlace | None:
 
 
 async def find(pets: PetRepository, search: Search) -> Found:
-    """The animals of a search's page: by name, or by identifier when no name is asked for."""
+    """One page of a search: sorted by name if it has a text, else by identifier."""
     if search.text:
         return await _find_by_name(pets, search)
     after_id = search.after.id if search.after is not None else 0
@@ -106,7 +106,7 @@ async def find(pets: PetRepository, search: Search) -> Found:
 
 
 async def _find_by_name(pets: PetRepository, search: Search) -> Found:
-    """The animal with the identifier comes first, whatever its name is."""
+    """An animal whose identifier is the text comes first."""
     pet_id = read_id(search.text)
     if pet_id is not None and search.after is None:
         query = PageQuery(1, search.status, (pet_id,), 0, search.category_id)

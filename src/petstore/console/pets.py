@@ -35,7 +35,7 @@ class Store(Protocol):
 
 
 class PetPages:
-    """`/pets`, and `/pets/7` with what is below it."""
+    """`/pets`, `/pets/7` and the pages below it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -121,8 +121,8 @@ class PetPages:
         edit: Edit | None = None,
         fault: str = "",
     ) -> Response:
-        """The animal with its form, as it was typed; of a removed one, what happened to it."""
-        # The history first: what happens between the two reads is then told rather than missed.
+        """The animal with its form as typed. For a removed animal, its history."""
+        # The history first: a change between the two reads then counts as unseen.
         history = await self._history(pet_id, names)
         pet = await self._store.pets.get(pet_id)
         title = f"Animal {pet_id}"
@@ -148,7 +148,7 @@ class PetPages:
     async def _changed_meanwhile(
         self, visit: Visit, present: Pet, names: CategoryNames, edit: Edit, change: PetChange
     ) -> Response:
-        """The present animal beside what was typed, and who changed it since the form was shown."""
+        """The present animal beside the typed form, and the changes since the form was shown."""
         history = await self._history(present.id, names, edit.seen_id)
         seen_id = history.newest_id or edit.seen_id
         return visit.page(
@@ -182,5 +182,5 @@ class PetPages:
 
 
 def pet_id_of(visit: Visit) -> int:
-    """The identifier in the path. Raises NotFound for one that no animal can have."""
+    """The animal's identifier in the path. Raises NotFound."""
     return visit.id_in_path("pet_id", "animal")
