@@ -18,13 +18,13 @@ from petstore.api.pipeline.paging import (
     tag_of_page,
 )
 from petstore.api.pipeline.request import Parameters, Request
-from petstore.api.pipeline.response import Header, Response, encode, make_representation, make_response
+from petstore.api.pipeline.response import Header, Response, make_representation, make_response
 from petstore.core.clock import Clock
 from petstore.core.errors import NotFound
 from petstore.core.idempotency import Idempotency
 from petstore.core.integers import read_id
 from petstore.core.keys import Caller
-from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, PageQuery, PetRepository, PetStatus
+from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, PageQuery, PetRepository, PetStatus, encode_pet
 from petstore.core.preconditions import tag_of
 
 PAGE_PARAMETERS = ("limit", "cursor", "status", "id", "categoryId", "order")
@@ -57,8 +57,9 @@ class PetOperations:
         last_id = page.pets[-1].id if page.has_more else None
         limit, status, ids = query.limit, query.status, query.ids
         links = links_of(self._base, limit, status, ids, query.category_id, query.newest_first).after(last_id)
-        body = encode(page.pets)
-        return make_representation(body, tag_of_page(query.ids, page.pets, body, links), (b"link", links))
+        body = encode_pet(page.pets)
+        tag = tag_of_page(query.ids, page.pets, body, links, encode_pet)
+        return make_representation(body, tag, (b"link", links))
 
     async def create_pet(self, request: Request, caller: Caller) -> Response:
         """POST /pets: 201 once the animal is durable."""
@@ -67,7 +68,7 @@ class PetOperations:
         new = NEW_PET.read(await read_body(request, self._body_timeout_seconds))
         idempotency = None if key is None else Idempotency(caller.account_id, key)
         created = await self._pets.add(new, caller.actor, idempotency)
-        body = encode(created.pet)
+        body = encode_pet(created.pet)
         location = self._location(created.pet.id).encode("ascii")
         headers: list[Header] = [(b"etag", tag_of(body)), (b"location", location)]
         if created.replayed:
@@ -83,7 +84,7 @@ class PetOperations:
         pet = None if pet_id is None else await self._pets.get(pet_id)
         if pet is None:
             raise NotFound("There is no such animal.")
-        body = encode(pet)
+        body = encode_pet(pet)
         return make_representation(body, tag_of(body))
 
     async def update_pet(self, request: Request, caller: Caller) -> Response:
@@ -92,7 +93,7 @@ class PetOperations:
         match = request.match()
         change = PET_CHANGE.read(await read_body(request, self._body_timeout_seconds))
         pet = await self._pets.change(_required_pet_id(request), change, caller.actor, match=match)
-        body = encode(pet)
+        body = encode_pet(pet)
         return make_response(200, body, (b"etag", tag_of(body)))
 
     async def delete_pet(self, request: Request, caller: Caller) -> Response:

@@ -6,16 +6,17 @@ Nothing that a client sends is dropped in silence: the message names every membe
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import inspect
+from msgspec.structs import asdict
 
 from petstore.core.errors import InvalidBody, InvalidJson
+from petstore.core.fields import Audience, Text, fields_of, published
 
-_T = TypeVar("_T")
+_T = TypeVar("_T", bound=msgspec.Struct)
 _INT64_DIGITS = 20  # of the longest int64, with its sign
 _FAULTS_MAX = 10
 _MISSING = object()
@@ -24,25 +25,25 @@ _MISSING = object()
 Fault = Callable[[Any], str | None]
 
 
-class Text(NamedTuple):
-    """The rule of a text: `fault` describes an invalid one. A text whose whole `pattern` matches is valid."""
-
-    pattern: re.Pattern[str]
-    fault: Callable[[str], str | None]
-
-
 class Schema(Generic[_T]):
     """The members of a JSON object, taken from the fields of a struct that forbids unknown fields.
 
     A field is a text (which may take null), a bounded integer or a StrEnum; one with a default is optional.
     Of a struct whose members are all optional, an object has at least one. `noun` names the struct in
-    messages, `texts` have the rules by field name, `assigned` are members that only the service sets.
+    messages, `assigned` are members that only the service sets. Members of staff are unknown to the public.
     """
 
     def __init__(
-        self, struct: type[_T], noun: str, *, assigned: Collection[str] = ("id",), **texts: Text
+        self,
+        struct: type[_T],
+        noun: str,
+        *,
+        assigned: Collection[str] = ("id",),
+        audience: Audience = Audience.PUBLIC,
     ) -> None:
-        information = inspect.type_info(struct)
+        known = published(struct) if audience is Audience.PUBLIC else struct
+        texts = {field.name: field.text for field in fields_of(known) if field.text is not None}
+        information = inspect.type_info(known)
         assert isinstance(information, inspect.StructType)
         assert information.forbid_unknown_fields
         self._struct = struct
@@ -56,7 +57,8 @@ class Schema(Generic[_T]):
         self._faults = {field.encode_name: _fault_of(field, texts) for field in information.fields}
         self._required = {field.encode_name for field in information.fields if field.required}
         self._quoted = tuple(f'"{name}"'.encode() for name in self._faults)
-        self._decode = msgspec.json.Decoder(struct).decode
+        decode = msgspec.json.Decoder(known).decode
+        self._decode = decode if known is struct else lambda body: struct(**asdict(decode(body)))
 
     def read(self, body: bytes) -> _T:
         """The struct in a body. Raises InvalidJson, and InvalidBody that names every member at fault."""

@@ -10,8 +10,9 @@ import msgspec
 
 from petstore.core.accounts import Account
 from petstore.core.errors import Conflict
+from petstore.core.fields import Text
 from petstore.core.idempotency import Idempotency
-from petstore.core.members import Schema, Text
+from petstore.core.members import Schema
 from petstore.core.moments import iso_moment, moment_fault
 from petstore.core.pets import INT64_MAX, PAGE_LIMIT_DEFAULT, Pet, PetStatus
 from petstore.core.preconditions import Tags
@@ -54,16 +55,19 @@ class NewOrder(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     ] = QUANTITY
 
 
+# Never matches: `moment_fault` checks the date.
+Moment = Annotated[str, Text(re.compile("(?!)"), moment_fault)]
+
+
 class OrderChange(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """The members of an order that change: at least one. `ship_date` is a moment (moments.py) or None."""
 
     status: OrderStatus | msgspec.UnsetType = msgspec.UNSET
-    ship_date: str | msgspec.UnsetType | None = msgspec.UNSET
+    ship_date: Moment | msgspec.UnsetType | None = msgspec.UNSET
 
 
-_MOMENT = Text(re.compile("(?!)"), moment_fault)  # a calendar is no pattern
 NEW_ORDER = Schema(NewOrder, "a new order")
-ORDER_CHANGE = Schema(OrderChange, "a change of an order", ship_date=_MOMENT)
+ORDER_CHANGE = Schema(OrderChange, "a change of an order")
 
 
 class Order(msgspec.Struct, frozen=True):

@@ -10,8 +10,9 @@ from typing import Annotated, Protocol
 import msgspec
 
 from petstore.core.errors import Conflict
+from petstore.core.fields import Text, encoder, fields_of, shown, values_of
 from petstore.core.idempotency import Idempotency
-from petstore.core.members import Schema, Text
+from petstore.core.members import Schema
 from petstore.core.preconditions import Tags
 
 INT64_MIN = -(2**63)
@@ -28,7 +29,24 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 # Matches the whole of each name that has no `name_fault`, and costs less: 0.3 instead of 0.5 microseconds.
 NAME = re.compile(rf"(?=\s*\S)[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{{1,{NAME_MAX_CHARACTERS}}}")
 
+
+def name_fault(name: str, most: int = NAME_MAX_CHARACTERS) -> str | None:
+    """The fault of a name of at most so many characters, as a phrase for a message; None for a valid name."""
+    if not 1 <= len(name) <= most:
+        return f"expected 1 to {most} characters, got {len(name)}"
+    if name.isspace():
+        return "expected at least one character that is not white space"
+    if _CONTROL.search(name):
+        return "control characters (U+0000 to U+001F, U+007F to U+009F) are not allowed"
+    if _SURROGATE.search(name):
+        return "lone surrogates are not allowed"
+    return None
+
+
 Int64 = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
+
+
+Name = Annotated[str, Text(NAME, name_fault)]
 
 
 class PetStatus(StrEnum):
@@ -54,7 +72,7 @@ TRANSITIONS: dict[PetStatus, frozenset[PetStatus]] = {
 class NewPet(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """An animal to add (specification, NewPet). `category_id` is any int64."""
 
-    name: str
+    name: Name
     category_id: Int64
     status: PetStatus = PetStatus.AVAILABLE
 
@@ -62,18 +80,28 @@ class NewPet(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
 class PetChange(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """The members of an animal that change: at least one. The others are UNSET and stay as they are."""
 
-    name: str | msgspec.UnsetType = msgspec.UNSET
+    name: Name | msgspec.UnsetType = msgspec.UNSET
     category_id: Int64 | msgspec.UnsetType = msgspec.UNSET
     status: PetStatus | msgspec.UnsetType = msgspec.UNSET
 
 
 class Pet(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """An animal of the store (specification, Pet). `id` is positive, assigned once and never reused."""
+    """An animal of the store (specification, Pet). `id` is positive, assigned once and never reused.
+
+    The members after it are those of NewPet.
+    """
 
     id: int
-    name: str
-    category_id: int
+    name: Name
+    category_id: Int64
     status: PetStatus
+
+
+FIELDS = fields_of(NewPet)
+MEMBERS = tuple(field.member for field in FIELDS)
+values_of_pet = values_of(FIELDS)
+shown_pet = shown(Pet)
+encode_pet = encoder(Pet)
 
 
 def check_transition(pet_id: int, before: PetStatus, after: PetStatus) -> None:
@@ -92,27 +120,13 @@ STATUS_IS_HELD = "its status can't change"
 _FOLD = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
-def name_fault(name: str, most: int = NAME_MAX_CHARACTERS) -> str | None:
-    """The fault of a name of at most so many characters, as a phrase for a message; None for a valid name."""
-    if not 1 <= len(name) <= most:
-        return f"expected 1 to {most} characters, got {len(name)}"
-    if name.isspace():
-        return "expected at least one character that is not white space"
-    if _CONTROL.search(name):
-        return "control characters (U+0000 to U+001F, U+007F to U+009F) are not allowed"
-    if _SURROGATE.search(name):
-        return "lone surrogates are not allowed"
-    return None
-
-
 def fold(name: str) -> str:
     """A name as searches compare it: in lower case, as far as its letters are of ASCII."""
     return name.translate(_FOLD)
 
 
-_NAME = Text(NAME, name_fault)
-NEW_PET = Schema(NewPet, "a new animal", name=_NAME)
-PET_CHANGE = Schema(PetChange, "a change of an animal", name=_NAME)
+NEW_PET = Schema(NewPet, "a new animal")
+PET_CHANGE = Schema(PetChange, "a change of an animal")
 
 
 class PageQuery(msgspec.Struct, frozen=True):

@@ -12,15 +12,15 @@ from typing import Protocol
 import msgspec
 
 from petstore.core.errors import Conflict
-from petstore.core.members import Schema, Text
+from petstore.core.fields import Audience
+from petstore.core.members import Schema
 from petstore.core.pets import (
-    NAME,
     STATUS_IS_HELD,
     Int64,
+    Name,
     PetStatus,
     check_transition,
     held_by_order,
-    name_fault,
 )
 from petstore.core.uploads import UploadRun
 
@@ -106,12 +106,10 @@ def row_schema(key_name: str | None) -> Schema[msgspec.Struct]:
 
     A source key keeps the rules of a name. An absent status is UNSET.
     """
-    fields: list[object] = [("name", str), ("category_id", Int64)]
-    texts = {"name": Text(NAME, name_fault)}
+    fields: list[object] = [("name", Name), ("category_id", Int64)]
     renamed = {"category_id": "categoryId"}
     if key_name is not None:
-        fields.append(("source_key", str))
-        texts["source_key"] = Text(NAME, name_fault)
+        fields.append(("source_key", Name))
         renamed["source_key"] = key_name
     fields.append(("status", PetStatus | msgspec.UnsetType, msgspec.UNSET))
     struct = msgspec.defstruct(
@@ -122,7 +120,7 @@ def row_schema(key_name: str | None) -> Schema[msgspec.Struct]:
         forbid_unknown_fields=True,
     )
     assigned = () if key_name == "id" else ("id",)
-    return Schema(struct, "a row of a stock list", assigned=assigned, **texts)
+    return Schema(struct, "a row of a stock list", assigned=assigned, audience=Audience.STAFF)
 
 
 def same_key_fault(key_name: str, line: int) -> str:

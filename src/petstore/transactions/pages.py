@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from petstore.core.pets import INT64_MAX, NAME_MAX_CHARACTERS, PageQuery, PetStatus
-from petstore.transactions.rows import PET, select
+from petstore.transactions.rows import PET, PET_BUT_STATUS, select
 from petstore.transactions.script import Statement, statement
 
 _PETS = f"SELECT {select(PET)} FROM pets WHERE"
@@ -66,7 +66,7 @@ PAGE = OLDEST_FIRST.all
 # The most frequent ones, without the status, which the caller has.
 PAGE_BY_STATUS = Statement(
     *(
-        each.replace(select(PET), "id, name, category_id")
+        each.replace(select(PET), select(PET_BUT_STATUS))
         for each in (OLDEST_FIRST.by_status.sqlite, OLDEST_FIRST.by_status.postgres)
     )
 )

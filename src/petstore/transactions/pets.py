@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 
 import msgspec
+from msgspec.structs import astuple
 
 from petstore.core.clock import Clock
 from petstore.core.errors import Conflict, PetNotFound
 from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
 from petstore.core.pets import (
     LOOKED_AT_MAX,
+    MEMBERS,
     STATUS_IS_HELD,
     Created,
     NamePage,
@@ -23,18 +25,21 @@ from petstore.core.pets import (
     check_transition,
     fold,
     held_by_order,
+    shown_pet,
+    values_of_pet,
 )
 from petstore.core.preconditions import Tags, check_match
 from petstore.transactions.idempotency import create_once
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.pages import after_every_name, by_name
-from petstore.transactions.rows import PET, read_pet, select
+from petstore.transactions.rows import NEW_PET, PET, places, read_pet, read_pets, select
 from petstore.transactions.script import CATALOGUE, Database, Script, statement
 
 _PETS = f"SELECT {select(PET)} FROM pets WHERE"
 ONE = statement(f"{_PETS} id = $1", lock=" FOR UPDATE")
-ADD = statement("INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id")
-_CHANGE = statement("UPDATE pets SET name = $2, category_id = $3, status = $4 WHERE id = $1")
+ADD = statement(f"INSERT INTO pets ({select(NEW_PET)}) VALUES ({places(len(NEW_PET))}) RETURNING id")
+_SET = ", ".join(f"{column} = ${at}" for at, column in enumerate(NEW_PET, 2))
+_CHANGE = statement(f"UPDATE pets SET {_SET} WHERE id = $1")
 _REMOVE = statement("DELETE FROM pets WHERE id = $1")
 _OPEN_ORDER = statement("SELECT id FROM orders WHERE pet_id = $1 AND status IN ('placed', 'approved')")
 
@@ -49,8 +54,7 @@ def find_by_name(query: NameQuery) -> Script[NamePage]:
         begin = max(begin, (fold(query.after.name), query.after.id))
     rows = yield by_name(most), (*begin, after_every_name(prefix))
     found: list[Pet] = []
-    for row in rows:
-        pet = read_pet(row)
+    for pet in read_pets(rows):
         if query.status in (None, pet.status) and query.category_id in (None, pet.category_id):
             if len(found) == query.limit:
                 return NamePage(found, NamePlace(found[-1].name, found[-1].id))
@@ -69,7 +73,7 @@ def change_pet(
     """Change an animal by hand. Raises PetNotFound, PreconditionFailed, PetChangedMeanwhile, and Conflict for
     a status that an open order decides."""
     pet = yield from find_pet(pet_id)
-    check_match(match, pet)
+    check_match(match, shown_pet(pet))
     if expected not in (None, pet) and _after(pet, change) != pet:
         raise PetChangedMeanwhile(pet)
     if change.status not in (msgspec.UNSET, pet.status):
@@ -93,7 +97,7 @@ def move_pet(pet: Pet, change: PetChange, actor: str, now_ms: int) -> Script[Pet
     changed = _after(pet, change)
     check_transition(pet.id, pet.status, changed.status)
     if changed != pet:
-        yield _CHANGE, (pet.id, changed.name, changed.category_id, changed.status.value)
+        yield _CHANGE, (pet.id, *values_of_pet(changed))
         before, after = members_of(pet), members_of(changed)
         yield from record_changes(now_ms, actor, "pet", pet.id, "changed", before, after)
     return changed
@@ -111,7 +115,7 @@ def remove_pet(pet_id: int, actor: str, now_ms: int, match: Tags | None = None) 
     """Remove an animal; what it was. Raises PetNotFound, PreconditionFailed, and Conflict while an open order
     holds it."""
     pet = yield from find_pet(pet_id)
-    check_match(match, pet)
+    check_match(match, shown_pet(pet))
     yield from _check_no_open_order(pet_id, "it can't be removed")
     yield _REMOVE, (pet_id,)  # with its row in pet_sources
     yield from record(now_ms, actor, "pet", pet_id, "removed", members_of(pet), None)
@@ -133,12 +137,12 @@ def open_order(pet_id: int) -> Script[int | None]:
 
 def members_of(pet: Pet) -> dict[str, object]:
     """The members of an animal that the journal keeps."""
-    return {"name": pet.name, "categoryId": pet.category_id, "status": pet.status.value}
+    return dict(zip(MEMBERS, values_of_pet(pet), strict=True))
 
 
 def add_pet(new: NewPet, actor: str, now_ms: int) -> Script[int]:
     """Add an animal; its identifier."""
-    ((pet_id,),) = yield ADD, (new.name, new.category_id, new.status.value)
+    ((pet_id,),) = yield ADD, values_of_pet(new)
     yield from record(now_ms, actor, "pet", pet_id, "added", None, new)
     return int(pet_id)
 
@@ -156,7 +160,7 @@ class Pets:
         pet_id, replayed = await self._in_flight.carry_out(
             idempotency, lambda: self._start_once(new, actor, creation)
         )
-        return Created(Pet(pet_id, new.name, new.category_id, new.status), replayed)
+        return Created(Pet(pet_id, *astuple(new)), replayed)
 
     def _start_once(self, new: NewPet, actor: str, creation: Creation) -> asyncio.Future[tuple[int, bool]]:
         """The animal's identifier, and whether the key had created it before."""

@@ -5,30 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import apsw
+from msgspec.structs import astuple
 
 from petstore.core.clock import Clock
 from petstore.core.idempotency import Idempotency
-from petstore.core.pets import STATUSES, Created, NewPet, Page, PageQuery, Pet
+from petstore.core.pets import Created, NewPet, Page, PageQuery, Pet, values_of_pet
 from petstore.storage.sqlite.connection import translate, translated
 from petstore.storage.sqlite.database import Database
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.writer import Writer
 from petstore.transactions.journal import RECORD, encode
 from petstore.transactions.pages import PAGE, PAGE_BY_STATUS, direction_of, page_of
-from petstore.transactions.pets import ONE, Pets
-from petstore.transactions.rows import PET, read_pet, select
+from petstore.transactions.pets import ADD, ONE, Pets
+from petstore.transactions.rows import PET, read_pet, read_pets, read_pets_in, select
 
 _PAGE, _PAGE_BY_STATUS, _ONE = PAGE.sqlite, PAGE_BY_STATUS.sqlite, ONE.sqlite
-# Without RETURNING, which costs a third of the statement.
 _RECORD = RECORD.sqlite
-_ADD = "INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)"
-
-
-def _pets(cursor: apsw.Cursor) -> list[Pet]:
-    """As rows.read_pets, in this module of the measured road. fetchall saves 2.5 of 29 us."""
-    statuses = STATUSES
-    rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return [Pet(pet_id, name, category_id, statuses[status]) for pet_id, name, category_id, status in rows]
+# RETURNING costs a third of the statement.
+_ADD = ADD.sqlite.removesuffix(" RETURNING id")
 
 
 class SqlitePets(Pets):
@@ -41,18 +35,18 @@ class SqlitePets(Pets):
 
     async def page(self, query: PageQuery) -> Page:
         fetch, status = query.limit + 1, query.status
+        execute = self._reader.execute  # fetchall of its cursor saves 2.5 of 29 us
         try:
             if query.ids is not None:
-                pets = _pets(self._reader.execute(*page_by_id(query, query.ids)))
+                pets = read_pets(execute(*page_by_id(query, query.ids)).fetchall())
             elif query.category_id is not None or query.newest_first:
                 statement, arguments = page_of(query)
-                pets = _pets(self._reader.execute(statement.sqlite, arguments))
+                pets = read_pets(execute(statement.sqlite, arguments).fetchall())
             elif status is None:
-                pets = _pets(self._reader.execute(_PAGE, (query.after_id, fetch)))
+                pets = read_pets(execute(_PAGE, (query.after_id, fetch)).fetchall())
             else:
                 bindings = (query.after_id, fetch, str(status))
-                rows: list[tuple[Any, ...]] = self._reader.execute(_PAGE_BY_STATUS, bindings).fetchall()
-                pets = [Pet(pet_id, name, category_id, status) for pet_id, name, category_id in rows]
+                pets = read_pets_in(execute(_PAGE_BY_STATUS, bindings).fetchall(), status)
         except apsw.Error as error:
             raise translate(error) from error
         if len(pets) < fetch:
@@ -76,10 +70,10 @@ class SqlitePets(Pets):
 
 def _insert(connection: apsw.Connection, new: NewPet, actor: str, now_ms: int) -> Pet:
     execute = connection.execute
-    execute(_ADD, (new.name, new.category_id, new.status.value))
+    execute(_ADD, values_of_pet(new))
     pet_id = connection.last_insert_rowid()
     execute(_RECORD, (now_ms, actor, "pet", pet_id, "added", None, encode(new)))
-    return Pet(pet_id, new.name, new.category_id, new.status)
+    return Pet(pet_id, *astuple(new))
 
 
 def page_by_id(query: PageQuery, ids: tuple[int, ...]) -> tuple[str, tuple[Any, ...]]:
