@@ -77,13 +77,6 @@ def test_every_event_is_named() -> None:
     assert table == events
 
 
-def test_files_that_are_named_exist() -> None:
-    """Where the page says that a bound is set, there is a file."""
-    named = re.findall(r"`(src/[\w./]+)`", BEHAVIOUR)
-    assert named
-    assert [path for path in named if not (ROOT / path).exists()] == []
-
-
 def test_what_is_to_be_installed_is_in_the_project() -> None:
     """Every file that an `install` of the page brings somewhere is committed, where the page goes for it."""
     known = {str(path) for path in tracked()}
