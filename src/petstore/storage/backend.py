@@ -8,14 +8,10 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from petstore.core.billing import BillingRepository
-from petstore.core.categories import CategoryRepository
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError
-from petstore.core.journal import JournalRepository
 from petstore.core.keys import KeyRepository
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
-from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import OrderRepository
 from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
@@ -31,6 +27,10 @@ from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite.backend import SqliteBackend
 from petstore.storage.sqlite.database_file import DatabaseFile
 from petstore.transactions.accounts import Accounts
+from petstore.transactions.billing import Billing
+from petstore.transactions.categories import Categories
+from petstore.transactions.journal import Journal
+from petstore.transactions.usage import Usage
 
 
 class Store(Protocol):
@@ -40,12 +40,12 @@ class Store(Protocol):
     stock: StockRepository
     uploads: UploadRepository
     orders: OrderRepository
-    categories: CategoryRepository
+    categories: Categories
     accounts: Accounts
     keys: KeyRepository
-    journal: JournalRepository
-    usage: UsageRepository
-    billing: BillingRepository
+    journal: Journal
+    usage: Usage
+    billing: Billing
     people: PeopleRepository
     totals: TotalsRepository
     sign_ins: SignInRepository

@@ -93,12 +93,12 @@ class Accounts(Repository):
 
     @read
     def find(self, reference: str) -> Script[Account]:
-        return (yield from find_account(reference))
+        return find_account(reference)
 
     @read
     def names(self, ids: Iterable[int]) -> Script[dict[int, str]]:
         """The names of at most IDS_MAX accounts by id, of those that there are."""
-        return (yield from names_of("accounts", tuple(ids)))
+        return names_of("accounts", tuple(ids))
 
     @read
     def all(self) -> Script[list[Account]]:
@@ -108,7 +108,7 @@ class Accounts(Repository):
     @read
     def page(self, query: AccountQuery, now_ms: int) -> Script[AccountPage]:
         """The accounts that match, of a bounded number that is read. What can't begin a name finds none."""
-        return (yield from page_of_accounts(query, now_ms))
+        return page_of_accounts(query, now_ms)
 
     @write(KEYRING)
     def set_plan(

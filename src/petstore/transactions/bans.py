@@ -19,5 +19,5 @@ _IN_FORCE = statement(
 
 
 def bans_in_force(now_ms: int, after: tuple[int, int], limit: int) -> Script[list[BannedKey]]:
-    """See core.limits.usage.UsageRepository."""
+    """See Usage.bans."""
     return [BannedKey(*row) for row in (yield _IN_FORCE, (now_ms, *after, limit))]

@@ -8,7 +8,7 @@ from petstore.core.billing import BilledAccount, PlanChange
 from petstore.core.limits.plans import LIMIT_COLUMNS
 from petstore.core.limits.usage import DailyUsage
 from petstore.transactions.rows import DAILY_USAGE, read_plan, select
-from petstore.transactions.script import Database, Script, Statement, statement
+from petstore.transactions.script import Repository, Script, Statement, read, statement
 
 _ACCOUNTS = statement(
     f"SELECT id, name, created_at_ms, closed_at_ms, plan, {select(LIMIT_COLUMNS)} FROM accounts"
@@ -28,29 +28,22 @@ _CHANGES = statement(
 )
 
 
-def billed_accounts(first: int, last: int, after: int, limit: int) -> Script[list[BilledAccount]]:
-    """See core.billing.BillingRepository."""
-    # Before the changes: a change that is committed meanwhile is undone from the plan that it made, or found.
-    accounts = {
-        row[0]: BilledAccount(row[0], row[1], read_plan(row[4:]), *row[2:4])
-        for row in (yield _ACCOUNTS, (after, limit))
-    }
-    if accounts:
-        bounds = (min(accounts), max(accounts))
-        for account_id, *counts in (yield _COUNTED, (*bounds, first, last)):
-            if account_id in accounts:  # else deleted by hand, or added meanwhile
-                accounts[account_id].counted.append(DailyUsage(*counts))
-        for account_id, at_ms, before in (yield _CHANGES, bounds):
-            if account_id in accounts:
-                accounts[account_id].changes.append(PlanChange(at_ms, msgspec.json.decode(before)))
-    return list(accounts.values())
+class Billing(Repository):
+    """Implements core.billing.BillingRepository."""
 
-
-class Billing:
-    """Implements billing.BillingRepository."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def accounts(self, first: int, last: int, *, after: int, limit: int) -> list[BilledAccount]:
-        return await self._database.read(billed_accounts(first, last, after, limit))
+    @read
+    def accounts(self, first: int, last: int, *, after: int, limit: int) -> Script[list[BilledAccount]]:
+        # Before the changes: one that is committed meanwhile is undone from the plan that it made, or found.
+        accounts = {
+            row[0]: BilledAccount(row[0], row[1], read_plan(row[4:]), *row[2:4])
+            for row in (yield _ACCOUNTS, (after, limit))
+        }
+        if accounts:
+            bounds = (min(accounts), max(accounts))
+            for account_id, *counts in (yield _COUNTED, (*bounds, first, last)):
+                if account_id in accounts:  # else deleted by hand, or added meanwhile
+                    accounts[account_id].counted.append(DailyUsage(*counts))
+            for account_id, at_ms, before in (yield _CHANGES, bounds):
+                if account_id in accounts:
+                    accounts[account_id].changes.append(PlanChange(at_ms, msgspec.json.decode(before)))
+        return list(accounts.values())

@@ -5,11 +5,10 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 
 from petstore.core.categories import Category, CategoryNamedMeanwhile, check_category_name, check_room
-from petstore.core.clock import Clock
 from petstore.core.errors import CategoryNotFound
 from petstore.transactions.journal import record
 from petstore.transactions.rows import CATEGORY, select
-from petstore.transactions.script import CATALOGUE, Database, Script, Statement, statement
+from petstore.transactions.script import CATALOGUE, Repository, Script, Statement, read, statement, write
 
 _ALL = statement(f"SELECT {select(CATEGORY)} FROM categories ORDER BY id")
 _ONE = statement("SELECT name FROM categories WHERE id = $1")
@@ -22,39 +21,57 @@ _UNNAME = statement("DELETE FROM categories WHERE id = $1")
 _ALONE = Statement("SELECT 1", "LOCK TABLE categories IN SHARE ROW EXCLUSIVE MODE")
 
 
-def all_categories() -> Script[list[Category]]:
-    """Those that have a name, by id."""
-    return [Category(*row) for row in (yield _ALL, ())]
+class Categories(Repository):
+    """The names of a store's categories."""
 
+    @read
+    def all(self) -> Script[list[Category]]:
+        """Those that have a name, by id."""
+        return [Category(*row) for row in (yield _ALL, ())]
 
-def name_category(
-    category_id: int, name: str, actor: str, now_ms: int, expected: str | UnsetType | None = UNSET
-) -> Script[Category]:
-    """Raises Conflict for too many names, CategoryNamedMeanwhile and CategoryNotFound."""
-    before = yield from _name_of(category_id)
-    if before != name:
+    @write(CATALOGUE)
+    def name(
+        self,
+        now_ms: int,
+        category_id: int,
+        name: str,
+        actor: str,
+        *,
+        expected: str | UnsetType | None = UNSET,
+    ) -> Script[Category]:
+        """Give a category a name, or another one. `expected` is the name that is replaced, None for none.
+
+        Raises Invalid, Conflict for too many names, CategoryNamedMeanwhile for a category that has neither
+        the expected name nor this one, and CategoryNotFound for one that has lost the expected name.
+        """
+        check_category_name(name)
+        before = yield from _name_of(category_id)
+        if before != name:
+            _check_expected(category_id, before, expected)
+        if before is None:
+            ((named,),) = yield _COUNT, ()
+            check_room(named)
+        if before != name:
+            yield _NAME, (category_id, name)
+            old = None if before is None else {"name": before}
+            yield from record(now_ms, actor, "category", category_id, "named", old, {"name": name})
+        return Category(category_id, name)
+
+    @write(CATALOGUE)
+    def unname(
+        self, now_ms: int, category_id: int, actor: str, *, expected: str | UnsetType = UNSET
+    ) -> Script[Category]:
+        """Take a category's name away, and return it. Animals stay in the category.
+
+        Raises CategoryNotFound, and CategoryNamedMeanwhile for a category without the expected name.
+        """
+        before = yield from _name_of(category_id)
+        if before is None:
+            raise CategoryNotFound(category_id)
         _check_expected(category_id, before, expected)
-    if before is None:
-        ((named,),) = yield _COUNT, ()
-        check_room(named)
-    if before != name:
-        yield _NAME, (category_id, name)
-        old = None if before is None else {"name": before}
-        yield from record(now_ms, actor, "category", category_id, "named", old, {"name": name})
-    return Category(category_id, name)
-
-
-def unname_category(
-    category_id: int, actor: str, now_ms: int, expected: str | UnsetType = UNSET
-) -> Script[Category]:
-    """Raises CategoryNotFound and CategoryNamedMeanwhile."""
-    before = yield from _name_of(category_id)
-    if before is None:
-        raise CategoryNotFound(category_id)
-    _check_expected(category_id, before, expected)
-    yield _UNNAME, (category_id,)
-    yield from record(now_ms, actor, "category", category_id, "named", {"name": before}, None)
-    return Category(category_id, before)
+        yield _UNNAME, (category_id,)
+        yield from record(now_ms, actor, "category", category_id, "named", {"name": before}, None)
+        return Category(category_id, before)
 
 
 def _check_expected(category_id: int, before: str | None, expected: str | UnsetType | None) -> None:
@@ -71,29 +88,3 @@ def _name_of(category_id: int) -> Script[str | None]:
     yield _ALONE, ()
     rows = yield _ONE, (category_id,)
     return rows[0][0] if rows else None
-
-
-class Categories:
-    """Implements categories.CategoryRepository."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-
-    async def all(self) -> list[Category]:
-        return await self._database.read(all_categories())
-
-    async def name(
-        self, category_id: int, name: str, actor: str, *, expected: str | UnsetType | None = UNSET
-    ) -> Category:
-        check_category_name(name)
-        now_ms = self._clock.now_ms()
-        return await self._database.write(
-            lambda: name_category(category_id, name, actor, now_ms, expected), CATALOGUE
-        )
-
-    async def unname(self, category_id: int, actor: str, *, expected: str | UnsetType = UNSET) -> Category:
-        now_ms = self._clock.now_ms()
-        return await self._database.write(
-            lambda: unname_category(category_id, actor, now_ms, expected), CATALOGUE
-        )

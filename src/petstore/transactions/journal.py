@@ -9,7 +9,7 @@ import msgspec
 from petstore.core.journal import Entry, JournalPage, JournalQuery, Position
 from petstore.transactions.journal_pages import page
 from petstore.transactions.rows import ENTRY, read_entry, select
-from petstore.transactions.script import Database, Script, Statement, statement
+from petstore.transactions.script import Repository, Script, Statement, read, statement
 
 # SQLite has one writer, so its identifiers are in the order of the commits. PostgreSQL hands them out before:
 # below the oldest transaction that runs, nothing is added any more.
@@ -65,34 +65,37 @@ def encode(members: Members) -> str | None:
     return None if members is None else msgspec.json.encode(members).decode()
 
 
-def following(position: Position, limit: int) -> Script[tuple[list[Entry], Position]]:
-    """See core.journal."""
+class Journal(Repository):
+    """The journal of a store."""
+
+    @read
+    def page(self, query: JournalQuery) -> Script[JournalPage]:
+        """The entries that match, newest first. Raises AccountNotFound and PersonNotFound."""
+        return page(query)
+
+    async def following(self, position: Position, limit: int) -> tuple[list[Entry], Position]:
+        """The entries after a position, at most `limit`, and the position to go on from.
+
+        Reading on from each position yields each entry once: an entry waits for all transactions that began
+        before its own. In PostgreSQL that is until they have ended.
+        """
+        if await self._database.read(_has_foreign()):
+            await self._database.write(_adopt)
+        return await self._database.read(_following(position, limit))
+
+
+def _following(position: Position, limit: int) -> Script[tuple[list[Entry], Position]]:
     rows = yield _FOLLOWING, (str(position.transaction), position.id, limit)
     if rows:
         position = Position(int(rows[-1][-1]), rows[-1][0])
     return [read_entry(row[:-1]) for row in rows], position
 
 
-def has_foreign() -> Script[bool]:
+def _has_foreign() -> Script[bool]:
     """Whether there are entries from a dump of another cluster, which seem to be still to come."""
     return bool((yield _FOREIGN, ()))
 
 
-def adopt() -> Script[None]:
+def _adopt() -> Script[None]:
     """Put the foreign entries, and all of their dump, before those of this cluster."""
     yield _ADOPT, ()
-
-
-class Journal:
-    """Implements journal.JournalRepository."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def page(self, query: JournalQuery) -> JournalPage:
-        return await self._database.read(page(query))
-
-    async def following(self, position: Position, limit: int) -> tuple[list[Entry], Position]:
-        if await self._database.read(has_foreign()):
-            await self._database.write(adopt)
-        return await self._database.read(following(position, limit))

@@ -21,7 +21,7 @@ from petstore.core.limits.windows import AccountWindows, oldest_day
 from petstore.core.pets import INT64_MAX
 from petstore.transactions.bans import bans_in_force
 from petstore.transactions.rows import BAN_STATE, DAILY_USAGE, WINDOWS, select
-from petstore.transactions.script import Database, Script, padded, statement
+from petstore.transactions.script import Repository, Script, padded, read, statement
 
 _ALL_WINDOWS = statement(f"SELECT account_id, {select(WINDOWS)} FROM account_windows WHERE day >= $1")
 _ALL_BANS = statement(f"SELECT key_id, {select(BAN_STATE)} FROM key_standings")
@@ -62,27 +62,8 @@ def last_days(account_id: int, now_ms: int, days: int) -> Script[list[DailyUsage
     return [DailyUsage(*row) for row in rows]
 
 
-def report(account_id: int, now_ms: int, days: int) -> Script[UsageReport]:
-    """The windows as last written, bans in force and the last `days` days, newest first."""
-    windows = yield _WINDOWS, (account_id,)
-    bans = yield _BANS, (now_ms, account_id)
-    daily = yield from last_days(account_id, now_ms, days)
-    used = AccountWindows(*windows[0]) if windows else AccountWindows()
-    return UsageReport(used, [KeyBan(*ban) for ban in bans], daily)
-
-
-def bans_of(key_ids: tuple[int, ...], now_ms: int) -> Script[list[KeyBan]]:
-    """See core.limits.usage."""
-    if not key_ids:
-        return []
-    wanted = padded(key_ids)
-    places = ", ".join(f"${at}" for at, _ in enumerate(wanted, start=2))
-    rows = yield statement(f"{_BANS_WHERE} k.id IN ({places})"), (now_ms, *wanted)
-    return [KeyBan(*row) for row in rows]
-
-
 def deprecated_callers(now_ms: int) -> Script[DeprecatedUse]:
-    """See core.limits.usage."""
+    """The callers of the deprecated operation, as last written."""
     since = now_ms // DAY_MS - DEPRECATED_DAYS
     rows = yield _DEPRECATED, (since, _DEPRECATED_READ, DEPRECATED_NAMED + 1)
     callers = [DeprecatedCalls(row[0], row[1], int(row[2]), row[3]) for row in rows]
@@ -90,25 +71,42 @@ def deprecated_callers(now_ms: int) -> Script[DeprecatedUse]:
     return DeprecatedUse(callers[:DEPRECATED_NAMED], is_cut)
 
 
-class Usage:
-    """Implements usage.UsageRepository."""
+class Usage(Repository):
+    """What accounts and keys have used, as last written."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    @read
+    def report(self, account_id: int, now_ms: int, days: int = 30) -> Script[UsageReport]:
+        """The windows, the bans that have not ended, and the last `days` days, newest first."""
+        windows = yield _WINDOWS, (account_id,)
+        bans = yield _BANS, (now_ms, account_id)
+        daily = yield from last_days(account_id, now_ms, days)
+        used = AccountWindows(*windows[0]) if windows else AccountWindows()
+        return UsageReport(used, [KeyBan(*ban) for ban in bans], daily)
 
-    async def report(self, account_id: int, now_ms: int, days: int = 30) -> UsageReport:
-        return await self._database.read(report(account_id, now_ms, days))
+    @read
+    def days(self, account_id: int, now_ms: int, days: int) -> Script[list[DailyUsage]]:
+        return last_days(account_id, now_ms, days)
 
-    async def days(self, account_id: int, now_ms: int, days: int) -> list[DailyUsage]:
-        return await self._database.read(last_days(account_id, now_ms, days))
-
-    async def bans(
+    @read
+    def bans(
         self, now_ms: int, *, after: tuple[int, int] = (0, 0), limit: int = INT64_MAX
-    ) -> list[BannedKey]:
-        return await self._database.read(bans_in_force(now_ms, after, limit))
+    ) -> Script[list[BannedKey]]:
+        """The bans of all accounts at a time, by their end and the key's id.
 
-    async def bans_of(self, key_ids: Iterable[int], now_ms: int) -> list[KeyBan]:
-        return await self._database.read(bans_of(tuple(key_ids), now_ms))
+        At most `limit`, those behind the end (Unix time in ms) and id of `after`.
+        """
+        return bans_in_force(now_ms, after, limit)
 
-    async def deprecated_callers(self, now_ms: int) -> DeprecatedUse:
-        return await self._database.read(deprecated_callers(now_ms))
+    @read
+    def bans_of(self, key_ids: Iterable[int], now_ms: int) -> Script[list[KeyBan]]:
+        """The bans of these keys that have not ended."""
+        wanted = padded(tuple(key_ids))
+        if not wanted:
+            return []
+        places = ", ".join(f"${at}" for at, _ in enumerate(wanted, start=2))
+        rows = yield statement(f"{_BANS_WHERE} k.id IN ({places})"), (now_ms, *wanted)
+        return [KeyBan(*row) for row in rows]
+
+    @read
+    def deprecated_callers(self, now_ms: int) -> Script[DeprecatedUse]:
+        return deprecated_callers(now_ms)

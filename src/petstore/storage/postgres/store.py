@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from petstore.core.billing import BillingRepository
-from petstore.core.categories import CategoryRepository
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, StoreUnavailable
-from petstore.core.journal import JournalRepository
 from petstore.core.keys import KeyRepository
-from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import OrderRepository
 from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
@@ -63,12 +59,12 @@ class PostgresStore:
         self._uploads = Uploads(database, clock)
         self.uploads: UploadRepository = self._uploads
         self.orders: OrderRepository = Orders(database, clock)
-        self.categories: CategoryRepository = Categories(database, clock)
+        self.categories = Categories(database, clock)
         self.accounts = Accounts(database, clock)
         self.keys: KeyRepository = PostgresKeys(database, clock)
-        self.journal: JournalRepository = Journal(database)
-        self.usage: UsageRepository = Usage(database)
-        self.billing: BillingRepository = Billing(database)
+        self.journal = Journal(database, clock)
+        self.usage = Usage(database, clock)
+        self.billing = Billing(database, clock)
         self.people: PeopleRepository = People(database, clock)
         self.totals: TotalsRepository = PostgresTotals(url, options)
         self.sign_ins: SignInRepository = SignIns(database, clock)

@@ -7,13 +7,9 @@ from functools import partial
 
 import apsw
 
-from petstore.core.billing import BillingRepository
-from petstore.core.categories import CategoryRepository
 from petstore.core.clock import Clock
-from petstore.core.journal import JournalRepository
 from petstore.core.keys import KeyRepository
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
-from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import OrderRepository
 from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
@@ -74,12 +70,12 @@ class SqliteStore:
         self._uploads = Uploads(database, clock)
         self.uploads: UploadRepository = self._uploads
         self.orders: OrderRepository = Orders(database, clock)
-        self.categories: CategoryRepository = Categories(database, clock)
+        self.categories = Categories(database, clock)
         self.accounts = Accounts(database, clock)
         self.keys: KeyRepository = SqliteKeys(self._reader, database, clock)
-        self.journal: JournalRepository = Journal(database)
-        self.usage: UsageRepository = Usage(database)
-        self.billing: BillingRepository = Billing(database)
+        self.journal = Journal(database, clock)
+        self.usage = Usage(database, clock)
+        self.billing = Billing(database, clock)
         self.people: PeopleRepository = People(database, clock)
         self.totals: TotalsRepository = SqliteTotals(path, busy_timeout_ms)
         self.sign_ins: SignInRepository = SignIns(database, clock)
