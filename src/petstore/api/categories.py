@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Response, encode, make_representation
-from petstore.core.categories import CategoryRepository
 from petstore.core.keys import Caller
 from petstore.core.preconditions import tag_of
+from petstore.transactions.categories import Categories
 
 
 class CategoryOperations:
     """Handlers by the contract's operation names."""
 
-    def __init__(self, *, categories: CategoryRepository) -> None:
+    def __init__(self, *, categories: Categories) -> None:
         self._categories = categories
 
     async def list_categories(self, request: Request, caller: Caller) -> Response:

@@ -8,9 +8,10 @@ from petstore.core.durations import DAY_MS, SECOND_MS
 from petstore.core.keys import Caller
 from petstore.core.limits.decision import Window
 from petstore.core.limits.plans import limit_members
-from petstore.core.limits.usage import UsageRepository, every_day
+from petstore.core.limits.usage import every_day
 from petstore.core.moments import iso_day, iso_moment
 from petstore.core.preconditions import tag_of
+from petstore.transactions.usage import Usage
 
 DAYS = 90
 
@@ -18,7 +19,7 @@ DAYS = 90
 class UsageOperations:
     """Handlers by the contract's operation names."""
 
-    def __init__(self, *, usage: UsageRepository) -> None:
+    def __init__(self, *, usage: Usage) -> None:
         self._usage = usage
 
     async def get_usage(self, request: Request, caller: Caller) -> Response:

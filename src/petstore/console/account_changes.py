@@ -20,10 +20,10 @@ from petstore.console.visit import CUT_FORM, View, Visit
 from petstore.core.accounts import Account
 from petstore.core.errors import Conflict, Invalid, InvalidBody
 from petstore.core.keys import KeyRepository
-from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import Order, OrderQuery, OrderRepository
 from petstore.core.people import Role
 from petstore.transactions.accounts import Accounts
+from petstore.transactions.usage import Usage
 
 _ORDERS_SHOWN = 10
 
@@ -33,7 +33,7 @@ class Store(Protocol):
 
     accounts: Accounts
     keys: KeyRepository
-    usage: UsageRepository
+    usage: Usage
     orders: OrderRepository
 
 

@@ -16,12 +16,14 @@ from petstore.console.visit import View, Visit
 from petstore.core.accounts import STATES, Account, AccountPage, AccountQuery, can_begin_name
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import AccountExists, Invalid
-from petstore.core.journal import About, JournalRepository
+from petstore.core.journal import About
 from petstore.core.keys import ApiKey, KeyRepository
 from petstore.core.limits.plans import PLAN_NAMES
-from petstore.core.limits.usage import UsageRepository, every_day
+from petstore.core.limits.usage import every_day
 from petstore.core.people import Role
 from petstore.transactions.accounts import Accounts
+from petstore.transactions.journal import Journal
+from petstore.transactions.usage import Usage
 
 _ROWS = 50
 _DAYS = 90
@@ -35,8 +37,8 @@ class Store(Protocol):
 
     accounts: Accounts
     keys: KeyRepository
-    usage: UsageRepository
-    journal: JournalRepository
+    usage: Usage
+    journal: Journal
 
 
 class AccountPages:

@@ -38,13 +38,9 @@ from petstore.console.statistics import Statistics
 from petstore.console.stock import Importer, StockPages
 from petstore.console.visit import Renderer, View
 from petstore.core import packaged
-from petstore.core.billing import BillingRepository
-from petstore.core.categories import CategoryRepository
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
-from petstore.core.journal import JournalRepository
 from petstore.core.keys import KeyRepository
-from petstore.core.limits.usage import UsageRepository
 from petstore.core.orders import OrderRepository
 from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
@@ -54,6 +50,10 @@ from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
 from petstore.core.uploads import UploadRepository
 from petstore.transactions.accounts import Accounts
+from petstore.transactions.billing import Billing
+from petstore.transactions.categories import Categories
+from petstore.transactions.journal import Journal
+from petstore.transactions.usage import Usage
 from petstore.web.addresses import address_of
 from petstore.web.slots import Slots
 from petstore.web.static import StaticFiles
@@ -69,11 +69,11 @@ class Stores(Protocol):
     uploads: UploadRepository
     orders: OrderRepository
     accounts: Accounts
-    categories: CategoryRepository
+    categories: Categories
     keys: KeyRepository
-    usage: UsageRepository
-    billing: BillingRepository
-    journal: JournalRepository
+    usage: Usage
+    billing: Billing
+    journal: Journal
     people: PeopleRepository
     sign_ins: SignInRepository
     totals: TotalsRepository

@@ -9,7 +9,8 @@ from starlette.responses import Response
 from petstore.console.addresses import CUT_ADDRESS, address
 from petstore.console.visit import View, Visit
 from petstore.core.errors import InvalidParameter
-from petstore.core.limits.usage import BannedKey, UsageRepository
+from petstore.core.limits.usage import BannedKey
+from petstore.transactions.usage import Usage
 
 _ROWS = 50
 _PLACE = re.compile(r"([1-9][0-9]{0,17})-([1-9][0-9]{0,17})", re.ASCII)
@@ -18,7 +19,7 @@ _PLACE = re.compile(r"([1-9][0-9]{0,17})-([1-9][0-9]{0,17})", re.ASCII)
 class BanPages:
     """`/bans`. A ban is lifted at `/keys/3/unban`."""
 
-    def __init__(self, usage: UsageRepository) -> None:
+    def __init__(self, usage: Usage) -> None:
         self._usage = usage
 
     def views(self) -> list[View]:

@@ -12,12 +12,13 @@ from petstore.console.addresses import address
 from petstore.console.downloads import Downloads
 from petstore.console.formats import choose
 from petstore.console.visit import View, Visit
-from petstore.core.billing import BillingRepository, row_members
+from petstore.core.billing import row_members
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid
 from petstore.core.lists.bills import Bill, written_bill
 from petstore.core.moments import iso_day, read_day, read_month
 from petstore.core.people import Role
+from petstore.transactions.billing import Billing
 
 _ROWS = 20
 _READS_MAX = 20
@@ -29,7 +30,7 @@ _FORMS = ("csv", "json")
 class BillingPages:
     """`/billing`, and the file at `/billing/bill`."""
 
-    def __init__(self, billing: BillingRepository, downloads: Downloads) -> None:
+    def __init__(self, billing: Billing, downloads: Downloads) -> None:
         self._billing = billing
         self._downloads = downloads
 

@@ -9,24 +9,21 @@ from starlette.responses import Response
 from petstore.console.formats import sentence
 from petstore.console.history import history_of
 from petstore.console.visit import CUT_FORM, View, Visit
-from petstore.core.categories import (
-    CATEGORY_NAME_MAX_CHARACTERS,
-    Category,
-    CategoryNamedMeanwhile,
-    CategoryRepository,
-)
+from petstore.core.categories import CATEGORY_NAME_MAX_CHARACTERS, Category, CategoryNamedMeanwhile
 from petstore.core.errors import CategoryNotFound, Conflict, InvalidBody, NotFound
 from petstore.core.integers import read_int64
-from petstore.core.journal import About, JournalRepository
+from petstore.core.journal import About
 from petstore.core.people import Role
 from petstore.core.pets import INT64_MAX, INT64_MIN, name_fault
+from petstore.transactions.categories import Categories
+from petstore.transactions.journal import Journal
 
 
 class Store(Protocol):
     """What these pages read and change."""
 
-    categories: CategoryRepository
-    journal: JournalRepository
+    categories: Categories
+    journal: Journal
 
 
 class CategoryPages:

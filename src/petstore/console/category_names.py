@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from petstore.core.categories import Category, CategoryRepository
+from petstore.core.categories import Category
 from petstore.core.errors import Invalid
 from petstore.core.integers import read_int64
 from petstore.core.pets import INT64_MAX, INT64_MIN
+from petstore.transactions.categories import Categories
 
 
 class CategoryNames:
@@ -67,7 +68,7 @@ class CategoryNames:
         return ids[0] if len(ids) == 1 else None
 
 
-async def names_in(categories: CategoryRepository) -> CategoryNames:
+async def names_in(categories: Categories) -> CategoryNames:
     """The names in a store, at most 1,000."""
     return CategoryNames(await categories.all())
 

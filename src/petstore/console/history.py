@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 
 from petstore.console.addresses import address
-from petstore.core.journal import STORE, About, Entry, JournalQuery, JournalRepository, people_of
+from petstore.core.journal import STORE, About, Entry, JournalQuery, people_of
 from petstore.core.moments import read_moment
 from petstore.core.people import PeopleRepository, Role
+from petstore.transactions.journal import Journal
 
 _NAMES = {"pet": "animal"}
 _PLACES = {"cli": "command line", "api": "API", "console": "console"}
@@ -85,7 +86,7 @@ class History(msgspec.Struct, frozen=True):
 
 
 async def history_of(
-    journal: JournalRepository, about: About, texts: Texts | None = None, *, since_id: int = 0
+    journal: Journal, about: About, texts: Texts | None = None, *, since_id: int = 0
 ) -> History:
     """The newest entries about an object, after the entry `since_id`."""
     page = await journal.page(JournalQuery(_ENTRIES, about))

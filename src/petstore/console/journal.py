@@ -11,9 +11,10 @@ from petstore.console.history import lines_with_names
 from petstore.console.visit import View, Visit
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid, NotFound
-from petstore.core.journal import JournalPage, JournalQuery, JournalRepository, read_about
+from petstore.core.journal import JournalPage, JournalQuery, read_about
 from petstore.core.moments import read_day
 from petstore.core.people import PeopleRepository
+from petstore.transactions.journal import Journal
 
 _FILTERS = ("about", "actor", "since", "until")
 _PAGE_LIMIT = 50
@@ -22,7 +23,7 @@ _PAGE_LIMIT = 50
 class JournalPages:
     """`/journal`."""
 
-    def __init__(self, journal: JournalRepository, people: PeopleRepository) -> None:
+    def __init__(self, journal: Journal, people: PeopleRepository) -> None:
         self._journal = journal
         self._people = people
 

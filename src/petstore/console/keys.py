@@ -26,12 +26,14 @@ from petstore.core.errors import (
 )
 from petstore.core.idempotency import Idempotency
 from petstore.core.integers import read_id
-from petstore.core.journal import About, JournalRepository
+from petstore.core.journal import About
 from petstore.core.keys import ENVIRONMENTS, ApiKey, IssuedKey, KeyRepository
-from petstore.core.limits.usage import KeyBan, UsageRepository
+from petstore.core.limits.usage import KeyBan
 from petstore.core.people import Role
 from petstore.core.pets import INT64_MAX
 from petstore.transactions.accounts import Accounts
+from petstore.transactions.journal import Journal
+from petstore.transactions.usage import Usage
 
 _ROWS = 50
 
@@ -41,8 +43,8 @@ class Store(Protocol):
 
     accounts: Accounts
     keys: KeyRepository
-    usage: UsageRepository
-    journal: JournalRepository
+    usage: Usage
+    journal: Journal
 
 
 class KeyDefaults(msgspec.Struct, frozen=True):

@@ -10,10 +10,11 @@ from petstore.console.history import history_of
 from petstore.console.order_search import Search, read_search
 from petstore.console.visit import View, Visit
 from petstore.core.errors import AccountNotFound, Invalid, OrderNotFound, PetstoreError
-from petstore.core.journal import About, JournalRepository
+from petstore.core.journal import About
 from petstore.core.orders import ORDER_TRANSITIONS, Order, OrderPage, OrderQuery, OrderRepository
 from petstore.core.pets import PageQuery, Pet, PetRepository
 from petstore.transactions.accounts import Accounts
+from petstore.transactions.journal import Journal
 
 _ROWS = 50
 
@@ -24,7 +25,7 @@ class Store(Protocol):
     orders: OrderRepository
     pets: PetRepository
     accounts: Accounts
-    journal: JournalRepository
+    journal: Journal
 
 
 class OrderPages:

@@ -9,9 +9,10 @@ from starlette.responses import Response
 
 from petstore.console.visit import View, Visit
 from petstore.core.errors import Conflict, Invalid
-from petstore.core.journal import About, JournalQuery, JournalRepository
+from petstore.core.journal import About, JournalQuery
 from petstore.core.people import PeopleRepository, Role, SignInLink
 from petstore.core.sign_ins import SignInRepository, link_address
+from petstore.transactions.journal import Journal
 
 
 class PeoplePages:
@@ -21,7 +22,7 @@ class PeoplePages:
         self,
         people: PeopleRepository,
         sign_ins: SignInRepository,
-        journal: JournalRepository,
+        journal: Journal,
         base: Callable[[Request], str],
     ) -> None:
         self._people = people

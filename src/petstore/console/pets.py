@@ -19,19 +19,20 @@ from petstore.console.pet_forms import (
 )
 from petstore.console.pet_search import Found, Search, find, read_search
 from petstore.console.visit import View, Visit
-from petstore.core.categories import CategoryRepository
 from petstore.core.errors import Conflict, Invalid, PetNotFound
-from petstore.core.journal import About, JournalRepository
+from petstore.core.journal import About
 from petstore.core.people import Role
 from petstore.core.pets import Pet, PetChange, PetChangedMeanwhile, PetRepository
+from petstore.transactions.categories import Categories
+from petstore.transactions.journal import Journal
 
 
 class Store(Protocol):
     """What these pages read and change."""
 
     pets: PetRepository
-    categories: CategoryRepository
-    journal: JournalRepository
+    categories: Categories
+    journal: Journal
 
 
 class PetPages:

@@ -9,14 +9,15 @@ from starlette.responses import Response
 from petstore.console.sparklines import charts
 from petstore.console.visit import View, Visit
 from petstore.core.durations import days_left
-from petstore.core.limits.usage import DEPRECATED_DAYS, UsageRepository
+from petstore.core.limits.usage import DEPRECATED_DAYS
 from petstore.core.service import ServiceReport
+from petstore.transactions.usage import Usage
 
 
 class ServicePages:
     """`/service`."""
 
-    def __init__(self, service: ServiceReport, usage: UsageRepository) -> None:
+    def __init__(self, service: ServiceReport, usage: Usage) -> None:
         self._service = service
         self._usage = usage
 

@@ -13,7 +13,6 @@ from petstore.console.downloads import Downloads
 from petstore.console.pet_forms import status_choices
 from petstore.console.uploading import Reception
 from petstore.console.visit import View, Visit
-from petstore.core.categories import CategoryRepository
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Conflict, Invalid, PayloadTooLarge, PetstoreError, StoreUnavailable
 from petstore.core.lists.reading import FORMATS, check_key_column
@@ -31,6 +30,7 @@ from petstore.core.uploads import (
     UploadState,
     unpack,
 )
+from petstore.transactions.categories import Categories
 
 # Of an export: a millisecond of work, and then others have their turn.
 _EXPORTED_AT_A_TIME = 250
@@ -58,7 +58,7 @@ class Store(Protocol):
     pets: PetRepository
     stock: StockRepository
     uploads: UploadRepository
-    categories: CategoryRepository
+    categories: Categories
 
 
 class StockPages:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -129,19 +129,3 @@ class Position(msgspec.Struct, frozen=True):
 
     transaction: int = 0
     id: int = 0
-
-
-class JournalRepository(Protocol):
-    """The journal of a store. Each method may raise StoreUnavailable."""
-
-    async def page(self, query: JournalQuery) -> JournalPage:
-        """The entries that match, newest first. Raises AccountNotFound and PersonNotFound."""
-        ...
-
-    async def following(self, position: Position, limit: int) -> tuple[list[Entry], Position]:
-        """The entries after a position, at most `limit`, and the position to go on from.
-
-        Whoever goes on from there gets every entry once: an entry is left out until all that come before it
-        are known. In PostgreSQL that is when each transaction that began before it has ended.
-        """
-        ...

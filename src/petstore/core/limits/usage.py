@@ -5,14 +5,10 @@ Sums that limit nothing, collected in memory and written in batches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol
-
 import msgspec
 
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.windows import AccountWindows
-from petstore.core.pets import INT64_MAX
 
 DEPRECATED_DAYS = 30
 DEPRECATED_NAMED = 100
@@ -130,32 +126,3 @@ def every_day(counted: list[DailyUsage], today: int, days: int, used_today: int)
     listed = [by_day.get(day) or DailyUsage(day) for day in range(today, today - days, -1)]
     listed[0].requests = max(listed[0].requests, used_today)
     return listed
-
-
-class UsageRepository(Protocol):
-    """Reports from a store. Each method may raise StoreUnavailable."""
-
-    async def report(self, account_id: int, now_ms: int, days: int = 30) -> UsageReport:
-        """The windows, the bans that have not ended, and the last `days` days, newest first."""
-        ...
-
-    async def days(self, account_id: int, now_ms: int, days: int) -> list[DailyUsage]:
-        """Those of the last `days` days that have counts, newest first, as last written."""
-        ...
-
-    async def bans(
-        self, now_ms: int, *, after: tuple[int, int] = (0, 0), limit: int = INT64_MAX
-    ) -> list[BannedKey]:
-        """The bans of all accounts at a time, as last written, by their end and the key's id.
-
-        At most `limit`, those behind the end (Unix time in ms) and id of `after`.
-        """
-        ...
-
-    async def bans_of(self, key_ids: Iterable[int], now_ms: int) -> list[KeyBan]:
-        """The bans of these keys that have not ended, as last written."""
-        ...
-
-    async def deprecated_callers(self, now_ms: int) -> DeprecatedUse:
-        """The callers of the deprecated operation, as last written."""
-        ...
