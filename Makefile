@@ -21,7 +21,7 @@ NOT_ALONE = api/test_schemathesis.py architecture consumers e2e
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-scale serve demo cluster test test-fast torture planted upgrade check format pictures bench micro lock clean
+.PHONY: help setup setup-scale serve demo cluster test test-fast torture planted mutants upgrade check format pictures bench micro lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } \
@@ -65,6 +65,10 @@ planted: ## Plant known bugs, one at a time: its test must fail for each (ARGS='
 	@tools/consumers
 	@$(BIN)/python -m tests.planted $(ARGS)
 
+mutants: ## Change core/ and limiter/ in small ways: a test must fail for each (ARGS='petstore.core.moments*')
+	$(DEVELOP)
+	@TEST_ALONE=1 $(BIN)/mutmut run --max-children $(JOBS) $(ARGS)
+
 upgrade: ## Try the last release beside this program and in turn (FROM=COMMIT ARGS='--seed 1 --seconds 60')
 	$(DEVELOP)
 	@$(BIN)/python -m verification.torture.upgrade $(if $(FROM),--from $(FROM)) $(ARGS)
@@ -103,6 +107,6 @@ lock: ## Write the lock files anew from pyproject.toml (needs uv)
 	@$(COMPILE) tests/consumers/requirements.in --output-file tests/consumers/requirements.lock
 
 clean: ## Remove what was made here, except the database
-	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov \
+	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov mutants \
 		tests/consumers/node_modules
 	@find src tests verification -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
