@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from petstore.ops import report
 from tests.deploy.files import DEPLOY
 from tests.support import machine
 from tests.support.service import Shop
@@ -178,3 +179,19 @@ def test_each_alert_says_what_to_look_at() -> None:
     """`summary` says what is wrong, `description` where to look or what to do: no page repeats them."""
     for alert, rule in ALERTS.items():
         assert set(rule["annotations"]) == {"summary", "description"}, alert
+
+
+@pytest.mark.parametrize(
+    ("alert", "condition"),
+    {
+        "PetstoreCountersNotSaved": f"> {report.SAVED_LATE_SECONDS}",
+        "PetstoreStoreCrowded": f"writes_waiting > {report.WRITES_WAITING} or petstore_pool_waiting > 0",
+        "PetstoreDiskFills": f"petstore_disk_free_bytes < {report.ROOM_FOR_COPIES} *"
+        " (petstore_database_bytes + petstore_database_log_bytes)",
+        "PetstoreDescriptorsFill": f"> {report.DESCRIPTORS_USED} * process_max_fds",
+        "PetstoreBackupOld": f"> {report.BACKUP_OLD_DAYS} * 86400",
+    }.items(),
+)
+def test_the_page_of_the_service_has_the_thresholds_of_the_alerts(alert: str, condition: str) -> None:
+    """An operator without Prometheus reads there what an alert would say: change both or none."""
+    assert condition in ALERTS[alert]["expr"]

@@ -33,7 +33,7 @@ class Service:
         self.history = ServiceHistory(lambda: self.numbers, self.clock.monotonic)
         self.history.sample()
         self.database: DatabaseState | None = DatabaseState(
-            "SQLite", "petstore.db", 6, 6, "", 100, free_bytes=200, backed_up_at_ms=now_ms
+            "SQLite", "petstore.db", 6, 6, "", 80, log_bytes=20, free_bytes=200, backed_up_at_ms=now_ms
         )
         self.supervisor = SupervisorMetrics(workers=2)
         self.saving: str | None = None

@@ -37,8 +37,8 @@ class Recent(msgspec.Struct, frozen=True):
 class DatabaseState(msgspec.Struct, frozen=True):
     """A database, as read within the last minute. `name` has neither user nor password.
 
-    `free_bytes` and `backed_up_at_ms` are known of a file; 0: never backed up. `remark` says how the schema
-    differs from the program's.
+    `log_bytes`, `free_bytes` and `backed_up_at_ms` are known of a file; 0: never backed up. `remark` says how
+    the schema differs from the program's.
     """
 
     kind: str
@@ -46,7 +46,8 @@ class DatabaseState(msgspec.Struct, frozen=True):
     schema_version: int
     schema_known: int
     remark: str
-    size_bytes: int
+    size_bytes: int  # without the log
+    log_bytes: int = 0
     free_bytes: int | None = None
     backed_up_at_ms: int | None = None
 

@@ -11,12 +11,11 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 def database_metrics(path: Path, backup_mark: Path) -> Callable[[], Iterable[Metric]]:
     """The metrics of a SQLite file. `backup_mark`: a file that each backup touches."""
-    log = path.with_name(f"{path.name}-wal")
 
     def read() -> Iterable[Metric]:
         for name, text, value in (
             ("database_bytes", "Size of the database.", stat(path, "st_size")),
-            ("database_log_bytes", "Size of SQLite's log.", stat(log, "st_size")),
+            ("database_log_bytes", "Size of SQLite's log.", log_bytes(path)),
             ("disk_free_bytes", "Room on the database's disk.", free(path.parent)),
             ("backup_timestamp_seconds", "The last sound backup, or 0.", stat(backup_mark, "st_mtime")),
         ):
@@ -25,8 +24,13 @@ def database_metrics(path: Path, backup_mark: Path) -> Callable[[], Iterable[Met
     return read
 
 
+def log_bytes(path: Path) -> float:
+    """The size of a database's log."""
+    return stat(path.with_name(f"{path.name}-wal"), "st_size")
+
+
 def stat(path: Path, field: str) -> float:
-    """Such as st_size; 0 for what is not there."""
+    """A field of os.stat, such as st_size; 0 if the file is missing."""
     try:
         return float(getattr(path.stat(), field))
     except OSError:

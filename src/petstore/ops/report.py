@@ -1,6 +1,6 @@
-"""The service's state for pages, and what is wrong with it: conditions of the alerts in deploy/.
+"""The service's state for pages, and what is wrong with it, for a reader who has no Prometheus.
 
-A reader who has no Prometheus finds here what the alerts would say.
+The thresholds are those of deploy/prometheus/rules.yaml, which a test compares.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ import structlog
 
 from petstore import __version__
 from petstore.core.clock import Clock
-from petstore.core.durations import DAY_MS, MINUTE_MS
+from petstore.core.durations import DAY_MS
 from petstore.core.errors import OperatorError, StoreUnavailable
 from petstore.core.service import DatabaseState, Limits, ServiceState, Trouble, Workers
 from petstore.ops.history import ServiceHistory
 from petstore.ops.supervision import SupervisorMetrics, read_metrics
 
 _DATABASE_READ_EVERY_SECONDS = 60
-_BACKUP_OLD_MS = 2 * DAY_MS
-_SAVED_LATE_MS = MINUTE_MS
-_CROWDED = 500
-_DESCRIPTORS_USED = 0.8
+
+BACKUP_OLD_DAYS = 2
+SAVED_LATE_SECONDS = 60
+WRITES_WAITING = 500
+DESCRIPTORS_USED = 0.8
+ROOM_FOR_COPIES = 2
 
 _log = structlog.get_logger("petstore.report")
 
@@ -122,7 +124,7 @@ class Report:
                 "The log says why: look for “store unavailable” and “unexpected error”.",
             )
         levels = self._history.latest.levels
-        if levels.writes_waiting > _CROWDED or levels.pool_waiting:
+        if levels.writes_waiting > WRITES_WAITING or levels.pool_waiting:
             yield Trouble(
                 f"Requests that wait for the database: {levels.writes_waiting + levels.pool_waiting:,}.",
                 "See whether its disk is slow; with PostgreSQL raise PETSTORE_DATABASE_POOL.",
@@ -137,10 +139,10 @@ class Report:
             )
             yield Trouble(
                 f"{lost} of {self._known.workers} processes can't reach Valkey: {effect}.",
-                "Start Valkey again, or mend the network between; the service finds it by itself.",
+                "Start Valkey again, or repair the network; the service reconnects by itself.",
             )
         saved_ms = self._history.latest.levels.counters_saved_at * 1_000
-        late = self._clock.now_ms() - saved_ms > _SAVED_LATE_MS and saved_ms > 0
+        late = self._clock.now_ms() - saved_ms > SAVED_LATE_SECONDS * 1_000 and saved_ms > 0
         if (reason := self._saving_trouble()) is not None or late:
             yield Trouble(
                 f"Limits and usage have not been saved{'' if reason is None else f' {reason}'}".rstrip(".")
@@ -162,13 +164,14 @@ class Report:
                 f"The program and the database differ: {database.remark}.",
                 "Run the program that belongs to the schema.",
             )
-        if database.free_bytes is not None and database.free_bytes < 2 * database.size_bytes:
+        stored = database.size_bytes + database.log_bytes
+        if database.free_bytes is not None and database.free_bytes < ROOM_FOR_COPIES * stored:
             yield Trouble(
                 "The database's disk has little room: less than two copies of the database.",
                 "Free some: writes fail on a full disk, and a restore needs that room.",
             )
         backed_up_ms = database.backed_up_at_ms
-        if backed_up_ms is not None and self._clock.now_ms() - backed_up_ms > _BACKUP_OLD_MS:
+        if backed_up_ms is not None and self._clock.now_ms() - backed_up_ms > BACKUP_OLD_DAYS * DAY_MS:
             yield Trouble(
                 "There is no backup yet." if not backed_up_ms else "The last backup is older than two days.",
                 "Run “petstore db backup FILE”, and let a timer do it each day.",
@@ -185,7 +188,7 @@ class Report:
             yield Trouble(
                 "Another version is installed than the one that runs.", "Restart the service to use it."
             )
-        if levels.open_descriptors > _DESCRIPTORS_USED * levels.max_descriptors > 0:
+        if levels.open_descriptors > DESCRIPTORS_USED * levels.max_descriptors > 0:
             yield Trouble(
                 f"A worker has {levels.open_descriptors:,} of {levels.max_descriptors:,} descriptors open.",
                 "Raise LimitNOFILE, or find the clients that keep connections open.",

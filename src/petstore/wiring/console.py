@@ -61,7 +61,9 @@ def read_database(backend: Backend) -> DatabaseState:
     schema = backend.schema()
     file = backend.file
     free = backed_up = None
+    log = 0
     if file is not None:
+        log = round(disk.log_bytes(file.checked_path()))
         free = round(disk.free(file.checked_path().resolve().parent))
         backed_up = round(disk.stat(file.backup_mark(), "st_mtime") * 1_000)
     return DatabaseState(
@@ -71,6 +73,7 @@ def read_database(backend: Backend) -> DatabaseState:
         schema_known=schema.newest,
         remark=schema.remark,
         size_bytes=backend.size_bytes(),
+        log_bytes=log,
         free_bytes=free,
         backed_up_at_ms=backed_up,
     )
