@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from petstore.core.errors import StoreUnavailable
-from petstore.ops.counts import CAUSES, STATUSES, WINDOWS
+from petstore.ops.counts import CAUSES, SHOWN_COUNTS, SHOWN_LEVELS, STATUSES, WINDOWS, Counts, Levels
 from tests.api.contract import document
 from tests.support.clock import ManualClock
 from tests.support.service import Shop, open_shop
@@ -139,3 +139,9 @@ class TestLevels:
         assert 0 < shown["process_resident_memory_bytes"] < shown["process_virtual_memory_bytes"]
         assert 0 < shown["process_open_fds"] < shown["process_max_fds"]
         assert shown["process_start_time_seconds"] == shop.clock.now_ms() / 1_000
+
+
+def test_each_number_is_shown() -> None:
+    """The answers have families of their own; each other field has its row."""
+    assert {"answers", *SHOWN_COUNTS} == set(Counts.__struct_fields__)
+    assert list(SHOWN_LEVELS) == list(Levels.__struct_fields__)

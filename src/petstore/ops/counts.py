@@ -10,7 +10,7 @@ import math
 import operator
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -85,7 +85,7 @@ def _answers() -> dict[tuple[str, int], Histogram]:
 
 
 class Shown(NamedTuple):
-    """How Prometheus shows a field of Counts or Levels: the metadata of its type; see docs/monitoring.md.
+    """How Prometheus shows a field of Counts or Levels; see docs/monitoring.md.
 
     `how`: the label of a dictionary's keys, a histogram's bounds, or how a level of two workers is combined.
     """
@@ -104,38 +104,21 @@ def _empty(bounds: Sequence[float]) -> Any:
 
 
 class Counts(msgspec.Struct):
-    """Everything that only grows, in the order in which it is shown."""
+    """Everything that only grows."""
 
     answers: dict[tuple[str, int], Histogram] = msgspec.field(default_factory=_answers)
-    refusals: Annotated[dict[str, int], "petstore_refusals", "429 answers by window.", "window"] = _zeros(
-        WINDOWS
-    )
-    unauthorized: Annotated[dict[str, int], "petstore_unauthorized", "401 answers by cause.", "cause"] = (
-        _zeros(CAUSES)
-    )
-    bans: Annotated[int, "petstore_bans", "Bans that began."] = 0
-    page_reads: Annotated[
-        int, "petstore_page_reads", "Pages that were not kept and read from the database."
-    ] = 0
-    key_reads: Annotated[
-        int, "petstore_key_reads", "Keys that were not kept and looked up in the database."
-    ] = 0
-    writes: Annotated[int, "petstore_store_writes", "Writes in group commits."] = 0
-    lines_dropped: Annotated[int, "petstore_log_lines_dropped", "Log lines that were not written."] = 0
-    outages: Annotated[int, "petstore_limiter_outages", "Times that a process lost the shared counters."] = 0
-    local_decisions: Annotated[
-        int, "petstore_limiter_local_decisions", "Requests decided without the shared counters."
-    ] = 0
-    cpu_seconds: Annotated[float, "process_cpu_seconds", "Processor time of the workers."] = 0.0
-    commits: Annotated[
-        Histogram, "petstore_store_commit_seconds", "Time of a group commit, with its fsync.", COMMIT_BOUNDS
-    ] = _empty(COMMIT_BOUNDS)
-    round_trips: Annotated[
-        Histogram,
-        "petstore_limiter_round_trip_seconds",
-        "Time of one call to the shared counters.",
-        ROUND_TRIP_BOUNDS,
-    ] = _empty(ROUND_TRIP_BOUNDS)
+    refusals: dict[str, int] = _zeros(WINDOWS)
+    unauthorized: dict[str, int] = _zeros(CAUSES)
+    bans: int = 0
+    page_reads: int = 0
+    key_reads: int = 0
+    writes: int = 0
+    lines_dropped: int = 0
+    outages: int = 0
+    local_decisions: int = 0
+    cpu_seconds: float = 0.0
+    commits: Histogram = _empty(COMMIT_BOUNDS)
+    round_trips: Histogram = _empty(ROUND_TRIP_BOUNDS)
 
     def latencies(self, operation: str, status: int) -> Histogram:
         """The histogram of these responses, with LATENCY_BOUNDS; always the same object."""
@@ -171,47 +154,75 @@ class Counts(msgspec.Struct):
 
 
 class Levels(msgspec.Struct):
-    """The state of one process, in the order in which it is shown; times in seconds since 1970.
+    """The state of one process; times in seconds since 1970.
 
     Some are not summed: one worker without descriptors is enough to fail, one that does not save is a fault,
     and a new start shows that a worker was started.
     """
 
-    ready: Annotated[int, "petstore_ready", "1 while every worker can serve requests.", min] = 1
-    store_up: Annotated[int, "petstore_store_up", "1 while the database answers every worker.", min] = 1
-    limiter_up: Annotated[
-        int, "petstore_limiter_up", "1 while every worker reaches the shared counters, or has none.", min
-    ] = 1
-    in_outage: Annotated[
-        int, "petstore_limiter_outage", "Processes that can't reach the shared counters."
-    ] = 0
-    in_flight: Annotated[
-        int, "petstore_requests_in_flight", "Requests under /v1 that are being answered."
-    ] = 0
-    connections: Annotated[int, "petstore_connections", "Connections of clients, by open descriptors."] = 0
-    writes_waiting: Annotated[int, "petstore_store_writes_waiting", "Writes in SQLite's queue."] = 0
-    pool_in_use: Annotated[int, "petstore_pool_connections_in_use", "Connections to PostgreSQL in use."] = 0
-    pool_waiting: Annotated[int, "petstore_pool_waiting", "Requests that wait for such a connection."] = 0
-    cached_pages: Annotated[int, "petstore_kept_pages", "Pages that are kept."] = 0
-    cached_keys: Annotated[int, "petstore_kept_keys", "Keys that are kept."] = 0
-    counters_saved_at: Annotated[
-        float, "petstore_counters_saved_timestamp_seconds", "When limits and usage were last saved.", min
-    ] = 0.0
-    resident_bytes: Annotated[int, "process_resident_memory_bytes", "Resident memory of the workers."] = 0
-    virtual_bytes: Annotated[int, "process_virtual_memory_bytes", "Virtual memory of the workers."] = 0
-    open_descriptors: Annotated[
-        int, "process_open_fds", "Open descriptors of the worker that has most.", max
-    ] = 0
-    max_descriptors: Annotated[int, "process_max_fds", "Descriptors that a worker may have open.", min] = 0
-    started_at: Annotated[float, "process_start_time_seconds", "When the newest worker began.", max] = 0.0
+    ready: int = 1
+    store_up: int = 1
+    limiter_up: int = 1
+    in_outage: int = 0
+    in_flight: int = 0
+    connections: int = 0
+    writes_waiting: int = 0
+    pool_in_use: int = 0
+    pool_waiting: int = 0
+    cached_pages: int = 0
+    cached_keys: int = 0
+    counters_saved_at: float = 0.0
+    resident_bytes: int = 0
+    virtual_bytes: int = 0
+    open_descriptors: int = 0
+    max_descriptors: int = 0
+    started_at: float = 0.0
 
 
-def _shown(struct: type[msgspec.Struct]) -> dict[str, Shown]:
-    hints = get_type_hints(struct, include_extras=True)
-    return {name: Shown(*hint.__metadata__) for name, hint in hints.items() if hasattr(hint, "__metadata__")}
-
-
-SHOWN_COUNTS, SHOWN_LEVELS = _shown(Counts), _shown(Levels)
+# In the order in which they are shown. `answers` has families of its own: ops/metrics.py.
+SHOWN_COUNTS = {
+    "refusals": Shown("petstore_refusals", "429 answers by window.", "window"),
+    "unauthorized": Shown("petstore_unauthorized", "401 answers by cause.", "cause"),
+    "bans": Shown("petstore_bans", "Bans that began."),
+    "page_reads": Shown("petstore_page_reads", "Pages that were not kept and read from the database."),
+    "key_reads": Shown("petstore_key_reads", "Keys that were not kept and looked up in the database."),
+    "writes": Shown("petstore_store_writes", "Writes in group commits."),
+    "lines_dropped": Shown("petstore_log_lines_dropped", "Log lines that were not written."),
+    "outages": Shown("petstore_limiter_outages", "Times that a process lost the shared counters."),
+    "local_decisions": Shown(
+        "petstore_limiter_local_decisions", "Requests decided without the shared counters."
+    ),
+    "cpu_seconds": Shown("process_cpu_seconds", "Processor time of the workers."),
+    "commits": Shown(
+        "petstore_store_commit_seconds", "Time of a group commit, with its fsync.", COMMIT_BOUNDS
+    ),
+    "round_trips": Shown(
+        "petstore_limiter_round_trip_seconds", "Time of one call to the shared counters.", ROUND_TRIP_BOUNDS
+    ),
+}
+SHOWN_LEVELS = {
+    "ready": Shown("petstore_ready", "1 while every worker can serve requests.", min),
+    "store_up": Shown("petstore_store_up", "1 while the database answers every worker.", min),
+    "limiter_up": Shown(
+        "petstore_limiter_up", "1 while every worker reaches the shared counters, or has none.", min
+    ),
+    "in_outage": Shown("petstore_limiter_outage", "Processes that can't reach the shared counters."),
+    "in_flight": Shown("petstore_requests_in_flight", "Requests under /v1 that are being answered."),
+    "connections": Shown("petstore_connections", "Connections of clients, by open descriptors."),
+    "writes_waiting": Shown("petstore_store_writes_waiting", "Writes in SQLite's queue."),
+    "pool_in_use": Shown("petstore_pool_connections_in_use", "Connections to PostgreSQL in use."),
+    "pool_waiting": Shown("petstore_pool_waiting", "Requests that wait for such a connection."),
+    "cached_pages": Shown("petstore_kept_pages", "Pages that are kept."),
+    "cached_keys": Shown("petstore_kept_keys", "Keys that are kept."),
+    "counters_saved_at": Shown(
+        "petstore_counters_saved_timestamp_seconds", "When limits and usage were last saved.", min
+    ),
+    "resident_bytes": Shown("process_resident_memory_bytes", "Resident memory of the workers."),
+    "virtual_bytes": Shown("process_virtual_memory_bytes", "Virtual memory of the workers."),
+    "open_descriptors": Shown("process_open_fds", "Open descriptors of the worker that has most.", max),
+    "max_descriptors": Shown("process_max_fds", "Descriptors that a worker may have open.", min),
+    "started_at": Shown("process_start_time_seconds", "When the newest worker began.", max),
+}
 
 
 def combine(levels: Sequence[Levels]) -> Levels:
