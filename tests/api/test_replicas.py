@@ -147,7 +147,7 @@ class TestReadYourWrite:
         """While it is prepared both go on with what they keep, however long that takes."""
         await pair.one.post({"name": "Rex", "categoryId": 1})
         async with command(pair.settings, []) as store, store.stock.importing(ACTOR, None) as load:
-            await load.stage([StockRow(1, None, "Mia", 1, None)])
+            await load.stage([StockRow(1, None, ("Mia", 1, None))])
             await load.plan()
             await pair.settled()
             assert await load.store() is not None

@@ -12,11 +12,11 @@ from typing import Protocol
 import msgspec
 
 from petstore.core.errors import Conflict
-from petstore.core.fields import Audience
+from petstore.core.fields import STAFF, Value
 from petstore.core.members import Schema
 from petstore.core.pets import (
+    FIELDS,
     STATUS_IS_HELD,
-    Int64,
     Name,
     PetStatus,
     check_transition,
@@ -24,22 +24,20 @@ from petstore.core.pets import (
 )
 from petstore.core.uploads import UploadRun
 
-MEMBERS = ("name", "categoryId", "status")
 SOURCE_KEYS_MAX = 500
 
 
 class StockRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A row that keeps the rules of NewPet. Without a `status` an animal keeps its own; a new one is
-    available.
+    """A row that keeps the rules of NewPet. Without an optional member, an animal keeps its own; a new one
+    has the default.
 
-    `source_key` is None in a list without source keys. `line` is where the row begins, from 1.
+    `source_key` is None in a list without source keys. `line` is where the row begins, from 1. `values` are
+    those of core.pets.FIELDS, None for an absent one.
     """
 
     line: int
     source_key: str | None
-    name: str
-    category_id: int
-    status: str | None
+    values: tuple[Value, ...]
 
 
 class StockPlan(msgspec.Struct, frozen=True):
@@ -104,14 +102,18 @@ class StockRepository(Protocol):
 def row_schema(key_name: str | None) -> Schema[msgspec.Struct]:
     """The reader of a row: NewPet, with its source key as a further member.
 
-    A source key keeps the rules of a name. An absent status is UNSET.
+    A source key keeps the rules of a name. An absent optional member is UNSET.
     """
-    fields: list[object] = [("name", Name), ("category_id", Int64)]
-    renamed = {"category_id": "categoryId"}
+    fields: list[object] = [(field.name, field.type) for field in FIELDS if field.is_required]
+    renamed = {field.name: field.member for field in FIELDS}
     if key_name is not None:
         fields.append(("source_key", Name))
         renamed["source_key"] = key_name
-    fields.append(("status", PetStatus | msgspec.UnsetType, msgspec.UNSET))
+    fields += [
+        (field.name, field.type | msgspec.UnsetType, msgspec.UNSET)
+        for field in FIELDS
+        if not field.is_required
+    ]
     struct = msgspec.defstruct(
         "StockListRow",
         fields,  # type: ignore[arg-type]
@@ -120,7 +122,7 @@ def row_schema(key_name: str | None) -> Schema[msgspec.Struct]:
         forbid_unknown_fields=True,
     )
     assigned = () if key_name == "id" else ("id",)
-    return Schema(struct, "a row of a stock list", assigned=assigned, audience=Audience.STAFF)
+    return Schema(struct, "a row of a stock list", assigned=assigned, audience=STAFF)
 
 
 def same_key_fault(key_name: str, line: int) -> str:

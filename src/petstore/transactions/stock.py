@@ -1,75 +1,66 @@
 """Stock lists: the statements of an import, for both databases.
 
-The rows are in the temporary table stock_rows. A plan fills three more: stock_new, stock_changes (with the
-animals as they were) and stock_conflicts. Whatever is done to a million rows is one statement.
+The rows are in the temporary table stock_rows. A plan fills four more: stock_new, stock_changes (with the
+animals as they were), stock_entries (of the journal, for changes) and stock_conflicts. Storing a plan takes a
+fixed number of statements, whatever its size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
-from petstore.core.pets import STATUSES, TRANSITIONS, PetStatus
+from petstore.core.fields import Field
+from petstore.core.pets import FIELDS, MEMBERS, STATUSES, TRANSITIONS, PetStatus
 from petstore.core.stock import SOURCE_KEYS_MAX, StockPlan, StockRow, change_fault, same_key_fault
 from petstore.core.uploads import UploadRun
-from petstore.transactions.rows import ENTRY, PET, select
+from petstore.transactions.journal import encode, unlike
+from petstore.transactions.rows import ENTRY, NEW_PET, PET, places, select
 from petstore.transactions.script import Database, Script, Statement, statement
 from petstore.transactions.uploads import mark_stored
 
-STAGED = ("position", "line", "source_key", "name", "category_id", "status")
+# Of a row and, for an animal that it adds, the JSON of its entry in the journal.
+_ROW = ("position", "line", "source_key", *NEW_PET)
+STAGED = (*_ROW, "entry")
 _PAGE_ROWS = 1_000
-
-_SQLITE = {
-    "number": "INTEGER",
-    "text": "TEXT",
-    "end": "",
-    "quote": "json_quote(",
-    "unquote": ")",
-    "as_given": "",
-    "now": "?1",
-    "actor": "?2",
-    "base": "?3",
-    "alone": "?1",
-}
-_POSTGRES = {
-    "number": "bigint",
-    "text": 'text COLLATE "C"',
-    "end": " ON COMMIT DROP",
-    "quote": "to_json(",
-    "unquote": ")::text",
-    "as_given": " OVERRIDING SYSTEM VALUE",
-    "now": "$1::bigint",
-    "actor": "$2::text",
-    "base": "$3::bigint",
-    "alone": "$1::bigint",
-}
 
 
 def staged(rows: Sequence[StockRow], first: int) -> Iterator[tuple[object, ...]]:
     """The rows as the columns STAGED, with their positions from `first` on."""
     for position, row in enumerate(rows, first):
-        yield position, row.line, row.source_key, row.name, row.category_id, row.status
+        yield position, row.line, row.source_key, *row.values, encode(_completed(row.values, _DEFAULTS))
 
 
-def _both(sql: str) -> Statement:
-    """A statement with the words of each dialect."""
-    return Statement(sql.format_map(_SQLITE), sql.format_map(_POSTGRES))
+def _completed(values: Sequence[object], defaults: Sequence[object]) -> dict[str, object]:
+    """The members of the animal of a row; `defaults` stand for values that it does not have."""
+    return {
+        member: default if value is None else value
+        for member, value, default in zip(MEMBERS, values, defaults, strict=True)
+    }
 
 
+_COLUMNS = ", ".join(f"{field.name} {{{'number' if field.kind is int else 'text'}}}" for field in FIELDS)
 _TABLES = [
-    _both(f"CREATE TEMP TABLE {columns}{{end}}")
+    Statement(
+        f"CREATE TEMP TABLE {columns}".format(number="INTEGER", text="TEXT"),
+        f"CREATE TEMP TABLE {columns} ON COMMIT DROP".format(number="bigint", text='text COLLATE "C"'),
+    )
     for columns in (
-        "stock_rows (position {number} PRIMARY KEY, line {number}, source_key {text}, name {text},"
-        " category_id {number}, status {text})",
+        "stock_rows (position {number} PRIMARY KEY, line {number}, source_key {text},"
+        f" {_COLUMNS}, entry {{text}})",
         "stock_new (position {number} PRIMARY KEY, ordinal {number})",
-        "stock_changes (position {number} PRIMARY KEY, pet_id {number}, name {text}, category_id {number},"
-        " status {text})",
+        f"stock_changes (position {{number}} PRIMARY KEY, pet_id {{number}}, {_COLUMNS})",
+        "stock_entries (position {number} PRIMARY KEY, before {text}, after {text})",
         "stock_conflicts (position {number} PRIMARY KEY, same_line {number}, pet_id {number}, status {text},"
         " order_id {number})",
     )
 ]
 _BY_KEY = statement("CREATE INDEX stock_rows_by_key ON stock_rows (source_key)")
-_CLEAR = [statement(f"DELETE FROM {table}") for table in ("stock_new", "stock_changes", "stock_conflicts")]
+_CLEAR = [
+    statement(f"DELETE FROM {table}")
+    for table in ("stock_new", "stock_changes", "stock_entries", "stock_conflicts")
+]
 
 _FIND_SAME = statement(
     "INSERT INTO stock_conflicts (position, same_line) SELECT r.position, (SELECT min(o.line)"
@@ -77,13 +68,29 @@ _FIND_SAME = statement(
     " WHERE r.source_key IN (SELECT source_key FROM stock_rows GROUP BY source_key HAVING count(*) > 1)"
 )
 _ALONE = "NOT EXISTS (SELECT 1 FROM stock_conflicts f WHERE f.position = r.position)"
+
+
+def _wanted(field: Field, present: str) -> str:
+    """SQL of a value that a row wants, where an animal has the `present` one."""
+    return f"r.{field.name}" if field.is_required else f"coalesce(r.{field.name}, {present})"
+
+
+def _differ(field: Field, value: str, other: str) -> str:
+    return f"{value} {'IS DISTINCT FROM' if field.takes_null else '<>'} {other}"
+
+
+def _any(conditions: Iterable[str]) -> str:
+    return " OR ".join(conditions)
+
+
 # SQLite keeps the order of CROSS JOIN: each row, then its animal by two look-ups.
 _FIND_CHANGES = statement(
-    "INSERT INTO stock_changes (position, pet_id, name, category_id, status)"
-    " SELECT r.position, p.id, p.name, p.category_id, p.status"
+    f"INSERT INTO stock_changes (position, pet_id, {select(NEW_PET)})"
+    f" SELECT r.position, p.id, {select([f'p.{column}' for column in NEW_PET])}"
     " FROM stock_rows r CROSS JOIN pet_sources s CROSS JOIN pets p"
-    " WHERE s.source_key = r.source_key AND p.id = s.pet_id AND (r.name <> p.name"
-    f" OR r.category_id <> p.category_id OR coalesce(r.status, p.status) <> p.status) AND {_ALONE}",
+    " WHERE s.source_key = r.source_key AND p.id = s.pet_id AND"
+    f" ({_any(_differ(each, _wanted(each, f'p.{each.name}'), f'p.{each.name}') for each in FIELDS)})"
+    f" AND {_ALONE}",
     lock=" FOR UPDATE OF p",
 )
 _FIND_NEW = Statement(
@@ -117,15 +124,20 @@ _COUNT = statement(
     "SELECT (SELECT count(*) FROM stock_rows), (SELECT count(*) FROM stock_new),"
     " (SELECT count(*) FROM stock_changes), (SELECT count(*) FROM stock_conflicts)"
 )
+_CHANGES = statement(
+    f"SELECT c.position, {select([f'{table}.{column}' for table in 'cr' for column in NEW_PET])}"
+    " FROM stock_changes c CROSS JOIN stock_rows r WHERE r.position = c.position AND c.position > $1"
+    f" ORDER BY c.position LIMIT {_PAGE_ROWS}"
+)
 _REJECTED = statement(
-    f"SELECT {select([f'r.{column}' for column in STAGED])}, f.same_line, f.pet_id, f.status, f.order_id"
+    f"SELECT {select([f'r.{column}' for column in _ROW])}, f.same_line, f.pet_id, f.status, f.order_id"
     " FROM stock_conflicts f JOIN stock_rows r ON r.position = f.position WHERE f.position > $1"
     f" ORDER BY f.position LIMIT {_PAGE_ROWS}"
 )
 
 _MOVED = statement(
-    "SELECT 1 FROM stock_changes c LEFT JOIN pets p ON p.id = c.pet_id WHERE p.id IS NULL OR p.name <> c.name"
-    " OR p.category_id <> c.category_id OR p.status <> c.status LIMIT 1"
+    "SELECT 1 FROM stock_changes c LEFT JOIN pets p ON p.id = c.pet_id WHERE p.id IS NULL"
+    f" OR {_any(_differ(each, f'p.{each.name}', f'c.{each.name}') for each in FIELDS)} LIMIT 1"
 )
 # SQLite's identifiers follow the last one, which nobody else moves meanwhile. In PostgreSQL other processes
 # add animals, so each ordinal becomes an identifier.
@@ -137,53 +149,31 @@ _NUMBER = Statement(
 )
 _NEW = "FROM stock_new n CROSS JOIN stock_rows r WHERE r.position = n.position"
 _CHANGED = "FROM stock_changes c CROSS JOIN stock_rows r WHERE r.position = c.position"
-_STATUS = "coalesce(r.status, 'available')"
-_ADD_PETS = _both(
-    f"INSERT INTO pets ({select(PET)}){{as_given}}"
-    f" SELECT n.ordinal + {{alone}}, r.name, r.category_id, {_STATUS} {_NEW} ORDER BY n.position"
+_DEFAULTS = [None if field.is_required else field.default for field in FIELDS]
+_ADDED = ", ".join(
+    f"r.{field.name}" if default is None else f"coalesce(r.{field.name}, '{default}')"
+    for field, default in zip(FIELDS, _DEFAULTS, strict=True)
 )
-_ADD_SOURCES = _both(
-    f"INSERT INTO pet_sources (source_key, pet_id) SELECT r.source_key, n.ordinal + {{alone}} {_NEW}"
-    " AND r.source_key IS NOT NULL"
-)
-_CHANGE_PETS = statement(
-    "UPDATE pets SET name = r.name, category_id = r.category_id, status = coalesce(r.status, c.status)"
-    f" {_CHANGED} AND pets.id = c.pet_id"
-)
-
-
-def _member(name: str, value: str) -> str:
-    """SQL of a JSON member after a comma. The text is that of transactions/journal.py."""
-    quoted = value if name == "categoryId" else f"{{quote}}{value}{{unquote}}"
-    return f"',\"{name}\":' || {quoted}"
-
-
-def _object(members: list[str]) -> str:
-    return f"'{{{{' || substr({' || '.join(members)}, 2) || '}}}}'"
-
-
-def _changed(of: int) -> str:
-    """SQL of the JSON of the members that a row changes: before it (0) or after it (1)."""
-    columns = (
-        ("name", "c.name", "r.name"),
-        ("categoryId", "c.category_id", "r.category_id"),
-        ("status", "c.status", "coalesce(r.status, c.status)"),
+_ADD_PETS = Statement(
+    *(
+        f"INSERT INTO pets ({select(PET)}){as_given}"
+        f" SELECT n.ordinal + {base}, {_ADDED} {_NEW} ORDER BY n.position"
+        for as_given, base in (("", "?1"), (" OVERRIDING SYSTEM VALUE", "$1::bigint"))
     )
-    return _object(
-        [
-            f"CASE WHEN {values[0]} <> {values[1]} THEN {_member(name, values[of])} ELSE '' END"
-            for name, *values in columns
-        ]
-    )
-
-
-_JOURNAL = f"INSERT INTO journal ({select(ENTRY[1:])}) SELECT {{now}}, {{actor}}, 'pet'"
-_ADDED = _object(
-    [_member("name", "r.name"), _member("categoryId", "r.category_id"), _member("status", _STATUS)]
 )
-_RECORD_ADDED = _both(f"{_JOURNAL}, n.ordinal + {{base}}, 'added', NULL, {_ADDED} {_NEW} ORDER BY n.position")
-_RECORD_CHANGED = _both(
-    f"{_JOURNAL}, c.pet_id, 'changed', {_changed(0)}, {_changed(1)} {_CHANGED} ORDER BY c.position"
+_ADD_SOURCES = statement(
+    "INSERT INTO pet_sources (source_key, pet_id)"
+    f" SELECT r.source_key, n.ordinal + CAST($1 AS bigint) {_NEW} AND r.source_key IS NOT NULL"
+)
+_SET = ", ".join(f"{each.name} = {_wanted(each, f'c.{each.name}')}" for each in FIELDS)
+_CHANGE_PETS = statement(f"UPDATE pets SET {_SET} {_CHANGED} AND pets.id = c.pet_id")
+_JOURNAL = f"INSERT INTO journal ({select(ENTRY[1:])}) SELECT CAST($1 AS bigint), CAST($2 AS text), 'pet'"
+_RECORD_ADDED = statement(
+    f"{_JOURNAL}, n.ordinal + CAST($3 AS bigint), 'added', NULL, r.entry {_NEW} ORDER BY n.position"
+)
+_RECORD_CHANGED = statement(
+    f"{_JOURNAL}, c.pet_id, 'changed', e.before, e.after FROM stock_changes c CROSS JOIN stock_entries e"
+    " WHERE e.position = c.position ORDER BY c.position"
 )
 
 
@@ -207,9 +197,29 @@ def plan(*, with_keys: bool) -> Script[StockPlan]:
         yield _FIND_CHANGES, ()
         yield _FIND_REFUSED, ()
         yield _DROP_REFUSED, ()
+        yield from _write_entries()
     yield _FIND_NEW, ()
     ((rows, added, changed, rejected),) = yield _COUNT, ()
     return StockPlan(added, changed, rows - added - changed - rejected, rejected)
+
+
+def _write_entries() -> Script[None]:
+    """The journal entries of the changes, a page at a time."""
+    after = 0
+    while rows := (yield _CHANGES, (after,)):
+        entries: list[object] = []
+        for position, *values in rows:
+            old, wanted = values[: len(NEW_PET)], values[len(NEW_PET) :]
+            before, after_it = _completed(old, old), _completed(wanted, old)
+            entries += position, encode(unlike(before, after_it)), encode(unlike(after_it, before))
+        yield _add_entries(len(rows)), tuple(entries)
+        after = rows[-1][0]
+
+
+@lru_cache(maxsize=2)
+def _add_entries(count: int) -> Statement:
+    groups = ", ".join(f"({places(3, first)})" for first in range(1, 3 * count, 3))
+    return statement(f"INSERT INTO stock_entries (position, before, after) VALUES {groups}")
 
 
 def rejected(after: int, key_name: str) -> Script[tuple[int, list[tuple[StockRow, str]]]]:
@@ -219,14 +229,14 @@ def rejected(after: int, key_name: str) -> Script[tuple[int, list[tuple[StockRow
 
 
 def _row(row: Sequence[Any]) -> StockRow:
-    return StockRow(*row[1:6])
+    return StockRow(row[1], row[2], tuple(row[3 : len(_ROW)]))
 
 
 def _fault(row: Sequence[Any], key_name: str) -> str:
-    same_line, pet_id, status, order_id = row[6:]
+    same_line, pet_id, status, order_id = row[len(_ROW) :]
     if same_line is not None:
         return same_key_fault(key_name, same_line)
-    return change_fault(pet_id, STATUSES[status], STATUSES[row[5]], order_id)
+    return change_fault(pet_id, STATUSES[status], STATUSES[row[_ROW.index("status")]], order_id)
 
 
 def store(actor: str, now_ms: int, upload: UploadRun | None) -> Script[bool]:

@@ -40,7 +40,7 @@ async def imports(store: Store, *rows: StockRow) -> None:
 
 
 def row(key: str, name: str) -> StockRow:
-    return StockRow(1, key, name, 1, PetStatus.AVAILABLE)
+    return StockRow(1, key, (name, 1, PetStatus.AVAILABLE.value))
 
 
 LINKS: list[str] = []

@@ -22,7 +22,7 @@ JOURNAL = "SELECT actor, subject_id, action, before, after FROM journal WHERE su
 
 def rows(*members: tuple[str | None, str, int, str | None]) -> list[StockRow]:
     """Rows from line 2 on: source key, name, category, status."""
-    return [StockRow(line, *each) for line, each in enumerate(members, 2)]
+    return [StockRow(line, each[0], each[1:]) for line, each in enumerate(members, 2)]
 
 
 async def run_import(store: Store, *members: tuple[str | None, str, int, str | None]) -> StockPlan:

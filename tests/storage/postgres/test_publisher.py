@@ -193,7 +193,7 @@ async def test_an_unknown_outcome_stays_announced_until_it_cannot_come_any_more(
 async def test_an_import_is_announced_around_its_commit_alone(store: Store, publisher: Publisher) -> None:
     """It may take longer than a writer stays announced: before its commit nobody sees any of it."""
     async with store.stock.importing(ACTOR, None) as load:
-        await load.stage([StockRow(1, None, "Rex", 1, None), StockRow(2, None, "Mia", 1, None)])
+        await load.stage([StockRow(1, None, ("Rex", 1, None)), StockRow(2, None, ("Mia", 1, None))])
         await load.plan()
         assert publisher.take() == []
         await load.store()
@@ -206,7 +206,7 @@ async def test_an_import_of_unknown_outcome_stays_announced(
     """Its commit may come late, so a second announcement begins before the first one ends."""
     monkeypatch.setattr(stock, "_COMMIT_SECONDS", 0.2)
     async with store.stock.importing(ACTOR, None) as load:
-        await load.stage([StockRow(1, None, "Rex", 1, None)])
+        await load.stage([StockRow(1, None, ("Rex", 1, None))])
         await load.plan()
         proxy.cut_before_the_answer(b"COMMIT")
         with pytest.raises(StoreUnavailable, match="unknown"):

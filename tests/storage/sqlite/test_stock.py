@@ -19,7 +19,7 @@ from petstore.storage.sqlite.stock import SqliteStockImport
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 
-ROWS = [StockRow(line, None, "x" * 200, 1, None) for line in range(2, 2_002)]
+ROWS = [StockRow(line, None, ("x" * 200, 1, None)) for line in range(2, 2_002)]
 
 
 async def test_a_full_disk_stores_nothing_and_lets_others_write(tmp_path: Path) -> None:
@@ -45,12 +45,12 @@ async def test_a_list_is_stored_however_often_its_animals_change(
     """The last of some plans is made while nobody else writes; a change of then waits for the import."""
     store = backend_for(f"sqlite:///{tmp_path}/shop.db").open(ManualClock())
     async with store.stock.importing(ACTOR, "sku") as load:
-        await load.stage([StockRow(2, "A", "Rex", 1, None)])
+        await load.stage([StockRow(2, "A", ("Rex", 1, None))])
         await load.plan()
         await load.store()
     changes: list[asyncio.Task[Pet]] = []
     async with store.stock.importing(ACTOR, "sku") as load:
-        await load.stage([StockRow(2, "A", "Rex", 2, None)])
+        await load.stage([StockRow(2, "A", ("Rex", 2, None))])
         make = load.plan
 
         async def plan(*, locked: bool = False) -> StockPlan:

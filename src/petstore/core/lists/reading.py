@@ -7,24 +7,29 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import msgspec
 
 from petstore.core.errors import Invalid, InvalidBody, InvalidJson, OperatorError
+from petstore.core.fields import Field, Value
 from petstore.core.lists.lines import LINE_BYTES_MAX, Lines, without_mark
 from petstore.core.lists.spreadsheets import csv_bytes, read_cell
 from petstore.core.members import read_integer
-from petstore.core.pets import NAME, STATUSES
+from petstore.core.pets import FIELDS, MEMBERS, NAME
 from petstore.core.printable import printable
-from petstore.core.stock import MEMBERS, StockRow, row_schema
+from petstore.core.stock import StockRow, row_schema
 
 FAULTS = "faults"  # the column that the file of rejects adds, and that the next import skips
 _SURELY_INT64 = re.compile("0|-?[1-9][0-9]{0,17}", re.ASCII)
 _INTEGER = re.compile("-?(0|[1-9][0-9]*)", re.ASCII)
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 _SHOWN_MAX = 40
+_UNSURE = "\n"  # a line end is in no valid text
+_REQUIRED = [field.member for field in FIELDS if field.is_required]
+_OPTIONAL = [field.member for field in FIELDS if not field.is_required]
 
 
 class Record(NamedTuple):
@@ -77,7 +82,7 @@ class CsvList:
         self._columns = header[self._skipped :]
         _check_header(self._columns, key_name)
         at = {column: index for index, column in enumerate(self._columns, self._skipped)}
-        self._name, self._category, self._status = at["name"], at["categoryId"], at.get("status")
+        self._at = [(at.get(field.member), field, _certain(field)) for field in FIELDS]
         self._key = None if key_name is None else at[key_name]
 
     def records(self) -> Iterator[Record]:
@@ -108,29 +113,26 @@ class CsvList:
         if len(cells) != expected:
             fault = f"Expected {expected} cells as in the first line, got {len(cells)}."
             return Record(line, None, fault, cells[self._skipped :])
-        name, category = cells[self._name], cells[self._category]
-        status = cells[self._status] if self._status is not None else ""
+        values = [read(cells[at]) if at is not None else None for at, _, read in self._at]
         key = cells[self._key] if self._key is not None else None
-        if (
-            NAME.fullmatch(name)
-            and _SURELY_INT64.fullmatch(category)
-            and (not status or status in STATUSES)
-            and (key is None or NAME.fullmatch(key))
-        ):
-            return Record(line, StockRow(line, key, name, int(category), status or None), "", cells)
-        members: list[tuple[str, Any]] = [
-            ("name", name),
-            ("categoryId", _number(category)),
-            ("status", status),
-        ]
-        if self._key_name is not None:
-            members.append((self._key_name, key))
-        given = [(member, value) for member, value in members if value != "" or member == "name"]
+        if _UNSURE not in values and (key is None or NAME.fullmatch(key)):
+            return Record(line, StockRow(line, key, tuple(values)), "", cells)
         try:
-            row = _row(line, self._schema.read_members(given))
+            row = _row(line, self._schema.read_members(self._members(cells)))
         except InvalidBody as error:
             return Record(line, None, error.message, cells[self._skipped :])
         return Record(line, row, "", cells)
+
+    def _members(self, cells: list[str]) -> list[tuple[str, Any]]:
+        """What the schema reads of a row. An empty cell is an absent member, unless a text is required."""
+        members = [
+            (field.member, _number(cells[at]) if field.kind is int else cells[at])
+            for at, field, _ in self._at
+            if at is not None and (cells[at] or (field.kind is str and field.is_required))
+        ]
+        if self._key is not None and self._key_name is not None and cells[self._key]:
+            members.append((self._key_name, cells[self._key]))
+        return members
 
     def heading(self) -> bytes:
         return csv_bytes([[FAULTS, *self._columns]])
@@ -207,17 +209,37 @@ def check_key_column(name: str) -> None:
 
 def _row(line: int, read: Any) -> StockRow:
     """A row of what the schema has read."""
-    status = None if read.status is msgspec.UNSET else read.status.value
-    return StockRow(line, getattr(read, "source_key", None), read.name, read.category_id, status)
+    values = [getattr(read, field.name) for field in FIELDS]
+    return StockRow(line, getattr(read, "source_key", None), tuple(map(_plain, values)))
+
+
+def _plain(value: Any) -> Value:
+    if isinstance(value, StrEnum):
+        return value.value
+    return None if value is msgspec.UNSET else value
 
 
 def _members(row: StockRow, key_name: str | None) -> dict[str, object]:
-    members: dict[str, object] = {"name": row.name, "categoryId": row.category_id}
-    if row.status is not None:
-        members["status"] = row.status
+    named = zip(MEMBERS, row.values, strict=True)
+    members: dict[str, object] = {member: value for member, value in named if value is not None}
     if key_name is not None:
         members[key_name] = row.source_key
     return members
+
+
+def _certain(field: Field) -> Callable[[str], Value]:
+    """Reads a cell of a field: its value where that is certain, None for an absent one, else _UNSURE."""
+    convert: Callable[[str], Value] = int if field.kind is int else str
+    pattern = _SURELY_INT64
+    if field.is_choice:
+        pattern = re.compile("|".join(field.kind))
+    elif field.text is not None:
+        pattern = field.text.pattern
+
+    def read(cell: str) -> Value:
+        return convert(cell) if pattern.fullmatch(cell) else _UNSURE
+
+    return read if field.is_required else lambda cell: read(cell) if cell else None
 
 
 def _number(cell: str) -> object:
@@ -232,7 +254,7 @@ def _check_header(columns: list[str], key_name: str | None) -> None:
     known = {*MEMBERS} | ({key_name} if key_name is not None else set())
     faults = [f"{_quoted(column)}: a column without a meaning" for column in columns if column not in known]
     faults += [f"{column}: more than one column" for column in known if columns.count(column) > 1]
-    needed = [column for column in (key_name, "name", "categoryId") if column is not None]
+    needed = [key_name, *_REQUIRED] if key_name is not None else _REQUIRED
     faults += [f"{column}: missing" for column in needed if column not in columns]
     if not faults:
         return
@@ -251,4 +273,4 @@ def _quoted(column: str) -> str:
 
 def _columns(key_name: str | None) -> str:
     key = f"{key_name}, " if key_name is not None else ""
-    return f"the columns {key}name, categoryId and, if you like, status"
+    return f"the columns {key}{', '.join(_REQUIRED)} and, if you like, {', '.join(_OPTIONAL)}"

@@ -10,8 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from petstore.core.lists.spreadsheets import csv_bytes
-from petstore.core.pets import PageQuery, Pet, PetRepository
-from petstore.core.stock import MEMBERS, StockRepository
+from petstore.core.pets import MEMBERS, PageQuery, Pet, PetRepository, values_of_pet
+from petstore.core.stock import StockRepository
 
 
 class ListWriter(Protocol):
@@ -34,7 +34,7 @@ class CsvPages:
         return csv_bytes([[*([self._key_name] if self._key_name else []), *MEMBERS]])
 
     def page(self, pets: Sequence[Pet], keys: dict[int, str]) -> bytes:
-        rows = [(pet.name, pet.category_id, pet.status.value) for pet in pets]
+        rows = map(values_of_pet, pets)
         if self._key_name is None:
             return csv_bytes(rows)
         return csv_bytes([(keys.get(pet.id), *row) for pet, row in zip(pets, rows, strict=True)])
@@ -54,7 +54,11 @@ class JsonPages:
         return self._encode(
             [
                 ({self._key_name: keys[pet.id]} if pet.id in keys else {})
-                | {"name": pet.name, "categoryId": pet.category_id, "status": pet.status}
+                | {
+                    member: value
+                    for member, value in zip(MEMBERS, values_of_pet(pet), strict=True)
+                    if value is not None
+                }
                 for pet in pets
             ]
         )

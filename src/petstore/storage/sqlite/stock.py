@@ -20,13 +20,14 @@ from petstore.storage.sqlite.apart import in_thread
 from petstore.storage.sqlite.connection import open_writer, translate, translated
 from petstore.storage.sqlite.database import Database, run
 from petstore.transactions import stock
-from petstore.transactions.stock import Stock
+from petstore.transactions.rows import places
+from petstore.transactions.stock import STAGED, Stock
 
 _T = TypeVar("_T")
 # Together with Python less than 150 MiB. With a quarter of it the lock is held for twice as long.
 _CACHE_KIB = 80 << 10
 _STAGE_CACHE_KIB = 16 << 10
-_STAGE = "INSERT INTO stock_rows VALUES (?, ?, ?, ?, ?, ?)"
+_STAGE = f"INSERT INTO stock_rows VALUES ({places(len(STAGED))})".replace("$", "?")
 # In place of the triggers, which would move the version once for each animal.
 _MOVE_VERSION = "UPDATE versions SET catalogue = catalogue + 1"
 
