@@ -5,12 +5,20 @@ from __future__ import annotations
 import hashlib
 
 from petstore.core import packaged
+from petstore.core.limits.plans import WINDOWS
 
 # One hash tag, so one slot: a script reads the versions together with the records of an account.
 TAG = b"{petstore}:"
 CATALOGUE, KEYRING = TAG + b"version:catalogue", TAG + b"version:keyring"
 CATALOGUE_WRITERS, KEYRING_WRITERS = TAG + b"writers:catalogue", TAG + b"writers:keyring"
 EPOCH, HISTORY = TAG + b"epoch", TAG + b"history"
+# See take.lua.
+_WINDOWS = "local LENGTH, OPENS, UNIT = {{{}}}, {{{}}}, {{{}}}\n".format(
+    *(
+        ", ".join(map(str, column))
+        for column in zip(*((kind.length_ms, kind.opens_ms, kind.stored_ms) for kind in WINDOWS), strict=True)
+    )
+)
 PROBE = TAG + b"probe"
 
 
@@ -54,5 +62,6 @@ CAN_WRITE = command(b"SET", PROBE, b"1", b"PX", b"1000")
 
 
 def text_of(name: str) -> str:
-    """The text of a script in this folder."""
-    return packaged.files("petstore.limiter.valkey").joinpath(name).read_text()
+    """The text of a script in this folder; take.lua begins with the list of windows."""
+    text = packaged.files("petstore.limiter.valkey").joinpath(name).read_text()
+    return _WINDOWS + text if name == "take.lua" else text

@@ -1,4 +1,4 @@
--- One request: both windows of its account or neither, refusals and bans of its key, and both versions.
+-- One request: all windows of its account or none, refusals and bans of its key, and both versions.
 -- The same rules as quota.decide, in the same integers (milliseconds); tests compare the two.
 --
 -- A record has the epoch (arrive.lua) in which it was written. A record of an earlier epoch may be old: it is merged
@@ -6,18 +6,34 @@
 --
 -- KEYS  windows of the account, ban of the key, versions of catalogue and keyring, sets of their writers, epoch;
 --       all in one slot
--- ARGV  1  "per_minute per_day pardoned_ms cached_version cached_until_ms", the last two 0 for an uncached Caller
+-- ARGV  1  "limit ... pardoned_ms cached_version cached_until_ms", the last two 0 for an uncached Caller
 --       2  "minimum_rejections window grace forgiven_after duration ..."
 --       3  the epoch in which the store was read, "" if it was not; its records of 4 the account, 5 the key
---       6  "minute_opened minute_used day day_used": counts of an outage that are pending for this account
+--       6  "opened used ...": counts of an outage that are pending for this account
 -- Reply one of
 --       {0, catalogue, keyring, now}   the Caller was cached under another keyring, or for too long
 --       {1, epoch}                     no record of account or key in this epoch: read the store, call again
---       {2 admitted or 3 refused, catalogue, keyring, now, minute_opened, minute_used, day, day_used}
+--       {2 admitted or 3 refused, catalogue, keyring, now, opened, used, ...}
 --       {4 banned or 5 began now, catalogue, keyring, now, from, until, level, pardoned}
 -- A version of 0 is unknown: a writer is at work.
-local DAY, MINUTE = 86400000, 60000
+-- Limits, and the pairs of an opening and a count, are in the order of the windows. scripts.py begins this script with
+-- their list: LENGTH, at which multiples they open (OPENS) and the UNIT of openings in texts, all in milliseconds.
+local DAY = 86400000
 local floor, ceil, max, min, format, match = math.floor, math.ceil, math.max, math.min, string.format, string.match
+
+local function numbers_of(text)
+  local numbers = {}
+  for number in string.gmatch(text, '-?%d+') do numbers[#numbers + 1] = tonumber(number) end
+  return numbers
+end
+
+-- Openings in milliseconds, and counts; none for a record of another list of windows.
+local function windows_of(text)
+  local numbers, opened, used = numbers_of(text), {}, {}
+  if #numbers ~= 2 * #LENGTH then return opened, used end
+  for at = 1, #LENGTH do opened[at], used[at] = numbers[2 * at - 1] * UNIT[at], numbers[2 * at] end
+  return opened, used
+end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
@@ -42,29 +58,25 @@ if not catalogue or not keyring or redis.call('EXISTS', KEYS[5], KEYS[6]) > 0 th
   keyring = current(keyring, KEYS[4], KEYS[6])
 end
 
-local per_minute, per_day, pardoned_now, cached_version, cached_until =
-  match(ARGV[1], '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
-if cached_version ~= '0' and (tonumber(cached_version) ~= keyring or now >= tonumber(cached_until)) then
+local limits = numbers_of(ARGV[1])
+local cached_until, cached_version, pardoned_now = table.remove(limits), table.remove(limits), table.remove(limits)
+if cached_version ~= 0 and (cached_version ~= keyring or now >= cached_until) then
   return {0, catalogue, keyring, now}
 end
-local opened, used, day, day_used, epoch_then = match(held[1] or '', '^(-?%d+) (%d+) (%d+) (%d+) (%d+)$')
+local record, epoch_then = match(held[1] or '', '^(.-) (%d+)$')
 local key, key_epoch = match(held[2] or '', '^(.-) (%d+)$')
-local account_changed, key_changed = epoch_then ~= epoch, key_epoch ~= epoch
+local opened, used = windows_of(record or '')
+local account_changed, key_changed = epoch_then ~= epoch or not opened[1], key_epoch ~= epoch
 if (account_changed or key_changed) and ARGV[3] ~= epoch then
   return {1, tonumber(epoch)}
 end
-per_minute, per_day, pardoned_now = tonumber(per_minute), tonumber(per_day), tonumber(pardoned_now)
-opened, used, day, day_used = tonumber(opened), tonumber(used), tonumber(day), tonumber(day_used)
 
 if account_changed then -- of each window the later one, of the same window the greater count
-  local its_opened, its_used, its_day, its_day_used = match(ARGV[4], '^(-?%d+) (%d+) (%d+) (%d+)$')
-  its_opened, its_used, its_day, its_day_used =
-    tonumber(its_opened), tonumber(its_used), tonumber(its_day), tonumber(its_day_used)
-  if not opened or its_opened > opened or its_opened == opened and its_used > used then
-    opened, used = its_opened, its_used
-  end
-  if not day or its_day > day or its_day == day and its_day_used > day_used then
-    day, day_used = its_day, its_day_used
+  local its_opened, its_used = windows_of(ARGV[4])
+  for at = 1, #LENGTH do
+    if not opened[at] or its_opened[at] > opened[at] or its_opened[at] == opened[at] and its_used[at] > used[at] then
+      opened[at], used[at] = its_opened[at], its_used[at]
+    end
   end
 end
 if key_changed then -- the one with the later pardon, then the later start, then the later strikes
@@ -92,11 +104,10 @@ if pardoned_now > pardoned then
 end
 
 -- After the clock was set back: counts stay, and no window or ban ends later than its length from now.
-if now < opened then
-  opened, account_changed = now - now % 1000, true
-end
-if now < day * DAY then
-  day, account_changed = floor(now / DAY), true
+for at = 1, #LENGTH do
+  if now < opened[at] then
+    opened[at], account_changed = now - now % OPENS[at], true
+  end
 end
 if now < from then
   from, till, key_changed = now, ceil((now + till - from) / 1000) * 1000, true
@@ -105,40 +116,43 @@ end
 -- New windows open with a request that may pass, or with pending counts.
 local banned, has_pending = now < till, (ARGV[6] or '') ~= ''
 if has_pending or not banned then
-  if now - opened >= MINUTE then
-    opened, used, account_changed = now - now % 1000, 0, true
-  end
-  if now >= (day + 1) * DAY then
-    day, day_used, account_changed = floor(now / DAY), 0, true
+  for at = 1, #LENGTH do
+    if now - opened[at] >= LENGTH[at] then
+      opened[at], used[at], account_changed = now - now % OPENS[at], 0, true
+    end
   end
 end
 if has_pending then
-  local its_opened, its_used, its_day, its_day_used = match(ARGV[6], '^(-?%d+) (%d+) (%d+) (%d+)$')
-  its_opened = min(tonumber(its_opened), now - now % 1000)
-  if now - its_opened < MINUTE then
-    if used == 0 then opened = its_opened end
-    used = used + tonumber(its_used)
+  local its_opened, its_used = windows_of(ARGV[6])
+  for at = 1, #LENGTH do
+    local began = min(its_opened[at], now - now % OPENS[at])
+    if now - began < LENGTH[at] then
+      if used[at] == 0 then opened[at] = began end
+      used[at] = used[at] + its_used[at]
+    end
   end
-  if tonumber(its_day) == day then day_used = day_used + tonumber(its_day_used) end
   account_changed = true
 end
 
-local admitted = not banned and used < per_minute and day_used < per_day
+local admitted = not banned
+for at = 1, #LENGTH do admitted = admitted and used[at] < limits[at] end
 if admitted then
-  used, day_used, account_changed = used + 1, day_used + 1, true
+  for at = 1, #LENGTH do used[at] = used[at] + 1 end
+  account_changed = true
 end
 
 local forgiven
 local began = false
 if not admitted and not banned or key_changed and key ~= '-' then
-  local rule = {}
-  for number in string.gmatch(ARGV[2], '%d+') do rule[#rule + 1] = tonumber(number) end
+  local rule = numbers_of(ARGV[2])
   forgiven = rule[4]
   if not admitted and not banned then
     -- The binding window: the one with less remaining, on a tie the later reset.
-    local left, day_left = max(per_minute - used, 0), max(per_day - day_used, 0)
-    local minute_reset, binding = opened / 1000 + 60, (day + 1) * 86400
-    if left < day_left or (left == day_left and minute_reset > binding) then binding = minute_reset end
+    local least, binding = nil, nil
+    for at = 1, #LENGTH do
+      local left, its_reset = max(limits[at] - used[at], 0), (opened[at] + LENGTH[at]) / 1000
+      if not least or left < least or left == least and its_reset > binding then least, binding = left, its_reset end
+    end
 
     -- The first 429 of a window does not count, nor those within the grace after it: they were in flight.
     if reset ~= binding then
@@ -148,7 +162,7 @@ if not admitted and not banned or key_changed and key ~= '-' then
         strikes_opened, strikes = now, 0
       end
       strikes = strikes + 1
-      if strikes > max(rule[1], per_minute) then
+      if strikes > max(rule[1], limits[1]) then
         began = true
         if now - till >= forgiven then level = 0 end
         local duration = rule[min(level + 5, #rule)]
@@ -160,8 +174,13 @@ if not admitted and not banned or key_changed and key ~= '-' then
   end
 end
 
+local pairs_of_windows = {}
+for at = 1, #LENGTH do
+  pairs_of_windows[2 * at - 1], pairs_of_windows[2 * at] = floor(opened[at] / UNIT[at]), used[at]
+end
 if account_changed then
-  redis.call('SET', KEYS[1], format('%.0f %.0f %.0f %.0f %s', opened, used, day, day_used, epoch), 'PX', 2 * DAY)
+  local text = format(string.rep('%.0f ', 2 * #LENGTH), unpack(pairs_of_windows))
+  redis.call('SET', KEYS[1], text .. epoch, 'PX', 2 * DAY)
 end
 if key_changed and key == '-' then
   redis.call('SET', KEYS[2], '- ' .. epoch, 'PX', 2 * DAY)
@@ -173,4 +192,4 @@ end
 if banned or began then
   return {began and 5 or 4, catalogue, keyring, now, from, till, level, pardoned}
 end
-return {admitted and 2 or 3, catalogue, keyring, now, opened, used, day, day_used}
+return {admitted and 2 or 3, catalogue, keyring, now, unpack(pairs_of_windows)}
