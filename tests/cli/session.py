@@ -76,7 +76,7 @@ class Shell:
         now_ms = self.clock.now_ms()
         day = now_ms // DAY_MS
         state = LimiterState(
-            {1: AccountWindows(now_ms, 417, day, 52_118)},
+            {1: AccountWindows.of(now_ms, 417, day, 52_118)},
             {2: BanState(level=1, banned_from_ms=now_ms, banned_until_ms=now_ms + 60_000)},
         )
         days = {(1, day): DailyUsage(day, 52_118, 1_204, 0), (1, day - 1): DailyUsage(day - 1, 61_530, 0, 77)}

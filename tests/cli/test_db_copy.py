@@ -38,7 +38,7 @@ async def fill(store: Store) -> None:
         )
     await store.counters.save(
         LimiterState(
-            {1: AccountWindows(60_000, 7, 20_000, 11)},
+            {1: AccountWindows.of(60_000, 7, 20_000, 11)},
             {1: BanState(1, 2, 3, 4, 5, 6, 7, 8)},
         ),
         UsageChanges({(1, 20_000): DailyUsage(20_000, 11, 2, 3)}, {1: 70_000}),

@@ -15,7 +15,7 @@ from tests.cli.test_keys import ban
 def serve(cli: Cli, *, minute: int, day: int, days: dict[int, DailyUsage] | None = None) -> None:
     """What a server writes after it has answered so many requests of account 1."""
     now_ms = cli.clock.now_ms()
-    windows = AccountWindows(now_ms, minute, now_ms // DAY_MS, day)
+    windows = AccountWindows.of(now_ms, minute, now_ms // DAY_MS, day)
     usage = UsageChanges({(1, number): counts for number, counts in (days or {}).items()})
     cli.with_store(lambda store: store.counters.save(LimiterState({1: windows}), usage))
 

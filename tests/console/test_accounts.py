@@ -30,7 +30,7 @@ class TestList:
         """In numbers, and only to operators a way to add."""
         account_id = await add(shop)
         today = shop.clock.now_ms() // DAY_MS
-        window = AccountWindows(shop.clock.now_ms(), 3, today, 1_234)
+        window = AccountWindows.of(shop.clock.now_ms(), 3, today, 1_234)
         await shop.store.counters.save(LimiterState({account_id: window}, {}), UsageChanges())
         shown = await viewer.get("accounts?q=ZO")
         assert "zoo free 1,234 of 1,000 active" in shown.text
@@ -134,7 +134,7 @@ class TestAccount:
             (account_id, today - ago): DailyUsage(today - ago, 50 + ago, ago, 2 * ago) for ago in range(3)
         }
         await shop.store.counters.save(
-            LimiterState({account_id: AccountWindows(now_ms, 7, today, 52)}, {}), UsageChanges(days)
+            LimiterState({account_id: AccountWindows.of(now_ms, 7, today, 52)}, {}), UsageChanges(days)
         )
         shown = await viewer.get(f"accounts/{account_id}")
         assert "minute 60 7 53" in shown.text

@@ -27,9 +27,9 @@ class MemoryCounterStore:
     async def merge(self, state: LimiterState, usage: UsageChanges) -> None:
         for account, seen in state.windows.items():
             mine = self.state.windows.setdefault(account, AccountWindows())
-            minute = max((mine.minute_opened_ms, mine.minute_used), (seen.minute_opened_ms, seen.minute_used))
-            day = max((mine.day, mine.day_used), (seen.day, seen.day_used))
-            self.state.windows[account] = AccountWindows(*minute, *day)
+            minute = max(mine.numbers()[:2], seen.numbers()[:2])
+            day = max(mine.numbers()[2:], seen.numbers()[2:])
+            self.state.windows[account] = AccountWindows.of(*minute, *day)
         for key, theirs in state.bans.items():
             ours = self.state.bans.get(key)
             order = (theirs.pardoned_ms, theirs.banned_until_ms, theirs.strikes_opened_ms)
@@ -42,4 +42,4 @@ class MemoryCounterStore:
     ) -> tuple[AccountWindows | None, BanState | None]:
         self.loads += 1
         windows, ban = self.state.windows.get(account_id), self.state.bans.get(key_id)
-        return copy.copy(windows), copy.copy(ban)
+        return copy.deepcopy(windows), copy.copy(ban)

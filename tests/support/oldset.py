@@ -93,7 +93,7 @@ class Round:
 
     def _note_loss(self) -> None:
         known = self._replicas.counters.state.windows.get(1)
-        self._lost += max(0, self._counted - (0 if known is None else known.day_used))
+        self._lost += max(0, self._counted - (0 if known is None else known.used[-1]))
 
     async def _put_back(self) -> None:
         """kill -9: it starts with its last snapshot."""

@@ -81,7 +81,7 @@ async def _work(store: SqliteStore, recording: Recording, rng: random.Random, jo
         if rng.random() < 0.1:
             await store.pets.change(rng.randint(1, number), PetChange(status=PetStatus.AVAILABLE), "cut")
         if rng.random() < 0.1:
-            state = LimiterState({1: AccountWindows(1, number, 1, number)}, {})
+            state = LimiterState({1: AccountWindows.of(1, number, 1, number)}, {})
             await store.counters.save(state, UsageChanges({(1, 1): DailyUsage(1, 1)}, {1: number}))
         if rng.random() < 0.05:
             await store.keys.issue("shop", "test", ACTOR)

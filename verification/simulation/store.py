@@ -17,10 +17,9 @@ from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import QUOTA_MAX, STANDARD_PLANS, Plan
 from petstore.core.limits.usage import UsageChanges
-from petstore.core.limits.windows import AccountWindows
+from petstore.core.limits.windows import AccountWindows, later_windows
 from petstore.core.pets import Page, PageQuery, Pet, PetStatus
 from petstore.core.versions import Publisher
-from petstore.limiter.valkey.recovery import later_windows
 from verification.simulation.network import Delays
 from verification.simulation.virtual import VirtualLoop
 

@@ -16,8 +16,7 @@ from petstore.core.durations import DAY_MS, MINUTE_MS
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState
 from petstore.core.limits.quota import decide
-from petstore.core.limits.windows import AccountWindows
-from petstore.limiter.valkey.recovery import later_windows
+from petstore.core.limits.windows import AccountWindows, later_windows
 from petstore.limiter.valkey.scripts import CATALOGUE, CATALOGUE_WRITERS, KEYRING, KEYRING_WRITERS, Scripts
 from verification.simulation.network import Delays, Pipe
 from verification.simulation.virtual import EPOCH_MS, VirtualLoop
@@ -184,19 +183,19 @@ class SimulatedValkey:
             if read_in != b"%d" % data.epoch:
                 return [1, data.epoch]
             if keys[0] in doubted:
-                used = _later(used, AccountWindows(*_integers(records[0])))
+                used = _later(used, AccountWindows.of(*_integers(records[0])))
             if keys[1] in doubted:
                 ban = max(ban or BanState(), _record(records[1]), key=_order)
         assert used is not None
         assert ban is not None
         if self.torn:
-            used, ban = copy.copy(used), copy.copy(ban)
+            used, ban = used.copy(), copy.copy(ban)
             self._loop.call_later(2 * self._delays.one_way(), self._write, keys, used, ban)
         else:
             self._write(keys, used, ban)
         now_ms = now_us // 1_000
         if pending:
-            _add_pending(used, AccountWindows(*_integers(pending)), now_ms)
+            _add_pending(used, AccountWindows.of(*_integers(pending)), now_ms)
         caller = Caller(0, 0, (per_minute, per_day), pardoned_at_ms=pardoned)
         decision = decide(used, ban, caller, self._policy, now_ms)
         outcome = 5 if decision.ban_began else _OUTCOMES[decision.allowed, decision.banned]

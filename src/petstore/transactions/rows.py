@@ -1,8 +1,8 @@
 """The columns of every table and record, once: SELECT lists, the reading of rows and `db copy` follow them.
 
-The field order of AccountWindows and BanState is a wire format in five places: the tables of both databases,
-the batches in sqlite/counters.py and postgres/counters.py, and the text in Valkey (`as_text` in
-limiter/valkey/recovery.py, the patterns of take.lua). To change a field, change all five, with a migration.
+The field order of BanState is a wire format in five places: the tables of both databases, the batches in
+sqlite/counters.py and postgres/counters.py, and the text in Valkey (`as_text` in limiter/valkey/recovery.py,
+the patterns of take.lua). To change a field, change all five, with a migration.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from petstore.core.journal import Entry
 from petstore.core.keys import Access, ApiKey, Caller
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
-from petstore.core.limits.plans import LIMIT_COLUMNS, Plan
+from petstore.core.limits.plans import LIMIT_COLUMNS, WINDOWS, Plan
 from petstore.core.limits.usage import DailyUsage, UsageChanges
-from petstore.core.limits.windows import AccountWindows
 from petstore.core.orders import ORDER_STATUSES, Order
 from petstore.core.pets import FIELDS, NewPet, Pet, PetStatus
 from petstore.core.uploads import Upload
@@ -60,7 +59,7 @@ PET_BUT_STATUS = tuple(name for name in PET if name != "status")
 PERSON = ("id", "name", "role", "password", "created_at_ms", "disabled_at_ms")
 UPLOAD = Upload.__struct_fields__
 CREATION = ("account_id", "key", "fingerprint", "resource_id", "created_at_ms", "resource")
-WINDOWS = AccountWindows.__struct_fields__
+ACCOUNT_WINDOWS = tuple(column for window in WINDOWS for column in (window.opened_column, window.used_column))
 BAN_STATE = BanState.__struct_fields__
 DAILY_USAGE = DailyUsage.__struct_fields__
 
@@ -88,7 +87,7 @@ TABLES = (
     ),
     Table("orders", ORDER),
     Table("creations", CREATION, "account_id, key", has_identity=False),
-    Table("account_windows", ("account_id", *WINDOWS), "account_id", has_identity=False),
+    Table("account_windows", ("account_id", *ACCOUNT_WINDOWS), "account_id", has_identity=False),
     Table("key_standings", ("key_id", *BAN_STATE), "key_id", has_identity=False),
     Table("key_activity", ("key_id", "last_used_at_ms"), "key_id", has_identity=False),
     Table("usage_days", ("account_id", *DAILY_USAGE), "account_id, day", has_identity=False),
@@ -128,7 +127,7 @@ def sql_type(field: Field) -> str:
 def batch_rows(state: LimiterState, usage: UsageChanges) -> list[list[tuple[int, ...]]]:
     """Of a batch of counters, the rows of account_windows, key_standings, usage_days and key_activity."""
     return [
-        [(account, *astuple(used)) for account, used in state.windows.items()],
+        [(account, *used.numbers()) for account, used in state.windows.items()],
         [(key, *astuple(ban)) for key, ban in state.bans.items()],
         [(account, *astuple(counts)) for (account, _), counts in usage.daily.items()],
         list(usage.last_used_ms.items()),

@@ -20,12 +20,12 @@ from petstore.core.limits.usage import (
 from petstore.core.limits.windows import AccountWindows, oldest_day
 from petstore.core.pets import INT64_MAX
 from petstore.transactions.bans import bans_in_force
-from petstore.transactions.rows import BAN_STATE, DAILY_USAGE, WINDOWS, select
+from petstore.transactions.rows import ACCOUNT_WINDOWS, BAN_STATE, DAILY_USAGE, select
 from petstore.transactions.script import Repository, Script, padded, read, statement
 
-_ALL_WINDOWS = statement(f"SELECT account_id, {select(WINDOWS)} FROM account_windows WHERE day >= $1")
+_ALL_WINDOWS = statement(f"SELECT account_id, {select(ACCOUNT_WINDOWS)} FROM account_windows WHERE day >= $1")
 _ALL_BANS = statement(f"SELECT key_id, {select(BAN_STATE)} FROM key_standings")
-_WINDOWS = statement(f"SELECT {select(WINDOWS)} FROM account_windows WHERE account_id = $1")
+_WINDOWS = statement(f"SELECT {select(ACCOUNT_WINDOWS)} FROM account_windows WHERE account_id = $1")
 _BANS_WHERE = (
     "SELECT k.id, k.display, s.level, s.banned_until_ms"
     " FROM api_keys k JOIN key_standings s ON s.key_id = k.id"
@@ -52,7 +52,7 @@ def load_counters(now_ms: int) -> Script[LimiterState]:
     windows = yield _ALL_WINDOWS, (oldest_day(now_ms),)
     bans = yield _ALL_BANS, ()
     return LimiterState(
-        {row[0]: AccountWindows(*row[1:]) for row in windows}, {row[0]: BanState(*row[1:]) for row in bans}
+        {row[0]: AccountWindows.of(*row[1:]) for row in windows}, {row[0]: BanState(*row[1:]) for row in bans}
     )
 
 
@@ -80,7 +80,7 @@ class Usage(Repository):
         windows = yield _WINDOWS, (account_id,)
         bans = yield _BANS, (now_ms, account_id)
         daily = yield from last_days(account_id, now_ms, days)
-        used = AccountWindows(*windows[0]) if windows else AccountWindows()
+        used = AccountWindows.of(*windows[0]) if windows else AccountWindows()
         return UsageReport(used, [KeyBan(*ban) for ban in bans], daily)
 
     @read

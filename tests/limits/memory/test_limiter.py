@@ -39,7 +39,7 @@ class TestDrain:
         await limiter.take(FREE)
         changed = limiter.drain()
         await limiter.take(FREE)
-        assert changed.windows[1].minute_used == 1
+        assert changed.windows[1].used[0] == 1
 
 
 class TestForgetting:
@@ -47,7 +47,7 @@ class TestForgetting:
 
     async def test_records_are_forgotten_once_they_cannot_matter(self, clock: ManualClock) -> None:
         """A window after its day, a standing a day after it would have been forgiven; not before."""
-        windows = {1: AccountWindows(clock.now_ms(), 5, clock.now_ms() // 86_400_000, 5)}
+        windows = {1: AccountWindows.of(clock.now_ms(), 5, clock.now_ms() // 86_400_000, 5)}
         bans = {1: BanState(level=1, banned_until_ms=clock.now_ms())}
         limiter = MemoryLimiter(clock, BanPolicy(), SteeredVersions(), LimiterState(windows, bans))
         limiter.drain()

@@ -147,7 +147,7 @@ class TestASnapshot:
         day = (await replica.take(CALLER)).now_ms // DAY_MS
         replica.limiter.drain()
         replica.limiter.saved()  # so that it forgets what it saw
-        stored = AccountWindows(1_000, 400, day, stored_of_day)
+        stored = AccountWindows.of(1_000, 400, day, stored_of_day)
         await replicas.counters.merge(LimiterState({1: stored}), UsageChanges())
         await restart(server, replica)
         decision = await replica.take(CALLER)
@@ -414,7 +414,7 @@ class TestTheEpoch:
         replicas.counters.load_for = slow  # type: ignore[assignment,method-assign]
         waiting = asyncio.create_task(replica.take(CALLER))
         await asked.wait()
-        used = AccountWindows(0, 0, (await _now_ms(server)) // DAY_MS, 500)
+        used = AccountWindows.of(0, 0, (await _now_ms(server)) // DAY_MS, 500)
         await replicas.counters.merge(LimiterState({1: used}), UsageChanges())
         server.client("FLUSHALL")
         go_on.set()

@@ -140,7 +140,7 @@ class TestDrain:
         caller = Caller(1, 1, (1, 1_000), pardoned_at_ms=77)
         await replica.take(caller)
         opened, day = clock.now_ms(), clock.now_ms() // 86_400_000
-        assert replica.limiter.drain() == LimiterState({1: AccountWindows(opened, 1, day, 1)})
+        assert replica.limiter.drain() == LimiterState({1: AccountWindows.of(opened, 1, day, 1)})
         assert replica.limiter.drain() == LimiterState()
         await replica.take(caller)
         assert replica.limiter.drain() == LimiterState()

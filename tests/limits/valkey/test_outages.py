@@ -273,7 +273,7 @@ class TestTheBound:
         clock.advance(5)
         fallback.take(CALLER)
         fallback.restore_pending(1, pending)
-        assert fallback.take_pending(1) == AccountWindows(first_ms, 4, clock.ms // 86_400_000, 4)
+        assert fallback.take_pending(1) == AccountWindows.of(first_ms, 4, clock.ms // 86_400_000, 4)
         assert not fallback.has_pending
 
     async def test_restored_counts_of_yesterday_are_not_todays(self, clock: NowClock) -> None:
@@ -286,7 +286,7 @@ class TestTheBound:
         clock.advance(120)
         fallback.take(CALLER)
         fallback.restore_pending(1, pending)
-        assert fallback.take_pending(1) == AccountWindows(clock.ms, 1, clock.ms // DAY_MS, 1)
+        assert fallback.take_pending(1) == AccountWindows.of(clock.ms, 1, clock.ms // DAY_MS, 1)
 
     async def test_pending_counts_open_their_window_where_they_were_admitted(
         self, server: ValkeyServer, clock: NowClock

@@ -122,7 +122,7 @@ class TestUse:
         self, store: Store, clock: ManualClock, days: int, used: int
     ) -> None:
         """And one that lies ahead, after the clock was set back, counts."""
-        window = AccountWindows(clock.now_ms(), 3, clock.now_ms() // DAY_MS + days, 30)
+        window = AccountWindows.of(clock.now_ms(), 3, clock.now_ms() // DAY_MS + days, 30)
         await store.counters.save(LimiterState({1: window}, {}), UsageChanges())
         await store.accounts.set_plan("1", BUSINESS, ACTOR)
         page = await store.accounts.page(AccountQuery(9, "shop"), clock.now_ms())

@@ -104,7 +104,7 @@ class TestSave:
         await counting.request()
         await counting.request()
         await counting.flusher.save()
-        assert [state.windows[1].day_used for state, _ in counting.counters.saved] == [1, 3]
+        assert [state.windows[1].used[-1] for state, _ in counting.counters.saved] == [1, 3]
         assert counting.sums() == 3
 
     async def test_what_could_not_be_saved_is_kept_for_the_next_time(self, counting: Counting) -> None:
@@ -118,7 +118,7 @@ class TestSave:
         await counting.request()
         await counting.flusher.save()
         assert len(counting.counters.saved) == 1
-        assert (counting.sums(), counting.counters.saved[0][0].windows[1].day_used) == (3, 3)
+        assert (counting.sums(), counting.counters.saved[0][0].windows[1].used[-1]) == (3, 3)
 
 
 class TestRun:
@@ -206,4 +206,4 @@ async def test_a_stop_in_the_middle_of_a_save_counts_nothing_twice(
             assert shop.application.service.flusher is not before
             report = await shop.store.usage.report(1, shop.clock.now_ms())
             assert [(day.requests, day.refused) for day in report.days] == [(3, 0)]
-            assert report.windows.day_used == 3
+            assert report.windows.used[-1] == 3

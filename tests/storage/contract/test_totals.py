@@ -90,12 +90,12 @@ async def test_accounts_near_their_limit(store: Store, clock: ManualClock) -> No
     await store.accounts.close("a4", ACTOR)
     today = clock.now_ms() // DAY_MS
     used = {1: 899, 2: 900, 3: 1_000, 4: 1_000, 5: 1_000, NAMED_MAX + 6: 0}
-    windows = {account: AccountWindows(0, 0, today, count) for account, count in used.items()}
-    windows[5].day -= 1
+    windows = {account: AccountWindows.of(0, 0, today, count) for account, count in used.items()}
+    windows[5] = AccountWindows.of(0, 0, today - 1, 1_000)
     await store.counters.save(LimiterState(windows), UsageChanges())
     counted = await store.totals.count(clock.now_ms())
     assert counted.near_limit == [NearLimit(3, "a3", 1_000, 1_000), NearLimit(2, "a2", 900, 1_000)]
-    full = {number: AccountWindows(0, 0, today, 1_000) for number in range(1, NAMED_MAX + 6)}
+    full = {number: AccountWindows.of(0, 0, today, 1_000) for number in range(1, NAMED_MAX + 6)}
     await store.counters.save(LimiterState(full), UsageChanges())
     counted = await store.totals.count(clock.now_ms())
     assert [use.id for use in counted.near_limit] == [1, 2, 3, 5, 6, 7]

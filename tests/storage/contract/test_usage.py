@@ -44,13 +44,15 @@ class TestCounters:
         """Every number, over a restart; what is saved later replaces it."""
         now_ms, day = clock.now_ms(), clock.now_ms() // DAY_MS
         state = LimiterState(
-            {1: AccountWindows(now_ms, 3, day, 30), 2: AccountWindows(now_ms - 5, 60, day, 1_000)},
+            {1: AccountWindows.of(now_ms, 3, day, 30), 2: AccountWindows.of(now_ms - 5, 60, day, 1_000)},
             {1: BanState(1, 2, 3, 4, 5, 6, 7, 8), 4: BanState(banned_until_ms=now_ms + 1)},
         )
         await store.counters.save(state, UsageChanges())
-        await store.counters.save(LimiterState({1: AccountWindows(now_ms, 4, day, 31)}, {}), UsageChanges())
+        await store.counters.save(
+            LimiterState({1: AccountWindows.of(now_ms, 4, day, 31)}, {}), UsageChanges()
+        )
         await store.close()
-        state.windows[1] = AccountWindows(now_ms, 4, day, 31)
+        state.windows[1] = AccountWindows.of(now_ms, 4, day, 31)
         assert await backend.open().counters.load(now_ms) == state
 
     @pytest.mark.parametrize(
@@ -61,14 +63,14 @@ class TestCounters:
         self, store: Store, clock: ManualClock, age_days: int, kept: bool
     ) -> None:
         """A day back, and any day ahead: the clock may be set while the service is down."""
-        used = AccountWindows(clock.now_ms(), 1, clock.now_ms() // DAY_MS - age_days, 1)
+        used = AccountWindows.of(clock.now_ms(), 1, clock.now_ms() // DAY_MS - age_days, 1)
         await store.counters.save(LimiterState({1: used}, {}), UsageChanges())
         loaded = (await store.counters.load(clock.now_ms())).windows
         assert loaded == ({1: used} if kept else {})
 
     async def test_a_batch_is_one_transaction(self, store: Store, clock: ManualClock) -> None:
         """A batch of which one line can't be written leaves nothing of itself behind."""
-        used = AccountWindows(clock.now_ms(), 1, clock.now_ms() // DAY_MS, 1)
+        used = AccountWindows.of(clock.now_ms(), 1, clock.now_ms() // DAY_MS, 1)
         usage = UsageChanges({(1, 7): DailyUsage(7, 5), (2, 7): DailyUsage(7, "many")}, {1: 5})  # type: ignore[arg-type]
         with pytest.raises(Exception, match="could not carry out"):
             await store.counters.save(LimiterState({1: used}, {}), usage)

@@ -104,7 +104,7 @@ class TestWhatMoves:
         """A batch is written every second: what is kept survives it where versions are exact."""
         store = watched.store
         await watched.begin()
-        state = LimiterState({1: AccountWindows(1, 1, 1, 1)}, {1: BanState(strikes=1)})
+        state = LimiterState({1: AccountWindows.of(1, 1, 1, 1)}, {1: BanState(strikes=1)})
         await store.counters.save(state, UsageChanges({(1, 7): DailyUsage(7, 1)}, {1: 5}))
         await store.purge(10**15)
         await watched.check()

@@ -92,7 +92,7 @@ class TestCollisions:
 
         def batch(turn: int) -> tuple[LimiterState, UsageChanges]:
             ids = list(range(1, 60))[:: 1 if turn % 2 else -1]
-            windows = {n: AccountWindows(turn, turn, 7, turn) for n in ids}
+            windows = {n: AccountWindows.of(turn, turn, 7, turn) for n in ids}
             usage = UsageChanges({(n, 7): DailyUsage(7, 1) for n in ids}, dict.fromkeys(ids, turn))
             return LimiterState(windows, {n: BanState(strikes=turn) for n in ids}), usage
 

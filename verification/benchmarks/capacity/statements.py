@@ -71,7 +71,7 @@ async def _cost(pid: int, name: str, count: int, call: Callable[[int], Awaitable
 def _batch(number: int) -> tuple[LimiterState, UsageChanges]:
     """What a process saves when so many accounts asked within a second."""
     accounts = range(1, _BATCH + 1)
-    used = AccountWindows(1_798_761_600_000 + 60_000 * (number + 100), 10, 20_819, number + 100)
+    used = AccountWindows.of(1_798_761_600_000 + 60_000 * (number + 100), 10, 20_819, number + 100)
     return (
         LimiterState(dict.fromkeys(accounts, used)),
         UsageChanges(

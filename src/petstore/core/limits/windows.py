@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import astuple
 
 from petstore.core.durations import DAY_MS, MINUTE_MS, SECOND_MS
 
@@ -14,6 +15,24 @@ class AccountWindows(msgspec.Struct, gc=False):
     minute_used: int = 0  # requests since then
     day: int = 0  # UTC days since 1970-01-01
     day_used: int = 0  # requests on that day
+
+    @classmethod
+    def of(cls, *numbers: int) -> AccountWindows:
+        """Of `numbers`."""
+        return cls(*numbers)
+
+    def numbers(self) -> tuple[int, ...]:
+        """Of each window its opening in units of `stored_ms` and its count: the form of stores and Valkey."""
+        return astuple(self)
+
+    @property
+    def used(self) -> list[int]:
+        """Of each window its count."""
+        return [self.minute_used, self.day_used]
+
+    def copy(self) -> AccountWindows:
+        """Another record of the same numbers."""
+        return AccountWindows(*self.numbers())
 
 
 def ceil_seconds(milliseconds: int) -> int:
@@ -41,6 +60,13 @@ def roll(used: AccountWindows, now_ms: int) -> None:
     if day > used.day:
         used.day = day
         used.day_used = 0
+
+
+def later_windows(one: AccountWindows, other: AccountWindows) -> AccountWindows:
+    """Of each window the later one; of equal ones the greater count."""
+    mine, theirs = one.numbers(), other.numbers()
+    pairs = [max(mine[at : at + 2], theirs[at : at + 2]) for at in range(0, len(mine), 2)]
+    return AccountWindows.of(*(number for pair in pairs for number in pair))
 
 
 def oldest_day(now_ms: int) -> int:

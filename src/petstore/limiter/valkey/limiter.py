@@ -178,7 +178,7 @@ class ValkeyLimiter:
         """Call with an account's pending counts. They stay pending when the outcome is unknown: a count may
         then be taken twice, and none is lost."""
         counted = False
-        text = as_text(pending)
+        text = as_text(pending.numbers())
         try:
             reply = await self._call(self._calls.take(caller, cached, (b"", b"", b"", text)))
             if reply[0] == _NEEDS_RECORDS:
@@ -199,7 +199,7 @@ class ValkeyLimiter:
         kind = reply[0]
         versions = self._current(reply, lease)
         if kind in (_ADMITTED, _REFUSED):
-            windows = AccountWindows(*reply[4:])
+            windows = AccountWindows.of(*reply[4:])
             if kind == _ADMITTED:
                 self._recovery.note_windows(caller.account_id, windows)
             return decision_for(windows, caller, reply[3], versions, kind == _ADMITTED)

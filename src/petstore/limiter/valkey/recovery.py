@@ -6,6 +6,7 @@ They are the store's, about a second old, merged with later ones from Valkey's r
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 from msgspec.structs import astuple
 
@@ -14,7 +15,7 @@ from petstore.core.errors import StoreUnavailable
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState, MergingCounterStore
-from petstore.core.limits.windows import AccountWindows
+from petstore.core.limits.windows import AccountWindows, later_windows
 
 # Of an account and a key, as take.lua reads them.
 RecoveryRecords = tuple[bytes, bytes]
@@ -25,16 +26,9 @@ _NOTHING_USED = AccountWindows()
 _NEVER_REFUSED = b"-"
 
 
-def later_windows(one: AccountWindows, other: AccountWindows) -> AccountWindows:
-    """The later minute and the later day of two records; for equal windows the greater count."""
-    minute = max((one.minute_opened_ms, one.minute_used), (other.minute_opened_ms, other.minute_used))
-    day = max((one.day, one.day_used), (other.day, other.day_used))
-    return AccountWindows(*minute, *day)
-
-
-def as_text(record: AccountWindows | BanState) -> bytes:
-    """Its numbers in the order of the fields, as take.lua reads them."""
-    return " ".join(map(str, astuple(record))).encode("ascii")
+def as_text(numbers: Iterable[int]) -> bytes:
+    """A record's numbers as take.lua reads them."""
+    return " ".join(map(str, numbers)).encode("ascii")
 
 
 class RecoveryCache:
@@ -95,4 +89,4 @@ class RecoveryCache:
             seen = batch.bans.get(key_id)
             if seen is not None and (ban is None or seen.banned_until_ms > ban.banned_until_ms):
                 ban = seen
-        return as_text(used), _NEVER_REFUSED if ban is None else as_text(ban)
+        return as_text(used.numbers()), _NEVER_REFUSED if ban is None else as_text(astuple(ban))

@@ -5,34 +5,52 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from petstore.core.clock import Clock
-from petstore.core.durations import DAY_MS
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.plans import WINDOWS, WindowKind
 from petstore.core.limits.usage import UsageChanges
 from petstore.core.limits.windows import AccountWindows, oldest_day
 from petstore.storage.postgres.database import Database
-from petstore.transactions.rows import BAN_STATE, WINDOWS, batch_rows, select
+from petstore.transactions.rows import ACCOUNT_WINDOWS, BAN_STATE, DAILY_USAGE, batch_rows, select
 from petstore.transactions.script import moment_ms
 from petstore.transactions.usage import load_counters
 
-_WINDOWS, _BAN_STATE = select(WINDOWS), select(BAN_STATE)
+_WINDOWS, _BAN_STATE = select(ACCOUNT_WINDOWS), select(BAN_STATE)
 
 
 def _set(columns: Sequence[str]) -> str:
     return f"UPDATE SET ({select(columns)}) = ({select([f'excluded.{column}' for column in columns])})"
 
 
+# Of each row of a batch its table's columns, in the order of `batch_rows`.
+_WIDTHS = (1 + len(ACCOUNT_WINDOWS), 1 + len(BAN_STATE), 1 + len(DAILY_USAGE), 2)
+
+
+def _unnest(table: int) -> str:
+    """The columns of the table at this place in `batch_rows`, as arguments of a statement."""
+    first = 1 + sum(_WIDTHS[:table])
+    places = select([f"${place}::bigint[]" for place in range(first, first + _WIDTHS[table])])
+    return f"SELECT * FROM unnest({places})"
+
+
 # The counts of a single process replace the rows, even with earlier times: its clock may be set back.
-_REPLACE = (_set(WINDOWS), _set(BAN_STATE), "excluded.last_used_at_ms")
+_REPLACE = (_set(ACCOUNT_WINDOWS), _set(BAN_STATE), "excluded.last_used_at_ms")
 # The counts that several processes have read arrive in any order. A window that began more than a minute in
 # the future comes from a clock that was ahead: every other window replaces it.
-_AHEAD_MS = f"{moment_ms(22)} + 60000"
+_AHEAD_MS = f"{moment_ms(1 + sum(_WIDTHS))} + 60000"
+
+
+def _later(window: WindowKind) -> str:
+    opened, used = window.opened_column, window.used_column
+    return (
+        f"({opened}, {used}) = (SELECT * FROM (VALUES"
+        f" (kept.{opened}, kept.{used}), (excluded.{opened}, excluded.{used})) AS either (opened, used)"
+        f" ORDER BY opened * {window.stored_ms} > {_AHEAD_MS}, opened DESC, used DESC LIMIT 1)"
+    )
+
+
 _KEEP_THE_LATER = (
-    "UPDATE SET (minute_opened_ms, minute_used) = (SELECT * FROM (VALUES"
-    " (kept.minute_opened_ms, kept.minute_used), (excluded.minute_opened_ms, excluded.minute_used))"
-    f" AS either (opened_ms, used) ORDER BY opened_ms > {_AHEAD_MS}, opened_ms DESC, used DESC LIMIT 1),"
-    " (day, day_used) = (SELECT * FROM (VALUES (kept.day, kept.day_used), (excluded.day, excluded.day_used))"
-    f" AS either (day, used) ORDER BY day * {DAY_MS} > {_AHEAD_MS}, day DESC, used DESC LIMIT 1)",
+    f"UPDATE SET {select([_later(window) for window in WINDOWS])}",
     f"{_set(BAN_STATE)} WHERE"
     " (excluded.pardoned_ms, excluded.banned_from_ms, excluded.strikes_opened_ms, excluded.strikes)"
     " >= (kept.pardoned_ms, kept.banned_from_ms, kept.strikes_opened_ms, kept.strikes)"
@@ -47,20 +65,19 @@ def _batch(windows: str, standings: str, last_used: str) -> str:
     return f"""
 WITH windows AS (
     INSERT INTO account_windows AS kept (account_id, {_WINDOWS})
-    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+    {_unnest(0)}
     ON CONFLICT (account_id) DO {windows}
 ), standings AS (
     INSERT INTO key_standings AS kept (key_id, {_BAN_STATE})
-    SELECT * FROM unnest($6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[],
-        $12::bigint[], $13::bigint[], $14::bigint[])
+    {_unnest(1)}
     ON CONFLICT (key_id) DO {standings}
 ), days AS (
     INSERT INTO usage_days AS kept (account_id, day, requests, refused, deprecated)
-    SELECT * FROM unnest($15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[])
+    {_unnest(2)}
     ON CONFLICT (account_id, day) DO UPDATE SET requests = kept.requests + excluded.requests,
         refused = kept.refused + excluded.refused, deprecated = kept.deprecated + excluded.deprecated
 )
-INSERT INTO key_activity AS kept (key_id, last_used_at_ms) SELECT * FROM unnest($20::bigint[], $21::bigint[])
+INSERT INTO key_activity AS kept (key_id, last_used_at_ms) {_unnest(3)}
 ON CONFLICT (key_id) DO UPDATE SET last_used_at_ms = {last_used}
 """
 
@@ -73,7 +90,7 @@ def _arguments(state: LimiterState, usage: UsageChanges) -> list[list[int]]:
     """The columns of each table's rows, sorted by row."""
     return [
         column
-        for rows, width in zip(batch_rows(state, usage), (5, 9, 5, 2), strict=True)
+        for rows, width in zip(batch_rows(state, usage), _WIDTHS, strict=True)
         for column in (map(list, zip(*sorted(rows), strict=True)) if rows else [[]] * width)
     ]
 
@@ -106,6 +123,7 @@ class PostgresCounters:
             key_id,
             oldest_day(now_ms),
         )
-        windows = AccountWindows(*row[:4]) if row[0] is not None else None
-        ban = BanState(*row[4:]) if row[4] is not None else None
+        used, ban_state = row[: len(ACCOUNT_WINDOWS)], row[len(ACCOUNT_WINDOWS) :]
+        windows = AccountWindows.of(*used) if used[0] is not None else None
+        ban = BanState(*ban_state) if ban_state[0] is not None else None
         return windows, ban

@@ -9,7 +9,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import UsageChanges
 from petstore.storage.sqlite.database import Database
 from petstore.storage.sqlite.writer import Writer
-from petstore.transactions.rows import batch_rows
+from petstore.transactions.rows import ACCOUNT_WINDOWS, batch_rows
 from petstore.transactions.usage import load_counters
 
 
@@ -21,7 +21,7 @@ def _all(table: str, columns: int) -> str:
 
 # In the order of `batch_rows`.
 _SAVE = (
-    f"INSERT OR REPLACE {_all('account_windows', 5)}",
+    f"INSERT OR REPLACE {_all('account_windows', 1 + len(ACCOUNT_WINDOWS))}",
     f"INSERT OR REPLACE {_all('key_standings', 9)}",
     # Without the condition SQLite could not tell ON CONFLICT from the ON of a join.
     f"INSERT {_all('usage_days', 5)} WHERE true ON CONFLICT DO UPDATE SET"
