@@ -81,7 +81,7 @@ class Entrance:
         scope = {"method": "GET", "raw_path": b"/v1/pets", "query_string": b"", "headers": head}
         request = read_request({**scope, "client": ("192.0.2.1", 1)}, receive)
         _, decision = await self.gate.admit(request, Access.READ, False)
-        return decision.minute_remaining
+        return decision.remaining[0]
 
 
 @pytest.fixture

@@ -81,8 +81,8 @@ class TestTables:
         """The last millisecond of a day and the first of the next are two windows."""
         key = Key()
         last = DAY_RESET - NOON / 1_000
-        assert key.take(last - 0.001).windows[1] == Window("day", 1_000, 86_400, 999, DAY_RESET)
-        assert key.take(last).windows[1] == Window("day", 1_000, 86_400, 999, DAY_RESET + 86_400)
+        assert key.take(last - 0.001).windows[1] == Window("day", 1_000, 86_400, 999, DAY_RESET, 1)
+        assert key.take(last).windows[1] == Window("day", 1_000, 86_400, 999, DAY_RESET + 86_400, 1)
 
     @pytest.mark.parametrize(
         ("per_minute", "per_day", "taken", "binding"),
@@ -155,8 +155,8 @@ def test_it_shows_what_the_next_request_finds(
         moment += gap / 1_000
         key.take(moment)
     moment += then / 1_000
-    kept = copy.copy(key.used)
-    seen = view(key.used, key.caller, NOON + round(moment * 1_000))
+    kept = key.used.copy()
+    seen = view(key.used, key.caller.limits, NOON + round(moment * 1_000))
     assert key.used == kept
     decision = key.take(moment)
     assert [w.remaining - decision.allowed for w in seen] == [w.remaining for w in decision.windows]
@@ -209,7 +209,7 @@ class TestProperties:
             until_ms = decision.binding.reset_at * 1_000 - now_ms
             assert decision.retry_after_seconds == ceil(until_ms / 1_000) >= 1
             for wait_ms, passes in ((until_ms, True), (until_ms - 1, False)):
-                records = copy.copy(key.used), copy.copy(key.ban)
+                records = key.used.copy(), copy.copy(key.ban)
                 again = decide(*records, key.caller, key.policy, now_ms + wait_ms)
                 assert again.allowed is passes
 
@@ -254,7 +254,7 @@ class TestAddressBucket:
         refused = decide_address(bucket, 3, NOON + 20_500, charge=True)
         assert left == [2, 1, 0]
         assert (refused.allowed, refused.retry_after_seconds) == (False, 40)  # ceil(60 - 20.5)
-        assert refused.binding == Window("address", 3, 60, 0, NOON // 1_000 + 60)
+        assert refused.binding == Window("address", 3, 60, 0, NOON // 1_000 + 60, 3)
         assert decide_address(bucket, 3, NOON + 60_000, charge=True).binding.remaining == 2
 
     @pytest.mark.parametrize(("limit", "allowed", "left"), [(1, False, 0), (2, True, 1)])
@@ -278,7 +278,7 @@ class TestAddressBucket:
 
 def test_a_state_takes_over_what_changed_later() -> None:
     """Absolute values: the later one replaces the earlier one, others stay."""
-    first, later = AccountWindows(1, 1, 1, 1), AccountWindows(2, 2, 2, 2)
+    first, later = AccountWindows.of(1, 1, 1, 1), AccountWindows.of(2, 2, 2, 2)
     state = LimiterState({1: first, 2: first}, {1: BanState(strikes=1)})
     state.update(LimiterState({2: later}, {3: BanState(strikes=3)}))
     assert state.windows == {1: first, 2: later}

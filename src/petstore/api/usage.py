@@ -26,16 +26,14 @@ class UsageOperations:
         """GET /usage: the windows are those of this very request, so they agree with its headers."""
         decision = request.decision
         assert decision is not None
-        minute, day = decision.windows
-        now_ms, used_today = decision.now_ms, day.limit - day.remaining
+        windows, now_ms = decision.windows, decision.now_ms
         counted = await self._usage.days(caller.account_id, now_ms, DAYS)
         expires_at_ms = caller.expires_at_ms
         document = {
             "account": caller.account,
             "plan": caller.plan,
             **limit_members(caller.limits),
-            "minute": _use(minute),
-            "day": _use(day),
+            **{window.name: _use(window) for window in windows},
             "key": {
                 "access": caller.access,
                 "expiresAt": None if expires_at_ms is None else iso_moment(expires_at_ms),
@@ -48,7 +46,7 @@ class UsageOperations:
                     "refused": counts.refused,
                     "deprecated": counts.deprecated,
                 }
-                for counts in every_day(counted, now_ms // DAY_MS, DAYS, used_today)
+                for counts in every_day(counted, now_ms // DAY_MS, DAYS, windows[-1].used)
             ],
         }
         body = encode(document)
@@ -56,5 +54,4 @@ class UsageOperations:
 
 
 def _use(window: Window) -> dict[str, object]:
-    """An admitted request has counted, so that what remains is what the limit leaves."""
-    return {"used": window.limit - window.remaining, "resetAt": iso_moment(window.reset_at * SECOND_MS)}
+    return {"used": window.used, "resetAt": iso_moment(window.reset_at * SECOND_MS)}

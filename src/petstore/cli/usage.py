@@ -24,7 +24,7 @@ from petstore.cli.records import account_record
 from petstore.cli.types import ACCOUNT, DAY, MONTH, WholeNumber
 from petstore.core.accounts import Account
 from petstore.core.durations import SECOND_MS
-from petstore.core.keys import ApiKey, Caller
+from petstore.core.keys import ApiKey
 from petstore.core.limits.quota import view
 from petstore.core.limits.usage import DEPRECATED_DAYS, UsageReport
 from petstore.core.lists.bills import Bill
@@ -166,7 +166,6 @@ def _report(session: Session, account: str, days: int, as_json: bool) -> None:
 
 def _record(now_ms: int, account: Account, keys: list[ApiKey], report: UsageReport) -> dict[str, Any]:
     """The windows are as the account's next request would find them."""
-    caller = Caller(0, account.id, account.plan.limits)
     banned_until = {ban.key_id: moment(ban.banned_until_ms) for ban in report.bans}
     return {
         "account": account_record(account),
@@ -177,7 +176,7 @@ def _record(now_ms: int, account: Account, keys: list[ApiKey], report: UsageRepo
                 "remaining": window.remaining,
                 "resetAt": moment(window.reset_at * SECOND_MS),
             }
-            for window in view(report.windows, caller, now_ms)
+            for window in view(report.windows, account.plan.limits, now_ms)
         ],
         "keys": [
             {

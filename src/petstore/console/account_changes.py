@@ -14,12 +14,12 @@ from petstore.console.account_forms import (
     shown_plan,
     typed_plan_of,
 )
-from petstore.console.account_use import windows_of
 from petstore.console.accounts import KEYS_READ, find_account, working_keys
 from petstore.console.visit import CUT_FORM, View, Visit
 from petstore.core.accounts import Account
 from petstore.core.errors import Conflict, Invalid, InvalidBody
 from petstore.core.keys import KeyRepository
+from petstore.core.limits.quota import view
 from petstore.core.orders import Order, OrderQuery, OrderRepository
 from petstore.core.people import Role
 from petstore.transactions.accounts import Accounts
@@ -151,7 +151,7 @@ class AccountChangePages:
         self, visit: Visit, account: Account, typed: TypedPlan, status: int = 200, fault: str = ""
     ) -> Response:
         report = await self._store.usage.report(account.id, visit.now_ms, days=1)
-        windows = windows_of(account, report.windows, visit.now_ms)
+        windows = view(report.windows, account.plan.limits, visit.now_ms)
         return self._page(
             visit,
             "account_plan.html",

@@ -8,7 +8,7 @@ from typing import Protocol
 from starlette.responses import Response
 
 from petstore.console.account_forms import PLANS, TypedPlan, read_plan
-from petstore.console.account_use import chart_of, windows_of
+from petstore.console.account_use import chart_of
 from petstore.console.addresses import address
 from petstore.console.formats import choose
 from petstore.console.history import history_of
@@ -19,6 +19,7 @@ from petstore.core.errors import AccountExists, Invalid
 from petstore.core.journal import About
 from petstore.core.keys import ApiKey, KeyRepository
 from petstore.core.limits.plans import PLAN_NAMES
+from petstore.core.limits.quota import view
 from petstore.core.limits.usage import every_day
 from petstore.core.people import Role
 from petstore.transactions.accounts import Accounts
@@ -97,7 +98,7 @@ class AccountPages:
         account = await find_account(visit, self._store.accounts)
         reference = str(account.id)
         report = await self._store.usage.report(account.id, visit.now_ms, _DAYS)
-        windows = windows_of(account, report.windows, visit.now_ms)
+        windows = view(report.windows, account.plan.limits, visit.now_ms)
         today = visit.now_ms // DAY_MS
         days = every_day(report.days, today, _DAYS, windows[-1].used)
         keys = (await self._store.keys.keys(reference, newest=KEYS_READ))[::-1]

@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from petstore.core.limits import plans
+
 LATENCY_BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 ROUND_TRIP_BOUNDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
 COMMIT_BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
-WINDOWS = ("minute", "day", "ban", "address")
+WINDOWS = (*(window.name for window in plans.WINDOWS), "ban", "address")
 CAUSES = ("missing", "malformed", "unknown", "expired", "revoked")
 # Every documented response, so that its series starts at 0 and the first increase is visible. Others appear
 # when they happen.

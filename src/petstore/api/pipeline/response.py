@@ -15,6 +15,7 @@ from petstore.core.errors import (
     error_body,
 )
 from petstore.core.limits.decision import AddressDecision, Decision, Window
+from petstore.core.limits.plans import WINDOWS
 from petstore.core.preconditions import has_weakly, read_tags
 
 Header = tuple[bytes, bytes]
@@ -97,25 +98,15 @@ def response_headers(
     if not isinstance(decision, Decision):
         limits = _address_limits(decision.binding, now)
         return [*limits, date_header(now), (b"x-request-id", request_id), *response.headers]
-    minute_reset_at, day_reset_at = decision.minute_reset_at, decision.day_reset_at
-    if decision.minute_binds:
-        quota, remaining, reset_at = decision.per_minute, decision.minute_remaining, minute_reset_at
-    else:
-        quota, remaining, reset_at = decision.per_day, decision.day_remaining, day_reset_at
-    limit, reset, policy = _of_a_window(decision.per_minute, decision.per_day, quota, reset_at)
-    left = b'"minute";r=%d;t=%d, "day";r=%d;t=%d' % (
-        decision.minute_remaining,
-        minute_reset_at - now,
-        decision.day_remaining,
-        day_reset_at - now,
-    )
+    binding_at = decision.binding_at
+    limit, reset, policy, left, date = _of_a_second(decision.limits, decision.reset_at, binding_at, now)
     return [
         limit,
-        (b"x-ratelimit-remaining", b"%d" % remaining),
+        (b"x-ratelimit-remaining", b"%d" % decision.remaining[binding_at]),
         reset,
         policy,
-        (b"ratelimit", left),
-        date_header(now),
+        (b"ratelimit", left % decision.remaining),
+        date,
         (b"x-request-id", request_id),
         *response.headers,
     ]
@@ -138,12 +129,23 @@ def join_headers(headers: list[Header], further: list[Header]) -> list[Header]:
 
 
 @lru_cache(maxsize=1_024)
-def _of_a_window(per_minute: int, per_day: int, limit: int, reset_at: int) -> tuple[Header, Header, Header]:
-    """The headers that stay the same until a window ends; the policy has each window's quota and seconds."""
+def _of_a_second(
+    limits: tuple[int, ...], reset_at: tuple[int, ...], binding_at: int, now: int
+) -> tuple[Header, Header, Header, bytes, Header]:
+    """What stays the same within a second: the limit, its reset, the policy, a format of RateLimit, and Date.
+
+    The policy has each window's quota and seconds, the format a place for what remains of each.
+    """
+    policy = [
+        f'"{kind.name}";q={limit};w={kind.seconds}' for kind, limit in zip(WINDOWS, limits, strict=True)
+    ]
+    left = [f'"{kind.name}";r=%d;t={reset - now}' for kind, reset in zip(WINDOWS, reset_at, strict=True)]
     return (
-        (b"x-ratelimit-limit", b"%d" % limit),
-        (b"x-ratelimit-reset", b"%d" % reset_at),
-        (b"ratelimit-policy", b'"minute";q=%d;w=60, "day";q=%d;w=86400' % (per_minute, per_day)),
+        (b"x-ratelimit-limit", b"%d" % limits[binding_at]),
+        (b"x-ratelimit-reset", b"%d" % reset_at[binding_at]),
+        (b"ratelimit-policy", ", ".join(policy).encode("ascii")),
+        ", ".join(left).encode("ascii"),
+        date_header(now),
     )
 
 

@@ -1,80 +1,80 @@
-"""Rate limits as arithmetic: two windows taken together or not at all, and the bans of keys.
+"""Rate limits as arithmetic: all windows taken together or not at all, and the bans of keys.
 
 Records and a time go in, a Decision comes out. limiter/ keeps the records. Specification: Limits.
 """
 
 from __future__ import annotations
 
-from petstore.core.durations import DAY_MS, DAY_SECONDS, MINUTE_MS, SECOND_MS
+from operator import sub
+
+from petstore.core.durations import DAY_MS, MINUTE_MS, SECOND_MS
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState, apply_pardon, count_refusal, follow_clock_in_ban
 from petstore.core.limits.decision import Decision, Window
-from petstore.core.limits.windows import AccountWindows, ceil_seconds, follow_clock, roll
+from petstore.core.limits.plans import WINDOWS
+from petstore.core.limits.windows import EACH_WINDOW, AccountWindows, ceil_seconds, follow_clock, roll
 from petstore.core.versions import NO_VERSIONS, Versions
 
 
 def ban_decision(
     caller: Caller, ban: BanState, now_ms: int, versions: Versions, *, began: bool = False
 ) -> Decision:
-    """The refusal during a ban: nothing is left in either window until its end."""
+    """The refusal during a ban: nothing is left in any window until its end."""
     reset_at = ban.banned_until_ms // SECOND_MS
-    retry_after = max(1, ceil_seconds(ban.banned_until_ms - now_ms))
-    per_minute, per_day = caller.limits
     return Decision(
         allowed=False,
         now_ms=now_ms,
         versions=versions,
-        per_minute=per_minute,
-        minute_remaining=0,
-        minute_reset_at=reset_at,
-        per_day=per_day,
-        day_remaining=0,
-        day_reset_at=reset_at,
-        minute_binds=True,
-        retry_after_seconds=retry_after,
+        limits=caller.limits,
+        remaining=tuple(0 for _ in EACH_WINDOW),
+        reset_at=tuple(reset_at for _ in EACH_WINDOW),
+        binding_at=0,
+        retry_after_seconds=max(1, ceil_seconds(ban.banned_until_ms - now_ms)),
         banned=True,
         ban_began=began,
     )
 
 
-def decision_for(
-    used: AccountWindows, caller: Caller, now_ms: int, versions: Versions, allowed: bool
-) -> Decision:
-    """The Decision for a request that is counted in `used` (`allowed`), or that found a window used up.
+def decision_for(used: AccountWindows, caller: Caller, now_ms: int, versions: Versions) -> Decision:
+    """The Decision for a request that is counted in `used`: allowed unless a window has more than its limit.
 
-    When a limit was lowered below the requests used, 0 remain. The arguments of Decision are positional:
-    keywords take a sixth longer, for every request.
+    The arguments of Decision are positional: keywords take a sixth longer, for every request.
     """
-    per_minute, per_day = caller.limits
-    left = per_minute - used.minute_used if used.minute_used < per_minute else 0
-    day_left = per_day - used.day_used if used.day_used < per_day else 0
-    reset_at, day_reset_at = used.minute_opened_ms // SECOND_MS + 60, (used.day + 1) * DAY_SECONDS
-    minute_binds = left < day_left or (left == day_left and reset_at > day_reset_at)
-    retry_after = 0
-    if not allowed:
-        until_ms = (reset_at if minute_binds else day_reset_at) * SECOND_MS
-        retry_after = max(1, ceil_seconds(until_ms - now_ms))
-    return Decision(
-        allowed,
-        now_ms,
-        versions,
-        per_minute,
-        left,
-        reset_at,
-        per_day,
-        day_left,
-        day_reset_at,
-        minute_binds,
-        retry_after,
-    )
+    limits, reset_at = caller.limits, used.reset_at
+    remaining = tuple(map(sub, limits, used.used))
+    least = min(remaining)
+    binding_at = remaining.index(least)
+    if remaining.count(least) > 1:
+        binding_at = _latest_reset(remaining, reset_at)
+    return Decision(least >= 0, now_ms, versions, limits, remaining, reset_at, binding_at)
 
 
-def view(used: AccountWindows, caller: Caller, now_ms: int) -> tuple[Window, Window]:
-    """Both windows as the account's next request would find them; takes nothing."""
-    rolled = AccountWindows(used.minute_opened_ms, used.minute_used, used.day, used.day_used)
+def refusal_for(used: AccountWindows, caller: Caller, now_ms: int, versions: Versions) -> Decision:
+    """The Decision for a request that found a window used up, and is counted in none.
+
+    When a limit was lowered below the requests used, 0 remain.
+    """
+    reset_at = used.reset_at
+    remaining = tuple(max(0, limit - count) for limit, count in zip(caller.limits, used.used, strict=True))
+    binding_at = _latest_reset(remaining, reset_at)
+    retry_after = max(1, ceil_seconds(reset_at[binding_at] * SECOND_MS - now_ms))
+    return Decision(False, now_ms, versions, caller.limits, remaining, reset_at, binding_at, retry_after)
+
+
+def _latest_reset(remaining: tuple[int, ...], reset_at: tuple[int, ...]) -> int:
+    """Of the windows with the least remaining, the one that resets last."""
+    return min(EACH_WINDOW, key=lambda at: (remaining[at], -reset_at[at], -at))
+
+
+def view(used: AccountWindows, limits: tuple[int, ...], now_ms: int) -> list[Window]:
+    """The windows as the account's next request would find them; takes nothing."""
+    rolled = used.copy()
     follow_clock(rolled, now_ms)
     roll(rolled, now_ms)
-    return decision_for(rolled, caller, now_ms, NO_VERSIONS, True).windows
+    return [
+        Window(kind.name, limit, kind.seconds, max(0, limit - count), reset_at, count)
+        for kind, limit, count, reset_at in zip(WINDOWS, limits, rolled.used, rolled.reset_at, strict=True)
+    ]
 
 
 def decide(
@@ -85,7 +85,7 @@ def decide(
     now_ms: int,
     versions: Versions = NO_VERSIONS,
 ) -> Decision:
-    """Take one request from both windows, or from neither, and count a refusal towards a ban.
+    """Take one request from all windows, or from none, and count a refusal towards a ban.
 
     Changes `used` and `ban`; passes `versions` on. `ban` may be None for a key without a refusal so far: the
     first one does not count, and `first_refusal` makes its BanState. A refused request takes nothing; those
@@ -107,8 +107,8 @@ def decide(
     if used.minute_used < per_minute and used.day_used < per_day:
         used.minute_used += 1
         used.day_used += 1
-        return decision_for(used, caller, now_ms, versions, True)
-    refused = decision_for(used, caller, now_ms, versions, False)
+        return decision_for(used, caller, now_ms, versions)
+    refused = refusal_for(used, caller, now_ms, versions)
     if ban is not None and count_refusal(ban, caller, policy, refused.binding.reset_at, now_ms):
         return ban_decision(caller, ban, now_ms, versions, began=True)
     return refused

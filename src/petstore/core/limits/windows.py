@@ -5,7 +5,10 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import astuple
 
-from petstore.core.durations import DAY_MS, MINUTE_MS, SECOND_MS
+from petstore.core.durations import DAY_MS, DAY_SECONDS, MINUTE_MS, SECOND_MS
+from petstore.core.limits.plans import WINDOWS
+
+EACH_WINDOW = range(len(WINDOWS))
 
 
 class AccountWindows(msgspec.Struct, gc=False):
@@ -29,6 +32,11 @@ class AccountWindows(msgspec.Struct, gc=False):
     def used(self) -> list[int]:
         """Of each window its count."""
         return [self.minute_used, self.day_used]
+
+    @property
+    def reset_at(self) -> tuple[int, ...]:
+        """Unix time in seconds of each window's end."""
+        return (self.minute_opened_ms // SECOND_MS + 60, (self.day + 1) * DAY_SECONDS)
 
     def copy(self) -> AccountWindows:
         """Another record of the same numbers."""

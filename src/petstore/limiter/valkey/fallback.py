@@ -94,7 +94,7 @@ class FallbackLimiter:
             pending = self._pending[account_id] = AccountWindows()
         if not 0 <= now_ms - pending.minute_opened_ms < MINUTE_MS:
             pending.minute_opened_ms, pending.minute_used = now_ms - now_ms % SECOND_MS, 0
-        day = decision.day_reset_at // DAY_SECONDS - 1
+        day = decision.reset_at[-1] // DAY_SECONDS - 1
         if pending.day != day:
             pending.day, pending.day_used = day, 0
         pending.minute_used += 1

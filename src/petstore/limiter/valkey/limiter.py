@@ -13,7 +13,7 @@ from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState
 from petstore.core.limits.counters import LimiterState, MergingCounterStore
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import ban_decision, decision_for
+from petstore.core.limits.quota import ban_decision, decision_for, refusal_for
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import LEASE_SECONDS, NO_VERSIONS, Version, Versions
 from petstore.limiter.valkey.client import ValkeyClient
@@ -200,9 +200,10 @@ class ValkeyLimiter:
         versions = self._current(reply, lease)
         if kind in (_ADMITTED, _REFUSED):
             windows = AccountWindows.of(*reply[4:])
-            if kind == _ADMITTED:
-                self._recovery.note_windows(caller.account_id, windows)
-            return decision_for(windows, caller, reply[3], versions, kind == _ADMITTED)
+            if kind == _REFUSED:
+                return refusal_for(windows, caller, reply[3], versions)
+            self._recovery.note_windows(caller.account_id, windows)
+            return decision_for(windows, caller, reply[3], versions)
         if kind == _MOVED:
             return None
         from_ms, until_ms, level, pardoned_ms = reply[4:]
