@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 import libvalkey
 
-from petstore.core.durations import DAY_MS, MINUTE_MS
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState
+from petstore.core.limits.plans import WINDOWS
 from petstore.core.limits.quota import decide
-from petstore.core.limits.windows import AccountWindows, later_windows
+from petstore.core.limits.windows import AccountWindows, later_windows, openings, roll
 from petstore.limiter.valkey.scripts import CATALOGUE, CATALOGUE_WRITERS, KEYRING, KEYRING_WRITERS, Scripts
 from verification.simulation.network import Delays, Pipe
 from verification.simulation.virtual import EPOCH_MS, VirtualLoop
@@ -200,9 +200,9 @@ class SimulatedValkey:
         decision = decide(used, ban, caller, self._policy, now_ms)
         outcome = 5 if decision.ban_began else _OUTCOMES[decision.allowed, decision.banned]
         if decision.banned:
-            told = (ban.banned_from_ms, ban.banned_until_ms, ban.level, ban.pardoned_ms)
+            told: tuple[int, ...] = (ban.banned_from_ms, ban.banned_until_ms, ban.level, ban.pardoned_ms)
         else:
-            told = (used.minute_opened_ms, used.minute_used, used.day, used.day_used)
+            told = used.numbers()
         return [outcome, catalogue, keyring, now_ms, *told]
 
     def _write(self, keys: list[bytes], used: AccountWindows, ban: BanState) -> None:
@@ -221,14 +221,13 @@ def _order(ban: BanState) -> tuple[int, ...]:
 
 def _add_pending(used: AccountWindows, pending: AccountWindows, now_ms: int) -> None:
     """Add pending counts whose windows are still open, as take.lua does."""
-    if now_ms - used.minute_opened_ms >= MINUTE_MS:
-        used.minute_opened_ms, used.minute_used = now_ms - now_ms % 1_000, 0
-    if now_ms // DAY_MS > used.day:
-        used.day, used.day_used = now_ms // DAY_MS, 0
-    opened_ms = min(pending.minute_opened_ms, now_ms - now_ms % 1_000)
-    if now_ms - opened_ms < MINUTE_MS:
-        if used.minute_used == 0:
-            used.minute_opened_ms = opened_ms
-        used.minute_used += pending.minute_used
-    if pending.day == used.day:
-        used.day_used += pending.day_used
+    if now_ms >= used.openings.until_ms:
+        roll(used, now_ms)
+    opened = list(used.openings.opened_ms)
+    for at, kind in enumerate(WINDOWS):
+        its_opened_ms = min(pending.openings.opened_ms[at], now_ms - now_ms % kind.opens_ms)
+        if now_ms - its_opened_ms < kind.length_ms:
+            if used.used[at] == 0:
+                opened[at] = its_opened_ms
+            used.used[at] += pending.used[at]
+    used.openings = openings(*opened)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 
 from petstore.core.clock import Clock
-from petstore.core.durations import DAY_MS, MINUTE_MS
+from petstore.core.durations import DAY_MS, SECOND_MS
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.counters import LimiterState
@@ -66,7 +66,7 @@ class MemoryLimiter:
 
     def drain(self) -> LimiterState:
         changed = LimiterState(
-            {account: copy.copy(self._windows[account]) for account in self._changed_accounts},
+            {account: self._windows[account].copy() for account in self._changed_accounts},
             {key: copy.copy(self._bans[key]) for key in self._changed_keys},
         )
         self._changed_accounts.clear()
@@ -84,7 +84,7 @@ class MemoryLimiter:
             return
         self._swept_day = day
         for account, used in list(self._windows.items()):
-            if used.day < day and now_ms - used.minute_opened_ms >= MINUTE_MS:
+            if now_ms // SECOND_MS >= max(used.openings.reset_at):
                 del self._windows[account]
         for key, ban in list(self._bans.items()):
             quiet_ms = now_ms - max(ban.first_refused_ms, ban.banned_until_ms)

@@ -94,7 +94,7 @@ class Run:
         """What the service decided about a request of the caller's."""
         self.strikes = max(self.strikes, self.origin.ban_of(self.key_id).strikes)
         if answer.status not in (401, 429):
-            opened = self.origin.windows_of(self.account_id).minute_opened_ms
+            opened = self.origin.windows_of(self.account_id).openings.opened_ms[0]
             self.tried.append(Tried(sent.task, sent.asked, sent.at, opened))
 
     async def _earn_bans(self, key: str) -> None:
@@ -175,8 +175,8 @@ class Run:
         """The loop's time from which the service would let a request of this key pass."""
         used, ban = self.origin.windows_of(self.account_id), self.origin.ban_of(self.key_id)
         opens = ban.banned_until_ms / 1_000
-        if used.minute_used >= self.schedule.per_minute:
-            opens = max(opens, used.minute_opened_ms / 1_000 + 60)
-        if used.day_used >= self.schedule.per_day:
-            opens = max(opens, (used.day + 1) * _DAY_SECONDS)
+        limits = (self.schedule.per_minute, self.schedule.per_day)
+        for count, limit, reset_at in zip(used.used, limits, used.openings.reset_at, strict=True):
+            if count >= limit:
+                opens = max(opens, reset_at)
         return opens - EPOCH_MS / 1_000

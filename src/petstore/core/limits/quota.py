@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from operator import sub
 
-from petstore.core.durations import DAY_MS, MINUTE_MS, SECOND_MS
+from petstore.core.durations import SECOND_MS
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState, apply_pardon, count_refusal, follow_clock_in_ban
 from petstore.core.limits.decision import Decision, Window
@@ -40,7 +40,7 @@ def decision_for(used: AccountWindows, caller: Caller, now_ms: int, versions: Ve
 
     The arguments of Decision are positional: keywords take a sixth longer, for every request.
     """
-    limits, reset_at = caller.limits, used.reset_at
+    limits, reset_at = caller.limits, used.openings.reset_at
     remaining = tuple(map(sub, limits, used.used))
     least = min(remaining)
     binding_at = remaining.index(least)
@@ -54,7 +54,7 @@ def refusal_for(used: AccountWindows, caller: Caller, now_ms: int, versions: Ver
 
     When a limit was lowered below the requests used, 0 remain.
     """
-    reset_at = used.reset_at
+    reset_at = used.openings.reset_at
     remaining = tuple(max(0, limit - count) for limit, count in zip(caller.limits, used.used, strict=True))
     binding_at = _latest_reset(remaining, reset_at)
     retry_after = max(1, ceil_seconds(reset_at[binding_at] * SECOND_MS - now_ms))
@@ -73,7 +73,9 @@ def view(used: AccountWindows, limits: tuple[int, ...], now_ms: int) -> list[Win
     roll(rolled, now_ms)
     return [
         Window(kind.name, limit, kind.seconds, max(0, limit - count), reset_at, count)
-        for kind, limit, count, reset_at in zip(WINDOWS, limits, rolled.used, rolled.reset_at, strict=True)
+        for kind, limit, count, reset_at in zip(
+            WINDOWS, limits, rolled.used, rolled.openings.reset_at, strict=True
+        )
     ]
 
 
@@ -91,8 +93,7 @@ def decide(
     first one does not count, and `first_refusal` makes its BanState. A refused request takes nothing; those
     during a ban neither extend it nor count. take.lua is the same in Lua: change both.
     """
-    age_ms, day_age_ms = now_ms - used.minute_opened_ms, now_ms - used.day * DAY_MS
-    if age_ms < 0 or day_age_ms < 0:
+    if now_ms < used.openings.since_ms:
         follow_clock(used, now_ms)
     if ban is not None:
         if caller.pardoned_at_ms > ban.pardoned_ms:
@@ -101,13 +102,16 @@ def decide(
             follow_clock_in_ban(ban, now_ms)
         if now_ms < ban.banned_until_ms:
             return ban_decision(caller, ban, now_ms, versions)
-    if age_ms >= MINUTE_MS or day_age_ms >= DAY_MS:  # windows that followed the clock are not old
+    if now_ms >= used.openings.until_ms:
         roll(used, now_ms)
-    per_minute, per_day = caller.limits
-    if used.minute_used < per_minute and used.day_used < per_day:
-        used.minute_used += 1
-        used.day_used += 1
-        return decision_for(used, caller, now_ms, versions)
+    counts = used.used
+    for at in EACH_WINDOW:
+        counts[at] += 1
+    decision = decision_for(used, caller, now_ms, versions)
+    if decision.allowed:
+        return decision
+    for at in EACH_WINDOW:
+        counts[at] -= 1
     refused = refusal_for(used, caller, now_ms, versions)
     if ban is not None and count_refusal(ban, caller, policy, refused.binding.reset_at, now_ms):
         return ban_decision(caller, ban, now_ms, versions, began=True)

@@ -1,46 +1,63 @@
-"""The two fixed windows of an account: a minute that opens with its first request, and the UTC day."""
+"""The fixed windows of an account: when each opened, and how many requests were made in it.
+
+All lists and tuples are in the order of plans.WINDOWS.
+"""
 
 from __future__ import annotations
 
-import msgspec
-from msgspec.structs import astuple
+from functools import lru_cache
 
-from petstore.core.durations import DAY_MS, DAY_SECONDS, MINUTE_MS, SECOND_MS
+import msgspec
+
+from petstore.core.durations import DAY_MS, SECOND_MS
 from petstore.core.limits.plans import WINDOWS
 
 EACH_WINDOW = range(len(WINDOWS))
 
 
-class AccountWindows(msgspec.Struct, gc=False):
-    """Requests that an account has used. The stores' columns and take.lua have its order of fields."""
+class Openings(msgspec.Struct, frozen=True, gc=False):
+    """When the windows opened, and what every request asks of that. Made by `openings`."""
 
-    minute_opened_ms: int = -MINUTE_MS  # Unix time, a whole second; the window ends 60 s later
-    minute_used: int = 0  # requests since then
-    day: int = 0  # UTC days since 1970-01-01
-    day_used: int = 0  # requests on that day
+    opened_ms: tuple[int, ...]  # Unix time
+    since_ms: int  # the last opening: all windows are open from then on ...
+    until_ms: int  # ... until the first end
+    reset_at: tuple[int, ...]  # Unix time in seconds of each end
+
+
+@lru_cache(maxsize=1_024)
+def openings(*opened_ms: int) -> Openings:
+    """The Openings at these Unix times."""
+    ends_ms = [opened + window.length_ms for opened, window in zip(opened_ms, WINDOWS, strict=True)]
+    resets = tuple(end_ms // SECOND_MS for end_ms in ends_ms)
+    return Openings(opened_ms, max(opened_ms), min(ends_ms), resets)
+
+
+_NEVER = openings(*(0 for _ in WINDOWS))
+
+
+class AccountWindows(msgspec.Struct, gc=False):
+    """Requests that an account has used in windows that opened at some times."""
+
+    openings: Openings = _NEVER
+    used: list[int] = msgspec.field(default_factory=lambda: [0 for _ in WINDOWS])
 
     @classmethod
     def of(cls, *numbers: int) -> AccountWindows:
         """Of `numbers`."""
-        return cls(*numbers)
+        opened = [number * window.stored_ms for number, window in zip(numbers[::2], WINDOWS, strict=True)]
+        return cls(openings(*opened), list(numbers[1::2]))
 
     def numbers(self) -> tuple[int, ...]:
         """Of each window its opening in units of `stored_ms` and its count: the form of stores and Valkey."""
-        return astuple(self)
-
-    @property
-    def used(self) -> list[int]:
-        """Of each window its count."""
-        return [self.minute_used, self.day_used]
-
-    @property
-    def reset_at(self) -> tuple[int, ...]:
-        """Unix time in seconds of each window's end."""
-        return (self.minute_opened_ms // SECOND_MS + 60, (self.day + 1) * DAY_SECONDS)
+        return tuple(
+            number
+            for opened_ms, used, window in zip(self.openings.opened_ms, self.used, WINDOWS, strict=True)
+            for number in (opened_ms // window.stored_ms, used)
+        )
 
     def copy(self) -> AccountWindows:
         """Another record of the same numbers."""
-        return AccountWindows(*self.numbers())
+        return AccountWindows(self.openings, self.used.copy())
 
 
 def ceil_seconds(milliseconds: int) -> int:
@@ -53,28 +70,35 @@ def follow_clock(used: AccountWindows, now_ms: int) -> None:
 
     No window then ends later than its length from now.
     """
-    if now_ms < used.minute_opened_ms:
-        used.minute_opened_ms = now_ms - now_ms % SECOND_MS
-    if now_ms < used.day * DAY_MS:
-        used.day = now_ms // DAY_MS
+    used.openings = openings(
+        *(
+            now_ms - now_ms % window.opens_ms if now_ms < opened_ms else opened_ms
+            for window, opened_ms in zip(WINDOWS, used.openings.opened_ms, strict=True)
+        )
+    )
 
 
 def roll(used: AccountWindows, now_ms: int) -> None:
     """Open new windows in place of those that have ended."""
-    if now_ms - used.minute_opened_ms >= MINUTE_MS:
-        used.minute_opened_ms = now_ms - now_ms % SECOND_MS
-        used.minute_used = 0
-    day = now_ms // DAY_MS
-    if day > used.day:
-        used.day = day
-        used.day_used = 0
+    opened = list(used.openings.opened_ms)
+    for at, window in enumerate(WINDOWS):
+        if now_ms - opened[at] >= window.length_ms:
+            opened[at] = now_ms - now_ms % window.opens_ms
+            used.used[at] = 0
+    used.openings = openings(*opened)
 
 
 def later_windows(one: AccountWindows, other: AccountWindows) -> AccountWindows:
     """Of each window the later one; of equal ones the greater count."""
-    mine, theirs = one.numbers(), other.numbers()
-    pairs = [max(mine[at : at + 2], theirs[at : at + 2]) for at in range(0, len(mine), 2)]
-    return AccountWindows.of(*(number for pair in pairs for number in pair))
+    later = [
+        max(mine, theirs)
+        for mine, theirs in zip(
+            zip(one.openings.opened_ms, one.used, strict=True),
+            zip(other.openings.opened_ms, other.used, strict=True),
+            strict=True,
+        )
+    ]
+    return AccountWindows(openings(*(opened_ms for opened_ms, _ in later)), [used for _, used in later])
 
 
 def oldest_day(now_ms: int) -> int:

@@ -1,8 +1,9 @@
 """The limiter during an outage of Valkey: this process counts alone, for its part of every limit.
 
-Each of N processes admits at most an Nth of a limit (at least one request) in any 60 seconds, on top of what
-was admitted elsewhere. So no window in Valkey, whenever it opened, has more than one such part of each
-process, however often Valkey is lost. Valkey counts these admissions afterwards: they are pending until then.
+Each of N processes admits at most an Nth of a limit (at least one request) in any time as long as the window,
+or on the UTC day, on top of what was admitted elsewhere. So no window in Valkey, whenever it opened, has more
+than one such part of each process, however often Valkey is lost. Valkey counts these admissions afterwards:
+they are pending until then.
 """
 
 from __future__ import annotations
@@ -12,24 +13,27 @@ from collections import deque
 import msgspec
 
 from petstore.core.clock import Clock
-from petstore.core.durations import DAY_SECONDS, MINUTE_MS, SECOND_MS
+from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.windows import AccountWindows
+from petstore.core.limits.plans import WINDOWS
+from petstore.core.limits.windows import AccountWindows, openings
 from petstore.core.versions import NO_VERSIONS, NoVersions
 from petstore.limiter.memory import MemoryLimiter
 
 # More accounts than this have no pending counts: with so many, each has less than a request on average.
 _PENDING_MAX = 100_000
-_NOTHING_USED = AccountWindows()
+# Windows that open with a request may have opened at any time: the last requests count, whenever they were.
+_SLIDING = {at: kind.length_ms for at, kind in enumerate(WINDOWS) if kind.opens_ms < kind.length_ms}
 
 
-class _LastMinute:
-    """The requests of an account that were admitted in the last 60 seconds, by second."""
+class _Recent:
+    """The requests of an account that were admitted in the last `length_ms`, by second."""
 
-    def __init__(self) -> None:
+    def __init__(self, length_ms: int) -> None:
+        self._length_ms = length_ms
         self._seconds: deque[tuple[int, int]] = deque()
         self._used = 0
 
@@ -44,13 +48,13 @@ class _LastMinute:
     def window(self, now_ms: int) -> tuple[int, int]:
         """The second of the oldest request, in ms, and the number of all: the window ends with the oldest."""
         seconds = self._seconds
-        while seconds and now_ms - seconds[0][0] >= MINUTE_MS:
+        while seconds and now_ms - seconds[0][0] >= self._length_ms:
             self._used -= seconds.popleft()[1]
         if seconds and seconds[-1][0] > now_ms:  # the clock was set back: count all of them as of now
             seconds.clear()
             seconds.append((now_ms - now_ms % SECOND_MS, self._used))
         if not seconds:
-            return _NOTHING_USED.minute_opened_ms, 0
+            return 0, 0
         return seconds[0][0], self._used
 
 
@@ -62,43 +66,47 @@ class FallbackLimiter:
         self._processes = processes
         self._windows: dict[int, AccountWindows] = {}
         self._limiter = MemoryLimiter(clock, policy, NoVersions(), LimiterState(self._windows))
-        self._minutes: dict[int, _LastMinute] = {}
+        self._recent: dict[int, dict[int, _Recent]] = {}  # by account, then by index of the window
         self._swept_ms = clock.now_ms()
         self._pending: dict[int, AccountWindows] = {}
 
     def take(self, caller: Caller) -> Decision:
         """Take one request from this process's part of the limits. Versions are unknown.
 
-        The minute resets when the oldest request that it counts is 60 seconds old.
+        A window that opens with a request resets when the oldest request that it counts leaves it.
         """
         parts = tuple(max(1, limit // self._processes) for limit in caller.limits)
         part = msgspec.structs.replace(caller, limits=parts)
         now_ms = self._clock.now_ms()
-        minute = self._minutes.get(caller.account_id)
-        if minute is None:
-            minute = self._minutes[caller.account_id] = _LastMinute()
+        recent = self._recent.get(caller.account_id)
+        if recent is None:
+            recent = {at: _Recent(length_ms) for at, length_ms in _SLIDING.items()}
+            self._recent[caller.account_id] = recent
         used = self._windows.setdefault(caller.account_id, AccountWindows())
-        used.minute_opened_ms, used.minute_used = minute.window(now_ms)
+        opened = list(used.openings.opened_ms)
+        for at, requests in recent.items():
+            opened[at], used.used[at] = requests.window(now_ms)
+        used.openings = openings(*opened)
         decision = self._limiter.take_at(part, None, NO_VERSIONS, now_ms)
         assert decision is not None  # without a cached version there always is one
         if decision.allowed:
-            minute.add(now_ms)
-            self._add_pending(caller.account_id, now_ms, decision)
+            for requests in recent.values():
+                requests.add(now_ms)
+            self._add_pending(caller.account_id, now_ms)
         return decision
 
-    def _add_pending(self, account_id: int, now_ms: int, decision: Decision) -> None:
+    def _add_pending(self, account_id: int, now_ms: int) -> None:
         pending = self._pending.get(account_id)
         if pending is None:
             if len(self._pending) >= _PENDING_MAX:
                 return
             pending = self._pending[account_id] = AccountWindows()
-        if not 0 <= now_ms - pending.minute_opened_ms < MINUTE_MS:
-            pending.minute_opened_ms, pending.minute_used = now_ms - now_ms % SECOND_MS, 0
-        day = decision.reset_at[-1] // DAY_SECONDS - 1
-        if pending.day != day:
-            pending.day, pending.day_used = day, 0
-        pending.minute_used += 1
-        pending.day_used += 1
+        opened = list(pending.openings.opened_ms)
+        for at, kind in enumerate(WINDOWS):
+            if not 0 <= now_ms - opened[at] < kind.length_ms:
+                opened[at], pending.used[at] = now_ms - now_ms % kind.opens_ms, 0
+            pending.used[at] += 1
+        pending.openings = openings(*opened)
 
     @property
     def has_pending(self) -> bool:
@@ -114,11 +122,12 @@ class FallbackLimiter:
         later = self._pending.setdefault(account_id, pending)
         if later is pending:
             return
-        if abs(later.minute_opened_ms - pending.minute_opened_ms) < MINUTE_MS:
-            later.minute_opened_ms = min(later.minute_opened_ms, pending.minute_opened_ms)
-            later.minute_used += pending.minute_used
-        if later.day == pending.day:
-            later.day_used += pending.day_used
+        opened = list(later.openings.opened_ms)
+        for at, opened_ms in enumerate(pending.openings.opened_ms):
+            if abs(opened[at] - opened_ms) < WINDOWS[at].length_ms:
+                opened[at] = min(opened[at], opened_ms)
+                later.used[at] += pending.used[at]
+        later.openings = openings(*opened)
 
     def sweep(self) -> None:
         """Remove records that no longer matter; call it about once a second."""
@@ -126,6 +135,6 @@ class FallbackLimiter:
         now_ms = self._clock.now_ms()
         if abs(now_ms - self._swept_ms) >= MINUTE_MS:
             self._swept_ms = now_ms
-            for account, minute in list(self._minutes.items()):
-                if not minute.window(now_ms)[1]:
-                    del self._minutes[account]
+            for account, recent in list(self._recent.items()):
+                if not max(requests.window(now_ms)[1] for requests in recent.values()):
+                    del self._recent[account]

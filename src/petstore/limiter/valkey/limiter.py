@@ -13,6 +13,7 @@ from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState
 from petstore.core.limits.counters import LimiterState, MergingCounterStore
 from petstore.core.limits.decision import Decision
+from petstore.core.limits.plans import WINDOWS
 from petstore.core.limits.quota import ban_decision, decision_for, refusal_for
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import LEASE_SECONDS, NO_VERSIONS, Version, Versions
@@ -69,13 +70,14 @@ class _Calls:
         keys = (CATALOGUE, KEYRING, CATALOGUE_WRITERS, KEYRING_WRITERS, EPOCH)
         self._head = b"$7\r\nEVALSHA\r\n$40\r\n%b\r\n$1\r\n7\r\n" % script.digest
         self._keys = b"".join(b"$%d\r\n%b\r\n" % (len(key), key) for key in keys)
+        self._numbers = b" ".join([b"%d"] * (len(WINDOWS) + 3))
         self._rule = b"$%d\r\n%b\r\n" % (len(rule), rule)
 
     def take(self, caller: Caller, cached: _Cached, more: tuple[bytes, ...] = ()) -> bytes:
         """`more`: the script's ARGV 3 to 6, as far as they are needed."""
         account = TAG + b"windows:%d" % caller.account_id
         key = TAG + b"standing:%d" % caller.key_id
-        numbers = b"%d %d %d %d %d" % (*caller.limits, caller.pardoned_at_ms, *cached)
+        numbers = self._numbers % (*caller.limits, caller.pardoned_at_ms, *cached)
         return b"*%d\r\n%b$%d\r\n%b\r\n$%d\r\n%b\r\n%b$%d\r\n%b\r\n%b%b" % (
             12 + len(more),
             self._head,
