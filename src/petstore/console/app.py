@@ -42,7 +42,6 @@ from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
 from petstore.core.keys import KeyRepository
 from petstore.core.orders import OrderRepository
-from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
 from petstore.core.service import ServiceReport
 from petstore.core.sign_ins import SignInRepository
@@ -53,6 +52,7 @@ from petstore.transactions.accounts import Accounts
 from petstore.transactions.billing import Billing
 from petstore.transactions.categories import Categories
 from petstore.transactions.journal import Journal
+from petstore.transactions.people import People
 from petstore.transactions.usage import Usage
 from petstore.web.addresses import address_of
 from petstore.web.slots import Slots
@@ -74,7 +74,7 @@ class Stores(Protocol):
     usage: Usage
     billing: Billing
     journal: Journal
-    people: PeopleRepository
+    people: People
     sign_ins: SignInRepository
     totals: TotalsRepository
 

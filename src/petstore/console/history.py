@@ -14,8 +14,9 @@ import msgspec
 from petstore.console.addresses import address
 from petstore.core.journal import STORE, About, Entry, JournalQuery, people_of
 from petstore.core.moments import read_moment
-from petstore.core.people import PeopleRepository, Role
+from petstore.core.people import Role
 from petstore.transactions.journal import Journal
+from petstore.transactions.people import People
 
 _NAMES = {"pet": "animal"}
 _PLACES = {"cli": "command line", "api": "API", "console": "console"}
@@ -105,7 +106,7 @@ def lines(
     return [_line(entry, texts or {}, people or {}) for entry in entries]
 
 
-async def lines_with_names(entries: list[Entry], people: PeopleRepository) -> list[Line]:
+async def lines_with_names(entries: list[Entry], people: People) -> list[Line]:
     """The entries in words, with people's names."""
     return lines(entries, people=await people.names(people_of(entries)))
 

@@ -13,8 +13,8 @@ from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid, NotFound
 from petstore.core.journal import JournalPage, JournalQuery, read_about
 from petstore.core.moments import read_day
-from petstore.core.people import PeopleRepository
 from petstore.transactions.journal import Journal
+from petstore.transactions.people import People
 
 _FILTERS = ("about", "actor", "since", "until")
 _PAGE_LIMIT = 50
@@ -23,7 +23,7 @@ _PAGE_LIMIT = 50
 class JournalPages:
     """`/journal`."""
 
-    def __init__(self, journal: Journal, people: PeopleRepository) -> None:
+    def __init__(self, journal: Journal, people: People) -> None:
         self._journal = journal
         self._people = people
 

@@ -17,10 +17,11 @@ from petstore.core.durations import days_left
 from petstore.core.journal import JournalQuery
 from petstore.core.limits.usage import DEPRECATED_DAYS
 from petstore.core.orders import OrderQuery
-from petstore.core.people import PeopleRepository, Role
+from petstore.core.people import Role
 from petstore.core.service import ServiceReport, Trouble
 from petstore.core.sign_ins import SignInRepository, present
 from petstore.core.totals import NAMED_MAX, Totals
+from petstore.transactions.people import People
 
 _ORDERS = 8
 _ENTRIES = 10
@@ -53,7 +54,7 @@ class Notice(msgspec.Struct, frozen=True):
 class Store(orders.Store, Protocol):
     """What this page reads."""
 
-    people: PeopleRepository
+    people: People
     sign_ins: SignInRepository
 
 

@@ -10,9 +10,10 @@ from starlette.responses import Response
 from petstore.console.visit import View, Visit
 from petstore.core.errors import Conflict, Invalid
 from petstore.core.journal import About, JournalQuery
-from petstore.core.people import PeopleRepository, Role, SignInLink
+from petstore.core.people import Role, SignInLink
 from petstore.core.sign_ins import SignInRepository, link_address
 from petstore.transactions.journal import Journal
+from petstore.transactions.people import People
 
 
 class PeoplePages:
@@ -20,7 +21,7 @@ class PeoplePages:
 
     def __init__(
         self,
-        people: PeopleRepository,
+        people: People,
         sign_ins: SignInRepository,
         journal: Journal,
         base: Callable[[Request], str],

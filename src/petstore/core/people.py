@@ -1,11 +1,9 @@
-"""People who use the console: their roles, and the protocol of their store. Sessions: sign_ins.py."""
+"""People who use the console, and their roles. Sessions: sign_ins.py."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from enum import StrEnum
-from typing import Protocol
 
 import msgspec
 
@@ -30,7 +28,7 @@ _RANK = {role: rank for rank, role in enumerate(Role)}
 
 
 class Person(msgspec.Struct, frozen=True):
-    """Somebody who uses the console. Without a password only a one-time link lets them in."""
+    """A user of the console. Without a password only a one-time link opens a session."""
 
     id: int
     name: str
@@ -41,7 +39,7 @@ class Person(msgspec.Struct, frozen=True):
 
     @property
     def actor(self) -> str:
-        """Who makes the person's changes, for the journal."""
+        """The author of the person's changes in the journal."""
         return f"console:{self.name}"
 
     @property
@@ -61,8 +59,8 @@ class SignInLink(msgspec.Struct, frozen=True):
 
 
 def is_person_name(text: str) -> bool:
-    """Whether somebody may have this name. One of digits would look like an id, and browsers take one of dots
-    out of an address."""
+    """Whether `text` can name a person. A name of digits would look like an id; browsers remove one of dots
+    from an address."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -74,47 +72,3 @@ def check_person_name(name: str) -> None:
             f"{name!r} can't name a person: use 1 to 64 letters, digits, dots, dashes or underscores,"
             " with a letter among them.",
         )
-
-
-class PeopleRepository(Protocol):
-    """People in a store. Each method is one transaction and may raise StoreUnavailable.
-
-    `actor` is kept in the journal. Methods that take a name raise PersonNotFound. Where `keeps_operator`,
-    they raise Conflict instead of leaving no operator who can sign in.
-    """
-
-    async def add(self, name: str, role: Role, actor: str) -> SignInLink:
-        """A new person, and the link to come in. Raises Invalid for a bad name, Conflict for a taken one."""
-        ...
-
-    async def find(self, name: str) -> Person: ...
-
-    async def all(self) -> list[Person]:
-        """By name."""
-        ...
-
-    async def names(self, ids: Iterable[int]) -> dict[int, str]:
-        """The names of people by id, of those that there are."""
-        ...
-
-    async def disable(self, name: str, actor: str, *, keeps_operator: bool = True) -> Person:
-        """End all sessions and links, and let the person in no more."""
-        ...
-
-    async def enable(self, name: str, actor: str) -> Person:
-        """Let a disabled person in again, with the password of before."""
-        ...
-
-    async def set_role(
-        self, name: str, role: Role, actor: str, *, keeps_operator: bool = True, expected: Role | None = None
-    ) -> Person:
-        """Acts on the person's next request. Raises Conflict for one who has neither the expected role nor
-        this one."""
-        ...
-
-    async def reset(self, name: str, actor: str) -> SignInLink:
-        """End all sessions and links, remove the password, and make a new link.
-
-        Raises Conflict for a disabled person.
-        """
-        ...

@@ -13,7 +13,6 @@ from petstore.core.errors import ConfigurationError
 from petstore.core.keys import KeyRepository
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.orders import OrderRepository
-from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
 from petstore.core.sign_ins import SignInRepository
 from petstore.core.stock import StockRepository
@@ -30,6 +29,7 @@ from petstore.transactions.accounts import Accounts
 from petstore.transactions.billing import Billing
 from petstore.transactions.categories import Categories
 from petstore.transactions.journal import Journal
+from petstore.transactions.people import People
 from petstore.transactions.usage import Usage
 
 
@@ -46,7 +46,7 @@ class Store(Protocol):
     journal: Journal
     usage: Usage
     billing: Billing
-    people: PeopleRepository
+    people: People
     totals: TotalsRepository
     sign_ins: SignInRepository
     versions: VersionSource

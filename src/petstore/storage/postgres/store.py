@@ -6,7 +6,6 @@ from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.keys import KeyRepository
 from petstore.core.orders import OrderRepository
-from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
 from petstore.core.sign_ins import SignInRepository
 from petstore.core.stock import StockRepository
@@ -65,7 +64,7 @@ class PostgresStore:
         self.journal = Journal(database, clock)
         self.usage = Usage(database, clock)
         self.billing = Billing(database, clock)
-        self.people: PeopleRepository = People(database, clock)
+        self.people = People(database, clock)
         self.totals: TotalsRepository = PostgresTotals(url, options)
         self.sign_ins: SignInRepository = SignIns(database, clock)
         self.counters = self.merging_counters = PostgresCounters(database, clock)

@@ -11,7 +11,6 @@ from petstore.core.clock import Clock
 from petstore.core.keys import KeyRepository
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.orders import OrderRepository
-from petstore.core.people import PeopleRepository
 from petstore.core.pets import PetRepository
 from petstore.core.sign_ins import SignInRepository
 from petstore.core.stock import StockRepository
@@ -76,7 +75,7 @@ class SqliteStore:
         self.journal = Journal(database, clock)
         self.usage = Usage(database, clock)
         self.billing = Billing(database, clock)
-        self.people: PeopleRepository = People(database, clock)
+        self.people = People(database, clock)
         self.totals: TotalsRepository = SqliteTotals(path, busy_timeout_ms)
         self.sign_ins: SignInRepository = SignIns(database, clock)
         self.counters: CounterStore = SqliteCounters(database, self.writer)
