@@ -44,7 +44,6 @@ from petstore.core.keys import KeyRepository
 from petstore.core.orders import OrderRepository
 from petstore.core.pets import PetRepository
 from petstore.core.service import ServiceReport
-from petstore.core.sign_ins import SignInRepository
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
 from petstore.core.uploads import UploadRepository
@@ -53,6 +52,7 @@ from petstore.transactions.billing import Billing
 from petstore.transactions.categories import Categories
 from petstore.transactions.journal import Journal
 from petstore.transactions.people import People
+from petstore.transactions.sign_ins import SignIns
 from petstore.transactions.usage import Usage
 from petstore.web.addresses import address_of
 from petstore.web.slots import Slots
@@ -75,7 +75,7 @@ class Stores(Protocol):
     billing: Billing
     journal: Journal
     people: People
-    sign_ins: SignInRepository
+    sign_ins: SignIns
     totals: TotalsRepository
 
 

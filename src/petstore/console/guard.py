@@ -25,7 +25,8 @@ from petstore.core.errors import (
     RequestTimeout,
     Unauthorized,
 )
-from petstore.core.sign_ins import PersonSession, SignInRepository
+from petstore.core.sign_ins import PersonSession
+from petstore.transactions.sign_ins import SignIns
 from petstore.web.negotiation import prefers_html
 
 _FORM_MAX_BYTES = 64 * 1024
@@ -41,7 +42,7 @@ class Guard:
 
     def __init__(
         self,
-        sign_ins: SignInRepository,
+        sign_ins: SignIns,
         cookies: Cookies,
         connections: Connections,
         maker: PageMaker,

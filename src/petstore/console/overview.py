@@ -19,9 +19,10 @@ from petstore.core.limits.usage import DEPRECATED_DAYS
 from petstore.core.orders import OrderQuery
 from petstore.core.people import Role
 from petstore.core.service import ServiceReport, Trouble
-from petstore.core.sign_ins import SignInRepository, present
+from petstore.core.sign_ins import present
 from petstore.core.totals import NAMED_MAX, Totals
 from petstore.transactions.people import People
+from petstore.transactions.sign_ins import SignIns
 
 _ORDERS = 8
 _ENTRIES = 10
@@ -55,7 +56,7 @@ class Store(orders.Store, Protocol):
     """What this page reads."""
 
     people: People
-    sign_ins: SignInRepository
+    sign_ins: SignIns
 
 
 class OverviewPage:

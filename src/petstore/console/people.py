@@ -11,9 +11,10 @@ from petstore.console.visit import View, Visit
 from petstore.core.errors import Conflict, Invalid
 from petstore.core.journal import About, JournalQuery
 from petstore.core.people import Role, SignInLink
-from petstore.core.sign_ins import SignInRepository, link_address
+from petstore.core.sign_ins import link_address
 from petstore.transactions.journal import Journal
 from petstore.transactions.people import People
+from petstore.transactions.sign_ins import SignIns
 
 
 class PeoplePages:
@@ -22,7 +23,7 @@ class PeoplePages:
     def __init__(
         self,
         people: People,
-        sign_ins: SignInRepository,
+        sign_ins: SignIns,
         journal: Journal,
         base: Callable[[Request], str],
     ) -> None:

@@ -15,7 +15,8 @@ from petstore.console.visit import View, Visit, with_retry_after
 from petstore.core.errors import Forbidden, Invalid, TooManyTries
 from petstore.core.passwords import PASSWORD_MIN_CHARACTERS, check_password
 from petstore.core.people import Role, SignInLink
-from petstore.core.sign_ins import Attempt, SignInRepository
+from petstore.core.sign_ins import Attempt
+from petstore.transactions.sign_ins import SignIns
 
 _log = structlog.get_logger("petstore.console")
 # A page of the console, never another site's.
@@ -33,7 +34,7 @@ class Entrance:
     """Checks passwords, within the budgets of tries, and keeps the session of whoever comes in."""
 
     def __init__(
-        self, sign_ins: SignInRepository, passwords: Passwords, cookies: Cookies, connections: Connections
+        self, sign_ins: SignIns, passwords: Passwords, cookies: Cookies, connections: Connections
     ) -> None:
         self.sign_ins = sign_ins
         self.passwords = passwords

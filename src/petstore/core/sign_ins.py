@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from typing import Protocol
 
 import msgspec
 
@@ -18,7 +17,7 @@ from petstore.core.people import Person, SignInLink
 LINK_VALID_MS = DAY_MS
 SESSION_IDLE_MS = 12 * HOUR_MS
 SESSION_MAX_MS = 7 * DAY_MS
-SESSIONS_MAX = 20  # of a person; the next one ends the one that was unused for longest
+SESSIONS_MAX = 20  # of a person; one more ends the least recently used
 NETWORK_KNOWN_MS = 30 * DAY_MS  # after a person's last sign-in there
 _TOKEN_BYTES = 32
 
@@ -39,7 +38,7 @@ NEW_NETWORKS_SUBJECT = "new networks"
 
 
 class PersonSession(msgspec.Struct, frozen=True):
-    """A session that has not ended. `address` is where it began; `id` lets nobody in."""
+    """A session. `address` is the client's when it began; `id` is public."""
 
     id: str
     person: Person
@@ -48,13 +47,14 @@ class PersonSession(msgspec.Struct, frozen=True):
     used_at_ms: int
 
     def has_ended(self, now_ms: int) -> bool:
-        """By its age, or because nobody used it; also one of a clock that was far ahead, which would last."""
+        """Whether it expired, by age or inactivity. A timestamp far in the future (the clock was set back)
+        counts as expired."""
         idle_ms, age_ms = abs(now_ms - self.used_at_ms), abs(now_ms - self.created_at_ms)
         return idle_ms >= SESSION_IDLE_MS or age_ms >= SESSION_MAX_MS
 
 
 class Presence(msgspec.Struct, frozen=True):
-    """Somebody who is signed in: when the oldest of these sessions began, and when one was used last."""
+    """A signed-in person: the number of sessions, the start of the oldest, and the last use."""
 
     person: Person
     sessions: int
@@ -63,7 +63,7 @@ class Presence(msgspec.Struct, frozen=True):
 
 
 def present(sessions: Iterable[PersonSession]) -> list[Presence]:
-    """Who has these sessions, in the order in which each person comes first."""
+    """The people of these sessions, in the order of their first one."""
     found: dict[int, Presence] = {}
     for session in sessions:
         person = session.person
@@ -102,72 +102,15 @@ def new_token() -> str:
 
 
 def token_digest(token: str) -> bytes:
-    """What the store keeps of a token."""
+    """The digest under which the store has a token."""
     return digest(token.encode())
 
 
 def link_address(base: str, link: SignInLink) -> str:
-    """Where the link leads; `base` is the address of the service, without a slash at the end."""
+    """The address of a link; `base` is that of the service, without a final slash."""
     return f"{base}/console/link/{link.token}"
 
 
 def pair_subject(name: str, network: str) -> str:
     """What the pair's window is stored under. The name is a digest: people type passwords into its field."""
     return f"pair {digest(name.encode()).hex()[:32]} {network}"
-
-
-class SignInRepository(Protocol):
-    """Links, sessions and tries in a store. Each method is one transaction and may raise StoreUnavailable."""
-
-    async def take_try(self, name: str, address: str) -> Attempt:
-        """Count a try before its password is compared. Raises TooManyTries, and then counts nothing."""
-        ...
-
-    async def accept(self, attempt: Attempt, address: str, rehashed: str | None = None) -> str | None:
-        """Open a session after a right password, and give the try back; the session's token.
-
-        None when the person was disabled, or got another password, meanwhile. `rehashed` replaces the hash.
-        """
-        ...
-
-    async def link(self, token: str) -> SignInLink:
-        """A link that can be used. Uses nothing. Raises LinkGone."""
-        ...
-
-    async def redeem(self, token: str, password: str, address: str) -> str:
-        """Use a link: set the password (its hash), end all sessions, open one; its token. Raises LinkGone."""
-        ...
-
-    async def change_password(self, attempt: Attempt, password: str, address: str) -> str | None:
-        """After the right password of before: set another (its hash), end all sessions, open one; its token.
-
-        None as with `accept`.
-        """
-        ...
-
-    async def session(self, token: str, *, unattended: bool = False) -> PersonSession | None:
-        """The session of a token; None when it has ended, or its person is disabled.
-
-        Its use is noted, at most once a minute; not what a page asks for by itself, `unattended`.
-        """
-        ...
-
-    async def sessions_of(self, person_id: int) -> list[PersonSession]:
-        """Newest use first."""
-        ...
-
-    async def sessions(self, limit: int) -> list[PersonSession]:
-        """Those of everybody that have not ended, newest use first: at most `limit`."""
-        ...
-
-    async def end_session(self, person_id: int, session_id: str) -> None:
-        """Nothing happens when it has ended."""
-        ...
-
-    async def end_session_of(self, token: str) -> None:
-        """End the session of a token."""
-        ...
-
-    async def end_sessions(self, person: Person, actor: str) -> int:
-        """End all sessions of a person; how many there were."""
-        ...

@@ -14,7 +14,6 @@ from petstore.core.keys import KeyRepository
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.orders import OrderRepository
 from petstore.core.pets import PetRepository
-from petstore.core.sign_ins import SignInRepository
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
 from petstore.core.uploads import UploadRepository
@@ -30,6 +29,7 @@ from petstore.transactions.billing import Billing
 from petstore.transactions.categories import Categories
 from petstore.transactions.journal import Journal
 from petstore.transactions.people import People
+from petstore.transactions.sign_ins import SignIns
 from petstore.transactions.usage import Usage
 
 
@@ -48,7 +48,7 @@ class Store(Protocol):
     billing: Billing
     people: People
     totals: TotalsRepository
-    sign_ins: SignInRepository
+    sign_ins: SignIns
     versions: VersionSource
 
     @property

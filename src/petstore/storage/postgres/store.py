@@ -7,7 +7,6 @@ from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.keys import KeyRepository
 from petstore.core.orders import OrderRepository
 from petstore.core.pets import PetRepository
-from petstore.core.sign_ins import SignInRepository
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
 from petstore.core.uploads import UploadRepository
@@ -66,7 +65,7 @@ class PostgresStore:
         self.billing = Billing(database, clock)
         self.people = People(database, clock)
         self.totals: TotalsRepository = PostgresTotals(url, options)
-        self.sign_ins: SignInRepository = SignIns(database, clock)
+        self.sign_ins = SignIns(database, clock)
         self.counters = self.merging_counters = PostgresCounters(database, clock)
         self.versions: VersionSource = SnapshotVersions(database)
         self._with_valkey = False

@@ -12,7 +12,6 @@ from petstore.core.keys import KeyRepository
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.orders import OrderRepository
 from petstore.core.pets import PetRepository
-from petstore.core.sign_ins import SignInRepository
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
 from petstore.core.uploads import UploadRepository
@@ -77,7 +76,7 @@ class SqliteStore:
         self.billing = Billing(database, clock)
         self.people = People(database, clock)
         self.totals: TotalsRepository = SqliteTotals(path, busy_timeout_ms)
-        self.sign_ins: SignInRepository = SignIns(database, clock)
+        self.sign_ins = SignIns(database, clock)
         self.counters: CounterStore = SqliteCounters(database, self.writer)
         self.merging_counters: MergingCounterStore | None = None
         self.versions: VersionSource = turn
