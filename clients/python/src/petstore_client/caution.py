@@ -36,7 +36,7 @@ class Caution:
             self._refusals.append(now)
 
     def unanswered(self, now: float) -> None:
-        """A call got no answer that tells whether it was refused."""
+        """A call got no answer: it may have been refused."""
         self._unanswered.append(now)
 
     def resumes_at(self, now: float) -> float:
@@ -51,7 +51,7 @@ class Caution:
         return oldest + SPAN_SECONDS
 
     def dares(self, now: float) -> bool:
-        """Whether a call may be sent that is more likely refused than others."""
+        """Whether to send a call that is likely to be refused."""
         self._forget(now)
         return len(self._refusals) < _REFUSALS - 1
 

@@ -1,4 +1,4 @@
-"""Where the key may go: the base address and the key, checked before anything is sent."""
+"""Checks the base address and the key before anything is sent."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Connection:
         self.limiter = runtime.limiter(self.address, key)
 
     def with_options(self, tries: int | None, seconds: float | None, timeout: float | None) -> Connection:
-        """The same, with the options that are given."""
+        """A copy with the options that are not None."""
         other = copy(self)
         other.options = self.options.but(tries, seconds, timeout)
         return other
@@ -133,7 +133,7 @@ class Connection:
         return Fault(said, sent=not isinstance(error, _NOT_SENT))
 
     def log(self, call: Call[Any], send: Send) -> None:
-        """Tell why a call, or a try after a fault, did not begin at once."""
+        """Log why a call, or a try after a fault, did not begin at once."""
         if send.waited_for:
             logger.info("%s waited %.1f s: %s", call.operation, send.waited_seconds, send.waited_for)
 

@@ -53,7 +53,7 @@ class RedirectRefused(PetstoreError):
 
 
 class UnexpectedAnswer(PetstoreError):
-    """An answer of success that is not the service's: another server, or a proxy, has spoken."""
+    """An answer of success that is not the service's: another server, or a proxy, answered."""
 
 
 class ApiError(PetstoreError):
@@ -83,8 +83,8 @@ class ApiError(PetstoreError):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled whole, as process pools need."""
-        told = (self.code, self.message, self.status, self.request_id, self.retry_after_seconds)
-        return type(self), told, self.__dict__
+        state = (self.code, self.message, self.status, self.request_id, self.retry_after_seconds)
+        return type(self), state, self.__dict__
 
     def __str__(self) -> str:
         request = f", request {self.request_id}" if self.request_id else ""

@@ -1,6 +1,6 @@
-"""The one limiter of a key in a process: who may send now, and until when all wait.
+"""The limiter of a key in a process: which call may send now, and until when all wait.
 
-Pure: it is told the time and every outcome, and never waits itself. The drivers hold `lock` around each call.
+Pure: callers pass the time and report every outcome; it never waits. Drivers hold `lock` around each call.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from petstore_client.windows import KnownWindow
 
 _JITTER_SECONDS = 0.5  # after a reset, where other processes wait for it too
 _OPTIMISM = 0.3  # of the limit, in estimates of what others left: a few refusals cost less than idle calls
-_REMEMBERED = 1_000  # calls without an answer, for a service that never tells its limits
+_REMEMBERED = 1_000  # calls without an answer, for a service that never sends its limits
 _LOSSES_BEFORE_PAUSE = 3
 _LONGEST_PAUSE_SECONDS = 60.0
 _DOUBLINGS = 10  # more reach the longest pause, and in the end no number can hold them
@@ -27,7 +27,7 @@ NEVER = float("inf")
 
 
 class Waiter(Protocol):
-    """A call that waits for its turn."""
+    """A call that waits for its slot."""
 
     def wake(self) -> None:
         """End its wait; called from any thread."""
@@ -35,7 +35,7 @@ class Waiter(Protocol):
 
 @dataclass(eq=False)
 class Permit:
-    """One try of a call. It is under way from `take` until its outcome is told."""
+    """One try of a call. It is under way from `take` until its outcome is reported."""
 
     sent_at: float = NEVER
 
@@ -53,23 +53,23 @@ class Limiter:
 
     def restart(self) -> None:
         """Forget calls, callers and windows; holds and refusals stay. Used in a forked process."""
-        self.lock = threading.RLock()  # a generator may be closed by the collector of garbage, in any line
+        self.lock = threading.RLock()  # the garbage collector may close a generator at any line
         self._windows: dict[str, KnownWindow] = {}
         self._in_flight: set[Permit] = set()
         self._lost: deque[float] = deque(maxlen=_REMEMBERED)
         self._losses_in_a_row = 0
-        self._width = 1  # calls at once: grows while nobody else seems to use the key
+        self._width = 1  # calls at once: grows while no other process seems to use the key
         self._others_until = -NEVER
         self._queue: OrderedDict[Waiter, None] = OrderedDict()
 
-    # Waiting for a turn
+    # Waiting for a slot
 
     def enter(self, waiter: Waiter) -> None:
         """Join the queue."""
         self._queue[waiter] = None
 
     def held_until(self, now: float) -> float:
-        """Nothing is sent before this time: a refusal, a ban, a used-up window."""
+        """The time before which nothing is sent: a refusal, a ban, a used-up window."""
         spent = [self._end(window) for window in self._windows.values() if window.remaining <= 0]
         return max([self._hold_until, self._caution.resumes_at(now), *spent])
 
@@ -78,7 +78,7 @@ class Limiter:
         return self._caution.resumes_at(now) >= self.held_until(now)
 
     def opens_at(self, waiter: Waiter, now: float) -> float:
-        """When the caller may send: at once if not later than `now`; NEVER while only an answer can tell."""
+        """When the caller may send: now if not later than `now`; NEVER while an answer must come first."""
         held = self.held_until(now)
         if held > now:
             return held
@@ -102,7 +102,7 @@ class Limiter:
         self._wake_first()
 
     def _probe_at(self, ended: float, now: float) -> float:
-        """Of a new window nothing is known: one call is sent, and its answer awaited."""
+        """When to send the one call that finds out what a new window has."""
         return NEVER if any(permit.sent_at >= ended for permit in list(self._in_flight)) else now
 
     def _room_at(self, now: float) -> float:
@@ -130,7 +130,7 @@ class Limiter:
 
     def _first(self) -> Waiter | None:
         while True:
-            with suppress(RuntimeError):  # the collector of garbage has just closed a call that waited
+            with suppress(RuntimeError):  # the garbage collector has just closed a waiting call
                 return next(iter(self._queue), None)
 
     def _wake_first(self) -> None:
@@ -148,15 +148,15 @@ class Limiter:
     # What became of a call
 
     def answered(self, permit: Permit, limits: Limits, now: float) -> None:
-        """An answer that tells the limits; a refusal is told by `refused` besides."""
+        """An answer with limits came; `refused` reports a refusal besides."""
         self._in_flight.discard(permit)
         self._losses_in_a_row = 0
-        while self._lost and self._lost[0] <= permit.sent_at:  # counted in what this answer tells, or never
+        while self._lost and self._lost[0] <= permit.sent_at:  # counted in this answer, or never
             self._lost.popleft()
         self.limits = limits
         others = [self._learn(window, permit, now) for window in limits.windows]
-        told = {window.name for window in limits.windows}  # an answer without a valid key tells the address's
-        self._windows = {name: window for name, window in self._windows.items() if name in told}
+        named = {window.name for window in limits.windows}  # without a valid key: the address's window
+        self._windows = {name: window for name, window in self._windows.items() if name in named}
         if any(others):
             self._others_until = now + SPAN_SECONDS
             self._width = 1
@@ -186,17 +186,17 @@ class Limiter:
         self._in_flight.discard(permit)
         self._wake_first()
 
-    def untold(self, permit: Permit, now: float) -> None:
-        """An answer that does not tell the limits, such as a proxy's: the call may have been counted."""
+    def answered_without_limits(self, permit: Permit, now: float) -> None:
+        """An answer without limits came, such as a proxy's: the call may have been counted."""
         self._in_flight.discard(permit)
         self._losses_in_a_row = 0
         self._lost.append(now)
         self._wake_first()
 
     def abandoned(self, permit: Permit, waiter: Waiter, now: float) -> None:
-        """The caller waits no longer. If its call is under way, it may have been counted, or refused.
+        """The caller gave up. A call under way may have been counted, or refused.
 
-        An interrupt comes in any line: the caller may be in the queue, under way, both, or neither.
+        An interrupt can come anywhere: the caller may be in the queue, under way, both, or neither.
         """
         if permit in self._in_flight:
             self._unanswered(permit, now)
@@ -218,7 +218,7 @@ class Limiter:
             self.hold(now + self._random() * pause, None)
 
     def _learn(self, seen: Window, permit: Permit, now: float) -> bool:
-        """Whether the answer shows that somebody else uses the key."""
+        """Whether the answer shows that another process uses the key."""
         known = self._windows.get(seen.name)
         unsettled = len(self._in_flight) + len(self._lost)
         if known is not None and known.is_later_than(seen) and permit.sent_at < known.ends_at:

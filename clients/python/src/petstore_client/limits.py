@@ -1,4 +1,4 @@
-"""The limits as an answer tells them: `RateLimit` and `RateLimit-Policy`, else `X-RateLimit-*`.
+"""Reads the limits from the headers of an answer: `RateLimit` and `RateLimit-Policy`, else `X-RateLimit-*`.
 
 draft-ietf-httpapi-ratelimit-headers; the specification of the service: Limits.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-LONGEST_WAIT_SECONDS = 86_400  # a window of the day; what tells of more is somebody's mistake
+LONGEST_WAIT_SECONDS = 86_400  # the day's window; a longer one is a mistake
 _ITEM = re.compile(r'"([^"]{1,64})"((?:\s*;\s*[a-z]+\s*=\s*\d{1,9})*)')
 _LATEST_UNIX = 10**11  # a datetime holds more than twice as much
 _PARAMETER = re.compile(r"([a-z]+)\s*=\s*(\d+)")
@@ -35,7 +35,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Limits:
-    """What the last answer told: the windows `minute` and `day`, or others that the service has."""
+    """The limits in the last answer: the windows `minute` and `day`, or others that the service has."""
 
     windows: tuple[Window, ...]
 
@@ -54,44 +54,44 @@ class Limits:
 
 
 def read_limits(headers: Mapping[str, str], wall: float) -> Limits | None:
-    """The limits of an answer, None when it tells none. `wall` is the Unix time of its receipt."""
+    """The limits of an answer, None without them. `wall` is the Unix time of its receipt."""
     binding = _numbers(headers, "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
     left = _items(headers.get("ratelimit", ""))
     policy = _items(headers.get("ratelimit-policy", ""))
-    told = [
+    items = [
         (name, policy[name]["q"], values["r"], values["t"], policy[name].get("w", 0))
         for name, values in left.items()
         if {"r", "t"} <= values.keys() and "q" in policy.get(name, {})
     ]
-    if not told and binding is None:
+    if not items and binding is None:
         return None
-    if not told and binding is not None:
+    if not items and binding is not None:
         limit, remaining, reset = binding
-        told = [("limit", limit, remaining, max(0, round(reset - service_time(headers, wall))), 0)]
-    told = [(name, q, r, min(t, LONGEST_WAIT_SECONDS), w) for name, q, r, t, w in told]
-    now = _reset_time(told, binding) or round(service_time(headers, wall))
+        items = [("limit", limit, remaining, max(0, round(reset - service_time(headers, wall))), 0)]
+    items = [(name, q, r, min(t, LONGEST_WAIT_SECONDS), w) for name, q, r, t, w in items]
+    now = _reset_time(items, binding) or round(service_time(headers, wall))
     return Limits(
-        tuple(Window(name, q, r, t, datetime.fromtimestamp(now + t, UTC), w) for name, q, r, t, w in told)
+        tuple(Window(name, q, r, t, datetime.fromtimestamp(now + t, UTC), w) for name, q, r, t, w in items)
     )
 
 
 def service_time(headers: Mapping[str, str], wall: float) -> float:
     """The service's clock by the answer's `Date` (RFC 9110, 6.6.1), else `wall`; Unix time in seconds."""
     try:
-        told = parsedate_to_datetime(headers.get("date", "")).timestamp()
+        date = parsedate_to_datetime(headers.get("date", "")).timestamp()
     except (ValueError, TypeError, OverflowError):
         return wall
-    return told if 0 <= told < _LATEST_UNIX else wall
+    return date if 0 <= date < _LATEST_UNIX else wall
 
 
 def _reset_time(
-    told: list[tuple[str, int, int, int, int]], binding: tuple[int, int, int] | None
+    items: list[tuple[str, int, int, int, int]], binding: tuple[int, int, int] | None
 ) -> int | None:
     """The service's clock in whole seconds: X-RateLimit-Reset is the reset of one of the windows."""
     if binding is None or binding[2] > _LATEST_UNIX:
         return None
     limit, remaining, reset = binding
-    matching = [t for _, q, r, t, _ in told if (q, r) == (limit, remaining)]
+    matching = [t for _, q, r, t, _ in items if (q, r) == (limit, remaining)]
     return reset - max(matching) if matching else None
 
 

@@ -1,7 +1,7 @@
-"""One call from its beginning to its result: its turn, its tries, its pauses. It does no I/O of its own.
+"""One call from its beginning to its result: its slot, its tries, its pauses. Does no I/O.
 
-`Exchange.steps` is a generator: it yields what to do, Send or Wait, and is sent what came of it. Two thin
-drivers carry that out, client.py with threads and aio.py with asyncio.
+`Exchange.steps` is a generator: it yields Send or Wait, and is sent the outcome. Two drivers carry the
+steps out, client.py with threads and aio.py with asyncio.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ T = TypeVar("T")
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 30.0
 _DOUBLINGS = 10
-_LONGEST_WAIT_SECONDS = 3600.0  # then it looks again
+_LONGEST_WAIT_SECONDS = 3600.0  # then the limiter is asked again
 _LEAST_SECONDS_OF_A_TRY = 1.0  # or a tenth of the call's seconds
-_TOLD_SECONDS = 1.0  # calls that begin at once let each other go first for less
+_LOGGED_SECONDS = 1.0  # shorter waits are calls that began together
 # The service keeps an Idempotency-Key for 24 hours; a repetition after that would be a second creation.
 _REPEATABLE_SECONDS = 23 * 3600.0
 
@@ -35,9 +35,9 @@ _REPEATABLE_SECONDS = 23 * 3600.0
 class Options:
     """How long a call goes on.
 
-    It fails with its `tries`-th fault; a refusal by the limits is none. `timeout` seconds of silence end a
-    try. All ends within `seconds`: waits, tries, the whole answer. With 0 seconds a call does not wait, and
-    its one try has `timeout` seconds.
+    It fails with its `tries`-th fault; a refusal by the limits does not count. `timeout` seconds of silence
+    end a try. `seconds` bound the whole call: waits, tries, the answer. With 0 seconds a call does not wait,
+    and its one try has `timeout` seconds.
     """
 
     tries: int = 5
@@ -51,7 +51,7 @@ class Options:
             )
 
     def but(self, tries: int | None, seconds: float | None, timeout: float | None) -> Options:
-        """These options with those that are given."""
+        """These options, with those that are not None replaced."""
         return Options(
             self.tries if tries is None else tries,
             self.seconds if seconds is None else seconds,
@@ -65,12 +65,12 @@ class Send:
 
     ends_at: float
     waited_seconds: float
-    waited_for: str | None  # None where there is nothing to tell
+    waited_for: str | None  # None: nothing to log
 
 
 @dataclass(frozen=True)
 class Wait:
-    """Wait until woken, but at most so many seconds."""
+    """Wait until woken, at most `seconds`."""
 
     seconds: float
 
@@ -81,7 +81,7 @@ Steps = Generator[Step, Outcome, Answer]
 
 
 class Exchange(Generic[T]):
-    """One call. The limiter is shared: its lock is held during each step, and not between them."""
+    """One call. The limiter is shared: its lock is held during each step, not between steps."""
 
     def __init__(
         self, call: Call[T], options: Options, limiter: Limiter, runtime: Runtime, waiter: Waiter
@@ -104,11 +104,11 @@ class Exchange(Generic[T]):
         self._answer: Answer | None = None
 
     def steps(self) -> Steps:
-        """Until the answer of success, or an error."""
+        """Run the call. Returns the successful answer, or raises the error."""
         while True:
             permit = Permit()
             try:
-                send = yield from self._turn(permit)
+                send = yield from self._slot(permit)
                 self._sent += 1
                 self._first_sent = self._first_sent or (self._runtime.monotonic(), self._runtime.wall())
                 outcome = yield send
@@ -116,8 +116,8 @@ class Exchange(Generic[T]):
                 if isinstance(outcome, Answer):
                     self._answer = outcome
                 failure = judge(self._call, outcome, self._runtime.wall())
-                self._tell_limiter(permit, outcome, failure)
-            except BaseException:  # too late, cancelled, interrupted, or an answer that nobody thought of
+                self._report_to_limiter(permit, outcome, failure)
+            except BaseException:  # timeout, cancellation, KeyboardInterrupt, or a bug in judge()
                 self._limiter.abandoned(permit, self._waiter, self._runtime.monotonic())
                 raise
             if failure is None or self._found_removed(failure):
@@ -138,7 +138,7 @@ class Exchange(Generic[T]):
             self._unknown = self._call.changes
             raise self._ended(error) from None
 
-    def _turn(self, permit: Permit) -> Generator[Step, Outcome, Send]:
+    def _slot(self, permit: Permit) -> Generator[Step, Outcome, Send]:
         """Wait until the call may be sent."""
         limiter, clock = self._limiter, self._runtime.monotonic
         reason = ""
@@ -154,11 +154,11 @@ class Exchange(Generic[T]):
             raise self._ended(self._error)
         limiter.take(permit, self._waiter, now)
         waited = now - self._idle_since
-        told = self._error.message if self._error else reason
-        return Send(self._ends_at, waited, told if self._error or waited >= _TOLD_SECONDS else None)
+        waited_for = self._error.message if self._error else reason
+        return Send(self._ends_at, waited, waited_for if self._error or waited >= _LOGGED_SECONDS else None)
 
     def _too_long(self, held_until: float, now: float) -> PetstoreError:
-        """The error of a call whose turn comes too late."""
+        """The error of a call that gets no slot in time."""
         wait = max(0.0, held_until - now)
         reason = self._limiter.reason(now)
         if self._error is not None and (reason is None or not isinstance(self._error, ApiError)):
@@ -172,7 +172,7 @@ class Exchange(Generic[T]):
         message = f"{why}. Calls go on in {wait:.0f} s, later than this call may wait."
         return RateLimited("rate_limited", message, 429, retry_after_seconds=wait)
 
-    def _tell_limiter(self, permit: Permit, outcome: Answer | Fault, failure: Failure | None) -> None:
+    def _report_to_limiter(self, permit: Permit, outcome: Answer | Fault, failure: Failure | None) -> None:
         limiter, now = self._limiter, self._runtime.monotonic()
         if isinstance(outcome, Fault):
             if outcome.sent:
@@ -185,7 +185,7 @@ class Exchange(Generic[T]):
         banned = refused and isinstance(error, ApiError) and error.code == "key_banned"
         limits = read_limits(outcome.headers, self._runtime.wall())
         if limits is None or banned:
-            limiter.untold(permit, now)
+            limiter.answered_without_limits(permit, now)
         else:
             limiter.answered(permit, limits, now)
         if refused and not banned:
@@ -217,10 +217,8 @@ class Exchange(Generic[T]):
 
     def _pause_seconds(self, failure: Failure) -> float:
         """`Retry-After`, else exponential back-off with full jitter. After a 429 the limiter waits."""
-        told = failure.retry_after_seconds
-        if _is_refusal(failure):
-            return told or 0.0
-        return max(told or 0.0, self._backoff())
+        asked = failure.retry_after_seconds or 0.0
+        return asked if _is_refusal(failure) else max(asked, self._backoff())
 
     def _backoff(self) -> float:
         longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** min(self._sent - 1, _DOUBLINGS))
@@ -229,7 +227,7 @@ class Exchange(Generic[T]):
     def _forgotten(self, pause: float) -> bool:
         """Whether the service may have forgotten the Idempotency-Key of a creation that may have taken place.
 
-        By either clock: the monotonic one may stand while the machine sleeps.
+        Both clocks count, because the monotonic one may stop while the machine sleeps.
         """
         if not self._unknown or self._first_sent is None:
             return False
@@ -237,7 +235,7 @@ class Exchange(Generic[T]):
         return max(ages) + pause > _REPEATABLE_SECONDS
 
     def _found_removed(self, failure: Failure) -> bool:
-        """A repeated removal finds nothing."""
+        """Whether a repeated removal found nothing, so an earlier try removed it."""
         error = failure.error
         absent = isinstance(error, ApiError) and error.code == "not_found"
         return absent and self._unknown and self._call.absence_is_success

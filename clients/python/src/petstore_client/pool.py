@@ -1,7 +1,7 @@
-"""Connections, one set for a process or an event loop. A lease raises ConfigurationError where none can be.
+"""Connections: one set for a process or an event loop.
 
-A forked process opens its own: two must not share a socket. Who waits for an answer is not woken when its
-connection is closed, so what is in use is closed by its last user.
+A forked process opens its own, since two processes must not share a socket. The last user of a set closes
+it: closing a connection does not wake a caller that waits on it.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ class Pool:
 
     def __init__(self, address: str, transport: httpx2.BaseTransport | None) -> None:
         self._options = _options(address, transport)
-        self.begin()
+        self.reset()
         _pools.add(self)
 
-    def begin(self) -> None:
-        """Know no connection; in a new process those of before are its parent's."""
+    def reset(self) -> None:
+        """Drop all connections. Called after a fork too: the inherited ones belong to the parent."""
         self._lock = threading.Lock()
         self._http: httpx2.Client | None = None
         self._users: Counter[httpx2.Client] = Counter()
 
     @contextmanager
     def lease(self) -> Iterator[httpx2.Client]:
-        """The connections, for one try."""
+        """The connections, for one try. Raises ConfigurationError for unusable proxies or certificates."""
         with self._lock:
             if self._http is None:
                 self._http = self._opened()
@@ -74,17 +74,17 @@ class AsyncPool:
 
     def __init__(self, address: str, transport: httpx2.AsyncBaseTransport | None) -> None:
         self._options = _options(address, transport)
-        self.begin()
+        self.reset()
         _pools.add(self)
 
-    def begin(self) -> None:
-        """Know no connection; in a new process those of before are its parent's."""
+    def reset(self) -> None:
+        """Drop all connections. Called after a fork too: the inherited ones belong to the parent."""
         self._of_loops: dict[asyncio.AbstractEventLoop, httpx2.AsyncClient] = {}
         self._users: Counter[httpx2.AsyncClient] = Counter()
 
     @asynccontextmanager
     async def lease(self) -> AsyncIterator[httpx2.AsyncClient]:
-        """Those of the running loop, for one try."""
+        """The running loop's connections, for one try. Raises as Pool.lease."""
         loop = asyncio.get_running_loop()
         if loop not in self._of_loops:
             for closed in [other for other in list(self._of_loops) if other.is_closed()]:
@@ -118,7 +118,7 @@ _pools: weakref.WeakSet[Pool | AsyncPool] = weakref.WeakSet()
 
 def _after_fork() -> None:
     for pool in list(_pools):
-        pool.begin()
+        pool.reset()
 
 
 if hasattr(os, "register_at_fork"):
@@ -128,7 +128,7 @@ if hasattr(os, "register_at_fork"):
 def _options(address: str, transport: object) -> dict[str, Any]:
     """The arguments of httpx2's clients for a checked address.
 
-    Proxies and certificates are the environment's. What goes to this machine unencrypted passes no proxy.
+    Proxies and certificates come from the environment. Plain http to this machine uses no proxy.
     """
     parts = urlsplit(address)
     stays_here = parts.scheme == "http" and is_loopback(parts.hostname or "")
@@ -136,7 +136,7 @@ def _options(address: str, transport: object) -> dict[str, Any]:
 
 
 def _unusable(error: Exception) -> ConfigurationError:
-    """The error of an environment that httpx2 does not take."""
+    """The error when httpx2 refuses the environment."""
     return ConfigurationError(
         "The proxy or the certificates that the environment names (such as HTTPS_PROXY, SSL_CERT_FILE) can't"
         f" be used. {error}"

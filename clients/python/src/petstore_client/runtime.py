@@ -1,4 +1,4 @@
-"""What the client takes from its surroundings: clocks, waiting and chance; and what a process shares."""
+"""Clocks, waiting and random numbers of clients; and what all clients of a process share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from petstore_client.limiter import Limiter
 
 
 async def _wait_async(event: asyncio.Event, seconds: float) -> None:
-    """Until the event is set, or for so long.
+    """Wait until the event is set, at most `seconds`.
 
     Python 3.11's `wait_for` loses a cancellation that comes with the event.
     """
@@ -41,7 +41,7 @@ class Runtime:
     random: Callable[[], float] = random.random
     wait: Callable[[threading.Event, float], object] = threading.Event.wait
     wait_async: Callable[[asyncio.Event, float], Awaitable[object]] = _wait_async
-    warned: set[str] = field(default_factory=set, init=False)  # operations whose deprecation was told
+    warned: set[str] = field(default_factory=set, init=False)  # operations whose deprecation was warned of
     _limiters: dict[tuple[str, bytes], Limiter] = field(default_factory=dict, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 

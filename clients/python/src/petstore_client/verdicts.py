@@ -1,4 +1,4 @@
-"""What an outcome means for a call: done, or an error; whether to try again; whether anything was changed."""
+"""Judges an outcome: success or error, whether to try again, whether anything may have changed."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _UNKNOWN_TO_1_1_0 = re.compile(
     r"whether (this write was kept|a write was carried out) is unknown", re.IGNORECASE
 )
 _TRANSIENT = {408, 429, 500, 502, 503, 504}
-# Such an answer says nothing about an earlier try: it came before the operation, or (412) our own first try
-# may be what changed the tag.
+# These do not tell the outcome of an earlier try: they come before the operation, or (412) our own first
+# try may have changed the tag.
 _INCONCLUSIVE = {401, 403, 412, 429}
 
 
@@ -34,8 +34,8 @@ class Failure:
     """Why a try did not succeed."""
 
     error: PetstoreError
-    transient: bool = False  # a repetition may succeed
-    unknown: bool = False  # a change may have taken place all the same
+    transient: bool = False  # another try may succeed
+    unknown: bool = False  # the change may have been made
     conclusive: bool = False  # no try so far changed anything
 
     @property
@@ -77,7 +77,7 @@ def _redirect(answer: Answer) -> RedirectRefused:
         target = urlsplit(answer.headers.get("location", ""))
         where = f"{target.scheme}://{target.hostname}" if target.hostname else "another path"
     except ValueError:
-        where = "what is no address"
+        where = "an invalid address"
     return RedirectRefused(
         f"The address redirects ({answer.status}) to {where}. Redirects are not followed, so that the key"
         " goes nowhere else; give the service's own address."

@@ -1,4 +1,4 @@
-"""One window of the limits as a process knows it: what is left, when it surely has ended, who else calls."""
+"""One window of the limits as seen by a process: calls left, latest end, use by other processes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 
 from petstore_client.limits import Window
 
-_SAME_WINDOW_SECONDS = 2.0  # two answers of one window name its reset alike, but for clocks of replicas
+_SAME_WINDOW_SECONDS = 2.0  # resets in two answers differ by no more than the clocks of replicas
 _SHORTEST_AGE_SECONDS = 1.0
 
 
 class KnownWindow:
-    """A window that answers told of. Times are monotonic, in seconds."""
+    """A window read from answers. Times are monotonic, in seconds."""
 
     def __init__(self, seen: Window, now: float, jitter: float, unsettled: int) -> None:
         """`unsettled` calls of this process may not be counted yet; `jitter` is a random number below 1."""
@@ -26,12 +26,12 @@ class KnownWindow:
         self.rebase(unsettled)
 
     def is_same(self, seen: Window) -> bool:
-        """Whether the answer speaks of this window, at its present limit."""
+        """Whether the answer is about this window, at its present limit."""
         near = abs(seen.reset_at.timestamp() - self.reset_unix) <= _SAME_WINDOW_SECONDS
         return near and seen.limit == self.limit
 
     def is_later_than(self, seen: Window) -> bool:
-        """Whether the answer speaks of a window before this one."""
+        """Whether the answer is about an earlier window."""
         return seen.reset_at.timestamp() < self.reset_unix - _SAME_WINDOW_SECONDS
 
     def sent(self) -> None:
@@ -39,9 +39,9 @@ class KnownWindow:
         self._own += 1
 
     def learn(self, seen: Window, now: float) -> None:
-        """Take over what an answer tells. Answers may come in another order than they were made.
+        """Update from an answer. Answers may arrive out of order.
 
-        The service tells whole seconds, rounded up: the window ends at most one second before `ends_at`.
+        The service rounds seconds up: the window ends at most one second before `ends_at`.
         """
         self.ends_at = min(self.ends_at, now + seen.reset_after_seconds)
         if seen.remaining <= self.remaining:
@@ -51,17 +51,17 @@ class KnownWindow:
             self.remaining, self._read_at = seen.remaining, now
 
     def spent_by_others(self, remaining: int) -> bool:
-        """Whether more is used than this process can have used."""
+        """Whether other processes have used the window."""
         return remaining < self._base - self._own
 
     def rebase(self, unsettled: int) -> None:
-        """Compare from here on; `unsettled` calls of this process may not be counted yet."""
+        """Restart the comparison; `unsettled` calls of this process may not be counted yet."""
         self._base, self._own = self.remaining, unsettled
 
     def left_at(self, now: float) -> float:
-        """An estimate of what is left now, if all processes go on as of late.
+        """An estimate of the calls left now, at the recent rate of all processes.
 
-        A window often begins with a burst of those that waited for it, which says little of what follows.
+        A window often begins with a burst of waiting calls, which says little about the rate after it.
         """
         if not self._length:
             return self.remaining
