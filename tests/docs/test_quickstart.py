@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -54,7 +53,6 @@ def _type(server: Server, tmp_path: Path) -> None:
             Step(quiet(filled(add, server)), added.splitlines()),
             *steps(filled(quickstart, server)),
         ]
-        prepare(tmp_path, quickstart)
         assert unmet(session, run(session, tmp_path, shell)) == ""
         assert "Rex" in run_python(filled(program, server), {}).succeeded()
         server.process.send_signal(signal.SIGINT)
@@ -73,14 +71,3 @@ def filled(text: str, server: Server) -> str:
 def quiet(command: str) -> str:
     """Without the progress that curl shows where its output is no terminal."""
     return command.replace("curl -i ", "curl -si ")
-
-
-def prepare(folder: Path, quickstart: str) -> None:
-    """What the reader saves as a file, and the client's environment, which is this one."""
-    for language, code in fences(quickstart):
-        if language == "python":
-            (folder / re.findall(r"\A# (\w+\.py)$", code, re.M)[0]).write_text(code, encoding="utf-8")
-    program = folder / "client" / "bin" / "python"
-    program.parent.mkdir(parents=True)
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
-    program.chmod(0o755)
