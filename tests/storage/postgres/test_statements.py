@@ -147,54 +147,56 @@ class TestRoundTrips:
             await near.close()
 
 
+# Beginning, name and identifier to go on from.
+_SEARCHES = (
+    ("r", "r", 0), ("rex", "rex", 25_000), ("a", "a", 0), ("zz", "zz4", 7), ("", "", 0), ("q", "q", 0),
+)  # fmt: skip
+
+
+def fill(database: str) -> None:
+    """Fifty thousand animals: the old ones are sold, the new ones available, few are pending. Most are of
+    category 1; a tenth, the newest, are of category 2; one in a thousand is of category 3."""
+    run(
+        database,
+        "INSERT INTO pets (name, category_id, status) SELECT 'pet',"
+        " CASE WHEN g % 1000 = 7 THEN 3 WHEN g > 45000 THEN 2 ELSE 1 END,"
+        " CASE WHEN g % 50 = 0 THEN 'pending' WHEN g < 40000 THEN 'sold' ELSE 'available' END"
+        " FROM generate_series(1, 50000) g; ANALYZE pets",
+    )
+
+
+async def planning(database: str) -> AsyncIterator[asyncpg.Connection]:
+    """Connections that plan without the values of a query, and for each query anew."""
+    for mode in ("force_generic_plan", "force_custom_plan"):
+        connection = await asyncpg.connect(database, server_settings={"plan_cache_mode": mode})
+        yield connection
+        connection.terminate()
+
+
 class TestPlans:
     """Every query of a page walks along an index, whatever the planner knows of the values."""
 
-    @pytest.fixture
-    def filled(self, database: str, store: Store) -> str:
-        """Fifty thousand animals: the old ones are sold, the new ones available, few are pending. Most are of
-        category 1; a tenth, the newest, are of category 2; one in a thousand is of category 3."""
-        run(
-            database,
-            "INSERT INTO pets (name, category_id, status) SELECT 'pet',"
-            " CASE WHEN g % 1000 = 7 THEN 3 WHEN g > 45000 THEN 2 ELSE 1 END,"
-            " CASE WHEN g % 50 = 0 THEN 'pending' WHEN g < 40000 THEN 'sold' ELSE 'available' END"
-            " FROM generate_series(1, 50000) g; ANALYZE pets",
-        )
-        return database
-
-    @pytest.mark.parametrize("mode", ["force_generic_plan", "force_custom_plan"])
-    @pytest.mark.parametrize("newest_first", [False, True], ids=["oldest first", "newest first"])
-    async def test_a_page_reads_little_more_than_it_shows(
-        self, filled: str, mode: str, newest_first: bool
-    ) -> None:
-        """By every filter, first and deep: of an animal that is not on the page, hardly any is looked at, and
-        no more are sorted than a page of each status."""
-        connection = await asyncpg.connect(filled, server_settings={"plan_cache_mode": mode})
+    async def test_a_page_reads_little_more_than_it_shows(self, database: str, store: Store) -> None:
+        """By every filter, first and deep, from both ends: of an animal that is not on the page, hardly any
+        is read, and no more are sorted than a page of each status. Of the most frequent pages none is."""
+        fill(database)
         ids = tuple(range(1, 30_000, 300))
-        for query in queries(newest_first, ids):
-            if query.ids is not None:
-                sql, arguments = pets.page_by_id(query, query.ids)
-            else:
-                statement, arguments = page_of(query)
-                sql = statement.postgres
-            await self._check(connection, sql, arguments, 3 * (query.limit + 1))
-        connection.terminate()
+        async for connection in planning(database):
+            for query in (*queries(False, ids), *queries(True, ids)):
+                if query.ids is not None:
+                    sql, arguments = pets.page_by_id(query, query.ids)
+                else:
+                    statement, arguments = page_of(query)
+                    sql = statement.postgres
+                await self._check(connection, sql, arguments, 3 * (query.limit + 1))
+            for after in (0, 20_000, 49_000):
+                await self._check(connection, pets._PAGE, (after, 21), 21)
+                for status in PetStatus:
+                    await self._check(connection, pets._PAGE_BY_STATUS, (after, 21, status.value), 21)
+            await self._check(connection, pets._ONE, (7,), 1)
 
-    @pytest.mark.parametrize("mode", ["force_generic_plan", "force_custom_plan"])
-    async def test_the_most_frequent_ones(self, filled: str, mode: str) -> None:
-        """A page of all animals, a page by status, one animal."""
-        connection = await asyncpg.connect(filled, server_settings={"plan_cache_mode": mode})
-        for after in (0, 20_000, 49_000):
-            await self._check(connection, pets._PAGE, (after, 21), 21)
-            for status in PetStatus:
-                await self._check(connection, pets._PAGE_BY_STATUS, (after, 21, status.value), 21)
-        await self._check(connection, pets._ONE, (7,), 1)
-        connection.terminate()
-
-    @pytest.mark.parametrize("mode", ["force_generic_plan", "force_custom_plan"])
     async def test_a_page_of_orders_reads_little_more_than_it_shows(
-        self, database: str, store: Store, mode: str
+        self, database: str, store: Store
     ) -> None:
         """Of one account and of all, in one state, in those that wait and in any, from both ends: also where
         the account or the state is rare, or all of its orders are old."""
@@ -208,44 +210,32 @@ class TestPlans:
             " WHEN g % 9 = 0 THEN 'cancelled' ELSE 'delivered' END, 0 FROM generate_series(1, 30000) g;"
             " ANALYZE orders",
         )
-        connection = await asyncpg.connect(database, server_settings={"plan_cache_mode": mode})
-        for newest_first, account, (status, is_open), after in itertools.product(
-            (False, True),
-            (None, 1, 2, 3),
-            ((None, False), (OrderStatus.APPROVED, False), (None, True)),
-            (0, 15_000),
-        ):
-            query = OrderQuery(account, 20, status, None, after, newest_first, is_open)
-            statement, arguments = order_pages.page_of(query)
-            await self._check(connection, statement.postgres, arguments, 2 * (query.limit + 1))
-        connection.terminate()
+        async for connection in planning(database):
+            for newest_first, account, (status, is_open), after in itertools.product(
+                (False, True),
+                (None, 1, 2, 3),
+                ((None, False), (OrderStatus.APPROVED, False), (None, True)),
+                (0, 15_000),
+            ):
+                query = OrderQuery(account, 20, status, None, after, newest_first, is_open)
+                statement, arguments = order_pages.page_of(query)
+                await self._check(connection, statement.postgres, arguments, 2 * (query.limit + 1))
 
-    @pytest.mark.parametrize("mode", ["force_generic_plan", "force_custom_plan"])
-    @pytest.mark.parametrize("known", [True, False], ids=["", "statistics of before"])
-    async def test_a_search_by_name(self, filled: str, mode: str, known: bool) -> None:
+    async def test_a_search_by_name(self, database: str, store: Store) -> None:
         """First and deep, among many that are equal and at the end of the alphabet: what is read is what may
-        be looked at, and nothing is sorted."""
-        statements = (
+        be read, and nothing is sorted. With the statistics of other names, and with their own."""
+        fill(database)
+        for change in (
             "UPDATE pets SET name = CASE WHEN id % 5 = 0 THEN 'Rex' WHEN id % 5 = 1 THEN 'zz' || id"
             " ELSE md5(id::text) END",
-            "ANALYZE pets" if known else "SELECT",
-        )
-        for statement in statements:
-            run(filled, statement)
-        connection = await asyncpg.connect(filled, server_settings={"plan_cache_mode": mode})
-        for prefix, name, after in (
-            ("r", "r", 0),
-            ("rex", "rex", 25_000),
-            ("a", "a", 0),
-            ("zz", "zz4", 7),
-            ("", "", 0),
-            ("q", "q", 0),
+            "ANALYZE pets",
         ):
-            for most in (51, 1_000):
-                arguments = name, after, after_every_name(prefix)
-                nodes = await self._check(connection, by_name(most).postgres, arguments, most)
-                assert {node["Node Type"] for node in nodes} == {"Limit", "Index Scan", "Result"}, nodes
-        connection.terminate()
+            run(database, change)
+            async for connection in planning(database):
+                for (prefix, name, after), most in itertools.product(_SEARCHES, (51, 1_000)):
+                    arguments = name, after, after_every_name(prefix)
+                    nodes = await self._check(connection, by_name(most).postgres, arguments, most)
+                    assert {node["Node Type"] for node in nodes} == {"Limit", "Index Scan", "Result"}, nodes
 
     async def test_what_a_session_is_told(self, database: str) -> None:
         """To plan once, since planning a page would cost more than reading it; and when to give up, so that a
