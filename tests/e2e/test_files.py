@@ -213,7 +213,8 @@ class TestUnwritable:
         database.chmod(0)
         for arguments in (["accounts", "list"], ["db", "check"], ["db", "backup", "x.db"]):
             ended = run("petstore.db", *arguments, folder=folder, prefix=without_rights())
-            assert (ended.returncode, "can't be read by" in ended.stderr) == (78, True)
+            assert ended.returncode == 78, ended.stderr
+            assert "can't be read by" in ended.stderr
         database.chmod(0o600)
 
     def test_a_directory_that_cannot_be_entered(self, folder: Path) -> None:
@@ -221,7 +222,8 @@ class TestUnwritable:
         inner = folder / "inner"
         inner.mkdir(mode=0)
         ended = run("inner/x.db", "serve", folder=folder, prefix=without_rights())
-        assert (ended.returncode, "may not enter a directory" in ended.stderr) == (78, True)
+        assert ended.returncode == 78, ended.stderr
+        assert "may not enter a directory" in ended.stderr
 
     def test_a_file_system_that_is_mounted_read_only(self, folder: Path) -> None:
         """As after an error of the disk."""
