@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from petstore.api.pipeline.routing import Operation
 from petstore.core.keys import Access
-from tests.api.contract import operation_of, table
 from tests.api.refused_bodies import BODIES, NOT_JSON
 from tests.api.world import (
     APPROVED,
@@ -33,6 +32,7 @@ from tests.api.world import (
     Call,
     repeated,
 )
+from tests.support.contract import operation_of, table
 
 TABLE = {row.name: row for row in table()}
 MAX = 2**63 - 1

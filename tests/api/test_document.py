@@ -25,8 +25,8 @@ from petstore.core.keys import Access, Caller
 from petstore.core.orders import QUANTITY, OrderStatus
 from petstore.core.pets import IDS_MAX, INT64_MAX, INT64_MIN, NAME_MAX_CHARACTERS, PetStatus
 from petstore.wiring import service
-from tests.api import contract
 from tests.api.checks import CheckedShop
+from tests.support import contract
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED_SCHEMAS = {"PetStatus", "NewPet", "Pet", "Pets", "Error"}

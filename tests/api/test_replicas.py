@@ -60,7 +60,8 @@ class Pair:
         for _ in range(2):
             application = Application(self.settings, SystemClock())
             await application.start()
-            self.shops.append(Shop(application, None, None))  # type: ignore[arg-type]
+            shop = Shop(application, None, None, steers_counters=False)  # type: ignore[arg-type]
+            self.shops.append(shop)
             self._count_reads(application.service.store)
         self.one.key, self.one.key_id = await self.one.open_account(
             "tests", "enterprise", 10**6, 10**7, Access.MANAGE
@@ -442,7 +443,7 @@ class TestAnOutage:
         settings = msgspec.structs.replace(pair.settings, limiter_outage=outage)
         application = Application(settings, SystemClock())
         await application.start()
-        shop = Shop(application, None, None)  # type: ignore[arg-type]
+        shop = Shop(application, None, None, steers_counters=False)  # type: ignore[arg-type]
         metrics = application.service._endpoints._metrics
         pair.valkey.kill()
         try:

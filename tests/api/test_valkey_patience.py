@@ -31,7 +31,7 @@ async def test_late_answers_are_no_outage() -> None:
             }
             application = Application(config.load(environment), SystemClock())
             await application.start()
-            shop = Shop(application, None, None)  # type: ignore[arg-type]
+            shop = Shop(application, None, None, steers_counters=False)  # type: ignore[arg-type]
             secret, _ = await shop.open_account("late", "enterprise", limit, 1_000)
             with capture_logs() as lines:
                 statuses = []

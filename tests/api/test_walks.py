@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from petstore.core.keys import Access
-from tests.api.contract import table
 from tests.api.world import (
     APPROVED,
     AVAILABLE,
@@ -28,6 +27,7 @@ from tests.api.world import (
     open_world,
     repeated,
 )
+from tests.support.contract import table
 
 TABLE = table()
 PET = f"/v1/pets/{AVAILABLE}"

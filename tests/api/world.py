@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 from petstore.core.keys import Access, mint
 from petstore.transactions.rows import TABLES
-from tests.api.checks import COUNTERS, CheckedShop
+from tests.api.checks import CheckedShop
 from tests.support.backends import execute_in_file
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database, shell
-from tests.support.service import Answer, application_for
+from tests.support.service import COUNTERS, Answer, application_for
 from tests.support.valkey import emptied_url
 
 BACKENDS = ["sqlite", "postgres+valkey"]
@@ -171,8 +171,8 @@ async def open_world(backend: str, folder: Path) -> AsyncIterator[World]:
             url = made.enter_context(fresh_database(migrated=True))
             settings = {"database_url": url, "valkey_url": emptied_url()}
             execute = made.enter_context(shell(url))
-        shop = CheckedShop(application_for(path, clock, settings), clock, path)
-        shop.steers_counters = backend == "sqlite"
+        application = application_for(path, clock, settings)
+        shop = CheckedShop(application, clock, path, steers_counters=backend == "sqlite")
         await shop.application.start()
         try:
             world = World(shop, execute)

@@ -94,7 +94,8 @@ async def shops() -> AsyncIterator[list[Shop]]:
         for _ in range(2):
             application = Application(config.load(environment))
             await application.start()
-            opened.append(Shop(application, None, None))  # type: ignore[arg-type]
+            shop = Shop(application, None, None, steers_counters=False)  # type: ignore[arg-type]
+            opened.append(shop)
         opened[0].key, _ = await opened[0].open_account("tests", "enterprise", 10**6, 10**7)
         yield opened
         for shop in opened:

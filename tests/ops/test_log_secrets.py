@@ -94,6 +94,7 @@ class TestUnexpectedErrors:
         async with open_shop(tmp_path, access_log="on", **settings) as shop:
             await shop.ask("GET", "/v1/pets")  # its key is known from here on
             monkeypatch.setattr(broken, fail)
+            shop.expects_500 = True
             if target == "/docs":
                 with pytest.raises(RuntimeError):  # Starlette raises it on, for the HTTP server
                     await shop.ask("GET", target)

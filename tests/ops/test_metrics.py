@@ -10,8 +10,8 @@ import pytest
 
 from petstore.core.errors import StoreUnavailable
 from petstore.ops.counts import CAUSES, SHOWN_COUNTS, SHOWN_LEVELS, STATUSES, WINDOWS, Counts, Levels
-from tests.api.contract import document
 from tests.support.clock import ManualClock
+from tests.support.contract import document
 from tests.support.service import Shop, open_shop
 from tests.support.waiting import until
 

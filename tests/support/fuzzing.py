@@ -20,7 +20,7 @@ from petstore.api.pipeline.paging import write_cursor
 from petstore.core.errors import InvalidParameter
 from petstore.core.keys import Access, Caller
 from petstore.wiring.asgi import Application
-from tests.api import contract
+from tests.support import contract
 from tests.support.clock import ManualClock
 from tests.support.postgres import fresh_database, run
 from tests.support.service import Shop, application_for
