@@ -11,12 +11,11 @@ import pytest
 from petstore.api.operations import operations
 from petstore.api.pipeline.routing import Operation
 from petstore.core.keys import Access
-from tests.api.checks import CheckedShop
 from tests.api.test_document import TABLE
 from tests.support import contract
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-from tests.support.service import Answer, open_shop
+from tests.support.service import Answer, Shop, open_shop
 
 METHODS = [
     (row, method) for row in TABLE for method in (("GET", "HEAD") if row.method == "GET" else (row.method,))
@@ -37,12 +36,12 @@ def request_of(row: Operation) -> tuple[str, list[tuple[str, str]], bytes]:
     return target, [("content-type", media_type)], json.dumps(example).encode()
 
 
-async def send(shop: CheckedShop, row: Operation, key: str, method: str | None = None) -> Answer:
+async def send(shop: Shop, row: Operation, key: str, method: str | None = None) -> Answer:
     target, headers, body = request_of(row)
     return await shop.call(method or row.method, target, [("authorization", f"Bearer {key}"), *headers], body)
 
 
-async def key_of(shop: CheckedShop, access: Access) -> str:
+async def key_of(shop: Shop, access: Access) -> str:
     """A key of the shop's own account, which has animals 1 and 2, and order 1 of animal 2."""
     for number in (1, 2):
         await shop.post({"name": f"pet {number}", "categoryId": 1})
@@ -60,7 +59,7 @@ class TestLevels:
     @pytest.mark.parametrize("access", Access)
     @pytest.mark.parametrize(("row", "method"), METHODS, ids=ids)
     async def test_forbidden_exactly_above_the_level(
-        self, shop: CheckedShop, row: Operation, method: str, access: Access
+        self, shop: Shop, row: Operation, method: str, access: Access
     ) -> None:
         """403 for the operations above the key's level and for no other; such a request changes nothing, and
         a key of level `read` changes nothing whatever it asks."""
@@ -85,7 +84,7 @@ class TestLevels:
         published = {row.name: row.access for row in TABLE if row.name in ("listPets", "createPet", "getPet")}
         assert set(published.values()) == {Access.READ, Access.WRITE}
 
-    async def test_it_costs_one(self, shop: CheckedShop) -> None:
+    async def test_it_costs_one(self, shop: Shop) -> None:
         """It is authenticated: it counts as any other answer does."""
         key, _ = await shop.open_account("reader", access=Access.READ)
         left = [
@@ -119,7 +118,7 @@ class TestLevels:
 class TestSuspension:
     """403 `account_suspended`: before the limits, for nothing, until the account is resumed."""
 
-    async def test_every_answer_until_it_is_resumed(self, shop: CheckedShop) -> None:
+    async def test_every_answer_until_it_is_resumed(self, shop: Shop) -> None:
         """All keys of the account, whatever they ask; OPTIONS as for everybody. Other accounts go on."""
         key, _ = await shop.open_account("shop")
         second = (await shop.store.keys.issue("shop", "test", ACTOR)).secret
@@ -135,7 +134,7 @@ class TestSuspension:
         await shop.store.accounts.resume("shop", ACTOR)
         assert (await shop.ask("GET", "/v1/pets", key=key)).headers["x-ratelimit-remaining"] == "58"
 
-    async def test_it_costs_nothing(self, shop: CheckedShop) -> None:
+    async def test_it_costs_nothing(self, shop: Shop) -> None:
         """Neither the account nor the address, whose window the answer describes, however many there are."""
         key, _ = await shop.open_account("shop")
         await shop.store.accounts.suspend("shop", ACTOR)
@@ -146,14 +145,14 @@ class TestSuspension:
         assert answer.headers["x-ratelimit-remaining"] == "600"
         assert (await shop.ask("GET", "/v1/usage")).status == 200
 
-    async def test_a_revoked_key_stays_401(self, shop: CheckedShop) -> None:
+    async def test_a_revoked_key_stays_401(self, shop: Shop) -> None:
         """What is wrong with the key is told before what is wrong with its account."""
         key, key_id = await shop.open_account("shop")
         await shop.store.accounts.suspend("shop", ACTOR)
         await shop.store.keys.revoke(key_id, ACTOR)
         assert (await shop.ask("GET", "/v1/pets", key=key)).status == 401
 
-    async def test_closing_revokes(self, shop: CheckedShop) -> None:
+    async def test_closing_revokes(self, shop: Shop) -> None:
         """The next request of each key is 401 and says so."""
         key, _ = await shop.open_account("shop")
         assert (await shop.ask("GET", "/v1/pets", key=key)).status == 200

@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.checks import CheckedShop, open_checked
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
+from tests.support.service import Shop, open_shop
 
 LIMIT = 5
 
 
 @pytest.fixture
-async def few(tmp_path: Path, clock: ManualClock) -> AsyncIterator[CheckedShop]:
+async def few(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Shop]:
     """A shop where an address may fail five times a minute, behind a proxy in 10.0.0.0/8."""
-    async with open_checked(
+    async with open_shop(
         tmp_path, clock, address_per_minute=str(LIMIT), trusted_proxies="10.0.0.0/8,fd00::/8"
     ) as shop:
         yield shop
 
 
-async def used_by(shop: CheckedShop, client: str) -> int:
+async def used_by(shop: Shop, client: str) -> int:
     """How many failures are counted for the address: OPTIONS is never refused, and adds none."""
     answer = await shop.call("OPTIONS", "/v1/pets", client=client)
     assert answer.status == 204
@@ -33,7 +33,7 @@ async def used_by(shop: CheckedShop, client: str) -> int:
 class TestBucket:
     """What is counted, and what happens past it."""
 
-    async def test_600_a_minute_by_default(self, shop: CheckedShop) -> None:
+    async def test_600_a_minute_by_default(self, shop: Shop) -> None:
         """600 failures, then 429 with Retry-After until the bucket's reset."""
         opened = shop.clock.now_ms() // 1_000
         for left in range(599, -1, -1):
@@ -50,7 +50,7 @@ class TestBucket:
         answer = await shop.call("GET", "/v1/pets")
         assert (answer.status, answer.headers["x-ratelimit-remaining"]) == (401, "599")
 
-    async def test_every_kind_of_failure_counts(self, few: CheckedShop) -> None:
+    async def test_every_kind_of_failure_counts(self, few: Shop) -> None:
         """Missing, malformed, unknown, expired and revoked keys, on any path, for HEAD as for GET."""
         key, key_id = await few.open_account("a")
         await few.store.keys.revoke(key_id, ACTOR)
@@ -65,7 +65,7 @@ class TestBucket:
             assert answer.status == 401
         assert [(await few.call(method, "/v1/pets")).status for method in ("GET", "HEAD")] == [429, 429]
 
-    async def test_a_valid_key_is_never_affected(self, few: CheckedShop) -> None:
+    async def test_a_valid_key_is_never_affected(self, few: Shop) -> None:
         """Neither refused nor counted, however many others fail from its address."""
         for _ in range(LIMIT + 5):
             assert (await few.ask("GET", "/v1/pets")).status == 200
@@ -80,7 +80,7 @@ class TestBucket:
 class TestProxies:
     """X-Forwarded-For is believed from trusted peers only, and from the right."""
 
-    async def test_several_headers_are_one_chain(self, few: CheckedShop) -> None:
+    async def test_several_headers_are_one_chain(self, few: Shop) -> None:
         """In the order in which they stand."""
         headers = [
             ("x-forwarded-for", "1.1.1.1"),
@@ -93,7 +93,7 @@ class TestProxies:
     @pytest.mark.parametrize(
         "name", ["forwarded", "x-real-ip", "x-client-ip", "cf-connecting-ip", "true-client-ip"]
     )
-    async def test_other_headers_are_not_read(self, few: CheckedShop, name: str) -> None:
+    async def test_other_headers_are_not_read(self, few: Shop, name: str) -> None:
         """Only X-Forwarded-For."""
         await few.call("GET", "/v1/pets", [(name, "198.51.100.1")], client="10.0.0.1")
         assert await used_by(few, "10.0.0.1") == 1

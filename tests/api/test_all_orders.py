@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from petstore.core.keys import Access
-from tests.api.checks import CheckedShop
 from tests.api.test_orders import ORDERS, add_pets, patch, place, shown
+from tests.support.service import Shop
 
 ALL = f"{ORDERS}?scope=all"
 
 
-async def three_orders(shop: CheckedShop) -> str:
+async def three_orders(shop: Shop) -> str:
     """Of the shop's own account, of another one, and of its own again; the other one's key."""
     other, _ = await shop.open_account("other")
     await add_pets(shop, 3)
@@ -21,7 +21,7 @@ async def three_orders(shop: CheckedShop) -> str:
 class Test200:
     """With a key of the level manage."""
 
-    async def test_every_order_with_the_name_of_its_account(self, shop: CheckedShop) -> None:
+    async def test_every_order_with_the_name_of_its_account(self, shop: Shop) -> None:
         """And by id and status, which combine; without it, or as `own`, the account's own, without a name."""
         own = (await shop.store.accounts.find("1")).name
         await three_orders(shop)
@@ -36,13 +36,13 @@ class Test200:
         for query in ("", "?scope=own"):
             assert (await shop.ask("GET", f"{ORDERS}{query}")).json() == mine
 
-    async def test_a_renamed_account_has_its_name_of_now(self, shop: CheckedShop) -> None:
+    async def test_a_renamed_account_has_its_name_of_now(self, shop: Shop) -> None:
         """Which is the one that the operator knows."""
         await three_orders(shop)
         await shop.store.accounts.rename("other", "elsewhere", "staff")
         assert (await shop.ask("GET", f"{ALL}&id=2")).json()[0]["account"] == "elsewhere"
 
-    async def test_a_walk_keeps_the_scope(self, shop: CheckedShop) -> None:
+    async def test_a_walk_keeps_the_scope(self, shop: Shop) -> None:
         """`Link` has it on every page; its cursor belongs to it and serves every manage key."""
         other = await three_orders(shop)
         found: list[int] = []

@@ -7,24 +7,24 @@ import asyncio
 import pytest
 
 from petstore.core.keys import KEY_PATTERN
-from tests.api.checks import CheckedShop, outsider, settle
 from tests.support.journal import ACTOR
+from tests.support.service import Shop, outsider, settle
 
 
-async def status(shop: CheckedShop, key: str) -> int:
+async def status(shop: Shop, key: str) -> int:
     return (await shop.ask("GET", "/v1/pets", key=key)).status
 
 
 class TestKeyLife:
     """What happens to a key acts on its next request."""
 
-    async def test_issued(self, shop: CheckedShop) -> None:
+    async def test_issued(self, shop: Shop) -> None:
         """A key works from the moment at which it was issued, in its published form."""
         issued = await shop.store.keys.issue("tests", "live", ACTOR)
         assert KEY_PATTERN.fullmatch(issued.secret)
         assert await status(shop, issued.secret) == 200
 
-    async def test_revoked(self, shop: CheckedShop) -> None:
+    async def test_revoked(self, shop: Shop) -> None:
         """The request after the revocation is 401 and says so; other keys go on."""
         key, key_id = await shop.open_account("a")
         assert await status(shop, key) == 200
@@ -34,7 +34,7 @@ class TestKeyLife:
         assert "revoked" in answer.json()["message"]
         assert await status(shop, shop.key) == 200
 
-    async def test_expired(self, shop: CheckedShop) -> None:
+    async def test_expired(self, shop: Shop) -> None:
         """Good until the last millisecond, 401 at the moment, and the message says so."""
         ends_ms = shop.clock.now_ms() + 10_000
         issued = await shop.store.keys.issue("tests", "test", ACTOR, expires_at_ms=ends_ms)
@@ -45,7 +45,7 @@ class TestKeyLife:
         assert (answer.status, answer.code) == (401, "unauthorized")
         assert "expired" in answer.json()["message"]
 
-    async def test_revoked_after_it_was_let_in(self, shop: CheckedShop) -> None:
+    async def test_revoked_after_it_was_let_in(self, shop: Shop) -> None:
         """A request that waits for its turn to write is carried out; the next one is refused."""
         key, key_id = await shop.open_account("a")
         with outsider(shop.path) as other:
@@ -63,7 +63,7 @@ class TestKeyLife:
     "value",
     ["Bearer {key}", "bearer {key}", "BEARER {key}", "bEaReR {key}", "Bearer   {key}", "Bearer {key} "],
 )
-async def test_the_scheme_is_case_insensitive(shop: CheckedShop, value: str) -> None:
+async def test_the_scheme_is_case_insensitive(shop: Shop, value: str) -> None:
     """RFC 9110; and spaces around the key are no part of it."""
     answer = await shop.call("GET", "/v1/pets", [("authorization", value.replace("{key}", shop.key))])
     assert answer.status == 200, answer.headers

@@ -6,24 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.checks import CheckedShop, open_checked, outsider
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-from tests.support.service import Answer
+from tests.support.service import Answer, Shop, open_shop, outsider
 
 
-async def ask(shop: CheckedShop, key: str) -> Answer:
+async def ask(shop: Shop, key: str) -> Answer:
     return await shop.ask("GET", "/v1/pets", key=key)
 
 
-async def exhaust(shop: CheckedShop, key: str) -> None:
+async def exhaust(shop: Shop, key: str) -> None:
     """Use up a minute of one request, meet the first 429, and let the grace pass."""
     assert (await ask(shop, key)).status == 200
     assert (await ask(shop, key)).code == "rate_limited"
     shop.clock.ms += 2_001
 
 
-async def provoke(shop: CheckedShop, key: str) -> Answer:
+async def provoke(shop: Shop, key: str) -> Answer:
     """Go on until the ban begins: 60 counted refusals are forgiven, the next one is not."""
     await exhaust(shop, key)
     for _ in range(60):
@@ -34,7 +33,7 @@ async def provoke(shop: CheckedShop, key: str) -> Answer:
 
 
 @pytest.fixture
-async def small(shop: CheckedShop) -> tuple[str, int]:
+async def small(shop: Shop) -> tuple[str, int]:
     """A key whose account has one request a minute, and many a day."""
     return await shop.open_account("small", "enterprise", 1, 100_000)
 
@@ -42,7 +41,7 @@ async def small(shop: CheckedShop) -> tuple[str, int]:
 class TestBegin:
     """When a ban begins."""
 
-    async def test_after_more_than_sixty_counted(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+    async def test_after_more_than_sixty_counted(self, shop: Shop, small: tuple[str, int]) -> None:
         """The 61st counted refusal is the ban's first answer: 429 `key_banned` for a minute."""
         answer = await provoke(shop, small[0])
         assert answer.status == 429
@@ -51,7 +50,7 @@ class TestBegin:
         assert reset * 1_000 - shop.clock.now_ms() <= 61_000
         assert answer.headers["ratelimit"].count("r=0;") == 2
 
-    async def test_a_client_that_backs_off_is_served(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+    async def test_a_client_that_backs_off_is_served(self, shop: Shop, small: tuple[str, int]) -> None:
         """Pauses of 1, 2, 4, … seconds after each 429 lead back in, and never to a ban."""
         for _ in range(50):
             pause = 1
@@ -61,9 +60,7 @@ class TestBegin:
                 pause *= 2
             assert answer.status == 200
 
-    async def test_nobody_without_the_secret_can_cause_one(
-        self, shop: CheckedShop, small: tuple[str, int]
-    ) -> None:
+    async def test_nobody_without_the_secret_can_cause_one(self, shop: Shop, small: tuple[str, int]) -> None:
         """Failed authentications are no refusals of the key."""
         await exhaust(shop, small[0])
         for _ in range(100):
@@ -78,7 +75,7 @@ class TestBegin:
             "ban_durations": "10s",
             "ban_window": "1m",
         }
-        async with open_checked(tmp_path, clock, **settings) as shop:
+        async with open_shop(tmp_path, clock, **settings) as shop:
             key, _ = await shop.open_account("a", "enterprise", 1, 99)
             answers = [(await ask(shop, key)).status, (await ask(shop, key)).code]
             clock.ms += 101
@@ -87,7 +84,7 @@ class TestBegin:
             assert (await ask(shop, key)).headers["retry-after"] in ("10", "11")
 
 
-async def test_it_survives_a_restart(shop: CheckedShop, small: tuple[str, int]) -> None:
+async def test_it_survives_a_restart(shop: Shop, small: tuple[str, int]) -> None:
     """With its end and its step on the ladder."""
     first = await provoke(shop, small[0])
     await shop.restart()
@@ -102,7 +99,7 @@ async def test_it_survives_a_restart(shop: CheckedShop, small: tuple[str, int]) 
 class TestPardon:
     """The operator lifts a ban."""
 
-    async def test_acts_on_the_next_request(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+    async def test_acts_on_the_next_request(self, shop: Shop, small: tuple[str, int]) -> None:
         """The key is as free as its account's limits let it be, and its record is clean."""
         await provoke(shop, small[0])
         shop.clock.ms += 1
@@ -112,7 +109,7 @@ class TestPardon:
         answer = await provoke(shop, small[0])
         assert 60 <= int(answer.headers["retry-after"]) <= 61
 
-    async def test_while_the_service_is_down(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+    async def test_while_the_service_is_down(self, shop: Shop, small: tuple[str, int]) -> None:
         """Another process's pardon between stop and start."""
         await provoke(shop, small[0])
         await shop.application.stop()

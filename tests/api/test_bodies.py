@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from tests.api.checks import CheckedShop, Writing
+from tests.api.writing import Writing
+from tests.support.service import Shop
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -33,7 +34,7 @@ class TestAnyBody:
     @pytest.mark.parametrize(
         "media_type", ["application/merge-patch+json", "Application/Merge-Patch+JSON; charset=utf-8"]
     )
-    async def test_a_merge_patch(self, shared_shop: CheckedShop, media_type: str) -> None:
+    async def test_a_merge_patch(self, shared_shop: Shop, media_type: str) -> None:
         """RFC 7396: of a PATCH alone."""
         writing = Writing(shared_shop, "updatePet")
         assert (await writing.send([("content-type", media_type)], GOOD)).status == 200
@@ -53,7 +54,7 @@ class TestAnyBody:
         answer = await shared_writing.send_json(json.dumps(sent).encode())
         assert 700 < len(answer.json()["message"]) < 2_000
 
-    async def test_a_body_on_head_and_options(self, shared_shop: CheckedShop) -> None:
+    async def test_a_body_on_head_and_options(self, shared_shop: Shop) -> None:
         """Is not read."""
         headers = [("authorization", f"Bearer {shared_shop.key}"), ("content-length", "99999999")]
         assert (await shared_shop.call("HEAD", "/v1/pets", headers, b"x" * 99)).status == 200

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from petstore.core.keys import Access
-from tests.api.checks import CheckedShop
 from tests.support.journal import ACTOR
+from tests.support.service import Shop
 
 
-async def name(shop: CheckedShop, category_id: int, text: str) -> None:
+async def name(shop: Shop, category_id: int, text: str) -> None:
     await shop.store.categories.name(category_id, text, ACTOR)
 
 
 class TestListCategories200:
     """What the list holds."""
 
-    async def test_without_names_it_is_empty(self, shop: CheckedShop) -> None:
+    async def test_without_names_it_is_empty(self, shop: Shop) -> None:
         """Also when animals are of categories."""
         await shop.post({"name": "Rex", "categoryId": 1})
         answer = await shop.ask("GET", "/v1/categories")
         assert (answer.status, answer.body) == (200, b"[]")
 
-    async def test_names_in_ascending_order_of_id(self, shop: CheckedShop) -> None:
+    async def test_names_in_ascending_order_of_id(self, shop: Shop) -> None:
         """Those of all int64, as they were given."""
         for category_id, text in ((2, "Cats"), (2**63 - 1, " Ω "), (-5, "Dogs")):
             await name(shop, category_id, text)
@@ -31,7 +31,7 @@ class TestListCategories200:
             {"id": 2**63 - 1, "name": " Ω "},
         ]
 
-    async def test_a_change_is_seen_at_once(self, shop: CheckedShop) -> None:
+    async def test_a_change_is_seen_at_once(self, shop: Shop) -> None:
         """A kept answer ends with each change of a name."""
         await name(shop, 1, "Dogs")
         assert (await shop.ask("GET", "/v1/categories")).json() == [{"id": 1, "name": "Dogs"}]
@@ -41,13 +41,13 @@ class TestListCategories200:
         await shop.store.categories.unname(1, ACTOR)
         assert (await shop.ask("GET", "/v1/categories")).json() == []
 
-    async def test_the_lowest_level_reads_it(self, shop: CheckedShop) -> None:
+    async def test_the_lowest_level_reads_it(self, shop: Shop) -> None:
         """As every list."""
         reader, _ = await shop.open_account("reader", access=Access.READ)
         assert (await shop.ask("GET", "/v1/categories", key=reader)).status == 200
 
 
-async def test_categories_are_only_read(shop: CheckedShop) -> None:
+async def test_categories_are_only_read(shop: Shop) -> None:
     """Names are given on the command line: 405 for every other method, 401 without a key."""
     for method in ("POST", "PUT", "PATCH", "DELETE"):
         answer = await shop.ask(method, "/v1/categories")

@@ -9,11 +9,11 @@ import asyncio
 
 import pytest
 
-from tests.api.checks import CheckedShop, outsider
 from tests.api.test_get_pet import REMOVAL
+from tests.support.service import Shop, outsider
 
 
-def order(shop: CheckedShop, status: str) -> None:
+def order(shop: Shop, status: str) -> None:
     """An order of animal 1, which is pending for it."""
     with outsider(shop.path) as connection:
         connection.execute(
@@ -23,7 +23,7 @@ def order(shop: CheckedShop, status: str) -> None:
 
 
 @pytest.fixture
-async def rex(shop: CheckedShop) -> CheckedShop:
+async def rex(shop: Shop) -> Shop:
     """Animal 1, Rex, is available."""
     await shop.post({"name": "Rex", "categoryId": 1})
     return shop
@@ -39,7 +39,7 @@ class TestUpdatePet200:
             {"status": "pending", "name": "x", "categoryId": 0},
         ],
     )  # fmt: skip
-    async def test_what_is_sent_changes(self, rex: CheckedShop, change: dict[str, object]) -> None:
+    async def test_what_is_sent_changes(self, rex: Shop, change: dict[str, object]) -> None:
         """The rest stays; a list and getPet show it at once."""
         answer = await rex.patch(1, change)
         assert answer.status == 200
@@ -47,7 +47,7 @@ class TestUpdatePet200:
         assert (await rex.ask("GET", "/v1/pets/1")).body == answer.body
         assert (await rex.ask("GET", "/v1/pets")).json() == [answer.json()]
 
-    async def test_it_can_be_repeated(self, rex: CheckedShop) -> None:
+    async def test_it_can_be_repeated(self, rex: Shop) -> None:
         """After a lost answer: the same answer, and nothing changes again."""
         first = await rex.patch(1, {"status": "sold", "name": "x"})
         before = rex.fingerprint()
@@ -55,7 +55,7 @@ class TestUpdatePet200:
         assert (again.status, again.body) == (200, first.body)
         assert rex.fingerprint() == before
 
-    async def test_the_journal_names_account_and_key(self, rex: CheckedShop) -> None:
+    async def test_the_journal_names_account_and_key(self, rex: Shop) -> None:
         """Who changed and removed it."""
         await rex.patch(1, {"name": "x"})
         await rex.ask("DELETE", "/v1/pets/1")
@@ -66,7 +66,7 @@ class TestUpdatePet200:
         assert told == [("added", actor), ("changed", actor), ("removed", actor)]
 
 
-async def test_what_an_order_holds_can_be_corrected(rex: CheckedShop) -> None:
+async def test_what_an_order_holds_can_be_corrected(rex: Shop) -> None:
     """Name and category; the status that it has can be sent."""
     order(rex, "placed")
     assert (await rex.patch(1, {"status": "pending", "name": "x"})).json()["name"] == "x"
@@ -75,7 +75,7 @@ async def test_what_an_order_holds_can_be_corrected(rex: CheckedShop) -> None:
 class TestDeletePet204:
     """The animal is gone."""
 
-    async def test_it_is_nowhere(self, rex: CheckedShop) -> None:
+    async def test_it_is_nowhere(self, rex: Shop) -> None:
         """No body; lists and getPet don't have it; its identifier is not used again; a second time is 404."""
         await rex.post({"name": "Mia", "categoryId": 1})
         answer = await rex.ask("DELETE", "/v1/pets/2")
@@ -87,7 +87,7 @@ class TestDeletePet204:
         assert (await rex.patch(2, {"name": "x"})).code == "not_found"
         assert (await rex.post({"name": "Tom", "categoryId": 1})).json()["id"] == 3
 
-    async def test_a_body_is_not_read(self, rex: CheckedShop) -> None:
+    async def test_a_body_is_not_read(self, rex: Shop) -> None:
         """As on GET: whatever it is, and however large it is said to be."""
         sent = [
             ("authorization", f"Bearer {rex.key}"),
@@ -100,7 +100,7 @@ class TestDeletePet204:
 class TestRemovalOfGetPet:
     """The removal of getPet leaves both in place."""
 
-    async def test_both_still_work(self, rex: CheckedShop) -> None:
+    async def test_both_still_work(self, rex: Shop) -> None:
         """GET and HEAD are 410, PATCH and DELETE change; none of theirs speaks of deprecation."""
         rex.clock.set_seconds(REMOVAL)
         changed = await rex.patch(1, {"name": "x"})
@@ -113,7 +113,7 @@ class TestRemovalOfGetPet:
             assert not {"deprecation", "sunset"} & set(answer.headers)
             assert 'rel="deprecation"' not in answer.headers.get("link", "")
 
-    async def test_they_are_not_counted_as_deprecated(self, rex: CheckedShop) -> None:
+    async def test_they_are_not_counted_as_deprecated(self, rex: Shop) -> None:
         """GET and HEAD of the path alone are."""
         await rex.patch(1, {"name": "x"})
         await rex.ask("PUT", "/v1/pets/1")
@@ -126,7 +126,7 @@ class TestRemovalOfGetPet:
 class TestMethods:
     """What the path says of itself."""
 
-    async def test_allow_and_accept_patch(self, rex: CheckedShop) -> None:
+    async def test_allow_and_accept_patch(self, rex: Shop) -> None:
         """RFC 5789: OPTIONS and a 415 say what a PATCH may be."""
         answer = await rex.call("OPTIONS", "/v1/pets/1")
         assert answer.headers["allow"] == "DELETE, GET, HEAD, OPTIONS, PATCH"
@@ -140,7 +140,7 @@ class TestMethods:
 class TestManyAtOnce:
     """Requests and commands at once."""
 
-    async def test_changes_and_a_removal(self, rex: CheckedShop) -> None:
+    async def test_changes_and_a_removal(self, rex: Shop) -> None:
         """Each answer fits one order of them: a sale once at most, after the removal only 404."""
         answers = await asyncio.gather(
             *(rex.patch(1, {"name": f"n{n}", "status": ("sold", "pending")[n % 2]}) for n in range(10)),

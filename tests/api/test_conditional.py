@@ -11,21 +11,20 @@ from pathlib import Path
 import pytest
 
 from petstore.core.preconditions import read_tags
-from tests.api.checks import CheckedShop, open_checked
 from tests.api.test_change_pet import order
-from tests.support.service import Answer, Pairs
+from tests.support.service import Answer, Pairs, Shop, open_shop
 
 KNOWN = ["/v1/pets", "/v1/pets?id=1", "/v1/pets/1", "/v1/categories", "/v1/store/orders"]
 
 
 @pytest.fixture
-async def rex(shop: CheckedShop) -> CheckedShop:
+async def rex(shop: Shop) -> Shop:
     """Animal 1, Rex, is available."""
     await shop.post({"name": "Rex", "categoryId": 1})
     return shop
 
 
-async def tag_of(shop: CheckedShop, target: str) -> str:
+async def tag_of(shop: Shop, target: str) -> str:
     return (await shop.ask("GET", target)).headers["etag"]
 
 
@@ -38,7 +37,7 @@ def limits(answer: Answer) -> set[tuple[str, str]]:
 class TestTag:
     """`ETag`."""
 
-    async def test_an_animal_has_one_tag_wherever_it_stands_alone(self, rex: CheckedShop) -> None:
+    async def test_an_animal_has_one_tag_wherever_it_stands_alone(self, rex: Shop) -> None:
         """In the answer of its creation, of its change, of getPet, and of a list with its one `id`."""
         added = await rex.post({"name": "Mia", "categoryId": 2})
         changed = await rex.patch(2, {"name": "Mia"})
@@ -55,7 +54,7 @@ class TestTag:
             != await tag_of(rex, "/v1/pets/1")
         )
 
-    async def test_an_order_has_one_tag_wherever_it_stands_alone(self, rex: CheckedShop) -> None:
+    async def test_an_order_has_one_tag_wherever_it_stands_alone(self, rex: Shop) -> None:
         """In the answer of its placing, of its change, and of a list with its one `id`, with any scope."""
         placed = await rex.send("POST", "/v1/store/orders", {"petId": 1})
         moved = await rex.send("PATCH", "/v1/store/orders/1", {"status": "placed"})
@@ -63,7 +62,7 @@ class TestTag:
             assert await tag_of(rex, target) == placed.headers["etag"] == moved.headers["etag"]
         assert await tag_of(rex, "/v1/store/orders?scope=all") != await tag_of(rex, "/v1/store/orders")
 
-    async def test_a_full_last_page_changes_with_the_next_animal(self, rex: CheckedShop) -> None:
+    async def test_a_full_last_page_changes_with_the_next_animal(self, rex: Shop) -> None:
         """Its body stays, its `Link` gets a next page."""
         before = await rex.ask("GET", "/v1/pets?limit=1")
         await rex.post({"name": "Mia", "categoryId": 2})
@@ -71,13 +70,13 @@ class TestTag:
         assert (after.status, after.body) == (200, before.body)
         assert after.headers["etag"] != before.headers["etag"]
 
-    async def test_every_process_gives_the_same_tag(self, rex: CheckedShop) -> None:
+    async def test_every_process_gives_the_same_tag(self, rex: Shop) -> None:
         """After a restart too: a client may ask another replica."""
         tags = [await tag_of(rex, target) for target in KNOWN]
         await rex.restart()
         assert [await tag_of(rex, target) for target in KNOWN] == tags
 
-    async def test_a_removed_animal_takes_its_tag_with_it(self, rex: CheckedShop) -> None:
+    async def test_a_removed_animal_takes_its_tag_with_it(self, rex: Shop) -> None:
         """The empty list of its `id` is another representation."""
         tag = await tag_of(rex, "/v1/pets?id=1")
         await rex.ask("DELETE", "/v1/pets/1")
@@ -89,7 +88,7 @@ class TestNotModified304:
 
     @pytest.mark.parametrize("method", ["GET", "HEAD"])
     @pytest.mark.parametrize("target", KNOWN)
-    async def test_what_the_client_has(self, rex: CheckedShop, target: str, method: str) -> None:
+    async def test_what_the_client_has(self, rex: Shop, target: str, method: str) -> None:
         """No body, the headers of the 200, cached and not, and one request less."""
         for _ in range(2):
             whole = await rex.ask(method, target)
@@ -107,24 +106,24 @@ class TestNotModified304:
             ("TAG, *", 200), ("bare", 200), ('TAG, "', 200), ('"a b", TAG', 200),
         ],
     )  # fmt: skip
-    async def test_forms(self, rex: CheckedShop, value: str, status: int) -> None:
+    async def test_forms(self, rex: Shop, value: str, status: int) -> None:
         """Weak comparison with each of a list; what is malformed is no condition."""
         sent = value.replace("TAG", await tag_of(rex, "/v1/pets"))
         assert (await rex.ask("GET", "/v1/pets", [("if-none-match", sent)])).status == status
 
-    async def test_lines_are_one_list(self, rex: CheckedShop) -> None:
+    async def test_lines_are_one_list(self, rex: Shop) -> None:
         """RFC 9110, 5.3."""
         lines = [("if-none-match", '"a"'), ("if-none-match", await tag_of(rex, "/v1/pets"))]
         assert (await rex.ask("GET", "/v1/pets", lines)).status == 304
 
-    async def test_it_follows_every_change(self, rex: CheckedShop) -> None:
+    async def test_it_follows_every_change(self, rex: Shop) -> None:
         """A change back gives the tag back."""
         tag = await tag_of(rex, "/v1/pets")
         for name, status in (("Max", 200), ("Rex", 304)):
             await rex.patch(1, {"name": name})
             assert (await rex.ask("GET", "/v1/pets", [("if-none-match", tag)])).status == status
 
-    async def test_it_is_for_nobody_else(self, rex: CheckedShop) -> None:
+    async def test_it_is_for_nobody_else(self, rex: Shop) -> None:
         """The first to ask after a change has the page already: the next one gets all of it."""
         tag = await tag_of(rex, "/v1/pets")
         for name in ("Max", "Rex"):
@@ -134,12 +133,12 @@ class TestNotModified304:
             whole = await rex.ask("GET", "/v1/pets")
             assert (whole.status, whole.json()[0]["name"]) == (200, "Rex")
 
-    async def test_errors_are_errors(self, rex: CheckedShop) -> None:
+    async def test_errors_are_errors(self, rex: Shop) -> None:
         """`*` is true of what is there."""
         for target, status in (("/v1/pets/9", 404), ("/v1/pets?page=2", 400)):
             assert (await rex.ask("GET", target, [("if-none-match", "*")])).status == status
 
-    async def test_an_account_sees_what_its_key_may(self, rex: CheckedShop) -> None:
+    async def test_an_account_sees_what_its_key_may(self, rex: Shop) -> None:
         """A tag of another account's answer is no way to it."""
         await rex.send("POST", "/v1/store/orders", {"petId": 1})
         tag = await tag_of(rex, "/v1/store/orders?id=1")
@@ -148,7 +147,7 @@ class TestNotModified304:
         assert (answer.status, answer.body) == (200, b"[]")
 
 
-async def change(shop: CheckedShop, method: str, target: str, *headers: tuple[str, str]) -> Answer:
+async def change(shop: Shop, method: str, target: str, *headers: tuple[str, str]) -> Answer:
     """A change of the name of an animal, or of nothing of an order; or a removal."""
     document = {"name": "Max"} if "pets" in target else {"status": "placed"}
     return await shop.send(method, target, document if method == "PATCH" else None, list(headers))
@@ -165,7 +164,7 @@ class TestPreconditionFailed412:
             ("*", True), ("TAG", True), ('"a,b", TAG', True), ("W/TAG", False), ('"a"', False),
         ],
     )  # fmt: skip
-    async def test_forms(self, rex: CheckedShop, method: str, target: str, value: str, holds: bool) -> None:
+    async def test_forms(self, rex: Shop, method: str, target: str, value: str, holds: bool) -> None:
         """Strong comparison with each of a list. A refusal changes nothing."""
         if "orders" in target:
             await rex.send("POST", "/v1/store/orders", {"petId": 1})
@@ -178,18 +177,18 @@ class TestPreconditionFailed412:
         assert (answer.status, answer.code) == (412, "precondition_failed")
         assert rex.fingerprint() == before
 
-    async def test_a_weak_tag_is_told_from_another_state(self, rex: CheckedShop) -> None:
+    async def test_a_weak_tag_is_told_from_another_state(self, rex: Shop) -> None:
         """A proxy that compresses makes tags weak: to read the animal again would never help."""
         weak = f"W/{await tag_of(rex, '/v1/pets/1')}"
         told = [await change(rex, "PATCH", "/v1/pets/1", ("if-match", tag)) for tag in (weak, 'W/"a"')]
         assert ["without W/" in answer.json()["message"] for answer in told] == [True, False]
 
-    async def test_lines_are_one_list(self, rex: CheckedShop) -> None:
+    async def test_lines_are_one_list(self, rex: Shop) -> None:
         """RFC 9110, 5.3."""
         lines = ("if-match", '"a"'), ("if-match", await tag_of(rex, "/v1/pets/1"))
         assert (await change(rex, "PATCH", "/v1/pets/1", *lines)).status == 200
 
-    async def test_after_404_and_before_409(self, rex: CheckedShop) -> None:
+    async def test_after_404_and_before_409(self, rex: Shop) -> None:
         """An animal that an order holds, with its former tag: 412 comes before 409."""
         for target in ("/v1/pets/9", "/v1/store/orders/9"):
             for method in ("PATCH", "DELETE"):
@@ -202,7 +201,7 @@ class TestPreconditionFailed412:
             assert (await rex.ask("DELETE", "/v1/pets/1", match)).status == status
             assert (await rex.ask("DELETE", "/v1/store/orders/1", match)).status == status
 
-    async def test_one_of_64_writers_wins_each_round(self, rex: CheckedShop) -> None:
+    async def test_one_of_64_writers_wins_each_round(self, rex: Shop) -> None:
         """By the tag of the answer before, whichever it is."""
         tag = await tag_of(rex, "/v1/pets?id=1")
         for round_ in range(3):
@@ -212,7 +211,7 @@ class TestPreconditionFailed412:
             assert sorted(answer.status for answer in answers) == [200] + [412] * 63
             (tag,) = (answer.headers["etag"] for answer in answers if answer.status == 200)
 
-    async def test_elsewhere_it_is_ignored(self, rex: CheckedShop) -> None:
+    async def test_elsewhere_it_is_ignored(self, rex: Shop) -> None:
         """A creation changes nothing that is there."""
         for headers in ([("if-match", '"a"')], [("if-match", "bare"), ("if-none-match", "*")]):
             assert (await rex.post({"name": "Mia", "categoryId": 2}, headers)).status == 201
@@ -221,7 +220,7 @@ class TestPreconditionFailed412:
 
 async def test_a_browser_may_ask_and_see(tmp_path: Path) -> None:
     """A page of an allowed origin sees the tag of a 304 too."""
-    async with open_checked(tmp_path, cors_origins="https://shop.example") as shop:
+    async with open_shop(tmp_path, cors_origins="https://shop.example") as shop:
         headers = [("origin", "https://shop.example"), ("if-none-match", await tag_of(shop, "/v1/pets"))]
         answer = await shop.ask("GET", "/v1/pets", headers)
         assert answer.status == 304

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.checks import CheckedShop, open_checked
 from tests.support.clock import ManualClock
+from tests.support.service import Shop, open_shop
 
 ORIGIN = "https://shop.example"
 PREFLIGHT = [("origin", ORIGIN), ("access-control-request-method", "POST")]
@@ -20,9 +20,9 @@ EXPOSED = {
 
 
 @pytest.fixture
-async def open_to(tmp_path: Path, clock: ManualClock) -> AsyncIterator[CheckedShop]:
+async def open_to(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Shop]:
     """A shop that two origins may call."""
-    async with open_checked(tmp_path, clock, cors_origins=f"{ORIGIN}, http://localhost:3000") as shop:
+    async with open_shop(tmp_path, clock, cors_origins=f"{ORIGIN}, http://localhost:3000") as shop:
         yield shop
 
 
@@ -30,7 +30,7 @@ def allowed(headers: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name.startswith("access-control-")}
 
 
-async def test_no_header_by_default(shop: CheckedShop) -> None:
+async def test_no_header_by_default(shop: Shop) -> None:
     """Neither on answers nor on preflights, and no Vary."""
     for method in ("GET", "OPTIONS"):
         answer = await shop.ask(method, "/v1/pets", PREFLIGHT)
@@ -42,7 +42,7 @@ class TestConfigured:
     """Origins in PETSTORE_CORS_ORIGINS."""
 
     @pytest.mark.parametrize("path", ["/v1/pets", "/v1/pets/1"])
-    async def test_preflight(self, open_to: CheckedShop, path: str) -> None:
+    async def test_preflight(self, open_to: Shop, path: str) -> None:
         """204 without a key, with methods, headers and an age."""
         answer = await open_to.call("OPTIONS", path, PREFLIGHT)
         assert answer.status == 204
@@ -58,13 +58,13 @@ class TestConfigured:
         assert answer.headers["vary"] == "Origin"
 
     @pytest.mark.parametrize("origin", [ORIGIN, "http://localhost:3000"])
-    async def test_an_answer(self, open_to: CheckedShop, origin: str) -> None:
+    async def test_an_answer(self, open_to: Shop, origin: str) -> None:
         """The origin, and every header of ours that a page may read."""
         answer = await open_to.ask("GET", "/v1/pets", [("origin", origin)])
         assert answer.headers["access-control-allow-origin"] == origin
         assert set(answer.headers["access-control-expose-headers"].split(", ")) == EXPOSED
 
-    async def test_every_status(self, open_to: CheckedShop) -> None:
+    async def test_every_status(self, open_to: Shop) -> None:
         """A page must be able to read why it was refused."""
         for method, target, headers in (
             ("GET", "/v1/pets", []),
@@ -84,7 +84,7 @@ class TestConfigured:
             "https://shop.example/", "null", "*", "", "https://shop.example, https://evil.example", "é",
         ],
     )  # fmt: skip
-    async def test_another_origin(self, open_to: CheckedShop, origin: str) -> None:
+    async def test_another_origin(self, open_to: Shop, origin: str) -> None:
         """Is answered, without permission to read; Vary keeps caches apart."""
         headers = [("origin", origin), ("access-control-request-method", "POST")]
         for method in ("OPTIONS", "GET"):
@@ -93,7 +93,7 @@ class TestConfigured:
             assert allowed(answer.headers) == {}
             assert answer.headers["vary"] == "Origin"
 
-    async def test_options_without_a_preflight(self, open_to: CheckedShop) -> None:
+    async def test_options_without_a_preflight(self, open_to: Shop) -> None:
         """A plain OPTIONS of the page is no preflight."""
         answer = await open_to.call("OPTIONS", "/v1/pets", [("origin", ORIGIN)])
         assert set(allowed(answer.headers)) == {
@@ -101,7 +101,7 @@ class TestConfigured:
             "access-control-expose-headers",
         }
 
-    async def test_without_an_origin(self, open_to: CheckedShop) -> None:
+    async def test_without_an_origin(self, open_to: Shop) -> None:
         """A request that no page makes gets Vary alone."""
         answer = await open_to.ask("GET", "/v1/pets")
         assert allowed(answer.headers) == {}

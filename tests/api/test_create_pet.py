@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.checks import CheckedShop, open_checked
 from tests.support.clock import ManualClock
+from tests.support.service import Shop, open_shop
 
 REMOVAL = 1_922_659_200
 
@@ -15,7 +15,7 @@ REMOVAL = 1_922_659_200
 class TestCreatePet201:
     """An animal that was added."""
 
-    async def test_the_answer_is_the_animal_with_its_identifier(self, shop: CheckedShop) -> None:
+    async def test_the_answer_is_the_animal_with_its_identifier(self, shop: Shop) -> None:
         """Every member of the Pet, as bytes, in the documented order; and where it is."""
         answer = await shop.post({"categoryId": 9, "name": "Rex"})
         assert answer.status == 201
@@ -26,7 +26,7 @@ class TestCreatePet201:
     @pytest.mark.parametrize(
         "number", [0, 1, -1, 2**31, 2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 10**18]
     )
-    async def test_category_comes_back_digit_for_digit(self, shop: CheckedShop, number: int) -> None:
+    async def test_category_comes_back_digit_for_digit(self, shop: Shop, number: int) -> None:
         """Any int64, in the 201 and in the list."""
         created = await shop.post({"name": "Rex", "categoryId": number})
         assert f'"categoryId":{number},'.encode() in created.body
@@ -41,7 +41,7 @@ class TestCreatePet201:
             "%s%n%00", '"\\/', "null", '"name"', '{"categoryId":1}', "=cmd|' /C calc'!A0", "رِكس",
         ],
     )  # fmt: skip
-    async def test_a_name_is_kept_exactly(self, shop: CheckedShop, name: str) -> None:
+    async def test_a_name_is_kept_exactly(self, shop: Shop, name: str) -> None:
         """Stored and returned as it was sent: not trimmed, not normalised, not interpreted."""
         created = await shop.post({"name": name, "categoryId": 1})
         assert (created.status, created.json()["name"]) == (201, name)
@@ -58,7 +58,7 @@ class TestCreatePet201:
         ],
         ids=["spaces", "escaped member", "escaped value", "any order, minus zero"],
     )
-    async def test_json_may_be_written_in_any_way(self, shop: CheckedShop, body: bytes) -> None:
+    async def test_json_may_be_written_in_any_way(self, shop: Shop, body: bytes) -> None:
         """White space, escapes, also of a pair of surrogates, order and `-0` are JSON's freedom."""
         answer = await shop.post(None, body=body)
         assert answer.json() == {"id": 1, "name": "😀", "categoryId": 0, "status": "available"}
@@ -72,7 +72,7 @@ class TestCreatePet201:
             'application/json; a="; charset=latin1"; b="\\"; charset=latin1"; charset=utf-8',
         ],
     )  # fmt: skip
-    async def test_media_types(self, shop: CheckedShop, media_type: str) -> None:
+    async def test_media_types(self, shop: Shop, media_type: str) -> None:
         """JSON, with the only charset that it can have or none, whatever the other parameters; `identity` is
         no encoding."""
         headers = [("authorization", f"Bearer {shop.key}"), ("content-encoding", "Identity")]
@@ -80,7 +80,7 @@ class TestCreatePet201:
         assert (await shop.call("POST", "/v1/pets", headers, b'{"name":"n","categoryId":1}')).status == 201
 
 
-async def test_from_the_removal_on_it_is_the_list_of_one(shop: CheckedShop) -> None:
+async def test_from_the_removal_on_it_is_the_list_of_one(shop: Shop) -> None:
     """A reference that goes on working."""
     shop.clock.set_seconds(REMOVAL)
     answer = await shop.post({"name": "n", "categoryId": 1})
@@ -93,7 +93,7 @@ class TestReferences:
 
     async def test_with_a_base_address(self, tmp_path: Path, clock: ManualClock) -> None:
         """PETSTORE_BASE_URL stands before every reference."""
-        async with open_checked(tmp_path, clock, base_url="https://api.example.com/shop/v1") as shop:
+        async with open_shop(tmp_path, clock, base_url="https://api.example.com/shop/v1") as shop:
             created = await shop.post({"name": "n", "categoryId": 1})
             assert created.headers["location"] == "https://api.example.com/shop/v1/pets/1"
             await shop.post({"name": "n", "categoryId": 1})
@@ -106,7 +106,7 @@ class TestReferences:
                 "successor-version": "https://api.example.com/shop/v1/pets?id=1",
             }
 
-    async def test_the_host_header_is_never_reflected(self, shop: CheckedShop) -> None:
+    async def test_the_host_header_is_never_reflected(self, shop: Shop) -> None:
         """A foreign Host reaches no reference."""
         answer = await shop.post({"name": "n", "categoryId": 1}, [("host", "evil.example")])
         assert answer.headers["location"] == "/v1/pets/1"

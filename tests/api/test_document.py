@@ -25,8 +25,8 @@ from petstore.core.keys import Access, Caller
 from petstore.core.orders import QUANTITY, OrderStatus
 from petstore.core.pets import IDS_MAX, INT64_MAX, INT64_MIN, NAME_MAX_CHARACTERS, PetStatus
 from petstore.wiring import service
-from tests.api.checks import CheckedShop
 from tests.support import contract
+from tests.support.service import Shop
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED_SCHEMAS = {"PetStatus", "NewPet", "Pet", "Pets", "Error"}
@@ -139,7 +139,7 @@ class TestRouter:
         assert "webhooks" not in contract.document()
         assert not any("callbacks" in operation for operation in documented().values())
 
-    async def test_the_served_document_is_the_contract(self, shop: CheckedShop) -> None:
+    async def test_the_served_document_is_the_contract(self, shop: Shop) -> None:
         """With the addresses of the default settings."""
         assert (await shop.call("GET", "/openapi.json")).json() == contract.document()
 

@@ -8,13 +8,13 @@ import pytest
 
 from petstore.core.digests import digest
 from petstore.core.keys import mint
-from tests.api.checks import CheckedShop, outsider
+from tests.support.service import Shop, outsider
 
 TARGETS = ["/v1/pets", "/v1/pets?limit=100", "/v1/pets?status=available", "/v1/pets?id=1", "/v1/pets/1"]
 ADD = "INSERT INTO pets (name, category_id, status) VALUES (?, 1, 'available')"
 
 
-async def names(shop: CheckedShop, target: str) -> list[str]:
+async def names(shop: Shop, target: str) -> list[str]:
     """The names in an answer, of a list or of one animal."""
     answer = await shop.ask("GET", target)
     if answer.status == 404:
@@ -27,7 +27,7 @@ class TestPages:
     """Pages that are kept are dropped by any change of an animal."""
 
     @pytest.mark.parametrize("target", TARGETS)
-    async def test_our_own_writes(self, shop: CheckedShop, target: str) -> None:
+    async def test_our_own_writes(self, shop: Shop, target: str) -> None:
         """An animal whose 201 has come is in the next answer, as are its changes and its removal."""
         assert await names(shop, target) == []
         await shop.post({"name": "Rex", "categoryId": 1})
@@ -42,7 +42,7 @@ class TestPages:
         assert await names(shop, target) == []
 
     @pytest.mark.parametrize("target", TARGETS)
-    async def test_insert_update_and_delete_by_somebody_else(self, shop: CheckedShop, target: str) -> None:
+    async def test_insert_update_and_delete_by_somebody_else(self, shop: Shop, target: str) -> None:
         """Plain SQL of another connection, each statement seen by the very next request, warm or cold."""
         with outsider(shop.path) as other:
             for round_ in range(3):
@@ -55,7 +55,7 @@ class TestPages:
                 assert await names(shop, target) == ([] if "status" in target else ["changed"])
                 other.execute("DELETE FROM pets")
 
-    async def test_a_transaction_is_seen_whole_and_only_after_its_commit(self, shop: CheckedShop) -> None:
+    async def test_a_transaction_is_seen_whole_and_only_after_its_commit(self, shop: Shop) -> None:
         """Before the commit nothing of it, after it everything; after a rollback nothing."""
         with outsider(shop.path) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -69,7 +69,7 @@ class TestPages:
             other.execute("ROLLBACK")
             assert await names(shop, "/v1/pets") == ["a", "b"]
 
-    async def test_link_is_as_fresh_as_the_body(self, shop: CheckedShop) -> None:
+    async def test_link_is_as_fresh_as_the_body(self, shop: Shop) -> None:
         """next appears and disappears with the animal behind the page."""
         with outsider(shop.path) as other:
             other.execute(ADD, ("a",))
@@ -79,7 +79,7 @@ class TestPages:
             other.execute("DELETE FROM pets WHERE id = 2")
             assert "next" not in (await shop.ask("GET", "/v1/pets?limit=1")).links
 
-    async def test_an_answer_that_is_kept_belongs_to_no_key(self, shop: CheckedShop) -> None:
+    async def test_an_answer_that_is_kept_belongs_to_no_key(self, shop: Shop) -> None:
         """Headers are each request's own, the body is everybody's."""
         other, _ = await shop.open_account("other", "free")
         mine = await shop.ask("GET", "/v1/pets")
@@ -93,7 +93,7 @@ class TestPages:
 class TestKeys:
     """Callers that are kept are dropped by any change of an account or a key."""
 
-    async def test_a_key_by_sql(self, shop: CheckedShop) -> None:
+    async def test_a_key_by_sql(self, shop: Shop) -> None:
         """Unknown until it is inserted, refused once it is revoked, back when not, gone with its row."""
         secret = mint("live")
         row = (digest(secret.encode()), "", "x")
@@ -117,7 +117,7 @@ class TestKeys:
                 for _ in range(2):
                     assert (await shop.ask("GET", "/v1/pets", key=secret)).status == status
 
-    async def test_a_revoked_key_stays_refused_when_others_are_used(self, shop: CheckedShop) -> None:
+    async def test_a_revoked_key_stays_refused_when_others_are_used(self, shop: Shop) -> None:
         """The next request of all is one with a key that was never used before: what is kept from then on is
         of the time after the revocation, and the revoked key is not."""
         secret, key_id = await shop.open_account("a", "free")
@@ -130,7 +130,7 @@ class TestKeys:
             assert (await shop.ask("GET", "/v1/pets", key=unused)).status == 200
         assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 401
 
-    async def test_a_suspension_and_a_level_by_sql(self, shop: CheckedShop) -> None:
+    async def test_a_suspension_and_a_level_by_sql(self, shop: Shop) -> None:
         """Each acts on the next request, and ends with it."""
         key, key_id = await shop.open_account("a", "free")
         with outsider(shop.path) as other:
@@ -147,7 +147,7 @@ class TestKeys:
                     ]
                     assert answers == statuses
 
-    async def test_limits_by_sql(self, shop: CheckedShop) -> None:
+    async def test_limits_by_sql(self, shop: Shop) -> None:
         """An account's numbers act on the next request."""
         key, _ = await shop.open_account("a", "free")
         await shop.ask("GET", "/v1/pets", key=key)
@@ -156,7 +156,7 @@ class TestKeys:
         assert (await shop.ask("GET", "/v1/pets", key=key)).headers["x-ratelimit-limit"] == "7"
 
 
-async def test_own_writes_and_walks_at_once(shop: CheckedShop) -> None:
+async def test_own_writes_and_walks_at_once(shop: Shop) -> None:
     """Writers and walkers in one service: what was acknowledged before a walk is in it once (I4)."""
     acknowledged: list[int] = []
 

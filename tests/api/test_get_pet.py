@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.checks import CheckedShop, open_checked
 from tests.support.clock import ManualClock
-from tests.support.service import Answer
+from tests.support.service import Answer, Shop, open_shop
 
 REMOVAL = 1_922_659_200
 MAX = 2**63 - 1
@@ -26,7 +25,7 @@ def check_kit(answer: Answer, successor: str, sunset: str = "Thu, 05 Dec 2030 00
 class TestGetPet200:
     """An animal by its path."""
 
-    async def test_the_animal(self, shop: CheckedShop) -> None:
+    async def test_the_animal(self, shop: Shop) -> None:
         """The same bytes as in the 201."""
         created = await shop.post({"name": "Réx", "categoryId": 2**63 - 1, "status": "sold"})
         answer = await shop.ask("GET", "/v1/pets/1")
@@ -34,7 +33,7 @@ class TestGetPet200:
         check_kit(answer, "/v1/pets?id=1")
 
     @pytest.mark.parametrize("query", ["", "?", "?&&"])
-    async def test_an_empty_query(self, shop: CheckedShop, query: str) -> None:
+    async def test_an_empty_query(self, shop: Shop, query: str) -> None:
         """It has no parameter."""
         await shop.post({"name": "Rex", "categoryId": 1})
         assert (await shop.ask("GET", f"/v1/pets/1{query}")).json()["id"] == 1
@@ -44,7 +43,7 @@ class TestGetPet404:
     """No such animal, or an identifier that can name none."""
 
     @pytest.mark.parametrize("identifier", ["2", "1000", str(2**53 + 1), str(MAX)])
-    async def test_unknown(self, shop: CheckedShop, identifier: str) -> None:
+    async def test_unknown(self, shop: Shop, identifier: str) -> None:
         """A canonical identifier of no animal."""
         await shop.post({"name": "Rex", "categoryId": 1})
         answer = await shop.ask("GET", f"/v1/pets/{identifier}")
@@ -52,11 +51,11 @@ class TestGetPet404:
         check_kit(answer, f"/v1/pets?id={identifier}")
 
     @pytest.mark.parametrize("identifier", ["0", "abc", "%31"])
-    async def test_not_canonical(self, shop: CheckedShop, identifier: str) -> None:
+    async def test_not_canonical(self, shop: Shop, identifier: str) -> None:
         """The successor is then the list."""
         check_kit(await shop.ask("GET", f"/v1/pets/{identifier}"), "/v1/pets")
 
-    async def test_raw_bytes(self, shop: CheckedShop) -> None:
+    async def test_raw_bytes(self, shop: Shop) -> None:
         """Bytes that are no text."""
         answer = await shop.ask("GET", b"/v1/pets/\xff\xfe\x00")
         assert (answer.status, answer.code) == (404, "not_found")
@@ -65,13 +64,13 @@ class TestGetPet404:
 class TestDeprecationKit:
     """Every response of the operation carries it, whatever its status."""
 
-    async def test_on_401(self, shop: CheckedShop) -> None:
+    async def test_on_401(self, shop: Shop) -> None:
         """Without a key."""
         answer = await shop.call("GET", "/v1/pets/7")
         assert answer.status == 401
         check_kit(answer, "/v1/pets?id=7")
 
-    async def test_on_400_414_429_and_431(self, shop: CheckedShop) -> None:
+    async def test_on_400_414_429_and_431(self, shop: Shop) -> None:
         """Also on what is refused before authentication, and past the limit."""
         key, _ = await shop.open_account("small", "enterprise", 1, 1)
         await shop.ask("GET", "/v1/pets", key=key)
@@ -83,7 +82,7 @@ class TestDeprecationKit:
         for answer in (long, large, host, limited):
             check_kit(answer, "/v1/pets?id=7")
 
-    async def test_not_on_other_operations(self, shop: CheckedShop) -> None:
+    async def test_not_on_other_operations(self, shop: Shop) -> None:
         """Neither the list nor another method of the path is deprecated."""
         answers = [
             await shop.ask("GET", "/v1/pets"),
@@ -100,7 +99,7 @@ class TestDeprecationKit:
 class TestGetPet410:
     """From 5 December 2030, 00:00:00 UTC on."""
 
-    async def test_one_second_before_it_still_answers(self, shop: CheckedShop) -> None:
+    async def test_one_second_before_it_still_answers(self, shop: Shop) -> None:
         """The last second belongs to the operation, to the millisecond."""
         await shop.post({"name": "n", "categoryId": 1})
         shop.clock.set_seconds(REMOVAL - 1)
@@ -108,7 +107,7 @@ class TestGetPet410:
         shop.clock.ms = REMOVAL * 1_000 - 1
         assert (await shop.ask("GET", "/v1/pets/1")).status == 200
 
-    async def test_at_the_moment_it_is_gone(self, shop: CheckedShop) -> None:
+    async def test_at_the_moment_it_is_gone(self, shop: Shop) -> None:
         """410 `gone`, with where to go, for GET and HEAD."""
         await shop.post({"name": "n", "categoryId": 1})
         shop.clock.set_seconds(REMOVAL)
@@ -121,13 +120,13 @@ class TestGetPet410:
         assert (await shop.ask("HEAD", "/v1/pets/1")).status == 410
 
     @pytest.mark.parametrize("identifier", ["99", "abc", "0"])
-    async def test_whatever_the_identifier(self, shop: CheckedShop, identifier: str) -> None:
+    async def test_whatever_the_identifier(self, shop: Shop, identifier: str) -> None:
         """The removal is looked at before the animal and before query parameters."""
         shop.clock.set_seconds(REMOVAL + 86_400 * 365)
         assert (await shop.ask("GET", f"/v1/pets/{identifier}?page=2")).code == "gone"
         assert (await shop.ask("GET", f"/v1/pets/{identifier}")).code == "gone"
 
-    async def test_after_authentication_and_limits(self, shop: CheckedShop) -> None:
+    async def test_after_authentication_and_limits(self, shop: Shop) -> None:
         """Without a key it is still 401, past the limit 429; 410 costs one like any answer."""
         shop.clock.set_seconds(REMOVAL)
         key, _ = await shop.open_account("small", "enterprise", 1, 1)
@@ -137,7 +136,7 @@ class TestGetPet410:
 
     async def test_the_operator_may_postpone(self, tmp_path: Path, clock: ManualClock) -> None:
         """A later date moves Sunset, the end and Location together."""
-        async with open_checked(tmp_path, clock, removal_date="2031-06-01") as shop:
+        async with open_shop(tmp_path, clock, removal_date="2031-06-01") as shop:
             clock.set_seconds(REMOVAL)
             created = await shop.post({"name": "n", "categoryId": 1})
             assert created.headers["location"] == "/v1/pets/1"

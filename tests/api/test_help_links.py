@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from httpx2 import Response
 
-from tests.api.checks import CheckedShop, open_checked
 from tests.support.clock import ManualClock
+from tests.support.service import Shop, open_shop
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ async def test_below_the_base_address(
     tmp_path: Path, clock: ManualClock, base_url: str, documentation: str, references: str
 ) -> None:
     """As every other reference; one line, where a deprecated operation has links of its own."""
-    async with open_checked(tmp_path, clock, base_url=base_url) as shop:
+    async with open_shop(tmp_path, clock, base_url=base_url) as shop:
         answer = await shop.ask("GET", "/v1/nothing")
         assert answer.headers["link"] == f'<{documentation}/errors#not_found>; rel="help"'
         answer = await shop.ask("GET", "/v1/pets/7")
@@ -36,7 +36,7 @@ async def test_below_the_base_address(
         }
 
 
-async def test_each_leads_to_an_entry(shop: CheckedShop) -> None:
+async def test_each_leads_to_an_entry(shop: Shop) -> None:
     """The anchor is one of the page, which the service shows."""
     for method, target, key in (
         ("GET", "/v1/pets", "pets_live_none"),

@@ -9,21 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.checks import CheckedShop, open_checked, outsider, settle
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-from tests.support.service import Answer
+from tests.support.service import Answer, Shop, open_shop, outsider, settle
 
 REX = {"name": "Rex", "categoryId": 1}
 DAY_SECONDS = 86_400
 
 
-async def post(shop: CheckedShop, document: object, key: str, account: str | None = None) -> Answer:
+async def post(shop: Shop, document: object, key: str, account: str | None = None) -> Answer:
     return await shop.post(document, [("idempotency-key", key)], key=account)
 
 
 @asynccontextmanager
-async def held(shop: CheckedShop) -> AsyncIterator[None]:
+async def held(shop: Shop) -> AsyncIterator[None]:
     """While somebody else holds the write lock, what is written waits."""
     with outsider(shop.path) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -34,7 +33,7 @@ async def held(shop: CheckedShop) -> AsyncIterator[None]:
 class TestReplay201:
     """The same key and the same animal."""
 
-    async def test_the_same_answer_again(self, shop: CheckedShop) -> None:
+    async def test_the_same_answer_again(self, shop: Shop) -> None:
         """The same 201, body and Location, marked as a replay; one animal."""
         first = await post(shop, REX, "k")
         again = await post(shop, REX, "k")
@@ -45,7 +44,7 @@ class TestReplay201:
         assert again.headers["idempotency-replayed"] == "true"
         assert len(shop.pets()) == 1
 
-    async def test_quoted_is_bare(self, shop: CheckedShop) -> None:
+    async def test_quoted_is_bare(self, shop: Shop) -> None:
         """Quotes around a key are not part of it, in either order."""
         await post(shop, REX, '"a b"'.replace(" ", "-"))
         assert (await post(shop, REX, "a-b")).headers["idempotency-replayed"] == "true"
@@ -63,20 +62,20 @@ class TestReplay201:
         ],
         ids=["order", "spaces", "escapes", "default said"],
     )
-    async def test_what_counts_is_the_animal(self, shop: CheckedShop, body: bytes) -> None:
+    async def test_what_counts_is_the_animal(self, shop: Shop, body: bytes) -> None:
         """Not the bytes of the body."""
         await post(shop, REX, "k")
         again = await shop.post(None, [("idempotency-key", "k")], body=body)
         assert (again.status, again.headers.get("idempotency-replayed")) == (201, "true")
 
-    async def test_location_follows_the_removal_date(self, shop: CheckedShop) -> None:
+    async def test_location_follows_the_removal_date(self, shop: Shop) -> None:
         """A replay after the removal refers to what works then."""
         shop.clock.set_seconds(1_922_659_200 - 60)
         await post(shop, REX, "k")
         shop.clock.advance(60)
         assert (await post(shop, REX, "k")).headers["location"] == "/v1/pets?id=1"
 
-    async def test_any_key_of_the_account(self, shop: CheckedShop) -> None:
+    async def test_any_key_of_the_account(self, shop: Shop) -> None:
         """The scope is the account, not the API key."""
         issued = await shop.store.keys.issue("tests", "test", ACTOR)
         await post(shop, REX, "k")
@@ -86,12 +85,12 @@ class TestReplay201:
     @pytest.mark.parametrize(
         "key", ["x", "k" * 255, '"' + "k" * 255 + '"', "!#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", '"', 'a"b', '"a']
     )
-    async def test_forms(self, shop: CheckedShop, key: str) -> None:
+    async def test_forms(self, shop: Shop, key: str) -> None:
         """1 to 255 visible ASCII characters, bare or in quotes."""
         assert (await post(shop, REX, key)).status == 201
         assert (await post(shop, REX, key)).headers["idempotency-replayed"] == "true"
 
-    async def test_a_refused_request_does_not_use_up_its_key(self, shop: CheckedShop) -> None:
+    async def test_a_refused_request_does_not_use_up_its_key(self, shop: Shop) -> None:
         """After 400 the same key works with the mended animal."""
         assert (await post(shop, {"name": ""}, "k")).status == 400
         assert (await post(shop, REX, "k")).status == 201
@@ -100,7 +99,7 @@ class TestReplay201:
 class TestInUse409:
     """The same key while the first request is still being carried out."""
 
-    async def test_in_flight(self, shop: CheckedShop) -> None:
+    async def test_in_flight(self, shop: Shop) -> None:
         """Told to come back in a second, whatever the animal; the first one is not disturbed."""
         async with held(shop):
             first = asyncio.create_task(post(shop, REX, "k"))
@@ -115,7 +114,7 @@ class TestInUse409:
         assert (await post(shop, REX, "k")).headers["idempotency-replayed"] == "true"
         assert len(shop.pets()) == 1
 
-    async def test_other_keys_and_accounts_are_not_in_use(self, shop: CheckedShop) -> None:
+    async def test_other_keys_and_accounts_are_not_in_use(self, shop: Shop) -> None:
         """Only the account's own key of that name waits."""
         other, _ = await shop.open_account("other", "pro")
         async with held(shop):
@@ -132,7 +131,7 @@ class TestInUse409:
 
     async def test_a_failed_write_frees_the_key(self, tmp_path: Path, clock: ManualClock) -> None:
         """After a 503 the key is neither in use nor used."""
-        async with open_checked(tmp_path, clock, busy_timeout="20ms") as shop:
+        async with open_shop(tmp_path, clock, busy_timeout="20ms") as shop:
             async with held(shop):
                 assert (await post(shop, REX, "k")).status == 503
             answer = await post(shop, REX, "k")

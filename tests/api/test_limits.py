@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.api.checks import LIMIT_HEADERS, CheckedShop
+from tests.support.answers import LIMIT_HEADERS
 from tests.support.journal import ACTOR
-from tests.support.service import Answer
+from tests.support.service import Answer, Shop
 
 DAY = 86_400
 
@@ -19,11 +19,11 @@ def trio(answer: Answer) -> tuple[int, int, int]:
     return limit, remaining, reset
 
 
-def now(shop: CheckedShop) -> int:
+def now(shop: Shop) -> int:
     return shop.clock.now_ms() // 1_000
 
 
-async def take(shop: CheckedShop, key: str, count: int = 1) -> Answer:
+async def take(shop: Shop, key: str, count: int = 1) -> Answer:
     """So many requests; the last one's answer."""
     for _ in range(count):
         answer = await shop.ask("GET", "/v1/pets", key=key)
@@ -33,7 +33,7 @@ async def take(shop: CheckedShop, key: str, count: int = 1) -> Answer:
 @pytest.mark.parametrize(
     ("plan", "per_minute", "per_day"), [(("free",), 60, 1_000), (("enterprise", 7, 11), 7, 11)]
 )
-async def test_plans(shop: CheckedShop, plan: Any, per_minute: int, per_day: int) -> None:
+async def test_plans(shop: Shop, plan: Any, per_minute: int, per_day: int) -> None:
     """The first request of an account, in both dialects; a plan without a limit needs numbers too."""
     key, _ = await shop.open_account("a", *plan)
     answer = await take(shop, key)
@@ -48,7 +48,7 @@ async def test_plans(shop: CheckedShop, plan: Any, per_minute: int, per_day: int
 class TestCosts:
     """What a request costs."""
 
-    async def test_every_authenticated_answer_costs_one(self, shop: CheckedShop) -> None:
+    async def test_every_authenticated_answer_costs_one(self, shop: Shop) -> None:
         """Whatever its status, HEAD included."""
         key, _ = await shop.open_account("a", "free")
         headers = [("authorization", f"Bearer {key}"), ("content-type", "application/json")]
@@ -65,7 +65,7 @@ class TestCosts:
         assert [answer.status for answer in answers] == [201, 400, 415, 413, 200, 400, 404, 405]
         assert [trio(answer)[1] for answer in answers] == list(range(59, 51, -1))
 
-    async def test_401_429_and_options_cost_nothing(self, shop: CheckedShop) -> None:
+    async def test_401_429_and_options_cost_nothing(self, shop: Shop) -> None:
         """Neither in the minute nor on the day."""
         key, _ = await shop.open_account("a", "enterprise", 2, 4)
         await take(shop, key, 2)
@@ -80,7 +80,7 @@ class TestCosts:
 class TestTooMany429:
     """Past a limit."""
 
-    async def test_the_minute(self, shop: CheckedShop) -> None:
+    async def test_the_minute(self, shop: Shop) -> None:
         """60 are admitted, the 61st is not; at the second of the reset the next one is."""
         key, _ = await shop.open_account("a", "free")
         opened = now(shop)
@@ -100,7 +100,7 @@ class TestTooMany429:
         answer = await take(shop, key)
         assert (answer.status, trio(answer)) == (200, (60, 59, opened + 120))
 
-    async def test_the_day(self, shop: CheckedShop) -> None:
+    async def test_the_day(self, shop: Shop) -> None:
         """The UTC calendar day: refused until midnight, and told so."""
         key, _ = await shop.open_account("a", "enterprise", 100, 3)
         midnight = now(shop) - now(shop) % DAY + DAY
@@ -111,7 +111,7 @@ class TestTooMany429:
         assert "3 requests per day" in answer.json()["message"]
 
 
-async def test_upgrade(shop: CheckedShop) -> None:
+async def test_upgrade(shop: Shop) -> None:
     """A refused client goes on at once after the upgrade."""
     from petstore.core.limits.plans import PRO
 
@@ -123,7 +123,7 @@ async def test_upgrade(shop: CheckedShop) -> None:
     assert (answer.status, trio(answer)[:2]) == (200, (300, 239))
 
 
-async def test_both_windows_survive_a_restart(shop: CheckedShop) -> None:
+async def test_both_windows_survive_a_restart(shop: Shop) -> None:
     """The minute and the day go on where they were."""
     key, _ = await shop.open_account("a", "enterprise", 10, 100)
     first = await take(shop, key, 4)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from petstore.core.pets import NewPet
-from tests.api.checks import CheckedShop
 from tests.support.journal import ACTOR
+from tests.support.service import Shop
 
 
-async def stock(shop: CheckedShop, count: int) -> None:
+async def stock(shop: Shop, count: int) -> None:
     """Animals 1 to `count`: available, pending, sold in turn."""
     for number in range(count):
         status = ("available", "pending", "sold")[number % 3]
@@ -17,7 +17,7 @@ async def stock(shop: CheckedShop, count: int) -> None:
         assert added.status == 201
 
 
-async def ids(shop: CheckedShop, query: str) -> list[int]:
+async def ids(shop: Shop, query: str) -> list[int]:
     answer = await shop.ask("GET", f"/v1/pets?{query}")
     assert answer.status == 200
     return [pet["id"] for pet in answer.json()]
@@ -26,24 +26,24 @@ async def ids(shop: CheckedShop, query: str) -> list[int]:
 class TestListPets200:
     """What a list holds."""
 
-    async def test_an_empty_store_is_an_empty_array(self, shop: CheckedShop) -> None:
+    async def test_an_empty_store_is_an_empty_array(self, shop: Shop) -> None:
         """No animals: `[]`, with a first page to refer to and no next."""
         answer = await shop.ask("GET", "/v1/pets")
         assert (answer.status, answer.body) == (200, b"[]")
         assert answer.links == {"first": "/v1/pets?limit=20"}
 
-    async def test_an_animal_with_a_name_that_is_refused_today_is_shown(self, shop: CheckedShop) -> None:
+    async def test_an_animal_with_a_name_that_is_refused_today_is_shown(self, shop: Shop) -> None:
         """Control characters above U+007F were allowed once: what is stored comes back as it is."""
         await shop.store.pets.add(NewPet("a\x9b31m", 1), ACTOR)
         assert (await shop.ask("GET", "/v1/pets")).json()[0]["name"] == "a\x9b31m"
 
-    async def test_the_body_is_a_bare_array_of_whole_animals(self, shop: CheckedShop) -> None:
+    async def test_the_body_is_a_bare_array_of_whole_animals(self, shop: Shop) -> None:
         """Each element is a Pet with all four members, nothing around it."""
         await shop.post({"name": "Rex", "categoryId": -5})
         answer = await shop.ask("GET", "/v1/pets")
         assert answer.json() == [{"id": 1, "name": "Rex", "categoryId": -5, "status": "available"}]
 
-    async def test_twenty_by_default_in_ascending_order(self, shop: CheckedShop) -> None:
+    async def test_twenty_by_default_in_ascending_order(self, shop: Shop) -> None:
         """Without limit a page holds the 20 lowest identifiers, ascending."""
         await stock(shop, 22)
         assert await ids(shop, "") == list(range(1, 21))
@@ -51,25 +51,25 @@ class TestListPets200:
     @pytest.mark.parametrize(
         ("status", "expected"), [("available", [1, 4, 7]), ("pending", [2, 5]), ("sold", [3, 6])]
     )
-    async def test_status_filters(self, shop: CheckedShop, status: str, expected: list[int]) -> None:
+    async def test_status_filters(self, shop: Shop, status: str, expected: list[int]) -> None:
         """Only animals with that status, in ascending order."""
         await stock(shop, 7)
         assert await ids(shop, f"status={status}") == expected
 
-    async def test_id_reads_one_animal(self, shop: CheckedShop) -> None:
+    async def test_id_reads_one_animal(self, shop: Shop) -> None:
         """The replacement of the deprecated operation: an array of one."""
         await stock(shop, 3)
         answer = await shop.ask("GET", "/v1/pets?id=2")
         assert answer.json() == [{"id": 2, "name": "n2", "categoryId": 1, "status": "pending"}]
         assert answer.links == {"first": "/v1/pets?limit=20&id=2"}
 
-    async def test_id_reads_a_batch_in_ascending_order(self, shop: CheckedShop) -> None:
+    async def test_id_reads_a_batch_in_ascending_order(self, shop: Shop) -> None:
         """Repeated id: a batch, ascending, each animal once however often it was named."""
         await stock(shop, 9)
         assert await ids(shop, "id=7&id=2&id=2&id=9") == [2, 7, 9]
 
     @pytest.mark.parametrize("query", ["id=7,2,2,9", "id=9%2C7&id=2", "id=2,7&id=9,2"])
-    async def test_commas_are_repetitions(self, shop: CheckedShop, query: str) -> None:
+    async def test_commas_are_repetitions(self, shop: Shop, query: str) -> None:
         """Also mixed with them; `Link` and its cursor have the repeated form."""
         await stock(shop, 9)
         assert await ids(shop, query) == [2, 7, 9]
@@ -79,14 +79,14 @@ class TestListPets200:
         cursor = page.links["next"].partition("cursor=")[2]
         assert await ids(shop, f"{query}&cursor={cursor}") == [9]
 
-    async def test_a_hundred_identifiers_are_taken(self, shop: CheckedShop) -> None:
+    async def test_a_hundred_identifiers_are_taken(self, shop: Shop) -> None:
         """At most 100 values of id, and limit bounds the page as ever."""
         await stock(shop, 101)
         query = "&".join(f"id={number}" for number in range(2, 102))
         assert await ids(shop, f"limit=100&{query}") == list(range(2, 102))
         assert await ids(shop, query) == list(range(2, 22))
 
-    async def test_by_category(self, shop: CheckedShop) -> None:
+    async def test_by_category(self, shop: Shop) -> None:
         """Only animals of that category; any int64, once, alone and with the other filters."""
         await stock(shop, 4)
         for category in (2, 2, -(2**63), 2**63 - 1, 0):
@@ -99,7 +99,7 @@ class TestListPets200:
         assert await ids(shop, "categoryId=2&status=available") == [5, 6]
         assert await ids(shop, "categoryId=2&id=6&id=7&status=available") == [6]
 
-    async def test_the_newest_first(self, shop: CheckedShop) -> None:
+    async def test_the_newest_first(self, shop: Shop) -> None:
         """`order=-id` turns a list around, with every filter; `order=id` is the default."""
         await stock(shop, 9)
         assert await ids(shop, "order=-id&limit=3") == [9, 8, 7]
@@ -110,7 +110,7 @@ class TestListPets200:
         assert answer.links == {"first": "/v1/pets?limit=20"}
 
     @pytest.mark.parametrize("query", ["limit=%32", "l%69mit=2", "limit=2&", "&&&limit=2", "&limit=%32&&"])
-    async def test_percent_encoding_is_transparent(self, shop: CheckedShop, query: str) -> None:
+    async def test_percent_encoding_is_transparent(self, shop: Shop, query: str) -> None:
         """An encoded character is the character, in names and values."""
         await stock(shop, 3)
         assert await ids(shop, query) == [1, 2]
@@ -122,7 +122,7 @@ class TestListPets200:
             ("if-modified-since", "Thu, 01 Jan 2099 00:00:00 GMT"), ("idempotency-key", ""),
         ],
     )  # fmt: skip
-    async def test_no_header_changes_the_page(self, shop: CheckedShop, name: str, value: str) -> None:
+    async def test_no_header_changes_the_page(self, shop: Shop, name: str, value: str) -> None:
         """There is one representation, always whole; dates are no validators."""
         answer = await shop.ask("GET", "/v1/pets", [(name, value)])
         assert (answer.status, answer.body) == (200, b"[]")

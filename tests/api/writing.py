@@ -1,0 +1,29 @@
+"""Operations with the body of an animal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tests.support.service import Answer, Pairs, Shop
+
+
+class Writing:
+    """An operation with the body of an animal, to which the same rules of bodies apply."""
+
+    def __init__(self, shop: Shop, name: str) -> None:
+        self.shop = shop
+        self.name = name
+        self.method, self.path, self.status = {
+            "createPet": ("POST", "/v1/pets", 201),
+            "updatePet": ("PATCH", "/v1/pets/1", 200),
+        }[name]
+
+    async def send(self, headers: Pairs, body: bytes | Sequence[dict[str, Any]]) -> Answer:
+        """One request with the shop's key."""
+        key = ("authorization", f"Bearer {self.shop.key}")
+        return await self.shop.call(self.method, self.path, [key, *headers], body)
+
+    async def send_json(self, body: bytes | Sequence[dict[str, Any]], *headers: tuple[str, str]) -> Answer:
+        """One request with a body of the type `application/json`."""
+        return await self.send([("content-type", "application/json"), *headers], body)
