@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.api.checks import CheckedShop
+from tests.support.service import Shop
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest.fixture
-def shop(shared_shop: CheckedShop) -> CheckedShop:
+def shop(shared_shop: Shop) -> Shop:
     """Tests that need animals find one at least."""
     return shared_shop
 
@@ -25,7 +25,7 @@ class TestHead:
     @pytest.mark.parametrize(
         "target", ["/v1/pets", "/v1/pets?limit=1", "/v1/pets/1", "/v1/pets/9", "/v1/pets?limit=0"]
     )
-    async def test_equals_get(self, shop: CheckedShop, target: str) -> None:
+    async def test_equals_get(self, shop: Shop, target: str) -> None:
         """Every header but those of the moment, and the Content-Length that the HTTP server adds to GET."""
         await shop.post({"name": "Rex", "categoryId": 1})
         moment = {"x-request-id", "ratelimit", "x-ratelimit-remaining"}
@@ -46,7 +46,7 @@ class TestOptions204:
         ("path", "allow"), [("/v1/pets", LIST_ALLOW), ("/v1/pets/1", ONE_ALLOW), ("/v1/pets/abc", ONE_ALLOW)]
     )
     @pytest.mark.parametrize("authorization", [None, "Bearer nonsense", "valid"])
-    async def test_allow(self, shop: CheckedShop, path: str, allow: str, authorization: str | None) -> None:
+    async def test_allow(self, shop: Shop, path: str, allow: str, authorization: str | None) -> None:
         """No key is needed or looked at."""
         value = f"Bearer {shop.key}" if authorization == "valid" else authorization
         answer = await shop.call("OPTIONS", path, [("authorization", value)])
@@ -54,7 +54,7 @@ class TestOptions204:
         assert '"address";' in answer.headers["ratelimit-policy"]
         assert not any(name.startswith("access-control-") for name in answer.headers)
 
-    async def test_costs_nothing(self, shop: CheckedShop) -> None:
+    async def test_costs_nothing(self, shop: Shop) -> None:
         """Neither the account nor the address."""
         key, _ = await shop.open_account("a", "free")
         for _ in range(3):
@@ -62,18 +62,18 @@ class TestOptions204:
             assert answer.headers["x-ratelimit-remaining"] == "600"
         assert (await shop.ask("GET", "/v1/pets", key=key)).headers["x-ratelimit-remaining"] == "59"
 
-    async def test_of_an_unknown_path_is_like_any_other_method(self, shop: CheckedShop) -> None:
+    async def test_of_an_unknown_path_is_like_any_other_method(self, shop: Shop) -> None:
         """401 without a key, 404 with one."""
         assert (await shop.call("OPTIONS", "/v1/nothing")).status == 401
         assert (await shop.ask("OPTIONS", "/v1/nothing")).code == "not_found"
 
-    async def test_the_head_is_looked_at_first(self, shop: CheckedShop) -> None:
+    async def test_the_head_is_looked_at_first(self, shop: Shop) -> None:
         """A target that is too long is 414 for OPTIONS too."""
         assert (await shop.call("OPTIONS", "/v1/pets?" + "x" * 9_000)).status == 414
 
 
 @pytest.mark.parametrize("name", ["x-http-method-override", "x-http-method", "x-method-override", "_method"])
-async def test_override_headers_are_not_read(shop: CheckedShop, name: str) -> None:
+async def test_override_headers_are_not_read(shop: Shop, name: str) -> None:
     """The method is the request's own."""
     before = shop.pets()
     assert (await shop.ask("GET", "/v1/pets/1", [(name, "DELETE")])).status == 200
@@ -85,7 +85,7 @@ async def test_override_headers_are_not_read(shop: CheckedShop, name: str) -> No
 @pytest.mark.parametrize(
     "path", ["/V1/pets", "//v1/pets", "/v1pets", "/pets", "/v2/pets", "/v1%2Fpets", "/./v1/pets"]
 )
-async def test_outside_the_interface(shop: CheckedShop, path: str) -> None:
+async def test_outside_the_interface(shop: Shop, path: str) -> None:
     """What does not begin with /v1/ is the site's 404, with the Error body and without limits."""
     answer = await shop.ask("GET", path)
     assert (answer.status, answer.code) == (404, "not_found")

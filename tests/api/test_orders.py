@@ -9,28 +9,27 @@ import pytest
 
 from petstore.core.keys import Access
 from petstore.core.moments import iso_moment
-from tests.api.checks import CheckedShop, settle
 from tests.api.test_idempotency import held
 from tests.support.clock import ManualClock
-from tests.support.service import Answer, Pairs
+from tests.support.service import Answer, Pairs, Shop, settle
 
 ORDERS = "/v1/store/orders"
 
 
-async def add_pets(shop: CheckedShop, count: int) -> None:
+async def add_pets(shop: Shop, count: int) -> None:
     for number in range(1, count + 1):
         await shop.post({"name": f"pet {number}", "categoryId": 1})
 
 
-async def place(shop: CheckedShop, pet_id: int, headers: Pairs = (), key: str | None = None) -> Answer:
+async def place(shop: Shop, pet_id: int, headers: Pairs = (), key: str | None = None) -> Answer:
     return await shop.send("POST", ORDERS, {"petId": pet_id}, headers, key=key)
 
 
-async def patch(shop: CheckedShop, order_id: object, document: object, key: str | None = None) -> Answer:
+async def patch(shop: Shop, order_id: object, document: object, key: str | None = None) -> Answer:
     return await shop.send("PATCH", f"{ORDERS}/{order_id}", document, key=key)
 
 
-def status_of(shop: CheckedShop, pet_id: int) -> str:
+def status_of(shop: Shop, pet_id: int) -> str:
     return {row[0]: str(row[3]) for row in shop.pets()}[pet_id]
 
 
@@ -42,7 +41,7 @@ def shown(order_id: int, pet_id: int, status: str = "placed", **more: object) ->
 class TestListOrders200:
     """GET /store/orders."""
 
-    async def test_the_body_is_a_bare_array_of_the_accounts_orders(self, shop: CheckedShop) -> None:
+    async def test_the_body_is_a_bare_array_of_the_accounts_orders(self, shop: Shop) -> None:
         """Ascending by id; those of other accounts are not in it, also for a manage key, and also by id."""
         other, _ = await shop.open_account("other")
         await add_pets(shop, 3)
@@ -56,7 +55,7 @@ class TestListOrders200:
         reader, _ = await shop.open_account("reader", access=Access.READ)
         assert (await shop.ask("GET", f"{ORDERS}?id=1&id=2", key=reader)).json() == []
 
-    async def test_a_walk_with_a_filter(self, shop: CheckedShop) -> None:
+    async def test_a_walk_with_a_filter(self, shop: Shop) -> None:
         """`Link` keeps limit and filters until the last page."""
         await add_pets(shop, 6)
         for pet_id in range(1, 7):
@@ -71,7 +70,7 @@ class TestListOrders200:
             target = page.links.get("next", "")
         assert found == [1, 2, 4, 6]
 
-    async def test_of_a_delivered_order(self, shop: CheckedShop, clock: ManualClock) -> None:
+    async def test_of_a_delivered_order(self, shop: Shop, clock: ManualClock) -> None:
         """The members in the documented order, with the ship date in UTC."""
         await add_pets(shop, 1)
         await place(shop, 1)
@@ -86,7 +85,7 @@ class TestListOrders200:
 class TestListOrders400:
     """Parameters that it does not take."""
 
-    async def test_a_cursor_belongs_to_its_account_and_list(self, shop: CheckedShop) -> None:
+    async def test_a_cursor_belongs_to_its_account_and_list(self, shop: Shop) -> None:
         """Not to another account's orders, another filter, or the animals; and theirs not to orders."""
         other, _ = await shop.open_account("other")
         await add_pets(shop, 2)
@@ -109,7 +108,7 @@ class TestPlaceOrder201:
     """POST /store/orders."""
 
     @pytest.mark.parametrize("document", [{"petId": 1}, {"petId": 1, "quantity": 1}])
-    async def test_the_animal_is_reserved(self, shop: CheckedShop, document: dict[str, int]) -> None:
+    async def test_the_animal_is_reserved(self, shop: Shop, document: dict[str, int]) -> None:
         """The order with its identifier, and where it can be read; the journal names the key."""
         await add_pets(shop, 1)
         answer = await shop.send("POST", ORDERS, document)
@@ -119,7 +118,7 @@ class TestPlaceOrder201:
         assert status_of(shop, 1) == "pending"
         assert (await shop.ask("GET", answer.headers["location"])).json() == [answer.json()]
 
-    async def test_a_replay_shows_the_order_as_it_was_placed(self, shop: CheckedShop) -> None:
+    async def test_a_replay_shows_the_order_as_it_was_placed(self, shop: Shop) -> None:
         """The same bytes and Location, marked, although the order has moved on; one order."""
         await add_pets(shop, 1)
         first = await place(shop, 1, [("idempotency-key", "k")])
@@ -135,7 +134,7 @@ class TestPlaceOrder201:
 class TestPlaceOrderRefused:
     """What can't be ordered; a key of something else."""
 
-    async def test_a_key_of_something_else(self, shop: CheckedShop) -> None:
+    async def test_a_key_of_something_else(self, shop: Shop) -> None:
         """Of an animal, or of another order: 422, and nothing changes (I12)."""
         key = [("idempotency-key", "k")]
         await shop.post({"name": "Rex", "categoryId": 1}, key)
@@ -148,7 +147,7 @@ class TestPlaceOrderRefused:
         assert (await shop.post({"name": "Rex", "categoryId": 1}, key)).status == 422
         assert shop.fingerprint() == before
 
-    async def test_a_key_in_flight(self, shop: CheckedShop) -> None:
+    async def test_a_key_in_flight(self, shop: Shop) -> None:
         """409 with `Retry-After`, whatever the animal; the first request is not disturbed."""
         await add_pets(shop, 2)
         key = [("idempotency-key", "k")]
@@ -167,7 +166,7 @@ class TestPlaceOrderRefused:
 class TestCancelOrder:
     """DELETE /store/orders/{orderId}."""
 
-    async def test_204(self, shop: CheckedShop) -> None:
+    async def test_204(self, shop: Shop) -> None:
         """No body; the animal is available again. Once more: 204, and nothing changes (I12)."""
         await add_pets(shop, 1)
         await place(shop, 1)
@@ -183,7 +182,7 @@ class TestCancelOrder:
 class TestUpdateOrder:
     """PATCH /store/orders/{orderId}."""
 
-    async def test_200(self, shop: CheckedShop, clock: ManualClock) -> None:
+    async def test_200(self, shop: Shop, clock: ManualClock) -> None:
         """Any account's order, to the end of its life; a delivery takes place now."""
         other, _ = await shop.open_account("other")
         await add_pets(shop, 1)
@@ -195,9 +194,7 @@ class TestUpdateOrder:
         assert (await shop.ask("GET", ORDERS, key=other)).json() == [delivered]
 
     @pytest.mark.parametrize("media_type", ["application/json", "application/merge-patch+json"])
-    async def test_null_takes_a_ship_date_back(
-        self, shop: CheckedShop, clock: ManualClock, media_type: str
-    ) -> None:
+    async def test_null_takes_a_ship_date_back(self, shop: Shop, clock: ManualClock, media_type: str) -> None:
         """RFC 7396. Again: nothing changes (I12). A delivery with null takes place now, and stays dated."""
         await add_pets(shop, 1)
         await place(shop, 1)

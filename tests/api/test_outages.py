@@ -10,29 +10,28 @@ from typing import Any
 import apsw
 import pytest
 
-from tests.api.checks import CheckedShop, open_checked, outsider, settle
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
-from tests.support.service import Answer, Shop
+from tests.support.service import Answer, Shop, open_shop, outsider, settle
 
 REX = {"name": "Rex", "categoryId": 1}
 
 
 @pytest.fixture
-async def patient(tmp_path: Path, clock: ManualClock) -> AsyncIterator[CheckedShop]:
+async def patient(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Shop]:
     """A shop that waits for somebody else's lock until that is released, and lets one write wait."""
-    async with open_checked(tmp_path, clock, busy_timeout="60s", write_queue="1") as shop:
+    async with open_shop(tmp_path, clock, busy_timeout="60s", write_queue="1") as shop:
         yield shop
 
 
 @pytest.fixture
-async def impatient(tmp_path: Path, clock: ManualClock) -> AsyncIterator[CheckedShop]:
+async def impatient(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Shop]:
     """A shop that waits 20 milliseconds for somebody else's lock."""
-    async with open_checked(tmp_path, clock, busy_timeout="20ms") as shop:
+    async with open_shop(tmp_path, clock, busy_timeout="20ms") as shop:
         yield shop
 
 
-async def on_writer(shop: CheckedShop, sql: str) -> Any:
+async def on_writer(shop: Shop, sql: str) -> Any:
     """Run a statement on the service's own writing connection."""
     return await shop.store.writer.submit(lambda connection: connection.execute(sql).get)
 
@@ -61,7 +60,7 @@ def check_unavailable(answer: Answer) -> None:
 class TestWriteLockHeld503:
     """Somebody else writes for longer than we wait."""
 
-    async def test_refused_and_then_accepted(self, impatient: CheckedShop) -> None:
+    async def test_refused_and_then_accepted(self, impatient: Shop) -> None:
         """503 while the lock is held, 201 after; nothing of the first is there."""
         with outsider(impatient.path) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -72,7 +71,7 @@ class TestWriteLockHeld503:
         assert impatient.pets() == []
         assert (await impatient.post(REX)).json()["id"] == 1
 
-    async def test_reads_go_on(self, patient: CheckedShop) -> None:
+    async def test_reads_go_on(self, patient: Shop) -> None:
         """Lists and single animals are answered while a write waits; past PETSTORE_WRITE_QUEUE it is 503."""
         await patient.post(REX)
         with outsider(patient.path) as other:
@@ -90,7 +89,7 @@ class TestWriteLockHeld503:
 class TestDiskFull503:
     """The file may not grow."""
 
-    async def test_identifiers_used_up(self, shop: CheckedShop) -> None:
+    async def test_identifiers_used_up(self, shop: Shop) -> None:
         """After 2^63 - 1 there is no next identifier, and none is used again."""
         with outsider(shop.path) as other:
             other.execute("INSERT INTO pets VALUES (9223372036854775807, 'last', 1, 'sold')")
@@ -103,7 +102,7 @@ class TestDiskFull503:
 class TestReadOnly503:
     """The service may not write."""
 
-    async def test_refused(self, shop: CheckedShop, tmp_path: Path) -> None:
+    async def test_refused(self, shop: Shop, tmp_path: Path) -> None:
         """Creation is 503 and says that nothing was stored, and the log why, in our words; lists go on."""
         await on_writer(shop, "PRAGMA query_only = ON")
         answer, log = await with_log(shop, tmp_path / "log", shop.post(REX, [("x-request-id", "mine")]))
@@ -122,7 +121,7 @@ class TestOutcomeUnknown503:
     ) -> None:
         """503 `outcome_unknown` for every change, with Retry-After; a read that fails is `unavailable`."""
         with mounted_disk() as disk:
-            async with open_checked(tmp_path, clock) as shop:
+            async with open_shop(tmp_path, clock) as shop:
                 await shop.post(REX)
                 for method, target, body in (
                     ("POST", "/v1/pets", REX),
@@ -138,7 +137,7 @@ class TestOutcomeUnknown503:
                 assert (await shop.ask("GET", "/v1/pets")).json() == [REX | {"id": 1, "status": "available"}]
 
 
-def break_table(shop: CheckedShop, table: str) -> None:
+def break_table(shop: Shop, table: str) -> None:
     """Take a table away from under the service, as a half-done upgrade would."""
     with outsider(shop.path) as other:
         other.execute(f"ALTER TABLE {table} RENAME TO gone")
@@ -148,7 +147,7 @@ class TestUnreadable503:
     """What is asked for cannot be read."""
 
     @pytest.mark.parametrize("target", ["/v1/pets", "/v1/pets/1", "/v1/pets?id=1&status=sold"])
-    async def test_animals(self, shop: CheckedShop, target: str) -> None:
+    async def test_animals(self, shop: Shop, target: str) -> None:
         """503 for GET and HEAD, without a word of the driver."""
         await shop.ask("GET", "/v1/pets?limit=3")
         break_table(shop, "pets")
@@ -158,7 +157,7 @@ class TestUnreadable503:
             assert b"pets" not in answer.body.replace(b"/pets", b"")
         check_unavailable(await shop.ask("GET", target))
 
-    async def test_keys(self, shop: CheckedShop) -> None:
+    async def test_keys(self, shop: Shop) -> None:
         """Nobody is let in, and nobody is told that the key is wrong."""
         key, _ = await shop.open_account("unseen")
         break_table(shop, "api_keys")
@@ -168,7 +167,7 @@ class TestUnreadable503:
         assert (await shop.call("GET", "/v1/pets")).status == 401
         assert (await shop.call("OPTIONS", "/v1/pets")).status == 204
 
-    async def test_a_damaged_file(self, shop: CheckedShop, tmp_path: Path) -> None:
+    async def test_a_damaged_file(self, shop: Shop, tmp_path: Path) -> None:
         """Pages overwritten with garbage: 503, never 500, and the log says so; readyz says no."""
         for _ in range(30):
             await shop.post({"name": "n" * 255, "categoryId": 1})
@@ -196,7 +195,7 @@ class TestUnexpected500:
     """Something that nobody foresaw."""
 
     @pytest.fixture
-    async def broken(self, shop: CheckedShop, monkeypatch: pytest.MonkeyPatch) -> CheckedShop:
+    async def broken(self, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Shop:
         """A shop whose handlers meet a bug in the repository."""
         shop.expects_500 = True
 
@@ -212,7 +211,7 @@ class TestUnexpected500:
         [("GET", "/v1/pets"), ("HEAD", "/v1/pets"), ("GET", "/v1/pets/1"), ("POST", "/v1/pets")],
     )
     async def test_no_word_of_the_inside(
-        self, broken: CheckedShop, tmp_path: Path, method: str, target: str
+        self, broken: Shop, tmp_path: Path, method: str, target: str
     ) -> None:
         """The documented body and every header; the details are in the log, under the request id."""
         headers = [

@@ -7,10 +7,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.api.checks import CheckedShop, outsider
+from tests.support.service import Shop, outsider
 
 
-def fill(shop: CheckedShop, count: int) -> None:
+def fill(shop: Shop, count: int) -> None:
     """Animals straight into the file; the status goes round."""
     with outsider(shop.path) as connection, connection:
         connection.executemany(
@@ -19,7 +19,7 @@ def fill(shop: CheckedShop, count: int) -> None:
         )
 
 
-async def walk(shop: CheckedShop, target: str, between: object = None) -> list[list[int]]:
+async def walk(shop: Shop, target: str, between: object = None) -> list[list[int]]:
     """The identifiers of every page, following rel=next until it is absent."""
     pages = []
     following: str | None = target
@@ -41,7 +41,7 @@ class TestWalk200:
     """What a walk yields."""
 
     @pytest.mark.parametrize("limit", [1, 2, 7, 49, 50, 51, 100])
-    async def test_complete(self, shop: CheckedShop, limit: int) -> None:
+    async def test_complete(self, shop: Shop, limit: int) -> None:
         """Every animal exactly once, ascending, in pages of the asked size, whatever the size."""
         fill(shop, 50)
         pages = await walk(shop, f"/v1/pets?limit={limit}")
@@ -49,7 +49,7 @@ class TestWalk200:
         assert all(len(page) == limit for page in pages[:-1])
         assert len(pages) == max(1, -(-50 // limit))
 
-    async def test_first_is_always_there_and_next_only_when_there_is_more(self, shop: CheckedShop) -> None:
+    async def test_first_is_always_there_and_next_only_when_there_is_more(self, shop: Shop) -> None:
         """An exact multiple of the page has no empty last page."""
         fill(shop, 4)
         first = await shop.ask("GET", "/v1/pets?limit=2&status=available&id=3")
@@ -60,7 +60,7 @@ class TestWalk200:
         assert [pet["id"] for pet in last.json()] == [3, 4]
         assert last.links == {"first": "/v1/pets?limit=2"}
 
-    async def test_next_keeps_every_filter(self, shop: CheckedShop) -> None:
+    async def test_next_keeps_every_filter(self, shop: Shop) -> None:
         """limit, status, id, categoryId and order as they were, and an opaque cursor of 16 characters."""
         fill(shop, 12)
         with outsider(shop.path) as connection:
@@ -76,7 +76,7 @@ class TestWalk200:
 
     @pytest.mark.parametrize("limit", [1, 7, 25, 26, 100])
     @pytest.mark.parametrize("filters", ["", "&status=sold", "&categoryId=1", "&categoryId=1&status=sold"])
-    async def test_the_newest_first(self, shop: CheckedShop, limit: int, filters: str) -> None:
+    async def test_the_newest_first(self, shop: Shop, limit: int, filters: str) -> None:
         """Each animal that was there before the first page once, descending; those added meanwhile never."""
         fill(shop, 50)
         with outsider(shop.path) as connection:
@@ -93,7 +93,7 @@ class TestWalk200:
         assert flat(await walk(shop, f"/v1/pets?order=-id&limit={limit}{filters}", add)) == expected
 
     @pytest.mark.parametrize("other", ["", "&order=id", "&order=-id&categoryId=1", "&order=-id&status=sold"])
-    async def test_a_cursor_of_another_order_or_filter(self, shop: CheckedShop, other: str) -> None:
+    async def test_a_cursor_of_another_order_or_filter(self, shop: Shop, other: str) -> None:
         """400: it would skip animals, or show them twice."""
         fill(shop, 9)
         page = await shop.ask("GET", "/v1/pets?order=-id&limit=2")
@@ -101,7 +101,7 @@ class TestWalk200:
         answer = await shop.ask("GET", f"/v1/pets?cursor={cursor}{other}")
         assert (answer.status, answer.code) == (400, "invalid_parameter")
 
-    async def test_while_animals_are_removed(self, shop: CheckedShop) -> None:
+    async def test_while_animals_are_removed(self, shop: Shop) -> None:
         """The animal at the cursor may be gone: the walk goes on behind its identifier."""
         fill(shop, 10)
 
@@ -112,7 +112,7 @@ class TestWalk200:
 
     @pytest.mark.parametrize("seed", range(8))
     @pytest.mark.parametrize("status", ["", "&status=available"])
-    async def test_while_anything_happens(self, shop: CheckedShop, status: str, seed: int) -> None:
+    async def test_while_anything_happens(self, shop: Shop, status: str, seed: int) -> None:
         """Additions, removals and changes of status between pages: what is in the filter from the first page
         to the end of the walk is in it once; nothing is in it twice; each page is as its moment is."""
         rng = random.Random(seed)
@@ -147,7 +147,7 @@ class TestWalk200:
         assert seen == sorted(set(seen))
         assert steady <= set(seen)
 
-    async def test_a_walk_ends_on_an_empty_page_when_the_rest_was_removed(self, shop: CheckedShop) -> None:
+    async def test_a_walk_ends_on_an_empty_page_when_the_rest_was_removed(self, shop: Shop) -> None:
         """next was promised when the page was read; an empty page without next ends the walk."""
         fill(shop, 4)
         page = await shop.ask("GET", "/v1/pets?limit=2")

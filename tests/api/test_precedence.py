@@ -14,9 +14,8 @@ import pytest
 import pytest_asyncio
 
 from petstore.core.keys import Access
-from tests.api.checks import CheckedShop, open_checked, outsider
 from tests.support.journal import ACTOR
-from tests.support.service import Answer
+from tests.support.service import Answer, Shop, open_shop, outsider
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -112,7 +111,7 @@ _numbers = itertools.count()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def impatient(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[CheckedShop]:
+async def impatient(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shop]:
     """A shop with a short patience, for all: a refusal changes nothing, and each test looks at that."""
     settings = {
         "body_timeout": "1ms",
@@ -120,12 +119,12 @@ async def impatient(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[C
         "ban_minimum_rejections": "1",
         "ban_grace": "1ms",
     }
-    async with open_checked(tmp_path_factory.mktemp("shop"), None, **settings) as opened:
+    async with open_shop(tmp_path_factory.mktemp("shop"), None, **settings) as opened:
         await opened.post({"name": "Mia", "categoryId": 2}, [("idempotency-key", "used")])
         yield opened
 
 
-async def key_for(shop: CheckedShop, step: str) -> str:
+async def key_for(shop: Shop, step: str) -> str:
     """A key that nobody else uses. Each has the faults of later steps too: it is of level `read`, and the
     suspended account's is banned."""
     if step in ("valid", "none"):
@@ -141,7 +140,7 @@ async def key_for(shop: CheckedShop, step: str) -> str:
     return key
 
 
-async def send(shop: CheckedShop, key: str, ask: Ask) -> Answer:
+async def send(shop: Shop, key: str, ask: Ask) -> Answer:
     headers = [*ask.headers.items()]
     if key:
         headers.append(("authorization", f"Bearer {key}"))
@@ -154,7 +153,7 @@ class TestOrder:
     """Every pair of steps."""
 
     @pytest.mark.parametrize("name", PAIRS)
-    async def test_comes_before_all_later_ones(self, impatient: CheckedShop, name: str) -> None:
+    async def test_comes_before_all_later_ones(self, impatient: Shop, name: str) -> None:
         """A request with both faults gets the earlier step's answer, and changes nothing."""
         method, first, later = PAIRS[name]
         for second in later:
@@ -169,7 +168,7 @@ class TestOrder:
             assert (second[0], answer.status, answer.code) == (second[0], first[2], first[3])
             assert impatient.fingerprint() == before
 
-    async def test_method_before_removal(self, shop: CheckedShop) -> None:
+    async def test_method_before_removal(self, shop: Shop) -> None:
         """A method that the path never had is 405, also after the removal."""
         shop.clock.set_seconds(1_922_659_200)
         assert (await shop.ask("PUT", "/v1/pets/1")).status == 405

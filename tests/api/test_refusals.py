@@ -1,4 +1,4 @@
-"""Every row of the table of refusals: the whole answer, nothing stored, and the cost (I11, I12, I13)."""
+"""Every row of the table of refusals: the whole answer, nothing stored, the cost (I11, I12, I13, I18)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def world(on_sqlite: World) -> World:
 
 
 def check(row: Refusal, call: Call, answer: Answer) -> None:
-    """The error and the headers that belong to it; CheckedShop has checked what the contract says of all."""
+    """The error and the headers that belong to it; Shop has checked what the contract says of all."""
     came = (str(call), answer.status, answer.body)
     assert answer.status == row.status, came
     assert answer.headers["link"].endswith(f'/docs/errors#{row.code}>; rel="help"'), came

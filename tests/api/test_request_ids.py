@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from tests.api.checks import CheckedShop
+from tests.support.service import Shop
 
 
-async def sent_back(shop: CheckedShop, value: str) -> str:
+async def sent_back(shop: Shop, value: str) -> str:
     return (await shop.ask("GET", "/v1/pets", [("x-request-id", value)])).headers["x-request-id"]
 
 
 class TestRequestId:
     """Which identifiers are kept."""
 
-    async def test_made_when_there_is_none(self, shop: CheckedShop) -> None:
+    async def test_made_when_there_is_none(self, shop: Shop) -> None:
         """A new one for each response."""
         made = {(await shop.ask("GET", "/v1/pets")).headers["x-request-id"] for _ in range(50)}
         assert len(made) == 50
 
-    async def test_another_process_makes_others(self, shop: CheckedShop) -> None:
+    async def test_another_process_makes_others(self, shop: Shop) -> None:
         """A restart does not begin the same series again."""
         before = (await shop.ask("GET", "/v1/pets")).headers["x-request-id"]
         await shop.restart()
@@ -30,7 +30,7 @@ class TestRequestId:
         "value",
         ["a", "5f0c6a3e-2a55-4a0e-9d2b-6f0c1d5d7a10", "x" * 128, "A.b_c:d/e+f=g@h-0", "Root=1-67891233-abc"],
     )
-    async def test_a_sane_one_is_kept(self, shop: CheckedShop, value: str) -> None:
+    async def test_a_sane_one_is_kept(self, shop: Shop, value: str) -> None:
         """1 to 128 letters, digits and . _ : / + = @ -"""
         assert await sent_back(shop, value) == value
 
@@ -41,18 +41,18 @@ class TestRequestId:
             "${jndi}", "%0a",
         ],
     )  # fmt: skip
-    async def test_any_other_is_replaced_never_refused(self, shop: CheckedShop, value: str) -> None:
+    async def test_any_other_is_replaced_never_refused(self, shop: Shop, value: str) -> None:
         """Nothing that could break a header or a log line comes back."""
         made = await sent_back(shop, value)
         assert made != value
         assert value not in made or value == ""
 
-    async def test_a_key_is_no_identifier(self, shop: CheckedShop) -> None:
+    async def test_a_key_is_no_identifier(self, shop: Shop) -> None:
         """A key that was put into the wrong header reaches neither the answer nor the log."""
         for value in (shop.key, f"x-{shop.key}-y", f"Bearer={shop.key}"):
             assert shop.key not in await sent_back(shop, value)
 
-    async def test_two_of_them_are_replaced(self, shop: CheckedShop) -> None:
+    async def test_two_of_them_are_replaced(self, shop: Shop) -> None:
         """Which one would be meant?"""
         answer = await shop.ask("GET", "/v1/pets", [("x-request-id", "a"), ("x-request-id", "a")])
         assert answer.headers["x-request-id"] != "a"

@@ -10,15 +10,15 @@ import pytest
 import yaml
 
 from petstore.ops import build
-from tests.api.checks import CheckedShop, check_error, open_checked
+from tests.support.answers import check_error
 from tests.support.clock import ManualClock
-from tests.support.service import Answer
+from tests.support.service import Answer, Shop, open_shop
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest.fixture
-def shop(lasting_shop: CheckedShop) -> CheckedShop:
+def shop(lasting_shop: Shop) -> Shop:
     """Pages are the same for all tests: one service renders them."""
     return lasting_shop
 
@@ -34,7 +34,7 @@ def is_html(answer: Answer) -> bool:
     return answer.headers["content-type"].startswith("text/html")
 
 
-async def test_the_start_page_for_browsers(shop: CheckedShop) -> None:
+async def test_the_start_page_for_browsers(shop: Shop) -> None:
     """A page with the way to the reference, the documents, the console and a first request."""
     answer = await shop.call("GET", "/", HTML)
     assert answer.status == 200
@@ -49,7 +49,7 @@ async def test_the_start_page_for_browsers(shop: CheckedShop) -> None:
 
 async def test_a_console_that_is_not_served_is_not_named(tmp_path: Path, clock: ManualClock) -> None:
     """Nobody is led to what is not there."""
-    async with open_checked(tmp_path, clock, console="off") as shop:
+    async with open_shop(tmp_path, clock, console="off") as shop:
         answer = await shop.call("GET", "/", HTML)
     assert answer.status == 200
     assert b"console" not in answer.body
@@ -59,7 +59,7 @@ class TestStaticFiles:
     """Scripts, styles and pictures of the pages."""
 
     @pytest.mark.parametrize("path", PAGES)
-    async def test_everything_is_served_from_here(self, shop: CheckedShop, path: str) -> None:
+    async def test_everything_is_served_from_here(self, shop: Shop, path: str) -> None:
         """Every script, style and picture of a page is a path of this service that answers."""
         text = (await shop.call("GET", path, HTML)).body.decode()
         wanted = re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="([^"]+)"', text)
@@ -70,7 +70,7 @@ class TestStaticFiles:
             assert (await shop.call("GET", target)).status == 200
         assert not re.search(r"<script(?![^>]*src=)", text)
 
-    async def test_static_files_stay_in_their_folder(self, shop: CheckedShop) -> None:
+    async def test_static_files_stay_in_their_folder(self, shop: Shop) -> None:
         """No way up."""
         for path in (
             "/static/../pages.py",
@@ -84,14 +84,14 @@ class TestStaticFiles:
 
     async def test_the_deprecation_page_names_the_date(self, tmp_path: Path, clock: ManualClock) -> None:
         """The configured one."""
-        async with open_checked(tmp_path, clock, removal_date="2031-06-01") as shop:
+        async with open_shop(tmp_path, clock, removal_date="2031-06-01") as shop:
             assert b"1 June 2031" in (await shop.call("GET", "/docs/deprecation")).body
 
 
 class TestDocuments:
     """The contract in both notations."""
 
-    async def test_both_say_the_same(self, shop: CheckedShop) -> None:
+    async def test_both_say_the_same(self, shop: Shop) -> None:
         """JSON and YAML are one document."""
         as_json = await shop.call("GET", "/openapi.json")
         as_yaml = await shop.call("GET", "/openapi.yaml")
@@ -118,7 +118,7 @@ class TestDocuments:
         documentation: str | None,
     ) -> None:
         """Absolute where the service can know them, as generated clients and linters need; else a path."""
-        async with open_checked(tmp_path, clock, **settings) as shop:
+        async with open_shop(tmp_path, clock, **settings) as shop:
             document = (await shop.call("GET", "/openapi.json")).json()
         assert [server["url"] for server in document["servers"]] == [url]
         assert document.get("externalDocs", {}).get("url") == documentation
@@ -130,7 +130,7 @@ class TestDocuments:
             "base_url": "https://api.example.com/v1",
             "staging_base_url": "https://staging.example.com/v1",
         }
-        async with open_checked(tmp_path, clock, **urls) as shop:
+        async with open_shop(tmp_path, clock, **urls) as shop:
             servers = (await shop.call("GET", "/openapi.json")).json()["servers"]
             assert servers == [
                 {"url": urls["base_url"], "description": "Production"},
@@ -139,7 +139,7 @@ class TestDocuments:
             start = await shop.call("GET", "/", HTML)
             assert b"https://api.example.com/v1/pets" in start.body
 
-    async def test_tools_on_other_origins_may_read_them(self, shop: CheckedShop) -> None:
+    async def test_tools_on_other_origins_may_read_them(self, shop: Shop) -> None:
         """The document holds nothing secret."""
         for path in DOCUMENTS:
             assert (await shop.call("GET", path)).headers["access-control-allow-origin"] == "*"
@@ -148,12 +148,12 @@ class TestDocuments:
 class TestHealth:
     """Whether the process lives, and whether it can serve."""
 
-    async def test_alive(self, shop: CheckedShop) -> None:
+    async def test_alive(self, shop: Shop) -> None:
         """For everybody, without a word about the store."""
         answer = await shop.call("GET", "/healthz", client=OUTSIDE)
         assert (answer.status, answer.json()) == (200, {"status": "ok"})
 
-    async def test_ready(self, shop: CheckedShop) -> None:
+    async def test_ready(self, shop: Shop) -> None:
         """The status for everybody, the checks for the operator's networks only."""
         near, far = [await shop.call("GET", "/readyz", client=client) for client in ("127.0.0.1", OUTSIDE)]
         assert (near.status, far.status) == (200, 200)
@@ -165,7 +165,7 @@ class TestHealth:
 
     async def test_not_ready_while_draining(self, tmp_path: Path, clock: ManualClock) -> None:
         """Readiness fails first, so that no more traffic is sent here."""
-        async with open_checked(tmp_path, clock) as shop:
+        async with open_shop(tmp_path, clock) as shop:
             shop.application.service.begin_drain()
             answer = await shop.call("GET", "/readyz")
             assert (answer.status, answer.json()["status"]) == (503, "not ready")
@@ -174,7 +174,7 @@ class TestHealth:
 
 async def test_metrics_of_what_is_counted(tmp_path: Path, clock: ManualClock) -> None:
     """Requests by operation and status, refusals by window, latency, store timings, build."""
-    async with open_checked(tmp_path, clock) as shop:
+    async with open_shop(tmp_path, clock) as shop:
         key, _ = await shop.open_account("a", "enterprise", 1, 99)
         await shop.post({"name": "n", "categoryId": 1})
         for _ in range(2):
@@ -198,7 +198,7 @@ class TestOperatorsOnly:
     """Who may see /metrics and the details of /readyz."""
 
     @staticmethod
-    async def sees(shop: CheckedShop, client: str, forwarded: str | None = None) -> bool:
+    async def sees(shop: Shop, client: str, forwarded: str | None = None) -> bool:
         headers = [] if forwarded is None else [("x-forwarded-for", forwarded)]
         metrics = await shop.call("GET", "/metrics", headers, client=client)
         ready = await shop.call("GET", "/readyz", headers, client=client)
@@ -215,11 +215,11 @@ class TestOperatorsOnly:
             (OUTSIDE, False), ("10.0.0.1", False), ("::2", False), ("", False), ("unix", False),
         ],
     )  # fmt: skip
-    async def test_loopback_by_default(self, shop: CheckedShop, client: str, seen: bool) -> None:
+    async def test_loopback_by_default(self, shop: Shop, client: str, seen: bool) -> None:
         """And nobody else."""
         assert await self.sees(shop, client) is seen
 
-    async def test_behind_a_proxy_that_nobody_vouches_for(self, shop: CheckedShop) -> None:
+    async def test_behind_a_proxy_that_nobody_vouches_for(self, shop: Shop) -> None:
         """A forwarded request from this machine may be anybody's."""
         for forwarded in ("127.0.0.1", OUTSIDE, "", "::1, 127.0.0.1"):
             assert await self.sees(shop, "127.0.0.1", forwarded) is (forwarded == "")
@@ -227,7 +227,7 @@ class TestOperatorsOnly:
     async def test_behind_a_trusted_proxy(self, tmp_path: Path, clock: ManualClock) -> None:
         """The right-most untrusted hop decides; what the client wrote itself does not."""
         settings = {"trusted_proxies": "127.0.0.1/32", "ops_networks": "10.1.0.0/16"}
-        async with open_checked(tmp_path, clock, **settings) as shop:
+        async with open_shop(tmp_path, clock, **settings) as shop:
             assert await self.sees(shop, "127.0.0.1", "10.1.2.3")
             assert not await self.sees(shop, "127.0.0.1", "10.1.2.3, 203.0.113.9")
             assert not await self.sees(shop, "127.0.0.1", OUTSIDE)
@@ -254,14 +254,14 @@ class TestOperatorsOnly:
             "base_url": "https://api.shop.example/v1",
             "ops_hosts": "petstore.petstore.svc.cluster.local",
         }
-        async with open_checked(tmp_path, clock, **settings) as shop:
+        async with open_shop(tmp_path, clock, **settings) as shop:
             metrics = await shop.call("GET", "/metrics", [("host", host)])
             ready = await shop.call("GET", "/readyz", [("host", host)])
             assert metrics.status == (200 if is_shown else 404)
             assert ready.status == 200
             assert ("checks" in ready.json()) is is_shown
 
-    async def test_two_hosts_are_none(self, shop: CheckedShop) -> None:
+    async def test_two_hosts_are_none(self, shop: Shop) -> None:
         """Nobody can say which of them a proxy has looked at."""
         answer = await shop.call("GET", "/metrics", [("host", "localhost"), ("host", "localhost")])
         assert answer.status == 404
@@ -278,7 +278,7 @@ class TestErrors:
     """The Error body outside /v1 too."""
 
     @pytest.mark.parametrize("path", _NOTHING)
-    async def test_404(self, shop: CheckedShop, path: str) -> None:
+    async def test_404(self, shop: Shop, path: str) -> None:
         """Unknown paths, with or without a slash at their end: never a redirect."""
         answer = await shop.call("GET", path)
         assert (answer.status, answer.code) == (404, "not_found")
@@ -288,7 +288,7 @@ class TestErrors:
 
     @pytest.mark.parametrize("path", [*PAGES, *DOCUMENTS, *OPS])
     @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE", "FOO"])
-    async def test_405(self, shop: CheckedShop, path: str, method: str) -> None:
+    async def test_405(self, shop: Shop, path: str, method: str) -> None:
         """Pages and documents are read only."""
         answer = await shop.call(method, path)
         assert (answer.status, answer.code) == (405, "method_not_allowed")
@@ -296,13 +296,13 @@ class TestErrors:
         assert answer.headers["allow"] == "GET, HEAD"
 
     @pytest.mark.parametrize("path", [*PAGES, *DOCUMENTS, *OPS])
-    async def test_head(self, shop: CheckedShop, path: str) -> None:
+    async def test_head(self, shop: Shop, path: str) -> None:
         """HEAD wherever GET is, with the same headers; the HTTP server leaves the body out."""
         head, whole = await shop.call("HEAD", path), await shop.call("GET", path)
         assert head.status == 200
         assert head.headers.keys() == whole.headers.keys()
 
-    async def test_the_site_needs_no_key_and_costs_nothing(self, shop: CheckedShop) -> None:
+    async def test_the_site_needs_no_key_and_costs_nothing(self, shop: Shop) -> None:
         """Limits are the interface's."""
         key, _ = await shop.open_account("a", "free")
         for path in (*PAGES, *DOCUMENTS, *OPS):
@@ -311,7 +311,7 @@ class TestErrors:
             assert "x-ratelimit-limit" not in answer.headers
         assert (await shop.ask("GET", "/v1/pets", key=key)).headers["x-ratelimit-remaining"] == "59"
 
-    async def test_no_server_version(self, shop: CheckedShop) -> None:
+    async def test_no_server_version(self, shop: Shop) -> None:
         """Nothing says what runs here."""
         for path in (*PAGES, *DOCUMENTS, *OPS, "/nothing"):
             headers = (await shop.call("GET", path)).headers

@@ -12,8 +12,9 @@ import pytest
 from petstore.api.pipeline.body import read_body
 from petstore.api.pipeline.request import read_request
 from petstore.core.errors import RequestTimeout
-from tests.api.checks import CheckedShop, Writing, open_checked
+from tests.api.writing import Writing
 from tests.support.clock import ManualClock
+from tests.support.service import Shop, open_shop
 
 KIB = 1_024
 GOOD = b'{"name":"Rex","categoryId":1}'
@@ -34,7 +35,7 @@ def pieces(body: bytes, size: int) -> list[dict[str, Any]]:
     ]
 
 
-def headers(shop: CheckedShop, *more: tuple[str, str]) -> list[tuple[str, str]]:
+def headers(shop: Shop, *more: tuple[str, str]) -> list[tuple[str, str]]:
     return [("authorization", f"Bearer {shop.key}"), ("content-type", "application/json"), *more]
 
 
@@ -73,7 +74,7 @@ class TestBodySize:
 class TestTarget:
     """8 KiB of path and query."""
 
-    async def test_one_byte_over(self, shop: CheckedShop) -> None:
+    async def test_one_byte_over(self, shop: Shop) -> None:
         """8,193 bytes are 414, in the query and in the path; 8,192 are looked at."""
         query, path = "/v1/pets?" + "x" * (8 * KIB - 8), "/v1/pets/" + "1" * (8 * KIB - 9)
         for target, status in ((query, 400), (path, 404)):
@@ -81,7 +82,7 @@ class TestTarget:
             answer = await shop.ask("GET", f"{target}1")
             assert (answer.status, answer.code) == (414, "uri_too_long")
 
-    async def test_a_batch_of_100_identifiers_fits(self, shop: CheckedShop) -> None:
+    async def test_a_batch_of_100_identifiers_fits(self, shop: Shop) -> None:
         """The longest identifiers, with cursor and filter."""
         query = "&".join(f"id={2**63 - 1 - n}" for n in range(100))
         assert (await shop.ask("GET", f"/v1/pets?limit=100&status=available&{query}")).status == 200
@@ -91,19 +92,19 @@ class TestHead:
     """16 KiB of request line and headers."""
 
     @staticmethod
-    def filler(shop: CheckedShop, size: int) -> list[tuple[str, str]]:
+    def filler(shop: Shop, size: int) -> list[tuple[str, str]]:
         """A header that brings the head to a size, counted as it stands on the wire."""
         sent = [("host", "testserver"), ("authorization", f"Bearer {shop.key}"), ("x-filler", "")]
         head = len("/v1/pets") + sum(len(name) + len(value) + 4 for name, value in sent)
         return [("x-filler", "x" * (size - head))]
 
-    async def test_one_byte_over(self, shop: CheckedShop) -> None:
+    async def test_one_byte_over(self, shop: Shop) -> None:
         """16,385 bytes are 431; 16,384 are read."""
         assert (await shop.ask("GET", "/v1/pets", self.filler(shop, 16 * KIB))).status == 200
         answer = await shop.ask("GET", "/v1/pets", self.filler(shop, 16 * KIB + 1))
         assert (answer.status, answer.code) == (431, "headers_too_large")
 
-    async def test_many_small_headers(self, shop: CheckedShop) -> None:
+    async def test_many_small_headers(self, shop: Shop) -> None:
         """Lines count with their separators."""
         assert (await shop.ask("GET", "/v1/pets", [("a", "")] * 4_000)).status == 431
 
@@ -114,7 +115,7 @@ class TestHost200:
     @pytest.mark.parametrize(
         "host", ["testserver", "shop.example:8080", "127.0.0.1:80", "[::1]", "[::1]:8080", "a:"]
     )
-    async def test_accepted(self, shop: CheckedShop, host: str) -> None:
+    async def test_accepted(self, shop: Shop, host: str) -> None:
         """Names, IPv4 addresses and IPv6 literals, with or without a port."""
         assert (await shop.ask("GET", "/v1/pets", [("host", host)])).status == 200
 
@@ -123,16 +124,14 @@ class TestDeadline408:
     """The whole body within the deadline."""
 
     @pytest.fixture
-    async def hasty(self, tmp_path: Path, clock: ManualClock) -> AsyncIterator[CheckedShop]:
+    async def hasty(self, tmp_path: Path, clock: ManualClock) -> AsyncIterator[Shop]:
         """A shop that waits 50 milliseconds."""
-        async with open_checked(tmp_path, clock, body_timeout="50ms") as shop:
+        async with open_shop(tmp_path, clock, body_timeout="50ms") as shop:
             yield shop
 
     @pytest.mark.parametrize(("method", "path"), [("POST", "/v1/pets"), ("PATCH", "/v1/pets/1")])
     @pytest.mark.parametrize("sent", [[], [b""], [b"{"], [GOOD], [GOOD[:5], GOOD[5:]]])
-    async def test_a_body_that_stops(
-        self, hasty: CheckedShop, sent: list[bytes], method: str, path: str
-    ) -> None:
+    async def test_a_body_that_stops(self, hasty: Shop, sent: list[bytes], method: str, path: str) -> None:
         """Also when everything but the end has come: nothing is stored."""
         await hasty.post({"name": "Mia", "categoryId": 2})
         before = hasty.fingerprint()
@@ -150,7 +149,7 @@ class TestDeadline408:
         ],
     )
     async def test_a_declared_body_ends_with_its_length(
-        self, hasty: CheckedShop, more: list[tuple[str, str]], status: int
+        self, hasty: Shop, more: list[tuple[str, str]], status: int
     ) -> None:
         """No end is waited for but that of chunks, which come before a length (RFC 9112, 6.3)."""
         pieces = [GOOD[:10], GOOD[10:]]
@@ -171,7 +170,7 @@ class TestDeadline408:
         with pytest.raises(RequestTimeout):
             await read_body(read_request(scope, receive), 0.05)
 
-    async def test_get_and_delete_are_carried_out_without_their_bodies(self, hasty: CheckedShop) -> None:
+    async def test_get_and_delete_are_carried_out_without_their_bodies(self, hasty: Shop) -> None:
         """Which are read away, for 200 ms, and then end the connection: test_unread.py."""
         for method, path, status in (("GET", "/v1/pets", 200), ("DELETE", "/v1/pets/1", 404)):
             answer = await hasty.stall(method, path, headers(hasty, ("content-length", "5")), [])

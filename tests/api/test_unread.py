@@ -9,8 +9,7 @@ import pytest
 import pytest_asyncio
 
 from petstore.api.pipeline.unread import CLOSE, READ_AWAY_AT_ONCE, UnreadBodies
-from tests.api.checks import CheckedShop
-from tests.support.service import Answer, Pairs, call
+from tests.support.service import Answer, Pairs, Shop, call
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -33,7 +32,7 @@ class Sender:
         return {"type": "http.request", "body": piece, "more_body": bool(self.pieces) or not self._ends}
 
 
-async def ask(shop: CheckedShop, method: str, target: str, headers: Pairs, sender: Sender) -> Answer:
+async def ask(shop: Shop, method: str, target: str, headers: Pairs, sender: Sender) -> Answer:
     """One request whose body comes from the sender."""
 
     async def application(scope: Any, _receive: object, send: Any) -> None:
@@ -64,7 +63,7 @@ async def ask(shop: CheckedShop, method: str, target: str, headers: Pairs, sende
     ],
 )
 async def test_the_body_of_any_answer_is_read_away(
-    shared_shop: CheckedShop, method: str, target: str, more: Pairs, status: int
+    shared_shop: Shop, method: str, target: str, more: Pairs, status: int
 ) -> None:
     """Under /v1 and outside; also where the answer is no refusal."""
     sender = Sender(b"{", b" ", b'"a"')
@@ -86,7 +85,7 @@ async def test_the_body_of_any_answer_is_read_away(
     ids=["too-large", "chunked", "both", "expect"],
 )
 async def test_a_body_that_is_not_read_ends_the_connection(
-    shared_shop: CheckedShop, target: str, framing: Pairs
+    shared_shop: Shop, target: str, framing: Pairs
 ) -> None:
     """And nobody asks the client for it."""
     sender = Sender(b"{", b" ", b'"a"')
@@ -96,7 +95,7 @@ async def test_a_body_that_is_not_read_ends_the_connection(
     assert answer.headers["connection"] == "close"
 
 
-async def test_a_form_that_was_read_in_part_ends_the_connection(shared_shop: CheckedShop) -> None:
+async def test_a_form_that_was_read_in_part_ends_the_connection(shared_shop: Shop) -> None:
     """The console refuses it in the middle; the rest is too large to be read away."""
     kind = ("content-type", "application/x-www-form-urlencoded")
     sender = Sender(b"a" * 70_000, b"b")
@@ -105,7 +104,7 @@ async def test_a_form_that_was_read_in_part_ends_the_connection(shared_shop: Che
     assert answer.headers["connection"] == "close"
 
 
-async def test_a_body_that_was_read_is_not_waited_for(shared_shop: CheckedShop) -> None:
+async def test_a_body_that_was_read_is_not_waited_for(shared_shop: Shop) -> None:
     """An animal is added, or its body refused: the connection goes on."""
     headers = [("authorization", f"Bearer {shared_shop.key}"), JSON, ("content-length", "29")]
     for body, status in ((b'{"name":"Rex","categoryId":1}', 201), (b'{"name":"Rex","categoryId":"1"}', 400)):

@@ -8,13 +8,13 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, Plan
 from petstore.core.limits.usage import DailyUsage, UsageChanges, UsageReport
 from petstore.core.moments import iso_day
-from tests.api.checks import CheckedShop
 from tests.support.journal import ACTOR
+from tests.support.service import Shop
 
 DAY_MS = 86_400_000
 
 
-async def days(shop: CheckedShop, account_id: int) -> list[DailyUsage]:
+async def days(shop: Shop, account_id: int) -> list[DailyUsage]:
     """The report of an account, after everything counted was written."""
     await shop.application.service.flusher.save()
     report: UsageReport = await shop.store.usage.report(account_id, shop.clock.now_ms())
@@ -24,7 +24,7 @@ async def days(shop: CheckedShop, account_id: int) -> list[DailyUsage]:
 class TestUsage:
     """Counts by account and UTC day."""
 
-    async def test_what_is_counted(self, shop: CheckedShop) -> None:
+    async def test_what_is_counted(self, shop: Shop) -> None:
         """Admitted requests whatever their status, 429 as refused, 401 and OPTIONS not at all; each call with
         a key of the deprecated operation, HEAD, 410 and 429 included, and no other method on its path."""
         key, _ = await shop.open_account("a", "enterprise", 4, 9)
@@ -45,7 +45,7 @@ class TestUsage:
         await shop.ask("GET", "/v1/pets/1", key=key)
         assert [(day.requests, day.deprecated) for day in await days(shop, 2)] == [(1, 1)]
 
-    async def test_nothing_is_lost_by_a_clean_stop(self, shop: CheckedShop) -> None:
+    async def test_nothing_is_lost_by_a_clean_stop(self, shop: Shop) -> None:
         """What was counted before and after a restart adds up."""
         key, _ = await shop.open_account("a", "pro")
         for _ in range(3):
@@ -53,7 +53,7 @@ class TestUsage:
             await shop.restart()
         assert [(day.requests, day.deprecated) for day in await days(shop, 2)] == [(3, 3)]
 
-    async def test_last_use(self, shop: CheckedShop) -> None:
+    async def test_last_use(self, shop: Shop) -> None:
         """Of the key that was used, refused or not, at the time of the request."""
         key, key_id = await shop.open_account("a", "enterprise", 1, 9)
         other = await shop.store.keys.issue("a", "test", ACTOR)
@@ -65,7 +65,7 @@ class TestUsage:
         assert (await shop.store.keys.key(other.record.id)).last_used_at_ms is None
 
 
-async def usage(shop: CheckedShop, key: str) -> dict[str, Any]:
+async def usage(shop: Shop, key: str) -> dict[str, Any]:
     """The answer of GET /usage, which costs one."""
     answer = await shop.ask("GET", "/v1/usage", key=key)
     assert answer.status == 200
@@ -76,7 +76,7 @@ async def usage(shop: CheckedShop, key: str) -> dict[str, Any]:
 class TestGetUsage:
     """GET /usage: the plan, the windows with the request itself, the key, and 90 days."""
 
-    async def test_the_whole_answer(self, shop: CheckedShop) -> None:
+    async def test_the_whole_answer(self, shop: Shop) -> None:
         """Of a key that expires; a day without requests is there with zeros."""
         await shop.store.accounts.add("a", FREE, "cli:tests")
         today = shop.clock.now_ms() // DAY_MS
@@ -98,7 +98,7 @@ class TestGetUsage:
             ],
         }
 
-    async def test_windows_agree_with_the_headers(self, shop: CheckedShop) -> None:
+    async def test_windows_agree_with_the_headers(self, shop: Shop) -> None:
         """Used and remaining add up to the limit, this request included, also after a change of plan."""
         key, _ = await shop.open_account("a", "enterprise", 10, 20)
         await shop.ask("GET", "/v1/pets", key=key)
@@ -110,7 +110,7 @@ class TestGetUsage:
             assert f'"minute";r={per_minute - used};t=60' in answer.headers["ratelimit"]
         assert used == 3
 
-    async def test_days_over_midnight(self, shop: CheckedShop) -> None:
+    async def test_days_over_midnight(self, shop: Shop) -> None:
         """Yesterday as it was written, today as it is counted, and nothing older than 90 days."""
         key, _ = await shop.open_account("a", "pro")
         today = shop.clock.now_ms() // DAY_MS
@@ -124,7 +124,7 @@ class TestGetUsage:
         assert (second["date"], second["requests"], second["deprecated"]) == ("2027-01-15", 1, 1)
         assert (last["date"], last["requests"]) == (iso_day(today - 88), 88)
 
-    async def test_every_level_may_read_it_and_head_has_no_body(self, shop: CheckedShop) -> None:
+    async def test_every_level_may_read_it_and_head_has_no_body(self, shop: Shop) -> None:
         """It costs one, HEAD included, and takes no query parameters."""
         head = await shop.ask("HEAD", "/v1/usage")
         assert (head.status, head.body) == (200, b"")

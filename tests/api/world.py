@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 
 from petstore.core.keys import Access, mint
 from petstore.transactions.rows import TABLES
-from tests.api.checks import CheckedShop
 from tests.support.backends import execute_in_file
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database, shell
-from tests.support.service import COUNTERS, Answer, application_for
+from tests.support.service import COUNTERS, Answer, Shop, application_for
 from tests.support.valkey import emptied_url
 
 BACKENDS = ["sqlite", "postgres+valkey"]
@@ -67,7 +66,7 @@ def _filled(text: str, words: dict[str, str]) -> str:
 class World:
     """The store. `keys` has the secrets by level, and those that open nothing."""
 
-    def __init__(self, shop: CheckedShop, execute: Execute) -> None:
+    def __init__(self, shop: Shop, execute: Execute) -> None:
         self.shop = shop
         self.keys: dict[str, str] = {}
         self.actors: dict[str, str] = {}
@@ -172,7 +171,7 @@ async def open_world(backend: str, folder: Path) -> AsyncIterator[World]:
             settings = {"database_url": url, "valkey_url": emptied_url()}
             execute = made.enter_context(shell(url))
         application = application_for(path, clock, settings)
-        shop = CheckedShop(application, clock, path, steers_counters=backend == "sqlite")
+        shop = Shop(application, clock, path, steers_counters=backend == "sqlite")
         await shop.application.start()
         try:
             world = World(shop, execute)

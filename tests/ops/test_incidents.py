@@ -8,12 +8,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from petstore.core.errors import StoreUnavailable
-from tests.api.checks import CheckedShop
 from tests.api.test_bans import provoke
 from tests.support.journal import ACTOR
+from tests.support.service import Shop
 
 
-def look(shop: CheckedShop) -> None:
+def look(shop: Shop) -> None:
     """What the service does by itself once a second."""
     shop.application.service.flusher._begin_round()
 
@@ -23,7 +23,7 @@ def names(events: list[Any]) -> list[str]:
 
 
 @pytest.fixture
-async def small(shop: CheckedShop) -> tuple[str, int]:
+async def small(shop: Shop) -> tuple[str, int]:
     """A key whose account has one request a minute, and many a day."""
     return await shop.open_account("small", "enterprise", 1, 100_000)
 
@@ -31,7 +31,7 @@ async def small(shop: CheckedShop) -> tuple[str, int]:
 class TestBans:
     """Whose key it is, and how the ban ended."""
 
-    async def test_a_ban_that_ends_by_time(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+    async def test_a_ban_that_ends_by_time(self, shop: Shop, small: tuple[str, int]) -> None:
         """One event when it begins, whatever the client does then, and one when the time is over."""
         key, key_id = small
         with capture_logs() as events:
@@ -49,7 +49,7 @@ class TestBans:
         assert (events[0]["seconds"], events[1]["by"]) == (61, "time")
 
     async def test_a_banned_key_that_is_revoked_is_not_pardoned(
-        self, shop: CheckedShop, small: tuple[str, int]
+        self, shop: Shop, small: tuple[str, int]
     ) -> None:
         """Its 401 is no end of the ban."""
         key, key_id = small
@@ -59,7 +59,7 @@ class TestBans:
             assert (await shop.ask("GET", "/v1/pets", key=key)).status == 401
         assert names(events) == ["ban began"]
 
-    async def test_a_ban_that_is_lifted(self, shop: CheckedShop, small: tuple[str, int]) -> None:
+    async def test_a_ban_that_is_lifted(self, shop: Shop, small: tuple[str, int]) -> None:
         """The next request of the key tells; the end of the time tells nothing more."""
         key, key_id = small
         with capture_logs() as events:
@@ -75,7 +75,7 @@ class TestBans:
 
 
 async def test_one_line_a_second_with_the_number_left_out(
-    shop: CheckedShop, monkeypatch: pytest.MonkeyPatch
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first failure at once; of 100 in the second after it one line, which counts the others; then
     the end, after ten seconds without a failure."""

@@ -1,4 +1,4 @@
-"""What every answer under /v1 owes its client, whatever was asked (I11)."""
+"""What every answer under /v1 owes its client, whatever was asked."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ class Shop:
         return answer
 
     def inspect(self, method: str, target: str | bytes, answer: Answer) -> None:
-        """Check an answer; no header and no body has the shop's key (I18)."""
+        """Check an answer; no header and no body has the key of the shop."""
         raw = target.encode("utf-8") if isinstance(target, str) else target
         if is_interface(raw.partition(b"?")[0]):
             check_answer(method, raw, answer, self.clock.now_ms() if self.steers_counters else None)
