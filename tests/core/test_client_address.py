@@ -6,7 +6,14 @@ from ipaddress import ip_network
 
 import pytest
 
-from petstore.core.client_address import UNKNOWN_CLIENT, client_address, is_within, network_of, parse_address
+from petstore.core.client_address import (
+    UNKNOWN_CLIENT,
+    client_address,
+    is_host_of_ours,
+    is_within,
+    network_of,
+    parse_address,
+)
 
 TRUSTED = (ip_network("10.0.0.0/8"), ip_network("2001:db8::/32"))
 
@@ -107,3 +114,12 @@ def test_addresses_are_read_as_what_they_are() -> None:
     assert str(parse_address("::ffff:192.0.2.1")) == "192.0.2.1"
     assert str(parse_address("2001:0db8::0001")) == "2001:db8::1"
     assert parse_address("localhost") is None
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "127.0.0.1:80", "[::1]:80", "[::ffff:127.0.0.1]", "shop.example"]
+)
+def test_hosts_of_ours(host: str) -> None:
+    """Names that are ours, addresses, and names without a dot: no page can have them as its host."""
+    assert is_host_of_ours(host, frozenset({"shop.example"}))
+    assert not is_host_of_ours("other.example", frozenset({"shop.example"}))

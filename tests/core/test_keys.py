@@ -13,16 +13,18 @@ from hypothesis import strategies as st
 
 from petstore.core.accounts import check_account_name
 from petstore.core.digests import digest
-from petstore.core.errors import Invalid
+from petstore.core.errors import Conflict, Invalid
 from petstore.core.keys import (
     KEY_PATTERN,
     LABEL_MAX_CHARACTERS,
     Access,
     ApiKey,
     check_label,
+    check_not_replaced,
     display,
     is_wellformed,
     mint,
+    rotated_until,
 )
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -132,6 +134,17 @@ def test_a_keys_state(expires: int | None, revoked: int | None, now: int, state:
     """Expiry is a moment that comes, revocation is for ever."""
     key = ApiKey(1, 1, "", "pets_live_…abcd", 0, expires, revoked)
     assert key.state(now) == state
+
+
+@pytest.mark.parametrize(("expires", "revoked", "state"), [(1_000, None, "expired"), (None, 500, "revoked")])
+def test_a_key_that_has_ended_is_not_rotated(expires: int | None, revoked: int | None, state: str) -> None:
+    """The refusal names the state: of the key itself, or of its successor."""
+    key = ApiKey(2, 1, "", "pets_live_…abcd", 0, expires, revoked)
+    with pytest.raises(Conflict, match=f"^Key 2 is {state}; issue a new key instead.$"):
+        rotated_until(key, 1_000, 0)
+    replaced = f"^Key 1 was replaced by key 2 on 1970-01-01, which is {state}; issue a new key.$"
+    with pytest.raises(Conflict, match=replaced):
+        check_not_replaced(1, key, 0, 1_000)
 
 
 class TestNames:

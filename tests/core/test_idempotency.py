@@ -1,0 +1,50 @@
+"""Requests under an Idempotency-Key that one process carries out, without a store."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+
+import pytest
+
+from petstore.core.errors import IdempotencyKeyReused
+from petstore.core.idempotency import Creation, Idempotency, InFlight
+
+KEY = Idempotency(1, "a key")
+
+
+async def test_a_retry_waits_for_the_write_that_its_client_left() -> None:
+    """Before it begins another. A write that is done is forgotten, or the memory would grow with each one."""
+    flights, begun, count = InFlight(), list[asyncio.Future[str]](), asyncio.Semaphore(0)
+
+    def begin() -> asyncio.Future[str]:
+        begun.append(asyncio.Future())
+        count.release()
+        return begun[-1]
+
+    gone = asyncio.create_task(flights.carry_out(KEY, begin))
+    await count.acquire()
+    gone.cancel()
+    await asyncio.wait([gone])
+    retry = asyncio.create_task(flights.carry_out(KEY, begin))
+    await asyncio.sleep(0)
+    assert len(begun) == 1
+    begun[0].set_result("the first answer")
+    await count.acquire()
+    begun[1].set_result("the second answer")
+    assert await retry == "the second answer"
+    done = weakref.ref(begun.pop(0))
+    del gone
+    assert done() is None
+
+
+def test_a_reuse_says_what_to_do() -> None:
+    """The first words are in the contract's example too."""
+    creation = Creation(KEY, "order", b"\0" * 32)
+    creation.check_replay("order", b"\0" * 32)
+    with pytest.raises(IdempotencyKeyReused) as refused:
+        creation.check_replay("order", b"\1" * 32)
+    assert str(refused.value) == (
+        "This Idempotency-Key was used within the last 24 hours for another request;"
+        " use a new key for a new request."
+    )
