@@ -33,7 +33,7 @@ from petstore.console.passwords import Passwords
 from petstore.console.people import PeoplePages
 from petstore.console.pets import PetPages
 from petstore.console.service import ServicePages
-from petstore.console.sign_in import Entrance, SignInPages
+from petstore.console.sign_in import Authenticator, SignInPages
 from petstore.console.statistics import Statistics
 from petstore.console.stock import Importer, StockPages
 from petstore.console.visit import Renderer, View
@@ -109,7 +109,7 @@ class Console:
         slots = Slots(clock)
         maker = PageMaker(self._new_renderer, slots)
         self._guard = Guard(stores.sign_ins, cookies, connections, maker, clock, options.body_timeout_seconds)
-        entrance = Entrance(stores.sign_ins, Passwords(), cookies, connections)
+        authenticator = Authenticator(stores.sign_ins, Passwords(), cookies, connections)
         downloads = Downloads(slots)
         self._statistics = Statistics(stores.totals, clock)
         self._importer = options.importer
@@ -120,8 +120,8 @@ class Console:
             CategoryPages(stores),
             JournalPages(stores.journal, stores.people),
             ServicePages(service, stores.usage),
-            SignInPages(entrance),
-            MyPages(entrance),
+            SignInPages(authenticator),
+            MyPages(authenticator),
             PeoplePages(
                 stores.people,
                 stores.sign_ins,

@@ -122,8 +122,8 @@ class Guard:
         body = bytearray()
         try:
             async with asyncio.timeout(self._body_timeout_seconds):
-                async for piece in request.stream():
-                    body += piece
+                async for chunk in request.stream():
+                    body += chunk
                     if len(body) > _FORM_MAX_BYTES:
                         raise PayloadTooLarge(f"A form is at most {_FORM_MAX_BYTES // 1024} KiB.")
         except TimeoutError:

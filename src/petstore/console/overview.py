@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 import msgspec
@@ -17,9 +17,9 @@ from petstore.core.durations import days_left
 from petstore.core.journal import JournalQuery
 from petstore.core.limits.usage import DEPRECATED_DAYS
 from petstore.core.orders import OrderQuery
-from petstore.core.people import Role
+from petstore.core.people import Person, Role
 from petstore.core.service import ServiceReport, Trouble
-from petstore.core.sign_ins import present
+from petstore.core.sign_ins import PersonSession
 from petstore.core.totals import NAMED_MAX, Totals
 from petstore.transactions.people import People
 from petstore.transactions.sign_ins import SignIns
@@ -50,6 +50,15 @@ class Notice(msgspec.Struct, frozen=True):
     about: list[Reference]
     to_do: str
     has_more: bool = False
+
+
+class SignedIn(msgspec.Struct, frozen=True):
+    """A person with sessions: their number, the start of the oldest, and the last use."""
+
+    person: Person
+    sessions: int
+    since_ms: int
+    seen_ms: int
 
 
 class Store(orders.Store, Protocol):
@@ -98,7 +107,7 @@ class OverviewPage:
         if not visit.may(Role.OPERATOR):
             return {"signed_in": []}
         sessions = await self._store.sign_ins.sessions(_SESSIONS)
-        found = present(sessions)
+        found = people_of(sessions)
         is_cut = len(found) > _PEOPLE or len(sessions) == _SESSIONS
         return {"signed_in": found[:_PEOPLE], "has_more_people": is_cut}
 
@@ -109,6 +118,20 @@ class OverviewPage:
         if counted.totals.deprecated_callers:
             days = days_left((await self._service.state()).removal_at_ms, now_ms)
         return list(notices_of(counted.totals, days))
+
+
+def people_of(sessions: Iterable[PersonSession]) -> list[SignedIn]:
+    """The people of these sessions, in the order of their first one."""
+    found: dict[int, SignedIn] = {}
+    for session in sessions:
+        person = session.person
+        known = found.get(person.id)
+        if known is None:
+            found[person.id] = SignedIn(person, 1, session.created_at_ms, session.used_at_ms)
+        else:
+            since_ms = min(known.since_ms, session.created_at_ms)
+            found[person.id] = msgspec.structs.replace(known, sessions=known.sessions + 1, since_ms=since_ms)
+    return list(found.values())
 
 
 def _of_database(slow_seconds: float, failed: bool) -> Iterator[Trouble]:

@@ -1,4 +1,4 @@
-"""Getting in and out: the sign-in page, one-time links, and the end of a session."""
+"""Signing in and out: the sign-in page, one-time links, and the end of a session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from petstore.core.sign_ins import Attempt
 from petstore.transactions.sign_ins import SignIns
 
 _log = structlog.get_logger("petstore.console")
-# A page of the console, never another site's.
+# A page of the console; never another site.
 _NEXT = re.compile(
     r"(?![^?]*\.\.)[A-Za-z0-9_-][A-Za-z0-9/._-]{0,199}(\?[A-Za-z0-9=&%+._~*/-]{0,1000})?", re.ASCII
 )
@@ -30,8 +30,8 @@ _NEEDS_TLS = (
 )
 
 
-class Entrance:
-    """Checks passwords, within the budgets of tries, and keeps the session of whoever comes in."""
+class Authenticator:
+    """Checks passwords within their budgets, and starts sessions."""
 
     def __init__(
         self, sign_ins: SignIns, passwords: Passwords, cookies: Cookies, connections: Connections
@@ -45,12 +45,12 @@ class Entrance:
         return self._connections.address(visit.request)
 
     def check_secrets(self, visit: Visit) -> None:
-        """Raise Forbidden where a password would cross the network without TLS."""
+        """Raise Forbidden if a password would cross the network without TLS."""
         if not self._connections.takes_secrets(visit.request):
             raise Forbidden(_NEEDS_TLS)
 
     async def try_password(self, visit: Visit, name: str, password: str) -> Attempt | None:
-        """The attempt when the password is right, else None. Raises TooManyTries, before any hash."""
+        """The attempt if the password is right, else None. Raises TooManyTries before any hash."""
         try:
             attempt = await self.sign_ins.take_try(name, self.address(visit))
         except TooManyTries:
@@ -62,7 +62,7 @@ class Entrance:
         _log.warning("sign-in refused", reason="wrong name or password", person=known)
         return None
 
-    async def let_in(self, visit: Visit, response: Response, token: str) -> Response:
+    async def start_session(self, visit: Visit, response: Response, token: str) -> Response:
         """Add the cookie of a new session to the response. End the browser's earlier session."""
         if visit.may(Role.VIEWER):
             await self.sign_ins.end_session_of(visit.secret)
@@ -73,8 +73,8 @@ class Entrance:
 class SignInPages:
     """The pages that need no session."""
 
-    def __init__(self, entrance: Entrance) -> None:
-        self._entrance = entrance
+    def __init__(self, authenticator: Authenticator) -> None:
+        self._authenticator = authenticator
 
     def views(self) -> list[View]:
         return [
@@ -86,30 +86,30 @@ class SignInPages:
         ]
 
     async def show(self, visit: Visit) -> Response:
-        self._entrance.check_secrets(visit)
+        self._authenticator.check_secrets(visit)
         if visit.may(Role.VIEWER):
             return visit.redirect(_next(visit.query))
         return self._form(visit, visit.query.get("next", ""))
 
     async def sign_in(self, visit: Visit) -> Response:
-        self._entrance.check_secrets(visit)
+        self._authenticator.check_secrets(visit)
         name, password = visit.form.get("name", "").strip(), visit.form.get("password", "")
         wanted = visit.form.get("next", "")
         try:
-            attempt = await self._entrance.try_password(visit, name, password)
+            attempt = await self._authenticator.try_password(visit, name, password)
             token = None if attempt is None else await self._accept(visit, attempt, password)
         except TooManyTries as error:
             return with_retry_after(self._form(visit, wanted, name, error.message, status=429), error)
         if token is None:
             return self._form(visit, wanted, name, "The name or the password is wrong.", status=403)
         _log.info("signed in", person=name)
-        return await self._entrance.let_in(visit, visit.redirect(_next(visit.form)), token)
+        return await self._authenticator.start_session(visit, visit.redirect(_next(visit.form)), token)
 
     async def _accept(self, visit: Visit, attempt: Attempt, password: str) -> str | None:
-        passwords = self._entrance.passwords
+        passwords, address = self._authenticator.passwords, self._authenticator.address(visit)
         is_old = attempt.stored is not None and passwords.is_old(attempt.stored)
         rehashed = await passwords.hash(password) if is_old else None
-        return await self._entrance.sign_ins.accept(attempt, self._entrance.address(visit), rehashed)
+        return await self._authenticator.sign_ins.accept(attempt, address, rehashed)
 
     def _form(
         self, visit: Visit, wanted: str, name: str = "", fault: str = "", *, status: int = 200
@@ -117,25 +117,25 @@ class SignInPages:
         return visit.page("sign_in.html", "Sign in", status, wanted=wanted, name=name, fault=fault)
 
     async def show_link(self, visit: Visit) -> Response:
-        """Uses nothing: programs open links to preview them."""
-        self._entrance.check_secrets(visit)
-        return self._link_form(visit, await self._entrance.sign_ins.link(visit.path["token"]))
+        """Show the link's form. The link stays valid: programs open links to preview them."""
+        self._authenticator.check_secrets(visit)
+        return self._link_form(visit, await self._authenticator.sign_ins.link(visit.path["token"]))
 
     async def use_link(self, visit: Visit) -> Response:
-        self._entrance.check_secrets(visit)
+        self._authenticator.check_secrets(visit)
         token = visit.path["token"]
-        link = await self._entrance.sign_ins.link(token)
+        link = await self._authenticator.sign_ins.link(token)
         try:
             password = new_password(visit, link.person.name)
         except Invalid as error:
             return self._link_form(visit, link, error.message, status=400)
-        stored = await self._entrance.passwords.hash(password)
-        session = await self._entrance.sign_ins.redeem(token, stored, self._entrance.address(visit))
+        stored = await self._authenticator.passwords.hash(password)
+        session = await self._authenticator.sign_ins.redeem(token, stored, self._authenticator.address(visit))
         _log.info("password set by a link", person=link.person.name)
         response = visit.redirect(
             flash=f"Welcome, {link.person.name}. Next time, sign in with your password."
         )
-        return await self._entrance.let_in(visit, response, session)
+        return await self._authenticator.start_session(visit, response, session)
 
     def _link_form(self, visit: Visit, link: SignInLink, fault: str = "", status: int = 200) -> Response:
         name = link.person.name
@@ -150,14 +150,14 @@ class SignInPages:
         )
 
     async def sign_out(self, visit: Visit) -> Response:
-        await self._entrance.sign_ins.end_session_of(visit.secret)
+        await self._authenticator.sign_ins.end_session_of(visit.secret)
         response = visit.redirect("sign-in", flash="You are signed out.")
-        self._entrance.cookies.end_session(visit.request, response)
+        self._authenticator.cookies.end_session(visit.request, response)
         return response
 
 
 def new_password(visit: Visit, name: str) -> str:
-    """The password of a form's two fields. Raises Invalid."""
+    """The new password, typed twice in the form. Raises Invalid."""
     password = visit.form.get("password", "")
     check_password(password, name)
     if visit.form.get("again", "") != password:

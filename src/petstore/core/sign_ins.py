@@ -6,7 +6,6 @@ A try is counted before its password is compared. A right one gives its try back
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
 
 import msgspec
 
@@ -51,29 +50,6 @@ class PersonSession(msgspec.Struct, frozen=True):
         counts as expired."""
         idle_ms, age_ms = abs(now_ms - self.used_at_ms), abs(now_ms - self.created_at_ms)
         return idle_ms >= SESSION_IDLE_MS or age_ms >= SESSION_MAX_MS
-
-
-class Presence(msgspec.Struct, frozen=True):
-    """A signed-in person: the number of sessions, the start of the oldest, and the last use."""
-
-    person: Person
-    sessions: int
-    since_ms: int
-    seen_ms: int
-
-
-def present(sessions: Iterable[PersonSession]) -> list[Presence]:
-    """The people of these sessions, in the order of their first one."""
-    found: dict[int, Presence] = {}
-    for session in sessions:
-        person = session.person
-        known = found.get(person.id)
-        if known is None:
-            found[person.id] = Presence(person, 1, session.created_at_ms, session.used_at_ms)
-        else:
-            since_ms = min(known.since_ms, session.created_at_ms)
-            found[person.id] = msgspec.structs.replace(known, sessions=known.sessions + 1, since_ms=since_ms)
-    return list(found.values())
 
 
 class Taken(msgspec.Struct, frozen=True):
