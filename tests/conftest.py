@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from tests.support.backends import repeated_through_pgbouncer
 from tests.support.clock import ManualClock
@@ -78,3 +79,18 @@ async def shop(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Shop]:
     """The production service in process, on a file of its own."""
     async with open_shop(tmp_path, clock) as opened:
         yield opened
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def lasting_shop(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shop]:
+    """One for all tests of a module, with an animal: for requests that change nothing."""
+    async with open_shop(tmp_path_factory.mktemp("shop")) as opened:
+        await opened.post({"name": "Mia", "categoryId": 2})
+        yield opened
+
+
+@pytest.fixture
+def shared_shop(lasting_shop: Shop) -> Shop:
+    """That, in a minute that nobody has used. A module whose `shop` it is runs in one event loop."""
+    lasting_shop.clock.advance(60)
+    return lasting_shop

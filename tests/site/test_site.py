@@ -1,19 +1,34 @@
-"""The pages as answers: their headers, the newcomer's two start pages, what is not there."""
+"""Pages and documents as answers: their headers, the start pages, the contract, what is not there."""
 
 from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
+import yaml
 
-from tests.support.service import Shop
+from tests.support.answers import check_error
+from tests.support.clock import ManualClock
+from tests.support.service import Shop, open_shop
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 PAGES = (
     "/", "/docs", "/docs/quickstart", "/docs/guide", "/docs/reference", "/docs/errors", "/docs/changelog",
     "/docs/deprecation",
 )  # fmt: skip
+DOCUMENTS = ["/openapi.json", "/openapi.yaml"]
+OPS = ["/healthz", "/readyz", "/metrics"]
+HTML = [("accept", "text/html,application/xhtml+xml")]
+
+
+@pytest.fixture
+def shop(lasting_shop: Shop) -> Shop:
+    """Pages are the same for all tests: one service renders them."""
+    return lasting_shop
 
 
 class _Anchors(HTMLParser):
@@ -92,3 +107,153 @@ class Test200:
         assert b"5 December 2030" in answer.body
         assert b"GET /v1/pets?id=7" in answer.body
         assert b"GET /v1/pets?status=available" in answer.body
+
+
+async def test_the_start_page_for_browsers(shop: Shop) -> None:
+    """A page with the way to the reference, the documents, the console and a first request."""
+    answer = await shop.call("GET", "/", HTML)
+    assert answer.status == 200
+    assert answer.headers["content-type"].startswith("text/html")
+    text = answer.body.decode()
+    targets = {urljoin("/", reference) for reference in re.findall('href="([^"#]+)"', text)}
+    assert {"/docs/reference", "/openapi.json", "/openapi.yaml", "/docs/deprecation", "/console"} <= targets
+    assert "/v1/pets" in text
+    for target in targets - {"/console"}:
+        assert (await shop.call("GET", target)).status == 200
+
+
+async def test_a_console_that_is_not_served_is_not_named(tmp_path: Path, clock: ManualClock) -> None:
+    """Nobody is led to what is not there."""
+    async with open_shop(tmp_path, clock, console="off") as shop:
+        answer = await shop.call("GET", "/", HTML)
+    assert answer.status == 200
+    assert b"console" not in answer.body
+
+
+class TestFiles:
+    """Scripts, styles, pictures, and the page on the deprecation."""
+
+    async def test_static_files_stay_in_their_folder(self, shop: Shop) -> None:
+        """No way up."""
+        for path in (
+            "/static/../pages.py",
+            "/static/%2e%2e/pages.py",
+            "/static//etc/passwd",
+            "/static/nothing.css",
+            "/static/",
+            "/static/..",
+        ):
+            assert (await shop.call("GET", path)).status == 404
+
+    async def test_the_deprecation_page_names_the_date(self, tmp_path: Path, clock: ManualClock) -> None:
+        """The configured one."""
+        async with open_shop(tmp_path, clock, removal_date="2031-06-01") as shop:
+            assert b"1 June 2031" in (await shop.call("GET", "/docs/deprecation")).body
+
+
+class TestDocuments:
+    """The contract in both notations."""
+
+    async def test_both_say_the_same(self, shop: Shop) -> None:
+        """JSON and YAML are one document."""
+        as_json = await shop.call("GET", "/openapi.json")
+        as_yaml = await shop.call("GET", "/openapi.yaml")
+        assert as_json.headers["content-type"].startswith("application/json")
+        assert as_yaml.headers["content-type"].startswith("application/yaml")
+        assert as_json.json() == yaml.safe_load(as_yaml.body)
+
+    @pytest.mark.parametrize(
+        ("settings", "url", "documentation"),
+        [
+            ({}, "http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/docs"),
+            ({"host": "::1", "port": "81"}, "http://[::1]:81/v1", "http://[::1]:81/docs"),
+            ({"host": "0.0.0.0"}, "/v1", None),
+            ({"base_url": "https://a.example/shop/v1"}, "https://a.example/shop/v1", "https://a.example/shop/docs"),
+        ],
+        ids=["default", "ipv6", "wildcard", "prefix"],
+    )  # fmt: skip
+    async def test_its_addresses(
+        self,
+        tmp_path: Path,
+        clock: ManualClock,
+        settings: dict[str, str],
+        url: str,
+        documentation: str | None,
+    ) -> None:
+        """Absolute where the service can know them, as generated clients and linters need; else a path."""
+        async with open_shop(tmp_path, clock, **settings) as shop:
+            document = (await shop.call("GET", "/openapi.json")).json()
+        assert [server["url"] for server in document["servers"]] == [url]
+        assert document.get("externalDocs", {}).get("url") == documentation
+        assert document["info"]["contact"].get("url") == documentation
+
+    async def test_the_configured_servers(self, tmp_path: Path, clock: ManualClock) -> None:
+        """Production and staging, as the specification's table of environments has them."""
+        urls = {
+            "base_url": "https://api.example.com/v1",
+            "staging_base_url": "https://staging.example.com/v1",
+        }
+        async with open_shop(tmp_path, clock, **urls) as shop:
+            servers = (await shop.call("GET", "/openapi.json")).json()["servers"]
+            assert servers == [
+                {"url": urls["base_url"], "description": "Production"},
+                {"url": urls["staging_base_url"], "description": "Staging"},
+            ]
+            start = await shop.call("GET", "/", HTML)
+            assert b"https://api.example.com/v1/pets" in start.body
+
+    async def test_tools_on_other_origins_may_read_them(self, shop: Shop) -> None:
+        """The document holds nothing secret."""
+        for path in DOCUMENTS:
+            assert (await shop.call("GET", path)).headers["access-control-allow-origin"] == "*"
+
+
+_NOTHING = [
+    "/nothing", "/doc", "/docs/x", "/openapi", "/openapi.yml", "/metrics/x", "/V1/pets", "/v2", "/.env", "//",
+    "/.git/config", "/static", "/%2e%2e/etc/passwd", "/\xff", "/docs/x/", "/healthz/",
+    "/openapi.json/",
+]  # fmt: skip
+
+
+class TestErrors:
+    """The Error body outside /v1 too."""
+
+    @pytest.mark.parametrize("path", _NOTHING)
+    async def test_404(self, shop: Shop, path: str) -> None:
+        """Unknown paths, with or without a slash at their end: never a redirect."""
+        answer = await shop.call("GET", path)
+        assert (answer.status, answer.code) == (404, "not_found")
+        check_error(answer)
+        assert "location" not in answer.headers
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+    @pytest.mark.parametrize("path", [*PAGES, *DOCUMENTS, *OPS])
+    @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE", "FOO"])
+    async def test_405(self, shop: Shop, path: str, method: str) -> None:
+        """Pages and documents are read only."""
+        answer = await shop.call(method, path)
+        assert (answer.status, answer.code) == (405, "method_not_allowed")
+        check_error(answer)
+        assert answer.headers["allow"] == "GET, HEAD"
+
+    @pytest.mark.parametrize("path", [*PAGES, *DOCUMENTS, *OPS])
+    async def test_head(self, shop: Shop, path: str) -> None:
+        """HEAD wherever GET is, with the same headers; the HTTP server leaves the body out."""
+        head, whole = await shop.call("HEAD", path), await shop.call("GET", path)
+        assert head.status == 200
+        assert head.headers.keys() == whole.headers.keys()
+
+    async def test_the_site_needs_no_key_and_costs_nothing(self, shop: Shop) -> None:
+        """Limits are the interface's."""
+        key, _ = await shop.open_account("a", "free")
+        for path in (*PAGES, *DOCUMENTS, *OPS):
+            answer = await shop.ask("GET", path, key=key)
+            assert answer.status == 200
+            assert "x-ratelimit-limit" not in answer.headers
+        assert (await shop.ask("GET", "/v1/pets", key=key)).headers["x-ratelimit-remaining"] == "59"
+
+    async def test_no_server_version(self, shop: Shop) -> None:
+        """Nothing says what runs here."""
+        for path in (*PAGES, *DOCUMENTS, *OPS, "/nothing"):
+            headers = (await shop.call("GET", path)).headers
+            assert not {"server", "x-powered-by", "via"} & set(headers)

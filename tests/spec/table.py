@@ -33,9 +33,9 @@ Clients add a new animal.
 Clients read one animal by its identifier. This operation is deprecated.
     api/test_get_pet.py::TestGetPet200::test_the_animal
 Production | {base_url}
-    api/test_site.py::TestDocuments::test_the_configured_servers
+    site/test_site.py::TestDocuments::test_the_configured_servers
 Staging | {staging_base_url}
-    api/test_site.py::TestDocuments::test_the_configured_servers
+    site/test_site.py::TestDocuments::test_the_configured_servers
 The base address ends with the version segment `/v1`.
     core/test_config.py::TestTable::test_a_value_that_is_not
 All paths below are relative to it.
