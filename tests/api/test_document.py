@@ -22,6 +22,7 @@ from petstore.api.pipeline.app import PREFIX
 from petstore.config import PUBLISHED_REMOVAL
 from petstore.core.errors import BY_CODE
 from petstore.core.keys import Access, Caller
+from petstore.core.limits.plans import WINDOWS
 from petstore.core.orders import QUANTITY, OrderStatus
 from petstore.core.pets import IDS_MAX, INT64_MAX, INT64_MIN, NAME_MAX_CHARACTERS, PetStatus
 from petstore.wiring import service
@@ -373,6 +374,17 @@ class TestNumbers:
         for number in (body.BODY_MAX_BYTES, request.HEAD_MAX_BYTES, request.TARGET_MAX_BYTES):
             assert f"{number} bytes" in text
             assert f"{number // 1024} KiB" in text
+
+    def test_every_window_of_the_limits(self) -> None:
+        """Its limit and its use are members of GET /usage, its policy and its rest stand in the headers."""
+        components = contract.document()["components"]
+        members = components["schemas"]["Usage"]["required"]
+        assert [name for name in members if name.startswith("per")] == [kind.limit_member for kind in WINDOWS]
+        assert {kind.name for kind in WINDOWS} <= set(members)
+        policy = ", ".join(f'"{kind.name}";q=[0-9]+;w={kind.seconds}' for kind in WINDOWS)
+        assert policy in components["headers"]["RateLimit-Policy"]["schema"]["pattern"]
+        left = ", ".join(f'"{kind.name}";r=[0-9]+;t=[0-9]+' for kind in WINDOWS)
+        assert left in components["headers"]["RateLimit"]["schema"]["pattern"]
 
     def test_additions_are_marked(self) -> None:
         """What goes beyond the published interface says so."""

@@ -18,7 +18,7 @@ import apsw
 
 from petstore import config
 from petstore.core.keys import Access
-from petstore.core.limits.plans import resolve_plan
+from petstore.core.limits.plans import QUOTA_MAX, WINDOWS, resolve_plan
 from petstore.wiring.asgi import Application
 from tests.support.answers import check_answer, is_interface
 from tests.support.clock import ManualClock
@@ -139,7 +139,9 @@ class Shop:
         access: Access = Access.WRITE,
     ) -> tuple[str, int]:
         """A new account with one key: (key, key id)."""
-        await self.store.accounts.add(name, resolve_plan(plan, per_minute, per_day), ACTOR)
+        agreed = {"minute": per_minute, "day": per_day}
+        limits = [agreed.get(kind.name, None if per_day is None else QUOTA_MAX) for kind in WINDOWS]
+        await self.store.accounts.add(name, resolve_plan(plan, *limits), ACTOR)
         issued = await self.store.keys.issue(name, "test", ACTOR, access=access)
         return issued.secret, issued.record.id
 
