@@ -10,6 +10,7 @@ import json
 import os
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -90,13 +91,15 @@ class Client:
 class Load:
     """Clients on connections of their own that list and add without a pause, until the block ends.
 
-    `failed` are the requests that were not answered as they should; `added` the names of the acknowledged.
+    `failed` are the requests that were not answered as they should; `added` the names of the acknowledged;
+    `slowest` the longest time to an answer, in seconds.
     """
 
     def __init__(self, port: int, key: str, clients: int = 4) -> None:
         self.failed: list[Any] = []
         self.added: list[str] = []
         self.answered: Counter[str] = Counter()
+        self.slowest = 0.0
         self._port = port
         self._key = key
         self._over = threading.Event()
@@ -109,6 +112,7 @@ class Load:
             if self._over.is_set():
                 break
             kind, name = ("list", "plain", "keyed")[turn % 3], f"{id(self)}-{number}-{turn}"
+            began = time.monotonic()
             try:
                 if kind == "list":
                     answer, right = client("GET", "/v1/pets?limit=5"), 200
@@ -125,6 +129,7 @@ class Load:
                 self.failed.append((kind, repr(error)))
             with self._progress:
                 self.answered[kind] += 1
+                self.slowest = max(self.slowest, time.monotonic() - began)
                 self._progress.notify_all()
         client.close()
 

@@ -1,21 +1,17 @@
-"""Many connections without a key, each with a request on its way, and clients with a key meanwhile."""
+"""Many connections without a key, each with a request on its way."""
 
 from __future__ import annotations
 
 import asyncio
-import http.client
 import itertools
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from petstore.core.keys import mint
-from tests.support.cluster import Client
 
 CONNECTIONS = 1_300  # more than the 1,024 that may wait for a connection to the store
-_CLIENTS = 4
 _KEYS = 2_000
 _PATIENCE_SECONDS = 120.0
 
@@ -75,37 +71,3 @@ class Flood:
         except (OSError, EOFError, TimeoutError):
             self.broken += 1
         answered.set()
-
-
-class Shoppers:
-    """Clients with a key, each of which adds an animal and lists some, again and again."""
-
-    def __init__(self, port: int, key: str) -> None:
-        self.statuses: Counter[str] = Counter()
-        self.slowest = 0.0
-        self._port = port
-        self._key = key
-
-    def shop(self, seconds: float) -> None:
-        """For so long, and each of them once at least."""
-        ends = time.monotonic() + seconds
-        threads = [threading.Thread(target=self._client, args=(ends,)) for _ in range(_CLIENTS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    def _client(self, ends: float) -> None:
-        client = Client(self._port, self._key)
-        while True:
-            for method, document in (("POST", {"name": "Rex", "categoryId": 1}), ("GET", None)):
-                began = time.monotonic()
-                try:
-                    came: object = client(method, "/v1/pets", document).status
-                except (OSError, http.client.HTTPException) as error:
-                    came = type(error).__name__
-                self.statuses[f"{method} {came}"] += 1
-                self.slowest = max(self.slowest, time.monotonic() - began)
-            if time.monotonic() > ends:
-                client.close()
-                return

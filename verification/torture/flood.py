@@ -8,10 +8,12 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from tests.support.flood import READINESS, Flood, Shoppers, unknown_keys
+from tests.support.cluster import Load
+from tests.support.flood import READINESS, Flood, unknown_keys
 from tests.support.postgres import fresh_database
 from tests.support.report import Report
 from tests.support.server import issue_key, running_server
+from tests.support.waiting import pause
 
 
 def run(report: Report, _seed: int, seconds: float) -> None:
@@ -23,13 +25,13 @@ def run(report: Report, _seed: int, seconds: float) -> None:
                 ("readiness", READINESS, {200}),
                 ("unknown keys", unknown_keys(), {401, 429}),
             ):
-                flood, shoppers = Flood(server.port, requests), Shoppers(server.port, key)
-                with flood.going_on():
-                    shoppers.shop(seconds / 2)
+                flood = Flood(server.port, requests)
+                with flood.going_on(), Load(server.port, key) as load:
+                    pause(seconds / 2)
                 report.counts[f"answers to {name}"] += flood.statuses.total()
-                report.counts["answers with a key"] += shoppers.statuses.total()
-                report.took("with a key", shoppers.slowest)
-                if set(shoppers.statuses) != {"POST 201", "GET 200"}:
-                    report.fault(f"{name}: with a key {dict(shoppers.statuses)}")
+                report.counts["answers with a key"] += load.answered.total()
+                report.took("with a key", load.slowest)
+                if load.failed:
+                    report.fault(f"{name}: with a key {load.failed[:9]}")
                 if not set(flood.statuses) <= answers or flood.broken:
                     report.fault(f"{name}: {dict(flood.statuses)}, {flood.broken} broken")

@@ -11,10 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
-from tests.support.flood import Shoppers
+from tests.support.cluster import Load
 from tests.support.refusals import CLIENTS, DELAYS_SECONDS, GOOD, Outcomes, refusals
 from tests.support.report import Report
 from tests.support.server import Server, issue_key, running_server
+from tests.support.waiting import pause
 from verification.torture.silent import silent_crowd
 
 _REQUESTS = 25  # by each client with each delay
@@ -48,16 +49,15 @@ def _round(report: Report, server: Server, seed: int) -> None:
 
 def _crowd(report: Report, server: Server) -> None:
     """Clients with a key, alone and beside the crowd."""
-    alone = Shoppers(server.port, server.key)
-    alone.shop(_SHOPPING_SECONDS)
-    beside = Shoppers(server.port, server.key)
-    with silent_crowd(server.port) as crowd:
-        beside.shop(_SHOPPING_SECONDS)
-    for name, shoppers in (("alone", alone), ("beside the crowd", beside)):
-        report.counts[f"answers with a key {name}"] += shoppers.statuses.total()
-        report.took(f"with a key {name}", shoppers.slowest)
-        if set(shoppers.statuses) != {"POST 201", "GET 200"}:
-            report.fault(f"{name}: with a key {dict(shoppers.statuses)}")
+    with Load(server.port, server.key) as alone:
+        pause(_SHOPPING_SECONDS)
+    with silent_crowd(server.port) as crowd, Load(server.port, server.key) as beside:
+        pause(_SHOPPING_SECONDS)
+    for name, load in (("alone", alone), ("beside the crowd", beside)):
+        report.counts[f"answers with a key {name}"] += load.answered.total()
+        report.took(f"with a key {name}", load.slowest)
+        if load.failed:
+            report.fault(f"{name}: with a key {load.failed[:9]}")
     report.note(f"the crowd: {crowd}")
     report.took("a silent client", crowd.slowest)
     if not set(crowd.outcomes) <= {"401 announced", "429 announced"}:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from tests.console.browser.desk import Desk, Shop
+from tests.console.browser.desk import Desk, Servers
 from tests.support.browser import DESKTOP, running_browser
 from tests.support.postgres import fresh_database
 from tests.support.server import Server, running_server
@@ -43,12 +43,12 @@ def _on_replicas(folder: Path, stack: ExitStack) -> list[Server]:
 
 
 @pytest.fixture(scope="package", params=["sqlite", "replicas"])
-def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """The service in both of its shapes, with nothing in it yet."""
     folder = tmp_path_factory.mktemp("console")
     start = {"sqlite": _on_sqlite, "replicas": _on_replicas}[request.param]
     with ExitStack() as stack:
-        yield Shop(start(folder, stack))
+        yield Servers(start(folder, stack))
 
 
 @pytest.fixture(scope="package")
@@ -62,7 +62,7 @@ OpenDesk = Callable[..., Desk]
 
 
 @pytest.fixture
-def open_desk(browser: Browser, shop: Shop) -> Iterator[OpenDesk]:
+def open_desk(browser: Browser, shop: Servers) -> Iterator[OpenDesk]:
     """Makes desks: `open_desk()`, and with options of a context, `java_script_enabled=False`."""
     opened: list[Desk] = []
 

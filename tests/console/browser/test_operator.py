@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from petstore.core.keys import KEY_PATTERN
 from tests.console.browser.conftest import OpenDesk
-from tests.console.browser.desk import PASSWORD, Desk, Shop
+from tests.console.browser.desk import PASSWORD, Desk, Servers
 from tests.support.waiting import wait_for
 
 pytestmark = [
@@ -20,7 +20,7 @@ pytestmark = [
 _STRIKES = 70  # with a limit of one a minute, enough 429s for a ban
 
 
-def test_a_day(open_desk: OpenDesk, shop: Shop) -> None:
+def test_a_day(open_desk: OpenDesk, shop: Servers) -> None:
     """Accounts and keys, a ban, the bill, the journal, the service, and another person."""
     script = shop.is_balanced
     desk = open_desk(java_script_enabled=script, permissions=["clipboard-read", "clipboard-write"])

@@ -6,14 +6,14 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.console.browser.conftest import OpenDesk
-from tests.console.browser.desk import Desk, Shop
+from tests.console.browser.desk import Desk, Servers
 
 pytestmark = [
     pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("console-browser"),
 ]  # fmt: skip
 
 
-def test_a_day(open_desk: OpenDesk, shop: Shop) -> None:
+def test_a_day(open_desk: OpenDesk, shop: Servers) -> None:
     """From the link to the sign-out: animals, an order, a stock list, a category. Then nothing of it is shown
     again, by the server or from the browser's memory."""
     script = shop.is_balanced
