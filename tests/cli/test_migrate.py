@@ -117,7 +117,7 @@ class TestMigrate:
         know(EXPAND)
         kept = Path(f"{store.database}{COPY}")
         said = store.ok("db", "migrate")
-        assert said == f"The database of before is kept as {kept}.\napplied {STEP[0]}\n"
+        assert said == f"The previous database is kept as {kept}.\napplied {STEP[0]}\n"
         assert kept.stat().st_mode & 0o777 == 0o600
         with sqlite3.connect(kept) as connection:
             assert connection.execute("PRAGMA user_version").fetchall() == [(STEPS[-1].oldest,)]

@@ -38,7 +38,7 @@ class TestSqlite:
         key = issue_key(tmp_path / "petstore.db")
         with running_server(tmp_path, program=later.program) as server, server.client(key) as client:
             (kept,) = tmp_path.glob("petstore.db.before-migration-*")
-            assert f"The database of before is kept as {kept}." in server.log
+            assert f"The previous database is kept as {kept}." in server.log
             assert "_made_up" in server.log
             assert client.pets.create(name="Rex", category_id=1).id == 1
         with running_server(tmp_path) as server, server.client(key) as client:

@@ -207,7 +207,7 @@ def close_account(session: Session, account: str, yes: bool, as_json: bool) -> N
             f"Account {found.name!r} (id {found.id}, plan {found.plan.name}, {found.state}) has {working}"
             f" active {'key' if working == 1 else 'keys'}. Close it for good?"
         )
-        reference = str(found.id)  # a name may change its owner meanwhile
+        reference = str(found.id)  # the name may pass to another account
     closed = with_store_on_a_full_disk(session, lambda store: store.accounts.close(reference, session.actor))
     _write_account(closed, as_json)
 

@@ -80,7 +80,7 @@ class _MigrationLog:
 
     def backed_up(self, file: str) -> None:
         self.backup = file
-        self._echo(f"The database of before is kept as {file}.")
+        self._echo(f"The previous database is kept as {file}.")
 
     def closed(self, line: str) -> None:
         echo_err(line)

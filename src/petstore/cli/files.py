@@ -23,7 +23,7 @@ def whole_file(path: Path | None) -> Iterator[BinaryIO | None]:
             yield file
         return
     path = path.resolve()
-    # A name of its own: two commands may write one file at the same time, and nobody's file is in the way.
+    # A unique name: two commands may write one file at once, and no existing file is overwritten.
     partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
     try:
         with _made(partial, path) as file:

@@ -34,8 +34,8 @@ _name = click.argument("name", callback=checked(check_person_name))
 def people() -> None:
     """The people who use the console.
 
-    A new person gets a one-time link, with which they set a password of their own. Whoever lost it gets a new
-    link by `petstore people reset`.
+    A new person gets a one-time link, with which they set a password of their own. A person who lost the
+    password gets a new link by `petstore people reset`.
     """
 
 
@@ -105,7 +105,7 @@ def disable_person(session: Session, name: str, yes: bool, as_json: bool) -> Non
 @json_option
 @click.pass_obj
 def enable_person(session: Session, name: str, as_json: bool) -> None:
-    """Let a disabled person in again, with the password of before."""
+    """Let a disabled person in again, with their previous password."""
     _write(with_store(session, lambda store: store.people.enable(name, session.actor)), as_json)
 
 
@@ -116,7 +116,7 @@ def enable_person(session: Session, name: str, as_json: bool) -> None:
 def reset_person(session: Session, name: str, as_json: bool) -> None:
     """Print a new one-time link; password and sessions end.
 
-    For a lost password, or a link that nobody used in time. Standard output holds the link alone.
+    For a lost password, or a link that expired unused. Standard output holds the link alone.
     """
     _show_link(session, with_store(session, lambda store: store.people.reset(name, session.actor)), as_json)
 

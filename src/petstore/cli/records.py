@@ -52,7 +52,7 @@ def _unless_active(account: Account) -> str:
 
 
 def key_fields(key: ApiKey, account: Account, now_ms: int) -> dict[str, object]:
-    """The fields that tell one key from another."""
+    """The fields that identify a key."""
     return {
         "account": f"{account.name} (id {account.id})" + _unless_active(account),
         "key": f"{key.id} ({key.display})",

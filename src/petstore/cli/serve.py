@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--workers", type=WholeNumber(1, 256), help="Processes that serve, as PETSTORE_WORKERS.")
 @click.pass_obj
 def serve(session: Session, workers: int | None) -> None:
-    """Run the service until it is told to stop.
+    """Run the service until a signal stops it.
 
     Ctrl+C or SIGTERM stops it: what was accepted is carried out first. SIGHUP reads the settings anew and
     replaces the workers one by one (on a terminal it stops the service, since the terminal was closed).

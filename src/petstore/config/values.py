@@ -83,7 +83,7 @@ def listen_host(text: str) -> str:
 
 
 def api_url(text: str) -> str:
-    """A URL that ends with /v1, or nothing. The contract bounds the headers that it stands in."""
+    """A URL that ends with /v1, or nothing. The contract bounds the headers that contain it."""
     parts = urlsplit(text)
     if text and (parts.scheme not in ("http", "https") or not parts.netloc or not parts.path.endswith("/v1")):
         raise ValueError("expected a URL that ends with /v1, such as https://api.example.com/v1")

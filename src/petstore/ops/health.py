@@ -1,6 +1,6 @@
 """Whether this process can serve: what /readyz answers and the gauges show.
 
-Store and shared counters are asked every five seconds, so the gauges are right while nobody calls.
+Store and shared counters are probed every five seconds, so the gauges are right without requests.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def supervision_metrics(directory: Path | None) -> Callable[[], Iterable[Metric]
         if metrics.workers is not None:
             yield GaugeMetricFamily("petstore_workers", "Workers that serve.", value=metrics.workers)
         for name, text, label, counts in (
-            ("worker_restarts", "Workers that ended without being told to.", "cause", metrics.restarts),
+            ("worker_restarts", "Workers that ended by themselves.", "cause", metrics.restarts),
             ("reloads", "SIGHUPs, by what came of them.", "result", metrics.reloads),
         ):
             family = CounterMetricFamily(f"petstore_{name}", text, labels=[label])

@@ -37,5 +37,5 @@ class Job(Protocol):
         ...
 
     def before_stop(self) -> None:
-        """Called before the workers are told to stop."""
+        """Called before the workers get the signal to stop."""
         ...

@@ -38,11 +38,11 @@ class Report:
         self._pipe = pipe
 
     def ready(self) -> None:
-        """Tell the parent that this worker serves."""
+        """Report to the parent that this worker serves."""
         self._send(_READY)
 
     def heartbeat(self) -> None:
-        """Tell the parent that the event loop runs; call it about once a second."""
+        """Report to the parent that the event loop runs; call it about once a second."""
         self._send(_HEARTBEAT)
 
     def _send(self, message: bytes) -> None:

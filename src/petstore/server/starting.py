@@ -99,7 +99,7 @@ class _MigrationEvents:
     """Implements storage's MigrationObserver."""
 
     def backed_up(self, file: str) -> None:
-        _log.info("backup", file=file, message=f"The database of before is kept as {file}.")
+        _log.info("backup", file=file, message=f"The previous database is kept as {file}.")
 
     def closed(self, line: str) -> None:
         _log.warning("start check", message=line)

@@ -63,11 +63,11 @@ class _Errors:
 
     async def answer_unexpected(self, request: Request, error: Exception) -> Response:
         _log.error("unexpected error", exc_info=error)
-        told = InternalError("Something went wrong on our side.")
+        failed = InternalError("Something went wrong on our side.")
         try:
-            return await self.answer(request, told)
+            return await self.answer(request, failed)
         except Exception:  # the page of errors is at fault itself
-            return _as_json(told)
+            return _as_json(failed)
 
 
 def _as_json(error: PetstoreError) -> Response:

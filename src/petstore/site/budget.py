@@ -1,4 +1,4 @@
-"""A bound on costly work, such as pages that are made for an address that nobody has asked for before."""
+"""A bound on costly work, such as rendering pages for a new address."""
 
 from __future__ import annotations
 

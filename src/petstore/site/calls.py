@@ -11,7 +11,7 @@ import msgspec
 from petstore.site.schemas import Contract, Node, example_of
 from petstore.web.addresses import EXAMPLE
 
-# Stands for the reader's own base address, which rendered.py puts in its place.
+# A placeholder: rendered.py replaces it with the reader's own base address.
 BASE = f"{EXAMPLE}/v1"
 IDEMPOTENCY_KEY = "Idempotency-Key"
 # The optional query parameters that are used.

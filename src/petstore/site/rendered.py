@@ -16,7 +16,7 @@ from petstore.web.delivery import REVALIDATED, Content
 
 # So many pages are kept, each for one address.
 _KEPT = 32
-# Stands in the page of an error for the way to the site's root, which depends on the path that was asked for.
+# A placeholder in error pages for the relative path to the root, which depends on the requested path.
 _ROOT_MARK = "{root}"
 _DEEPEST_PATH = 32
 
@@ -62,7 +62,7 @@ class RenderedPages:
     def _look_up(self, path: str, address: str) -> Content | None:
         content = self._kept.pop((path, address), None)
         if content is not None:
-            self._kept[path, address] = content  # the one that was asked for last stands last
+            self._kept[path, address] = content  # most recently used last
         return content
 
     async def _prepare(self, path: str, address: str) -> Content:

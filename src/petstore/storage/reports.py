@@ -32,7 +32,7 @@ def of_schema(schema: Schema, problems: list[str]) -> CheckReport:
 class Contents(msgspec.Struct, frozen=True):
     """What a file has, without a check: its number of animals and the time of the journal's last entry.
 
-    None stands for what can't be read: of a damaged file, or of a program without a journal.
+    None: it can't be read, because the file is damaged or its program had no journal.
     """
 
     pets: int | None

@@ -100,7 +100,7 @@ class Application:
 
 
 def _closing(send: Send) -> Send:
-    """Tell the client, or the proxy, to take its next request elsewhere (RFC 9112, section 9.6)."""
+    """Ask the client, or the proxy, to send its next request elsewhere (RFC 9112, section 9.6)."""
 
     async def send_and_close(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":

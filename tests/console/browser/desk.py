@@ -102,7 +102,7 @@ class Desk(WatchedPage):
 
     def told(self, text: str) -> None:
         """What the page says of the last action."""
-        expect(self.page.locator(".told")).to_contain_text(text)
+        expect(self.page.locator(".good")).to_contain_text(text)
 
     def fill(self, **fields: str) -> Desk:
         """Fields by their names: a choice is chosen by its value."""

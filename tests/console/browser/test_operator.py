@@ -111,7 +111,7 @@ def _unban(desk: Desk, account: str, key: str) -> None:
 
     wait_for(is_shown, "the ban to be saved")
     desk.row(account).get_by_role("button", name="Unban").click()
-    expect(desk.page.locator(".told")).to_be_visible()
+    expect(desk.page.locator(".good")).to_be_visible()
     wait_for(lambda: not _is_banned(desk, key), "the end of the ban")
 
 

@@ -132,7 +132,7 @@ def _is_scalar(schema: Node) -> bool:
 
 
 def _written_out(node: Any, scalars: Node) -> Any:
-    """A copy in which each reference to a scalar is the scalar itself; what stands beside it counts more."""
+    """A copy in which each reference to a scalar is the scalar itself; members beside the reference win."""
     if isinstance(node, list):
         return [_written_out(each, scalars) for each in node]
     if not isinstance(node, dict):

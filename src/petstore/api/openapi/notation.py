@@ -1,6 +1,6 @@
 """YAML that people like to read: as the parts of the contract are written by hand.
 
-What is short stands on one line, texts of several lines are literal blocks, long ones are folded. An empty
+Short values stay on one line, texts of several lines are literal blocks, long ones are folded. An empty
 line comes before each section, path, further method of a path, and kind of component.
 """
 
@@ -18,7 +18,7 @@ _SECTIONS = re.compile(rf"^(?=[a-z]|  /|  (?:{_KINDS}):$|    (?:post|patch|delet
 
 
 def as_yaml(document: dict[str, Any], remark: str) -> str:
-    """The document; `remark` stands above it as a comment."""
+    """The document; `remark` is the comment above it."""
     text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
     return f"# {remark}\n" + _SECTIONS.sub("\n", text)
 

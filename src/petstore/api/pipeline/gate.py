@@ -99,7 +99,7 @@ class Gate:
         # Hash every token first: the time of the answer must not show how close a guess was.
         key_digest = digest(token)
         caller, decision = self._cached.get(key_digest), None
-        # A key that has expired by now is read again: its refusal is never an old one.
+        # An expired key is read again, so that its refusal is never outdated.
         if caller is not None and (
             caller.expires_at_ms is None or caller.expires_at_ms > self._clock.now_ms()
         ):
@@ -125,7 +125,7 @@ class Gate:
     async def _take_afresh(
         self, request: Request, token: bytes, key_digest: bytes
     ) -> tuple[Caller, Decision]:
-        """Read the caller from the store, take one, and cache the caller unless a key changed meanwhile."""
+        """Read the caller from the store, take one, and cache the caller unless a key has changed since."""
         version = self._limiter.keyring_version()
         if not (token.isascii() and is_wellformed(token.decode("ascii"))):
             raise self._unauthorized(request, "malformed")
@@ -133,7 +133,7 @@ class Gate:
         caller = await self._keys.find_caller(key_digest)
         if caller is None:
             raise self._unauthorized(request, "unknown")
-        # Revoked and expired keys are told apart only here, after the digest matched.
+        # Only here, after the digest matched, does the answer depend on revocation and expiry.
         if caller.revoked_at_ms is not None:
             raise self._unauthorized(request, "revoked", caller)
         if caller.expires_at_ms is not None and caller.expires_at_ms <= self._clock.now_ms():

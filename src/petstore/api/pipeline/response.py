@@ -89,7 +89,7 @@ def error_response(error: PetstoreError, help_link: Header, *, credential_sent: 
 def response_headers(
     response: Response, decision: Decision | AddressDecision, request_id: bytes
 ) -> list[Header]:
-    """The limits in both dialects, the time that they are told at, the request id, and the response's own.
+    """The limits in both dialects, the time of their reading, the request id, and the response's own.
 
     `X-RateLimit-*` are of the window that stops the client first, the IETF pair is of every window
     (draft-ietf-httpapi-ratelimit-headers, `t` in seconds from now).

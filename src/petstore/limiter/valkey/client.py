@@ -81,7 +81,7 @@ class ValkeyClient:
         return connection
 
     async def check_persistence(self) -> None:
-        """Tell the observer when a restart of the server would bring back older counts."""
+        """Notify the observer if a restart of the server would restore older counts."""
         connection = self._connection
         if connection is not None:
             with contextlib.suppress(Unreachable):

@@ -45,7 +45,7 @@ class Transaction:
 
     async def carry_out(self, work: Work[_T]) -> _T:
         connection = self._connection
-        if connection.is_closed():  # while the publisher was told; nothing was sent yet
+        if connection.is_closed():  # it closed during the publisher's call; nothing was sent yet
             raise asyncpg.ConnectionDoesNotExistError("the connection was closed before its use")
         try:
             if self._autocommit:

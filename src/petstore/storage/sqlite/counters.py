@@ -23,7 +23,7 @@ def _all(table: str, columns: int) -> str:
 _SAVE = (
     f"INSERT OR REPLACE {_all('account_windows', 1 + len(ACCOUNT_WINDOWS))}",
     f"INSERT OR REPLACE {_all('key_standings', 9)}",
-    # Without the condition SQLite could not tell ON CONFLICT from the ON of a join.
+    # Without the condition SQLite parses ON CONFLICT as the ON of a join.
     f"INSERT {_all('usage_days', 5)} WHERE true ON CONFLICT DO UPDATE SET"
     " requests = requests + excluded.requests, refused = refused + excluded.refused,"
     " deprecated = deprecated + excluded.deprecated",

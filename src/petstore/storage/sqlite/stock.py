@@ -152,7 +152,7 @@ class SqliteStockImport:
         return Stored(locked_seconds)
 
     def _lock(self) -> None:
-        """Begin a transaction in which nobody else writes."""
+        """Begin a transaction that excludes other writers."""
         self._connection.wal_autocheckpoint(0)  # not before the lock is released
         self._connection.execute("BEGIN IMMEDIATE")
         self._locked_at = self._clock.monotonic()

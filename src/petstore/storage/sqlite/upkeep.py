@@ -108,7 +108,7 @@ def backup(path: str, target: str, busy_timeout_ms: int, like: str | None = None
     _refuse_to_overwrite(target)
     try:
         with staged(path, target, busy_timeout_ms, like) as copy:
-            _refuse_to_overwrite(target)  # another backup may have made it meanwhile
+            _refuse_to_overwrite(target)  # another backup may have made it since
             _put_in_place(copy, target)
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
@@ -128,7 +128,7 @@ def restore(path: str, source: str, actor: str, clock: Clock, busy_timeout_ms: i
     """Put a backup in the database's place. Refused while a server uses it, and for a damaged backup.
 
     The database from before is kept beside it under a free name. Other processes may have the database open:
-    they see the restore as one transaction. The restored journal tells of it, with the backup's name, unless
+    they see the restore as one transaction. The restored journal has an entry with the backup's name, unless
     the backup is of a program without a journal. Sessions and one-time links of the backup end.
     """
     if Path(path).is_symlink():  # replace the file that the link names, keep the link
