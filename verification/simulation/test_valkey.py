@@ -11,7 +11,7 @@ import pytest
 
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
-from petstore.limiter.valkey.limiter import _Calls
+from petstore.limiter.valkey.calls import Calls
 from petstore.limiter.valkey.scripts import (
     CATALOGUE,
     CATALOGUE_WRITERS,
@@ -76,7 +76,7 @@ def test_the_simulated_valkey_answers_as_the_real_one(loop: VirtualLoop, seed: i
         client("SCRIPT", "LOAD", script.text)
     simulated = SimulatedValkey(loop, Delays(rng, 0.0, 0.0, 0.0), _POLICY, 0.0)
     ours = Scripts()
-    calls, epoch = _Calls(ours.take, _POLICY), 1
+    calls, epoch = Calls(ours.take, _POLICY), 1
     kinds = set()
     pardons: dict[int, int] = {}
 

@@ -12,7 +12,7 @@ import msgspec
 
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
-from petstore.limiter.valkey.limiter import _NOT_CACHED, _Calls
+from petstore.limiter.valkey.calls import NOT_CACHED, Calls
 from petstore.limiter.valkey.scripts import CATALOGUE, CATALOGUE_WRITERS, EPOCH, Scripts, command
 from tests.support.valkey import ValkeyServer
 
@@ -82,9 +82,9 @@ class _Wire:
 
 
 def _calls(scripts: Scripts, accounts: int, count: int, limit: int) -> list[bytes]:
-    calls = _Calls(scripts.take, BanPolicy())
+    calls = Calls(scripts.take, BanPolicy())
     return [
-        calls.take(Caller(n % accounts + 1, n % accounts + 1, (limit, limit)), _NOT_CACHED, _SEEDS)
+        calls.take(Caller(n % accounts + 1, n % accounts + 1, (limit, limit)), NOT_CACHED, _SEEDS)
         for n in range(count)
     ]
 
