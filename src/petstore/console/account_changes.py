@@ -15,7 +15,7 @@ from petstore.console.account_forms import (
     typed_plan_of,
 )
 from petstore.console.accounts import KEYS_READ, find_account, working_keys
-from petstore.console.visit import CUT_FORM, View, Visit
+from petstore.console.visit import INCOMPLETE_FORM, View, Visit
 from petstore.core.accounts import Account
 from petstore.core.errors import Conflict, Invalid, InvalidBody
 from petstore.core.keys import KeyRepository
@@ -85,7 +85,7 @@ class AccountChangePages:
         account, name = await self._find(visit), visit.form.get("name", "").strip()
         shown = visit.form.get("was", "")
         if not shown:
-            raise InvalidBody(CUT_FORM)
+            raise InvalidBody(INCOMPLETE_FORM)
         try:
             renamed = await self._store.accounts.rename(str(account.id), name, visit.actor, expected=shown)
         except (Invalid, Conflict) as error:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from petstore.console.visit import CUT_FORM
+from petstore.console.visit import INCOMPLETE_FORM
 from petstore.core.accounts import Account
 from petstore.core.errors import Invalid, InvalidBody
 from petstore.core.integers import read_int64
@@ -54,7 +54,7 @@ def read_shown_plan(form: Mapping[str, str]) -> Plan:
     """The plan that the form showed. Raises InvalidBody for an incomplete form."""
     shown = _SHOWN.fullmatch(form.get("was", ""))
     if shown is None:
-        raise InvalidBody(CUT_FORM)
+        raise InvalidBody(INCOMPLETE_FORM)
     name, *limits = shown.groups()
     return Plan(name, tuple(map(int, limits)))
 

@@ -9,7 +9,7 @@ from petstore.core.errors import InvalidParameter
 from petstore.core.integers import read_id
 
 # For a query that no page of the console links to.
-CUT_ADDRESS = "The address of this page is incomplete; begin at the first page."
+INCOMPLETE_ADDRESS = "The address of this page is incomplete; begin at the first page."
 
 
 def address(page: str, asked: Mapping[str, object]) -> str:
@@ -23,5 +23,5 @@ def place_in(query: Mapping[str, str], name: str, first: int = 0) -> int:
     text = query.get(name, "")
     place = read_id(text) if text else first
     if place is None:
-        raise InvalidParameter(CUT_ADDRESS)
+        raise InvalidParameter(INCOMPLETE_ADDRESS)
     return place

@@ -88,9 +88,9 @@ class Pages(Protocol):
 class ConsoleOptions(msgspec.Struct, frozen=True):
     """Settings of the service, and the importer of stock lists."""
 
-    trusted: Networks  # the proxies that say whether a reader uses TLS
+    trusted: Networks  # the proxies whose headers count
     hosts: frozenset[str]  # the names of the service
-    base: str  # its address for links; empty where the reader's own serves
+    base: str  # the address for links; empty uses the address that the reader used
     body_timeout_seconds: float
     new_keys: KeyDefaults
     importer: Importer

@@ -6,7 +6,7 @@ import re
 
 from starlette.responses import Response
 
-from petstore.console.addresses import CUT_ADDRESS, address
+from petstore.console.addresses import INCOMPLETE_ADDRESS, address
 from petstore.console.visit import View, Visit
 from petstore.core.errors import InvalidParameter
 from petstore.core.limits.usage import BannedKey
@@ -48,5 +48,5 @@ def _read_place(text: str) -> tuple[int, int]:
         return 0, 0
     place = _PLACE.fullmatch(text)
     if place is None:
-        raise InvalidParameter(CUT_ADDRESS)
+        raise InvalidParameter(INCOMPLETE_ADDRESS)
     return int(place[1]), int(place[2])

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from petstore.console.formats import sentence
 from petstore.console.history import history_of
-from petstore.console.visit import CUT_FORM, View, Visit
+from petstore.console.visit import INCOMPLETE_FORM, View, Visit
 from petstore.core.categories import CATEGORY_NAME_MAX_CHARACTERS, Category, CategoryNamedMeanwhile
 from petstore.core.errors import CategoryNotFound, Conflict, InvalidBody, NotFound
 from petstore.core.integers import read_int64
@@ -138,7 +138,7 @@ def _shown(visit: Visit) -> Category:
     """The category as its form showed it. Raises NotFound, and InvalidBody for an incomplete form."""
     category_id, name = _category_id_of(visit), visit.form.get("was", "")
     if not name:
-        raise InvalidBody(CUT_FORM)
+        raise InvalidBody(INCOMPLETE_FORM)
     return Category(category_id, name)
 
 

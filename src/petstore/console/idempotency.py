@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from petstore.console.visit import CUT_FORM, Visit
+from petstore.console.visit import INCOMPLETE_FORM, Visit
 from petstore.core.durations import HOUR_MS
 from petstore.core.errors import Conflict, IdempotencyKeyInUse, IdempotencyKeyReused, InvalidBody
 from petstore.core.idempotency import KEPT_MS, Idempotency
@@ -47,7 +47,7 @@ async def act_once(visit: Visit, account_id: int, act: Callable[[Idempotency], A
     """
     mark = _MARK.fullmatch(visit.form.get(_FIELD, ""))
     if mark is None:
-        raise InvalidBody(CUT_FORM)
+        raise InvalidBody(INCOMPLETE_FORM)
     if visit.now_ms - int(mark[1]) > _AGE_MAX_MS:
         raise FormUsedUp(
             "This form has expired. Check whether the change was saved; if not, fill in a new form."

@@ -8,7 +8,7 @@ from msgspec import UNSET
 from starlette.responses import Response
 
 from petstore.console.orders import Store, order_id_of, show_order
-from petstore.console.visit import CUT_FORM, View, Visit
+from petstore.console.visit import INCOMPLETE_FORM, View, Visit
 from petstore.core.errors import Conflict, InvalidBody
 from petstore.core.moments import read_moment
 from petstore.core.orders import OPEN, ORDER_STATUSES, OrderStatus, ShipDate
@@ -77,7 +77,7 @@ class OrderMoves:
         order_id = order_id_of(visit)
         expected = ORDER_STATUSES.get(visit.form.get("was", ""))
         if expected is None:
-            raise InvalidBody(CUT_FORM)
+            raise InvalidBody(INCOMPLETE_FORM)
         try:
             await self._store.orders.change(
                 order_id, visit.actor, status=status, ship_date_ms=ship_date_ms, expected=expected

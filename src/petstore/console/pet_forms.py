@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from petstore.console.category_names import CategoryNames
 from petstore.console.formats import sentence
-from petstore.console.visit import CUT_FORM
+from petstore.console.visit import INCOMPLETE_FORM
 from petstore.core.errors import Invalid, InvalidBody
 from petstore.core.integers import read_id, read_int64
 from petstore.core.pets import STATUSES, TRANSITIONS, NewPet, Pet, PetChange, PetStatus, name_fault
@@ -75,7 +75,7 @@ def read_edit(pet_id: int, form: Mapping[str, str], names: CategoryNames) -> tup
     seen_id = 0 if form.get("seen") == "0" else read_id(form.get("seen", ""))
     name = form.get("was_name", "")
     if category_id is None or status not in STATUSES or seen_id is None or name_fault(name) is not None:
-        raise InvalidBody(CUT_FORM)
+        raise InvalidBody(INCOMPLETE_FORM)
     typed, wanted = read_typed(form, names)
     return Edit(Pet(pet_id, name, category_id, STATUSES[status]), seen_id, typed), wanted
 

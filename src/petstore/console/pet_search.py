@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec.structs import replace
 
-from petstore.console.addresses import CUT_ADDRESS, address, place_in
+from petstore.console.addresses import INCOMPLETE_ADDRESS, address, place_in
 from petstore.console.formats import sentence
 from petstore.core.errors import Invalid, InvalidParameter
 from petstore.core.integers import read_id, read_int64
@@ -90,7 +90,7 @@ def _read_after(query: Mapping[str, str], text: str) -> NamePlace | None:
     if not pet_id:
         return None
     if text and name_fault(name) is not None:
-        raise InvalidParameter(CUT_ADDRESS)
+        raise InvalidParameter(INCOMPLETE_ADDRESS)
     return NamePlace(name, pet_id)
 
 

@@ -28,7 +28,7 @@ HEADERS = {
     "vary": "accept-encoding, hx-request",
 }
 # For a form that no page of the console sent.
-CUT_FORM = "The form is incomplete; load its page again."
+INCOMPLETE_FORM = "The form is incomplete; load its page again."
 _COMPRESSED_FROM_BYTES = 1_024
 _GZIP_LEVEL = 5
 
