@@ -34,7 +34,7 @@ class Only:
 
 
 async def test_every_metric_is_named(shop: Shop, tmp_path: Path) -> None:
-    """What /metrics shows is in the table of metrics, with its labels, and nothing else is."""
+    """What /metrics shows is in the list of metrics, with its labels, and nothing else is."""
     await shop.post({"name": "Rex", "categoryId": 1})
     shown = (await shop.call("GET", "/metrics")).body.decode()
     write_metrics(tmp_path, SupervisorMetrics(1, {"exit": 0}, {"done": 0}))
@@ -44,7 +44,7 @@ async def test_every_metric_is_named(shop: Shop, tmp_path: Path) -> None:
     for name in re.findall(r"^# TYPE (\w+) \w+$", shown, re.M):
         samples = re.findall(rf"^{name}(?:_bucket|_count|_sum)?{{(.*)}}", shown, re.M)
         labels[name] = {label for sample in samples for label in re.findall(r"(\w+)=", sample)} - {"le"}
-    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|(.*?)\|", section(MONITORING, "Metrics"), re.M)
+    rows = re.findall(r"^\* (`\w+`(?:, `\w+`)*)(.*?): ", section(MONITORING, "Metrics"), re.M)
     table = {
         name: set(re.findall(r"`(\w+)`", text))
         for names, text in rows
