@@ -43,7 +43,7 @@ _queries = st.builds(
 
 
 @given(st.integers(1, INT64_MAX), _queries)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_a_cursor_is_read_back(after_id: int, query: PageQuery) -> None:
     """Any identifier, any filter; 16 characters that need no escape in a URL."""
     cursor = write(after_id, query)
@@ -53,7 +53,7 @@ def test_a_cursor_is_read_back(after_id: int, query: PageQuery) -> None:
 
 
 @given(st.integers(1, INT64_MAX), _queries, _queries)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_it_belongs_to_its_filter(after_id: int, query: PageQuery, other: PageQuery) -> None:
     """Another status, set of identifiers, category or order is refused; the page's length is no filter."""
     cursor = write(after_id, query)
@@ -72,7 +72,7 @@ def test_one_cursor_is_the_beginning_of_any_list(query: PageQuery) -> None:
 
 
 @given(st.text(max_size=20))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_garbage_is_refused(text: str) -> None:
     """Any text that was not given out, whatever it is made of."""
     with pytest.raises(InvalidParameter, match="follow the Link header"):
@@ -80,7 +80,7 @@ def test_garbage_is_refused(text: str) -> None:
 
 
 @given(st.integers(1, INT64_MAX), st.integers(0, 15), st.sampled_from("ABab01-_"))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_a_changed_cursor_is_refused(after_id: int, place: int, character: str) -> None:
     """One character changed, anywhere."""
     cursor = write(after_id, PageQuery())

@@ -92,7 +92,7 @@ class TestObedience:
             max_size=40,
         ),
     )
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=100, deadline=None)
     def test_it_is_never_banned(
         self, limits: tuple[int, int], bursts: list[tuple[int, int, list[int]]]
     ) -> None:

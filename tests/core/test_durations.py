@@ -71,7 +71,7 @@ def test_the_shortest_form_is_shown(milliseconds: int, text: str) -> None:
 
 
 @given(st.integers(1, 999_999_999), st.sampled_from(("ms", "s", "m", "h", "d")))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_what_is_shown_is_read_back(number: int, unit: str) -> None:
     """Round trip, for every duration that can be written."""
     milliseconds = parse_duration(f"{number}{unit}")

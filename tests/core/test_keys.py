@@ -77,7 +77,7 @@ class TestFormat:
         assert {character for key in keys for character in key[10:42]} == set(BASE62)
 
     @given(place=st.integers(10, 47), other=st.sampled_from(BASE62))
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=75, deadline=None)
     def test_one_wrong_character_is_found(self, place: int, other: str) -> None:
         """A typing error never reaches the database."""
         key = EXAMPLE + checksum(EXAMPLE)

@@ -144,7 +144,7 @@ class TestTables:
     per_minute=st.integers(1, 5),
     per_day=st.integers(1, 8),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_it_shows_what_the_next_request_finds(
     before: list[int], then: int, per_minute: int, per_day: int
 ) -> None:
@@ -173,7 +173,7 @@ class TestProperties:
     """For any history of one account."""
 
     @given(limits=_limits, gaps=st.lists(_gaps, max_size=60))
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=75, deadline=None)
     def test_within_a_window_remaining_falls_by_one_and_the_reset_stands(
         self, limits: tuple[int, int], gaps: list[int]
     ) -> None:
@@ -195,7 +195,7 @@ class TestProperties:
                 last[window.name] = window
 
     @given(limits=_limits, gaps=st.lists(_gaps, max_size=60))
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=75, deadline=None)
     def test_a_retry_after_retry_after_succeeds(self, limits: tuple[int, int], gaps: list[int]) -> None:
         """I10: Retry-After = ceil(reset - now) >= 1, and neither earlier nor later is needed."""
         key = Key(*limits, BanPolicy(minimum_rejections=10**6))
@@ -216,7 +216,7 @@ class TestProperties:
     @given(
         events=st.lists(st.tuples(_steps, st.integers(1, 5), st.none() | _limits), max_size=60),
     )
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=100, deadline=None)
     def test_never_more_than_the_limit_and_never_fewer(
         self, events: list[tuple[int, int, tuple[int, int] | None]]
     ) -> None:

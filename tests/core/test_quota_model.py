@@ -34,7 +34,7 @@ class PureLimiter:
 
 @telling
 @given(events=histories())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_arithmetic_decides_as_the_rules_say(events: list[Event]) -> None:
     """Requests, plan changes, pardons and clock steps in any order: every Decision is the model's."""
     clock = ManualClock()
