@@ -21,13 +21,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-# A document's file name and the address of its page, without a slash in front.
-PAGES = {
-    "quickstart.md": "docs/quickstart",
-    "guide.md": "docs/guide",
-    "errors.md": "docs/errors",
-    "CHANGELOG.md": "docs/changelog",
-}
+from petstore.site.contents import DOCUMENTS
+
 _LOWEST_LISTED = 3
 
 
@@ -125,7 +120,7 @@ def _within_the_site(reference: str, root: str) -> str | None:
     path, hash_sign, fragment = reference.partition("#")
     if not path or "://" in path:
         return reference
-    page = PAGES.get(path.rpartition("/")[2])
+    page = DOCUMENTS.get(path.rpartition("/")[2])
     return f"{root}{page}{hash_sign}{fragment}" if page else None
 
 

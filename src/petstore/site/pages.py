@@ -18,6 +18,7 @@ from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
 from petstore.core.errors import PetstoreError
 from petstore.site.budget import Budget
+from petstore.site.contents import PAGES
 from petstore.site.rendered import RenderedPages, Renderer
 from petstore.web.addresses import address_of
 from petstore.web.delivery import REVALIDATED, Content
@@ -33,10 +34,6 @@ _HEADERS = {
 }
 # The contract is public, and tools in browsers read it from other origins.
 _SHARED = {"access-control-allow-origin": "*"}
-_PATHS = (
-    "docs", "docs/quickstart", "docs/guide", "docs/reference", "docs/errors", "docs/changelog",
-    "docs/deprecation",
-)  # fmt: skip
 _ICON = "icon.svg"
 
 
@@ -78,14 +75,14 @@ class Pages:
         self._folder = packaged.files("petstore.site")
         self._static = StaticFiles(self._folder.joinpath("static"))
         # Each page at eight addresses, then two pages a second: each takes milliseconds of a thread.
-        budget = Budget(clock, burst=8 * (len(_PATHS) + 1), per_second=2)
+        budget = Budget(clock, burst=8 * (len(PAGES) + 1), per_second=2)
         self._rendered = RenderedPages(self._renderer, _HEADERS, self._root, budget)
 
     def routes(self) -> list[Route]:
         return [
             Route("/", self.start),
-            *(Route(f"/{path}", self._page(path)) for path in _PATHS),
-            *(Route(f"/{path}/", _redirect(path)) for path in _PATHS),
+            *(Route(f"/{page.path}", self._page(page.path)) for page in PAGES),
+            *(Route(f"/{page.path}/", _redirect(page.path)) for page in PAGES),
             Route("/favicon.ico", self._static.content(_ICON, REVALIDATED).answer),
             Route("/openapi.json", _document(self._contract.as_json, "application/json")),
             Route("/openapi.yaml", _document(self._contract.as_yaml, "application/yaml")),

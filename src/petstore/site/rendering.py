@@ -9,22 +9,9 @@ import jinja2
 
 from petstore.core.packaged import Resource
 from petstore.site import documents, reference
+from petstore.site.contents import PAGES, SECTIONS, START, Page
 
-_NAVIGATION = (
-    ("Learn", (("docs", "Overview"), ("docs/quickstart", "Quickstart"), ("docs/guide", "Guide"))),
-    ("Look up", (("docs/reference", "Reference"), ("docs/errors", "Errors"))),
-    ("What changes", (("docs/changelog", "Changelog"), ("docs/deprecation", "Deprecated"))),
-)
-# In the order of reading, for the links at the end of a page.
-_ORDER = [page for _, pages in _NAVIGATION for page in pages]
-# The pages that are not made of a document: template and title.
-_PAGES = {
-    "": ("start.html", "Pet Store Service"),
-    "docs": ("docs.html", "Documentation"),
-    "docs/reference": ("reference.html", "Reference"),
-    "docs/deprecation": ("deprecation.html", "Deprecated: GET /pets/{petId}"),
-}
-_DOCUMENTS = {address: name for name, address in documents.PAGES.items()}
+_PAGES = {page.path: page for page in (START, *PAGES)}
 _ERRORS = {404: "Page not found", 405: "Method not allowed"}
 
 
@@ -53,23 +40,22 @@ class TemplateRenderer:
         self._contract = contract
         self._values = {
             "static": address,
-            "navigation": _NAVIGATION,
+            "navigation": SECTIONS,
             "version": contract["info"]["version"],
             **values,
         }
 
     def page(self, path: str) -> str:
-        """The page at a path of _PAGES or _DOCUMENTS, without a slash in front."""
+        """The page at a path of contents.py, without a slash in front."""
         root = "../" * path.count("/") or "./"
         values = {**self._values, "path": path, "root": root, "contents": [], **_neighbours(path)}
-        if path in _DOCUMENTS:
-            text = self._documents.joinpath(_DOCUMENTS[path]).read_text()
-            document = documents.render(text, root)
+        page = _PAGES[path]
+        if page.source.endswith(".md"):
+            document = documents.render(self._documents.joinpath(page.source).read_text(), root)
             values["contents"] = document.contents()
             return self._render("document.html", document.title, values, document=document)
-        template, title = _PAGES[path]
         own = {"reference": reference.read(self._contract)} if path == "docs/reference" else {}
-        return self._render(template, title, values, **own)
+        return self._render(page.source, page.title, values, **own)
 
     def error(self, status: int, message: str, root: str) -> str:
         """The page of an error; `root` is where it says that the site begins."""
@@ -81,13 +67,9 @@ class TemplateRenderer:
         return self._environment.get_template(template).render(values, title=title, **own)
 
 
-def _neighbours(path: str) -> dict[str, tuple[str, str] | None]:
+def _neighbours(path: str) -> dict[str, Page | None]:
     """The pages before and after one, in the order of reading."""
-    paths = [address for address, _ in _ORDER]
-    if path not in paths:
+    at = next((number for number, page in enumerate(PAGES) if page.path == path), None)
+    if at is None:
         return {"previous": None, "next": None}
-    at = paths.index(path)
-    return {
-        "previous": _ORDER[at - 1] if at else None,
-        "next": _ORDER[at + 1] if at + 1 < len(_ORDER) else None,
-    }
+    return {"previous": PAGES[at - 1] if at else None, "next": PAGES[at + 1] if at + 1 < len(PAGES) else None}
