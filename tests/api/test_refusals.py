@@ -66,7 +66,7 @@ def check(row: Refusal, call: Call, answer: Answer) -> None:
         assert ("accept-patch" in answer.headers) == (call.method == "PATCH")
 
 
-def test_every_operation_and_path_is_named() -> None:
+async def test_every_operation_and_path_is_named() -> None:
     """An operation that is added says here how it is asked for, and what its path takes."""
     assert set(GOOD) == set(TABLE)
     assert {TABLE[name].path for name in ALLOWED} == {row.path for row in TABLE.values()}
@@ -88,10 +88,10 @@ async def test_refused(world: World, group: str) -> None:
 
 @pytest.mark.parametrize("name", TABLE)
 async def test_refused_by_postgresql(on_postgres: World, name: str) -> None:
-    """The first request of each row, where the counters are in Valkey."""
+    """The first request of each row that asks the store, where the counters are in Valkey."""
     was = on_postgres.fingerprint()
     for row in rows():
-        if row.operation == name:
+        if row.operation == name and row.status in (401, 403, 404, 409, 412, 422, 429):
             call = row.calls[0]
             check(row, call, await on_postgres.ask(call._replace(headers=(*call.headers, *MINE))))
     assert on_postgres.fingerprint() == was

@@ -32,17 +32,17 @@ class TestName:
         assert [category.id for category in found] == [INT64_MIN, 0, 7, INT64_MAX]
         assert found[2] == Category(7, "c 7")
 
-    @pytest.mark.parametrize("name", ["x", "🐕" * 100, " Big Dogs ", "'; DROP TABLE categories; --"])
-    async def test_a_name_is_kept_exactly(self, store: Store, name: str) -> None:
+    async def test_a_name_is_kept_exactly(self, store: Store) -> None:
         """As it was given."""
-        await store.categories.name(1, name, ACTOR)
-        assert await store.categories.all() == [Category(1, name)]
-
-    @pytest.mark.parametrize("name", ["", " ", "x" * 101, "a\x00", "a\nb", "\ud800", "a\x9b"])
-    async def test_what_is_no_name_is_refused(self, store: Store, name: str) -> None:
-        """The rule of animals' names, but for 100 characters; nothing is kept."""
-        with pytest.raises(Invalid):
+        for name in ("x", "🐕" * 100, " Big Dogs ", "'; DROP TABLE categories; --"):
             await store.categories.name(1, name, ACTOR)
+            assert await store.categories.all() == [Category(1, name)]
+
+    async def test_what_is_no_name_is_refused(self, store: Store) -> None:
+        """The rule of animals' names, but for 100 characters; nothing is kept."""
+        for name in ("", " ", "x" * 101, "a\x00", "a\nb", "\ud800", "a\x9b"):
+            with pytest.raises(Invalid):
+                await store.categories.name(1, name, ACTOR)
         assert await store.categories.all() == []
 
     async def test_each_change_has_its_entry(self, backend: SharedData, store: Store) -> None:

@@ -37,14 +37,14 @@ async def test_a_person_is_added_once_with_a_link(store: Store) -> None:
     assert (await entries(store, "person:zoe"))[0].after == {"name": "zoe", "role": "staff"}
 
 
-@pytest.mark.parametrize("name", ["", "a b", "é", "a/b", "7", "..", "x" * 65, "a\x00b", "anna\n"])
-async def test_what_can_be_no_name_is_refused_and_nobody_has_it(store: Store, name: str) -> None:
+async def test_what_can_be_no_name_is_refused_and_nobody_has_it(store: Store) -> None:
     """Letters, digits, dots, dashes and underscores, at most 64, with a letter: a browser never asks for
     `/console/people/of/..`, so nobody could disable a person of that name there."""
-    with pytest.raises(Invalid):
-        await store.people.add(name, Role.STAFF, ACTOR)
-    with pytest.raises(PersonNotFound):
-        await store.people.find(name)
+    for name in ("", "a b", "é", "a/b", "7", "..", "x" * 65, "a\x00b", "anna\n"):
+        with pytest.raises(Invalid):
+            await store.people.add(name, Role.STAFF, ACTOR)
+        with pytest.raises(PersonNotFound):
+            await store.people.find(name)
 
 
 async def test_a_disabled_person_is_out_at_once_on_every_replica(
