@@ -61,7 +61,11 @@ def weights(files: dict[str, str]) -> dict[str, int]:
     found = {f"lines of Python in {folder}/": lines(folder) for folder in ("src", "clients", "tests")}
     records = [name for name in files if name.startswith("docs/decisions/")]
     found["words of decision records"] = words(records)
-    pages = [name for name in files if name.endswith(".md") and name not in {*records, "CHANGELOG.md"}]
+    pages = [
+        name
+        for name in files
+        if name.endswith(".md") and not name.endswith(("CHANGELOG.md", "RESULTS.md")) and name not in records
+    ]
     found["words of pages"] = words(pages)
     for title, probe in _PROBES.items():
         named = re.compile(probe)

@@ -1,0 +1,30 @@
+"""A window of an hour, added by the recipe: it is published, counted and refused."""
+
+from __future__ import annotations
+
+from tests.support.service import Shop
+
+
+async def test_the_hour_is_published(shop: Shop) -> None:
+    """In both dialects of the headers and in /usage."""
+    key, _ = await shop.open_account("a", "free")
+    answer = await shop.ask("GET", "/v1/usage", key=key)
+    assert '"hour";q=500;w=3600' in answer.headers["ratelimit-policy"]
+    usage = answer.json()
+    assert usage["perHour"] == 500
+    assert usage["hour"]["used"] == 1
+
+
+async def test_the_hour_refuses(shop: Shop) -> None:
+    """After 500 requests, by at most 60 a minute, until the hour ends."""
+    key, _ = await shop.open_account("a", "free")
+    statuses = []
+    for number in range(501):
+        if number % 60 == 0:
+            shop.clock.advance(61)
+        statuses.append((await shop.ask("GET", "/v1/pets", key=key)).status)
+    assert statuses[-2:] == [200, 429]
+    refused = await shop.ask("GET", "/v1/pets", key=key)
+    assert int(refused.headers["retry-after"]) > 60
+    shop.clock.advance(int(refused.headers["retry-after"]))
+    assert (await shop.ask("GET", "/v1/pets", key=key)).status == 200
