@@ -38,6 +38,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "api.openapi": (set(), {"yaml"}),
     "web": (set(), {"starlette"}),
     "site": ({"", "web"}, {"starlette", "structlog", "jinja2", "markdown_it", "markupsafe", "pygments"}),
+    "background": ({"transactions"}, {"structlog"}),
     "console": (
         {"transactions", "web"},
         {"argon2", "starlette", "structlog", "jinja2", "markupsafe", "python_multipart"},

@@ -27,6 +27,7 @@ from petstore.storage.sqlite.database_file import DatabaseFile
 from petstore.transactions.accounts import Accounts
 from petstore.transactions.billing import Billing
 from petstore.transactions.categories import Categories
+from petstore.transactions.jobs import Jobs
 from petstore.transactions.journal import Journal
 from petstore.transactions.people import People
 from petstore.transactions.sign_ins import SignIns
@@ -39,6 +40,7 @@ class Store(Protocol):
     pets: PetRepository
     stock: StockRepository
     uploads: UploadRepository
+    jobs: Jobs
     orders: OrderRepository
     categories: Categories
     accounts: Accounts

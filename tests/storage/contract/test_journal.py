@@ -169,6 +169,7 @@ READS = {
         "uploads.end",
     ),
     *("uploads.forget", "uploads.discard"),
+    *("jobs.take", "jobs.renew", "jobs.release", "jobs.finish"),
 }
 
 

@@ -27,6 +27,7 @@ from petstore.transactions.accounts import Accounts, has_accounts
 from petstore.transactions.billing import Billing
 from petstore.transactions.categories import Categories
 from petstore.transactions.idempotency import purge
+from petstore.transactions.jobs import Jobs
 from petstore.transactions.journal import Journal
 from petstore.transactions.orders import Orders
 from petstore.transactions.people import People
@@ -56,6 +57,7 @@ class PostgresStore:
         self.stock: StockRepository = PostgresStock(url, options, publisher, database, clock)
         self._uploads = Uploads(database, clock)
         self.uploads: UploadRepository = self._uploads
+        self.jobs = Jobs(database, clock)
         self.orders: OrderRepository = Orders(database, clock)
         self.categories = Categories(database, clock)
         self.accounts = Accounts(database, clock)
