@@ -49,6 +49,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "wiring.limits": ({"config", "storage", "limiter"}, set()),
     "wiring.import_process": ({"config", "wiring.administration"}, set()),
     "wiring.import_processes": ({"config", "wiring.import_process"}, {"structlog"}),
+    "wiring.jobs": ({"config", "wiring.administration"}, {"structlog"}),
     "wiring.background": ({"config", "storage", "ops"}, {"structlog"}),
     "wiring.console": ({"config", "storage", "console", "ops", "wiring.import_processes"}, {"starlette"}),
     "wiring.finishing": ({"api.pipeline"}, set()),
@@ -57,7 +58,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
         {"starlette"},
     ),
     "wiring.asgi": ({"config", "api.pipeline", "wiring.service"}, {"structlog"}),
-    "server": ({"config", "ops", "wiring.asgi"}, {"granian", "structlog", "uvloop"}),
+    "server": ({"config", "ops", "wiring.asgi", "wiring.jobs"}, {"granian", "structlog", "uvloop"}),
     "server.reload": ({"config", "wiring.administration"}, set()),
     "server.starting": ({"", "config", "wiring.administration"}, {"structlog"}),
     "server.parent": (

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from petstore.ops import report
+from petstore.ops.supervision import SupervisorMetrics, supervision_metrics, write_metrics
 from tests.deploy.files import DEPLOY
 from tests.support import machine
 from tests.support.service import Shop
@@ -42,6 +43,7 @@ TROUBLE = {
     "PetstoreBans": {"petstore_bans_total": "0x50 1x80"},
     "PetstoreLogLinesDropped": {"petstore_log_lines_dropped_total": "0x50 1+1x80"},
     "PetstoreWorkersEnd": {'petstore_worker_restarts_total{cause="hung"}': "0x50 1x80"},
+    "PetstoreBackgroundDown": {"petstore_background_up": "1x50 0x80"},
     "PetstoreReloadFailed": {'petstore_reloads_total{result="refused"}': "0x50 1x80"},
     "PetstorePackageReplaced": {"petstore_package_replaced": "0x50 1x80"},
     "PetstoreDown": {"up": "1x50 0x80"},
@@ -137,10 +139,12 @@ async def test_an_alert_fires(shop: Shop, tmp_path: Path, alert: str) -> None:
     fires(tmp_path, await healthy(shop) | TROUBLE[alert], alert)
 
 
-async def test_rules_ask_for_what_there_is(shop: Shop) -> None:
+async def test_rules_ask_for_what_there_is(shop: Shop, tmp_path: Path) -> None:
     """Each metric in a rule is one of a real scrape: a misspelt one would never fire."""
     text = (await shop.call("GET", "/metrics")).body.decode()
+    write_metrics(tmp_path, SupervisorMetrics(background=True))
     shown = set(re.findall(r"^(\w+)", text, re.M)) | {"up"}
+    shown |= {metric.name for metric in supervision_metrics(tmp_path)()}
     assert NAMED
     assert NAMED - shown == set()
 

@@ -37,7 +37,7 @@ async def test_every_metric_is_named(shop: Shop, tmp_path: Path) -> None:
     """What /metrics shows is in the list of metrics, with its labels, and nothing else is."""
     await shop.post({"name": "Rex", "categoryId": 1})
     shown = (await shop.call("GET", "/metrics")).body.decode()
-    write_metrics(tmp_path, SupervisorMetrics(1, {"exit": 0}, {"done": 0}))
+    write_metrics(tmp_path, SupervisorMetrics(1, {"exit": 0}, {"done": 0}, background=True))
     for metric in supervision_metrics(tmp_path)():
         shown += generate_latest(Only(metric)).decode()
     labels: dict[str, set[str]] = {}

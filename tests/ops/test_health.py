@@ -67,6 +67,25 @@ async def test_what_each_fault_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert await parts.gauges() == (0, 0, 1)
 
 
+@pytest.mark.parametrize(
+    ("runs", "shown"),
+    [(None, None), (True, "ok"), (False, "its process does not run: jobs wait")],
+)
+async def test_requests_are_served_without_the_background_process(
+    runs: bool | None, shown: str | None
+) -> None:
+    """Operators see it at /readyz; the service stays ready."""
+
+    async def well() -> None:
+        pass
+
+    watched = health.Health(
+        probe=well, ask_limiter=well, trouble=lambda: None, in_outage=lambda: False, background=lambda: runs
+    )
+    assert watched.checks().get("background") == shown
+    assert watched.is_ready
+
+
 def test_one_worker_is_enough_to_fail() -> None:
     """Of several workers the least is shown, not the sum."""
     shown = combine([Levels(), Levels(ready=0, store_up=0, limiter_up=0), Levels()])

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from petstore.ops.supervision import SupervisorMetrics
 from petstore.server.job import WorkerFailed
-from petstore.server.process import Process, Report, Timeouts
+from petstore.server.process import BACKGROUND, Process, Report, Timeouts
 from petstore.server.signals import SignalPipe
 from petstore.server.supervisor import Supervisor
 from petstore.server.workers import Workers
@@ -42,6 +42,7 @@ class Service(SignalPipe):
     """A supervisor, and all that surrounds it: its job, its processes and the signals that it receives."""
 
     timeouts = Timeouts(stop_seconds=1, heartbeat_seconds=30)
+    has_background = False
 
     def __init__(self, events: list[Any]) -> None:
         self.clock = ManualClock()
@@ -275,3 +276,65 @@ class TestReload:
         assert service.metrics.restarts == {"exit": 0, "signal": 0, "hung": 0}
         events = [event["event"] for event in service.events]
         assert events == ["ready", "reload refused", "reload", "new worker ended", "reload", "reloaded"]
+
+
+class TestBackground:
+    """The process that carries out jobs."""
+
+    @pytest.fixture
+    def service(self, service: Service) -> Service:
+        service.has_background = True
+        return service
+
+    def test_it_starts_when_all_workers_serve(self, service: Service) -> None:
+        """It is no worker: the service does not wait for it."""
+        service.serve(1)
+        assert service.numbers == [0, 1]
+        service.serve(2)
+        assert service.numbers == [0, 1, BACKGROUND]
+        assert (service.metrics.workers, service.metrics.background) == (2, False)
+        service.serve(3)
+        assert (service.metrics.workers, service.metrics.background) == (2, True)
+
+    def test_it_dies_again_and_again(self, service: Service) -> None:
+        """The next one waits five seconds; the workers go on."""
+        service.serve(1, 2)
+        service.end(3, 1)
+        service.end(4, 1)
+        assert service.numbers == [0, 1, BACKGROUND, BACKGROUND]
+        assert service.warnings[-1].startswith("The background process died twice within seconds")
+        service.step(after=5)
+        assert service.numbers[4:] == [BACKGROUND]
+        assert (service.metrics.workers, service.metrics.background) == (2, False)
+
+    def test_it_does_not_keep_a_service_without_workers(self, service: Service) -> None:
+        """When the last worker dies twice within seconds the service ends."""
+        service.serve(1, 2)
+        service.end(1, 1)
+        service.end(2, 1)
+        service.end(4, 1)
+        with pytest.raises(WorkerFailed):
+            service.end(5, 1)
+
+    def test_a_machine_without_room_for_it(self, service: Service) -> None:
+        """It is tried again every five seconds."""
+        service.has_room = False
+        service.serve(1, 2)
+        assert service.warnings[-1].startswith("The background process can't be started")
+        service.has_room = True
+        service.step(after=5)
+        assert service.numbers == [0, 1, BACKGROUND]
+
+    def test_a_reload_replaces_it(self, service: Service) -> None:
+        """After the workers."""
+        service.serve(1, 2)
+        service.serve(3)
+        service.step(signal.SIGHUP)
+        service.serve(4)
+        service.end(1, 0)
+        service.serve(5)
+        service.end(2, 0)
+        service.serve(6)
+        service.end(3, 0)
+        assert service.numbers == [0, 1, BACKGROUND, 0, 1, BACKGROUND]
+        assert (service.metrics.background, service.metrics.reloads["done"]) == (True, 1)

@@ -24,7 +24,8 @@ from tests.support.server import Response
 from tests.support.valkey import Client as ValkeyClient
 from tests.support.waiting import wait_for
 from tools.cluster.cluster import Cluster, Ports
-from tools.servers.child import children, status_of
+from tools.servers.child import status_of
+from tools.servers.child import workers as workers_of
 from tools.servers.petstore import PROGRAM, Petstore
 from tools.servers.ports import free_ports
 
@@ -167,7 +168,7 @@ def walk(clients: list[Client], limit: int = 100) -> list[dict[str, Any]]:
 
 def workers(replica: Petstore) -> list[int]:
     """The processes that serve (Linux)."""
-    return children(replica.child.pid)
+    return workers_of(replica.child.pid)
 
 
 def scrape(replica: Petstore) -> str:

@@ -22,7 +22,7 @@ from petstore.core.limits.plans import FREE, resolve_plan
 from petstore.storage.backend import backend_for
 from petstore.wiring.administration import backend_of
 from tests.support.journal import ACTOR
-from tools.servers.child import children, status_of
+from tools.servers.child import children, status_of, workers
 from tools.servers.petstore import PROGRAM, Petstore, run
 from tools.servers.ports import free_port
 
@@ -92,7 +92,11 @@ class Server(Petstore):
         return self.child.said
 
     def workers(self) -> list[int]:
-        """Processes that this one has started and that are alive (Linux)."""
+        """Its workers that are alive (Linux)."""
+        return workers(self.pid)
+
+    def children(self) -> list[int]:
+        """Its workers and its background process (Linux)."""
         return children(self.pid)
 
     def request(

@@ -20,6 +20,7 @@ from tools.servers import Unusable
 _START_SECONDS = 60.0
 _LOOK_AGAIN_SECONDS = 0.005
 _LOG_CHARACTERS = 2_000
+_NICED_WITHIN_SECONDS = 0.3
 
 
 class Child:
@@ -124,6 +125,33 @@ def children(pid: int) -> list[int]:
         with contextlib.suppress(OSError):
             found += map(int, listed.read_text(encoding="ascii").split())
     return found
+
+
+def workers(pid: int) -> list[int]:
+    """The workers of a service: its children but for the background process."""
+    found = set(children(pid)) - set(background(pid))
+    if len(found) > 1 and any(_age_seconds(child) < _NICED_WITHIN_SECONDS for child in found):
+        time.sleep(_NICED_WITHIN_SECONDS)
+        found &= set(children(pid)) - set(background(pid))
+    return sorted(found)
+
+
+def background(pid: int) -> list[int]:
+    """The background process of a service, which lowers its priority when it begins."""
+    found = []
+    for child in children(pid):
+        with contextlib.suppress(ProcessLookupError):
+            if os.getpriority(os.PRIO_PROCESS, child) > os.getpriority(os.PRIO_PROCESS, pid):
+                found.append(child)
+    return found
+
+
+def _age_seconds(pid: int) -> float:
+    """How long ago it began; infinite for one that has ended."""
+    try:
+        return time.time() - Path(f"/proc/{pid}").stat().st_ctime
+    except OSError:
+        return float("inf")
 
 
 def family(pid: int) -> Iterator[int]:

@@ -24,7 +24,8 @@ class Health:
     """`probe` raises StoreUnavailable; `ask_limiter` lets an outage begin that no request has met.
 
     `trouble` returns why counters have not been saved for 10 s, if so. `limiter_outage`:
-    PETSTORE_LIMITER_OUTAGE; None without Valkey.
+    PETSTORE_LIMITER_OUTAGE; None without Valkey. `background`: whether jobs are carried out, where that is
+    known; requests are served without.
     """
 
     def __init__(
@@ -35,12 +36,14 @@ class Health:
         trouble: Callable[[], str | None],
         in_outage: Callable[[], bool],
         limiter_outage: str | None = None,
+        background: Callable[[], bool | None] = lambda: None,
     ) -> None:
         self._probe = probe
         self._ask_limiter = ask_limiter
         self._trouble = trouble
         self._in_outage = in_outage
         self._limiter_outage = limiter_outage
+        self._background = background
         self._store = _OK
 
     async def look(self) -> None:
@@ -64,6 +67,8 @@ class Health:
     def checks(self) -> dict[str, str]:
         """What /readyz shows to operators."""
         checks = {"store": self._store, "saving": self._trouble() or _OK}
+        if (background := self._background()) is not None:
+            checks["background"] = _OK if background else "its process does not run: jobs wait"
         if self._limiter_outage is not None:
             checks["counters"] = _OK
             if self._in_outage():

@@ -184,6 +184,11 @@ class Report:
                 f"{supervisor.workers} of {self._known.workers} workers serve.",
                 "It starts new ones by itself; the log says why they ended.",
             )
+        if supervisor.background is False:
+            yield Trouble(
+                "The background process does not run: stock lists wait.",
+                "It is started again by itself; the log says why it ended.",
+            )
         if supervisor.is_replaced:
             yield Trouble(
                 "Another version is installed than the one that runs.", "Restart the service to use it."

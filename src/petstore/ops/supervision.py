@@ -16,13 +16,15 @@ _FILE = "parent"
 class SupervisorMetrics(msgspec.Struct):
     """`workers` that serve (None: unknown), unexpected ends by cause, SIGHUPs by result.
 
-    `is_replaced`: another version of the program is installed.
+    `is_replaced`: another version of the program is installed. `background`: jobs are carried out (None:
+    unknown).
     """
 
     workers: int | None = None
     restarts: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(CAUSES, 0))
     reloads: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(RESULTS, 0))
     is_replaced: bool = False
+    background: bool | None = None
 
 
 def write_metrics(directory: Path, metrics: SupervisorMetrics) -> None:
@@ -49,6 +51,9 @@ def supervision_metrics(directory: Path | None) -> Callable[[], Iterable[Metric]
         metrics = read_metrics(directory)
         if metrics.workers is not None:
             yield GaugeMetricFamily("petstore_workers", "Workers that serve.", value=metrics.workers)
+        if metrics.background is not None:
+            text = "Whether the background process carries out jobs."
+            yield GaugeMetricFamily("petstore_background_up", text, value=int(metrics.background))
         for name, text, label, counts in (
             ("worker_restarts", "Workers that ended by themselves.", "cause", metrics.restarts),
             ("reloads", "SIGHUPs, by what came of them.", "result", metrics.reloads),

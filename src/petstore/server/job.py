@@ -15,6 +15,11 @@ class WorkerFailed(Exception):
 class Job(Protocol):
     """Implemented by parent.Serving; each method but `work` runs in the parent."""
 
+    @property
+    def has_background(self) -> bool:
+        """Whether a process with the number BACKGROUND carries out jobs."""
+        ...
+
     def work(self, number: int, report: Report) -> int:
         """Run worker `number` in its own process, and report when it serves. Returns the exit code."""
         ...

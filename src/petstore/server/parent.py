@@ -13,6 +13,7 @@ from pathlib import Path
 import structlog
 
 # Imported before the fork: workers start faster and share the memory.
+import petstore.server.background
 import petstore.server.worker
 from petstore import config
 from petstore.config import Settings
@@ -24,7 +25,7 @@ from petstore.ops.worker_metrics import metrics_directory
 from petstore.server import binding, program
 from petstore.server.job import WorkerFailed
 from petstore.server.notify import Notifier
-from petstore.server.process import Report, Timeouts
+from petstore.server.process import BACKGROUND, Report, Timeouts
 from petstore.server.reload import SET_UP_AT_START, renewed
 from petstore.server.starting import ShowFirst, fitted, prepare, tell_of_console
 from petstore.server.supervisor import Supervisor
@@ -112,6 +113,8 @@ def _supervise(settings: Settings, job: Serving) -> Ending:
 class Serving:
     """Implements job.Job: workers that share the listener; SIGHUP reloads the settings."""
 
+    has_background = True
+
     def __init__(
         self,
         settings: Settings,
@@ -130,6 +133,9 @@ class Serving:
         self._written: SupervisorMetrics | None = None
 
     def work(self, number: int, report: Report) -> int:
+        if number == BACKGROUND:
+            self._listener.close()
+            return petstore.server.background.run(self._settings, report)
         return petstore.server.worker.run(
             self._settings,
             number,

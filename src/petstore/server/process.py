@@ -15,9 +15,15 @@ from petstore.server.signals import TAKEN, SignalPipe
 
 REPLACED = signal.SIGUSR1  # tells a worker to stop because its successor serves
 _START_SECONDS = 30.0
+BACKGROUND = -1  # the number of the process that carries out jobs
 _READY, _HEARTBEAT = b"r", b"."
 
 _log = structlog.get_logger("petstore.worker")
+
+
+def name_of(number: int) -> str:
+    """A process in messages."""
+    return "The background process" if number == BACKGROUND else f"Worker {number}"
 
 
 class Timeouts(msgspec.Struct, frozen=True):
@@ -157,7 +163,7 @@ class Process:
 
     def warn(self, event: str, sentence: str, **fields: object) -> None:
         """Log a warning about this worker."""
-        message = f"Worker {self.number} {sentence}"
+        message = f"{name_of(self.number)} {sentence}"
         _log.warning(event, worker=self.number, pid=self.pid, **fields, message=message)
 
     def close_pipe(self) -> None:

@@ -15,7 +15,7 @@ from petstore.core.clock import AwakeClock
 from petstore.ops.supervision import SupervisorMetrics
 from petstore.server.job import Job, WorkerFailed
 from petstore.server.notify import Notifier
-from petstore.server.process import REPLACED, Process
+from petstore.server.process import BACKGROUND, REPLACED, Process, name_of
 from petstore.server.workers import Workers
 
 # A worker that dies sooner after a restart is restarted after a delay of the same length.
@@ -25,7 +25,7 @@ _log = structlog.get_logger("petstore.parent")
 
 
 class Supervisor:
-    """Keeps `count` worker processes running.
+    """Keeps `count` worker processes running, and once they serve the background process, if the job has one.
 
     SIGTERM stops them in order, SIGINT without the drain, SIGHUP replaces them unless `hangup_stops`.
     `overlap`: a new worker starts before the one that it replaces ends, otherwise after it.
@@ -85,7 +85,7 @@ class Supervisor:
         try:
             process = self._workers.start(number, self._job.work, self._now(), self._job.timeouts)
         except OSError as error:
-            message = f"Worker {number} can't be started: {error.strerror}. Trying again soon."
+            message = f"{name_of(number)} can't be started: {error.strerror}. Trying again soon."
             _log.error("worker not started", worker=number, reason=error.strerror, message=message)
             self._delayed[number] = self._now() + _SHORT_LIFE_SECONDS
         else:
@@ -110,6 +110,8 @@ class Supervisor:
             self._read_reports(process)
         self._workers.kill_overdue(self._now())
         self._metrics.workers = self._workers.count_serving()
+        if self._job.has_background:
+            self._metrics.background = self._workers.has_background
         self._job.observe(self._metrics)
         self._notifier.update(self._status, is_healthy=self._workers.is_healthy(self._now()))
         return self._workers.signals.take()
@@ -137,6 +139,8 @@ class Supervisor:
         if not self._was_ready:
             self._was_ready = True
             _log.info("ready", workers=self._count, message="")
+            if self._job.has_background:
+                self._start(BACKGROUND)
         elif self._is_reloading:
             self._is_reloading = False
             self._metrics.reloads["done"] += 1
@@ -228,7 +232,7 @@ class Supervisor:
         now = self._now()
         if not process.is_restart or now - process.started_at >= _SHORT_LIFE_SECONDS:
             self._start(process.number, is_restart=True)
-        elif self._workers:
+        elif process.number == BACKGROUND or any(one.number != BACKGROUND for one in self._workers):
             sentence = "died twice within seconds; the log says why. Trying again soon."
             process.warn("worker died twice", sentence)
             self._delayed[process.number] = now + _SHORT_LIFE_SECONDS

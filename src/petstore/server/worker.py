@@ -28,7 +28,7 @@ from petstore.server.process import REPLACED, Report
 from petstore.wiring.asgi import Application
 
 _CUT_SHORT = 3  # the exit code after a stop that cut responses off
-_HEARTBEAT_SECONDS = 1.0
+HEARTBEAT_SECONDS = 1.0
 _HEADER_TIMEOUT_MS = 10_000
 # Larger than the application's limit on the head, so that it can respond 431 with an Error body.
 _HEAD_BUFFER_BYTES = 64 * 1024
@@ -37,7 +37,7 @@ _ANSWER_TIMEOUT_AT_STOP_SECONDS = 1.0
 # After the body timeout: for the last responses, and until granian has closed the reset connections.
 _SETTLE_SECONDS = 0.5
 # No parent kills an orphan, and the next start waits three seconds for the port.
-_ORPHAN_SECONDS, _ORPHAN_KILLED_SECONDS = 1.0, 5
+_ORPHAN_SECONDS, ORPHAN_KILLED_SECONDS = 1.0, 5
 
 _log = structlog.get_logger("petstore.worker")
 
@@ -139,7 +139,7 @@ class Worker:
 
     def _send_heartbeats(self) -> None:
         self._report.heartbeat()
-        asyncio.get_running_loop().call_later(_HEARTBEAT_SECONDS, self._send_heartbeats)
+        asyncio.get_running_loop().call_later(HEARTBEAT_SECONDS, self._send_heartbeats)
 
     def _add_signal_handlers(self) -> None:
         loop = asyncio.get_running_loop()
@@ -155,7 +155,7 @@ class Worker:
     def _stop(self) -> None:
         self._is_replaced = False
         if self._is_orphan:  # the next service needs the port and the database
-            signal.alarm(_ORPHAN_KILLED_SECONDS)
+            signal.alarm(ORPHAN_KILLED_SECONDS)
             # Keeps the port until the process ends: a start that finds it free must find the database free.
             os.dup(self._server.listener.fileno())
             self._should_skip_drain.set()

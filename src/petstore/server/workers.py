@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 
-from petstore.server.process import Process, Report, Timeouts
+from petstore.server.process import BACKGROUND, Process, Report, Timeouts
 from petstore.server.signals import SignalPipe
 
 
@@ -52,11 +52,23 @@ class Workers:
 
     def count_serving(self) -> int:
         """How many numbers have a worker that serves and is not stopping."""
-        return len({process.number for process in self if process.is_ready and not process.is_stopping})
+        return len(self._serving() - {BACKGROUND})
+
+    @property
+    def has_background(self) -> bool:
+        """Whether jobs are carried out."""
+        return BACKGROUND in self._serving()
+
+    def _serving(self) -> set[int]:
+        return {process.number for process in self if process.is_ready and not process.is_stopping}
 
     def is_healthy(self, now: float) -> bool:
         """Whether one worker at least is within its deadline; the supervisor restarts the others."""
-        return any(not process.was_killed and process.deadline > now for process in self)
+        return any(
+            not process.was_killed and process.deadline > now
+            for process in self
+            if process.number != BACKGROUND
+        )
 
     def kill_overdue(self, now: float) -> None:
         for process in self:

@@ -37,6 +37,7 @@ from petstore.ops.history import ServiceHistory
 from petstore.ops.incidents import Incidents
 from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
+from petstore.ops.supervision import read_metrics
 from petstore.ops.telemetry import ApiObserver, LimiterWatch, SiteWatch
 from petstore.site.app import build_site
 from petstore.site.pages import Pages
@@ -101,6 +102,7 @@ def _build_endpoints(
     flusher: CounterFlusher,
     metrics: Metrics,
     ask_limiter: Ask,
+    counts_directory: Path | None,
     opened: AsyncExitStack,
 ) -> Endpoints:
     health = Health(
@@ -109,6 +111,7 @@ def _build_endpoints(
         trouble=lambda: flusher.trouble,
         in_outage=lambda: metrics.in_outage,
         limiter_outage=settings.limiter_outage if settings.valkey_url else None,
+        background=lambda: read_metrics(counts_directory).background,
     )
     metrics.read_from(health.read)
     look_until_closed(health, opened)
@@ -268,7 +271,7 @@ async def _join(
     flusher = _build_flusher(limiter, meter, save, store, steps, clock)
     api = _build_api(settings, clock, store, limiter, meter, observer, metrics)
     measure(backend, clock, metrics, store, flusher, log_writer)
-    endpoints = _build_endpoints(settings, store, flusher, metrics, ask, opened)
+    endpoints = _build_endpoints(settings, store, flusher, metrics, ask, counts_directory, opened)
     unwatched = {route.path for route in endpoints.routes()}
     console = build_console(settings, store, backend, history, flusher, counts_directory, clock)
     if console is not None:

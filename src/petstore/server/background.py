@@ -1,0 +1,53 @@
+"""The background process: jobs on an event loop of its own, at the lowest priority."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+import structlog
+
+from petstore.config import Settings
+from petstore.core.errors import OperatorError, PetstoreError
+from petstore.server.process import REPLACED, Report
+from petstore.server.worker import HEARTBEAT_SECONDS, ORPHAN_KILLED_SECONDS, collect_garbage_seldom
+from petstore.wiring.jobs import carry_out_jobs
+
+_NICENESS = 10  # requests go first
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, REPLACED)
+
+_log = structlog.get_logger("petstore.jobs")
+
+
+def run(settings: Settings, report: Report) -> int:
+    """Carry out jobs until a signal to stop; returns the exit code. The signals are blocked before."""
+    os.nice(_NICENESS)
+    collect_garbage_seldom()
+    return asyncio.run(_run(settings, report))
+
+
+async def _run(settings: Settings, report: Report) -> int:
+    parent, loop = os.getppid(), asyncio.get_running_loop()
+    working = asyncio.create_task(carry_out_jobs(settings, report.ready))
+
+    def stop() -> None:
+        if os.getppid() != parent:  # the next service needs the database
+            signal.alarm(ORPHAN_KILLED_SECONDS)
+        working.cancel()
+
+    def send_heartbeats() -> None:
+        report.heartbeat()
+        loop.call_later(HEARTBEAT_SECONDS, send_heartbeats)
+
+    for number in _STOP_SIGNALS:
+        loop.add_signal_handler(number, stop)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
+    send_heartbeats()
+    try:
+        await working
+    except asyncio.CancelledError:
+        return 0
+    except (OperatorError, PetstoreError) as error:
+        _log.error("background failed", reason=str(error), message=f"No jobs are carried out: {error}")
+    return 1

@@ -1,0 +1,28 @@
+"""Joins the background process: its store, and the kinds of jobs that it carries out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+import structlog
+
+from petstore.config import Settings
+from petstore.core.clock import SystemClock
+from petstore.wiring.administration import backend_of, store_for_command
+
+_log = structlog.get_logger("petstore.jobs")
+
+
+async def carry_out_jobs(settings: Settings, ready: Callable[[], None]) -> None:
+    """Carry out jobs until cancelled. Raises ConfigurationError and StoreUnavailable when it can't begin."""
+    settings = msgspec.structs.replace(settings, database_pool=1)  # and one for an import
+    store = store_for_command(settings, backend_of(settings), SystemClock(), _say)
+    async with store:
+        ready()
+        await asyncio.Event().wait()
+
+
+def _say(text: str) -> None:
+    _log.info("waiting", message=text)
