@@ -47,11 +47,9 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "wiring": (set(), set()),
     "wiring.administration": ({"config", "storage", "limiter"}, set()),
     "wiring.limits": ({"config", "storage", "limiter"}, set()),
-    "wiring.import_process": ({"config", "wiring.administration"}, set()),
-    "wiring.import_processes": ({"config", "wiring.import_process"}, {"structlog"}),
-    "wiring.jobs": ({"config", "wiring.administration"}, {"structlog"}),
+    "wiring.jobs": ({"background", "config", "wiring.administration"}, {"structlog"}),
     "wiring.background": ({"config", "storage", "ops"}, {"structlog"}),
-    "wiring.console": ({"config", "storage", "console", "ops", "wiring.import_processes"}, {"starlette"}),
+    "wiring.console": ({"config", "storage", "console", "ops"}, {"starlette"}),
     "wiring.finishing": ({"api.pipeline"}, set()),
     "wiring.service": (
         {"config", "storage", "limiter", "api", "site", "console", "ops", "wiring"},

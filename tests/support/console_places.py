@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from petstore.core.people import Role
-from petstore.core.uploads import NewUpload, PartKind, UploadState, pack
 from petstore.storage.backend import Store
-from petstore.wiring.import_process import UploadWork
+from tests.support.jobs import carry_out, keep_list
 from tests.support.journal import ACTOR
 
 # By the path of a route below /console: its addresses, of lists also what a search or a filter shows. There
@@ -94,11 +93,8 @@ async def add_upload(
     store: Store, actor: str, file: str = "spring.csv", form: str = "csv", content: bytes = _LIST
 ) -> None:
     """A list of stock that was checked; unless given, one with a bad row."""
-    upload_id = await store.uploads.begin(NewUpload(file, form, None), actor)
-    await store.uploads.add_part(upload_id, PartKind.LIST, 0, pack(content))
-    await store.uploads.arrived(upload_id, len(content))
-    run = await store.uploads.claim(upload_id, UploadState.CHECKING, actor)
-    await UploadWork(store, run, actor).carry_out()
+    await keep_list(store, content, actor, file=file, form=form)
+    await carry_out(store)
 
 
 def places(patterns: Iterable[str], people: People, **known: object) -> list[str]:

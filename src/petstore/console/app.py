@@ -35,7 +35,7 @@ from petstore.console.pets import PetPages
 from petstore.console.service import ServicePages
 from petstore.console.sign_in import Authenticator, SignInPages
 from petstore.console.statistics import Statistics
-from petstore.console.stock import Importer, StockPages
+from petstore.console.stock import StockPages
 from petstore.console.visit import Renderer, View
 from petstore.core import packaged
 from petstore.core.client_address import Networks
@@ -46,10 +46,10 @@ from petstore.core.pets import PetRepository
 from petstore.core.service import ServiceReport
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
-from petstore.core.uploads import UploadRepository
 from petstore.transactions.accounts import Accounts
 from petstore.transactions.billing import Billing
 from petstore.transactions.categories import Categories
+from petstore.transactions.imports import Uploads
 from petstore.transactions.journal import Journal
 from petstore.transactions.people import People
 from petstore.transactions.sign_ins import SignIns
@@ -66,7 +66,7 @@ class Stores(Protocol):
 
     pets: PetRepository
     stock: StockRepository
-    uploads: UploadRepository
+    uploads: Uploads
     orders: OrderRepository
     accounts: Accounts
     categories: Categories
@@ -86,14 +86,13 @@ class Pages(Protocol):
 
 
 class ConsoleOptions(msgspec.Struct, frozen=True):
-    """Settings of the service, and the importer of stock lists."""
+    """Settings of the service."""
 
     trusted: Networks  # the proxies whose headers count
     hosts: frozenset[str]  # the names of the service
     base: str  # the address for links; empty uses the address that the reader used
     body_timeout_seconds: float
     new_keys: KeyDefaults
-    importer: Importer
 
 
 class Console:
@@ -112,7 +111,6 @@ class Console:
         authenticator = Authenticator(stores.sign_ins, Passwords(), cookies, connections)
         downloads = Downloads(slots)
         self._statistics = Statistics(stores.totals, clock)
-        self._importer = options.importer
         self._pages: tuple[Pages, ...] = (
             OverviewPage(stores, self._statistics, service, clock),
             NewPetPages(stores),
@@ -136,13 +134,12 @@ class Console:
             KeyPages(stores, options.new_keys),
             BanPages(stores.usage),
             BillingPages(stores.billing, downloads),
-            StockPages(stores, options.importer, downloads, options.body_timeout_seconds),
+            StockPages(stores, downloads, options.body_timeout_seconds),
         )
 
     async def close(self) -> None:
         """End background work."""
         await self._statistics.close()
-        await self._importer.close()
 
     def views(self) -> list[View]:
         """Every page and action, in the order in which paths are compared."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
 from typing import Protocol
 
 from starlette.responses import Response
@@ -11,45 +10,22 @@ from starlette.responses import Response
 from petstore.console.category_names import CategoryNames, names_in
 from petstore.console.downloads import Downloads
 from petstore.console.pet_forms import status_choices
-from petstore.console.uploading import Reception
+from petstore.console.reception import Reception
 from petstore.console.visit import View, Visit
 from petstore.core.durations import DAY_MS
-from petstore.core.errors import Conflict, Invalid, PayloadTooLarge, PetstoreError, StoreUnavailable
+from petstore.core.errors import Conflict, Invalid, PayloadTooLarge, PetstoreError
+from petstore.core.imports import UPLOAD_BYTES_MAX, FileKind, Upload, UploadState, unpack
 from petstore.core.lists.reading import FORMATS, check_key_column
 from petstore.core.lists.writing import written_list
 from petstore.core.moments import iso_day
 from petstore.core.people import Role
 from petstore.core.pets import STATUSES, PageQuery, PetRepository
 from petstore.core.stock import StockRepository
-from petstore.core.uploads import (
-    UPLOAD_BYTES_MAX,
-    PartKind,
-    Upload,
-    UploadRepository,
-    UploadRun,
-    UploadState,
-    unpack,
-)
 from petstore.transactions.categories import Categories
+from petstore.transactions.imports import Uploads
 
 # Of an export: a millisecond of work, and then others have their turn.
 _EXPORTED_AT_A_TIME = 250
-
-
-class Importer(Protocol):
-    """Works on uploads beside the server."""
-
-    async def start(self, run: UploadRun, step: UploadState, actor: str) -> None:
-        """Begin the work of a claim; how it ends is noted in the store. Then the next list is checked."""
-        ...
-
-    async def check_next(self) -> None:
-        """Begin to check the list that waits longest, unless one is worked on."""
-        ...
-
-    async def close(self) -> None:
-        """End all work; what is not committed is abandoned."""
-        ...
 
 
 class Store(Protocol):
@@ -57,22 +33,19 @@ class Store(Protocol):
 
     pets: PetRepository
     stock: StockRepository
-    uploads: UploadRepository
+    uploads: Uploads
     categories: Categories
 
 
 class StockPages:
     """`timeout_seconds`: how long the next piece of a list may take to arrive."""
 
-    def __init__(
-        self, store: Store, importer: Importer, downloads: Downloads, timeout_seconds: float
-    ) -> None:
+    def __init__(self, store: Store, downloads: Downloads, timeout_seconds: float) -> None:
         self._pets = store.pets
         self._stock = store.stock
         self._uploads = store.uploads
         self._categories = store.categories
-        self._importer = importer
-        self._timeout_seconds = timeout_seconds
+        self._reception = Reception(store.uploads, timeout_seconds)
         self._downloads = downloads
 
     def views(self) -> list[View]:
@@ -111,37 +84,28 @@ class StockPages:
         )
 
     async def send(self, visit: Visit) -> Response:
-        """Take a list, and have it checked when its turn comes: at once, unless another one is worked on."""
-        reception = Reception(self._uploads, self._timeout_seconds)
+        """Keep a list for the background process to check."""
+        fields: dict[str, str] = {}
         try:
-            upload_id = await reception.receive(visit.request, visit.secret, visit.actor)
+            upload_id = await self._reception.receive(visit.request, visit.secret, visit.actor, fields)
         except (Invalid, Conflict, PayloadTooLarge) as error:
-            return await self._page(visit, error, sent=reception.fields)
-        with suppress(StoreUnavailable):  # the list is kept, and its page says how to begin
-            await self._importer.check_next()
+            return await self._page(visit, error, sent=fields)
         return visit.redirect(f"stock/{upload_id}")
 
-    async def _begin(self, visit: Visit, upload_id: int, step: UploadState) -> str:
-        """Claim the step and start its process; what to tell where that can't be."""
-        try:
-            seen = visit.form.get("seen", "")
-            run = await self._uploads.claim(upload_id, step, visit.actor, seen=seen)
-        except Conflict as conflict:
-            return conflict.message
-        await self._importer.start(run, step, visit.actor)
-        return ""
-
     async def check(self, visit: Visit) -> Response:
-        upload_id = upload_id_of(visit)
-        return visit.redirect(
-            f"stock/{upload_id}", flash=await self._begin(visit, upload_id, UploadState.CHECKING)
-        )
+        return await self._ask(visit, UploadState.CHECKING)
 
     async def store(self, visit: Visit) -> Response:
-        upload_id = upload_id_of(visit)
-        return visit.redirect(
-            f"stock/{upload_id}", flash=await self._begin(visit, upload_id, UploadState.STORING)
-        )
+        return await self._ask(visit, UploadState.STORING)
+
+    async def _ask(self, visit: Visit, step: UploadState) -> Response:
+        """Let the background process carry it out; the page says what prevents it."""
+        upload_id, flash = upload_id_of(visit), ""
+        try:
+            await self._uploads.ask(upload_id, step, visit.actor, seen=visit.form.get("seen", ""))
+        except Conflict as conflict:
+            flash = conflict.message
+        return visit.redirect(f"stock/{upload_id}", flash=flash)
 
     async def discard(self, visit: Visit) -> Response:
         await self._uploads.discard(upload_id_of(visit))
@@ -149,23 +113,20 @@ class StockPages:
 
     async def show(self, visit: Visit) -> Response:
         upload = await self._uploads.find(upload_id_of(visit))
-        is_running = upload.is_running(visit.now_ms)
         return visit.page(
             "stock_upload.html",
             upload.file,
             fragment="report",
             upload=upload,
-            ahead=await self._ahead_of(upload, visit.now_ms),
-            goes_on=is_running or upload.waits_its_turn,
-            is_running=is_running,
-            is_interrupted=upload.is_interrupted(visit.now_ms),
+            ahead=await self._ahead_of(upload),
+            goes_on=upload.is_running or upload.is_queued,
         )
 
-    async def _ahead_of(self, upload: Upload, now_ms: int) -> Upload | None:
-        """The list that is worked on, while this one waits for its turn."""
-        if not upload.waits_its_turn:
+    async def _ahead_of(self, upload: Upload) -> Upload | None:
+        """The list that is worked on, while this one waits."""
+        if not upload.is_queued:
             return None
-        return next((each for each in await self._uploads.recent() if each.is_running(now_ms)), None)
+        return next((each for each in await self._uploads.recent() if each.is_running), None)
 
     async def rejects(self, visit: Visit) -> Response:
         """All rows that can't be stored, in the list's format, with their faults."""
@@ -174,8 +135,8 @@ class StockPages:
         return self._downloads.file(name, self._unpacked(upload))
 
     async def _unpacked(self, upload: Upload) -> AsyncIterator[bytes]:
-        async for part in self._uploads.parts(upload.id, PartKind.REJECTS):
-            yield unpack(part)
+        async for chunk in self._uploads.chunks(upload.id, FileKind.REJECTS):
+            yield unpack(chunk)
 
     async def export(self, visit: Visit) -> Response:
         """The animals as a list, read and sent page by page."""

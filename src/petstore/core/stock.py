@@ -13,6 +13,7 @@ import msgspec
 
 from petstore.core.errors import Conflict
 from petstore.core.fields import STAFF, Value
+from petstore.core.imports import UploadRun
 from petstore.core.members import Schema
 from petstore.core.pets import (
     FIELDS,
@@ -22,7 +23,6 @@ from petstore.core.pets import (
     check_transition,
     held_by_order,
 )
-from petstore.core.uploads import UploadRun
 
 SOURCE_KEYS_MAX = 500
 

@@ -16,7 +16,6 @@ from petstore.core.orders import OrderRepository
 from petstore.core.pets import PetRepository
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
-from petstore.core.uploads import UploadRepository
 from petstore.core.versions import Publisher, VersionSource
 from petstore.storage.migrations import Schema
 from petstore.storage.observer import MigrationObserver, StoreLoad, StoreObserver
@@ -27,6 +26,7 @@ from petstore.storage.sqlite.database_file import DatabaseFile
 from petstore.transactions.accounts import Accounts
 from petstore.transactions.billing import Billing
 from petstore.transactions.categories import Categories
+from petstore.transactions.imports import Uploads
 from petstore.transactions.jobs import Jobs
 from petstore.transactions.journal import Journal
 from petstore.transactions.people import People
@@ -39,7 +39,7 @@ class Store(Protocol):
 
     pets: PetRepository
     stock: StockRepository
-    uploads: UploadRepository
+    uploads: Uploads
     jobs: Jobs
     orders: OrderRepository
     categories: Categories

@@ -15,6 +15,7 @@ from msgspec.structs import astuple
 
 from petstore.core.accounts import Account
 from petstore.core.fields import Field
+from petstore.core.imports import Upload
 from petstore.core.journal import Entry
 from petstore.core.keys import Access, ApiKey, Caller
 from petstore.core.limits.bans import BanState
@@ -23,7 +24,6 @@ from petstore.core.limits.plans import LIMIT_COLUMNS, WINDOWS, Plan
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.orders import ORDER_STATUSES, Order
 from petstore.core.pets import FIELDS, NewPet, Pet, PetStatus
-from petstore.core.uploads import Upload
 
 
 class Table(msgspec.Struct, frozen=True):

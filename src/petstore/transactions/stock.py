@@ -12,13 +12,13 @@ from functools import lru_cache
 from typing import Any
 
 from petstore.core.fields import Field
+from petstore.core.imports import UploadRun
 from petstore.core.pets import FIELDS, MEMBERS, STATUSES, TRANSITIONS, PetStatus
 from petstore.core.stock import SOURCE_KEYS_MAX, StockPlan, StockRow, change_fault, same_key_fault
-from petstore.core.uploads import UploadRun
+from petstore.transactions.imports import mark_stored
 from petstore.transactions.journal import encode, unlike
 from petstore.transactions.rows import ENTRY, NEW_PET, PET, places, select
 from petstore.transactions.script import Database, Script, Statement, statement
-from petstore.transactions.uploads import mark_stored
 
 # Of a row and, for an animal that it adds, the JSON of its entry in the journal.
 _ROW = ("position", "line", "source_key", *NEW_PET)

@@ -15,7 +15,6 @@ from petstore.ops.history import ServiceHistory
 from petstore.ops.metrics import Metrics
 from petstore.ops.report import Known, Report
 from petstore.storage.backend import Backend, Store
-from petstore.wiring.import_processes import ImportProcesses
 
 
 def build_console(
@@ -46,7 +45,6 @@ def build_console(
         base=settings.base_url.removesuffix("/v1"),
         body_timeout_seconds=settings.body_timeout_ms / 1_000,
         new_keys=KeyDefaults(settings.environment, settings.key_rotation_overlap_ms),
-        importer=ImportProcesses(settings, store.uploads),
     )
     return Console(store, clock, report, options)
 

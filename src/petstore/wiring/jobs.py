@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 import msgspec
 import structlog
 
+from petstore.background import jobs
+from petstore.background.imports import Imports
 from petstore.config import Settings
 from petstore.core.clock import SystemClock
 from petstore.wiring.administration import backend_of, store_for_command
@@ -19,9 +20,9 @@ async def carry_out_jobs(settings: Settings, ready: Callable[[], None]) -> None:
     """Carry out jobs until cancelled. Raises ConfigurationError and StoreUnavailable when it can't begin."""
     settings = msgspec.structs.replace(settings, database_pool=1)  # and one for an import
     store = store_for_command(settings, backend_of(settings), SystemClock(), _say)
-    async with store:
+    async with store as opened:
         ready()
-        await asyncio.Event().wait()
+        await jobs.run(opened.jobs, [Imports(opened)])
 
 
 def _say(text: str) -> None:

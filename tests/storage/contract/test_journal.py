@@ -159,16 +159,8 @@ READS = {
     *("sign_ins.session", "sign_ins.sessions_of", "sign_ins.end_session", "sign_ins.end_session_of"),
     *("sign_ins.end_sessions", "totals.count"),
     # Nor is a list that waits: `stock.importing` stores it.
-    *("uploads.begin", "uploads.add_part", "uploads.arrived", "uploads.find", "uploads.recent"),
-    *(
-        "uploads.parts",
-        "uploads.clear_parts",
-        "uploads.claim",
-        "uploads.claim_next",
-        "uploads.beat",
-        "uploads.end",
-    ),
-    *("uploads.forget", "uploads.discard"),
+    *("uploads.add", "uploads.find", "uploads.recent", "uploads.chunks", "uploads.ask", "uploads.begin"),
+    *("uploads.end", "uploads.discard", "uploads.adopt", "uploads.purge"),
     *("jobs.take", "jobs.renew", "jobs.release", "jobs.finish"),
 }
 

@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import TypeVar
 
 from petstore.core.clock import Clock
+from petstore.core.imports import UploadRun
 from petstore.core.stock import StockPlan, StockRow, Stored
-from petstore.core.uploads import UploadRun
 from petstore.core.versions import WRITER_SECONDS, Publisher
 from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
 from petstore.storage.options import PostgresOptions

@@ -13,8 +13,8 @@ from typing import TypeVar
 import apsw
 
 from petstore.core.clock import Clock
+from petstore.core.imports import UploadRun
 from petstore.core.stock import StockPlan, StockRow, Stored
-from petstore.core.uploads import UploadRun
 from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
 from petstore.storage.sqlite.apart import in_thread
 from petstore.storage.sqlite.connection import open_writer, translate, translated

@@ -14,7 +14,6 @@ from petstore.core.orders import OrderRepository
 from petstore.core.pets import PetRepository
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
-from petstore.core.uploads import UploadRepository
 from petstore.core.versions import VersionSource
 from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.options import SqliteOptions
@@ -33,12 +32,12 @@ from petstore.transactions.accounts import Accounts, has_accounts
 from petstore.transactions.billing import Billing
 from petstore.transactions.categories import Categories
 from petstore.transactions.idempotency import purge
+from petstore.transactions.imports import Uploads
 from petstore.transactions.jobs import Jobs
 from petstore.transactions.journal import Journal
 from petstore.transactions.orders import Orders
 from petstore.transactions.people import People
 from petstore.transactions.sign_ins import SignIns, purge_sign_ins
-from petstore.transactions.uploads import Uploads
 from petstore.transactions.usage import Usage
 
 
@@ -66,8 +65,7 @@ class SqliteStore:
         database = self._database = Database(self._reader, self.writer)
         self.pets: PetRepository = SqlitePets(turn, self.writer, database, clock)
         self.stock: StockRepository = SqliteStock(path, busy_timeout_ms, database, clock)
-        self._uploads = Uploads(database, clock)
-        self.uploads: UploadRepository = self._uploads
+        self.uploads = Uploads(database, clock)
         self.jobs = Jobs(database, clock)
         self.orders: OrderRepository = Orders(database, clock)
         self.categories = Categories(database, clock)
@@ -109,7 +107,7 @@ class SqliteStore:
     async def purge(self, now_ms: int) -> None:
         await purge(self._database, now_ms)
         await purge_sign_ins(self._database, now_ms)
-        await self._uploads.purge()
+        await self.uploads.purge()
 
     async def close(self) -> None:
         await self.writer.drain()

@@ -1,4 +1,4 @@
-"""Stock lists at the console: sent, checked in a process of its own, agreed to, stored; and exported."""
+"""Stock lists at the console: sent, checked, agreed to, stored; and exported."""
 
 from __future__ import annotations
 
@@ -10,29 +10,17 @@ from typing import Any
 
 import pytest
 
-from petstore.console import uploading
-from petstore.core import uploads
-from petstore.core.errors import StoreUnavailable
+from petstore.background import imports
+from petstore.console import reception
+from petstore.core import imports as uploads
+from petstore.core.lists.importing import check_rows
 from petstore.core.pets import NewPet, PageQuery, PetStatus
-from petstore.core.uploads import UploadState
-from petstore.wiring.import_process import UploadWork
-from petstore.wiring.import_processes import ImportProcesses
 from tests.support.console import Shown, Visitor
+from tests.support.jobs import carry_out
 from tests.support.journal import ACTOR, entries
 from tests.support.service import Answer, Shop, call, open_shop
-from tests.support.waiting import PATIENCE_SECONDS
 
 LIST = b"name,categoryId,status\r\nRex,1,\r\nMia,x,\r\n=Tom,2,sold\r\n"
-
-
-@pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch, shop: Shop) -> None:
-    """The work is done in this process, before the answer: what a process of its own adds is tested apart."""
-
-    async def start(_: ImportProcesses, run: Any, _step: UploadState, actor: str) -> None:
-        await UploadWork(shop.store, run, actor).carry_out()
-
-    monkeypatch.setattr(ImportProcesses, "start", start)
 
 
 async def send(
@@ -43,6 +31,24 @@ async def send(
     return await visitor.send_file(
         "stock", "list", content, {**page.form("stock").fields, **fields}, file=file
     )
+
+
+async def check(
+    visitor: Visitor, content: bytes = LIST, file: str | None = "stock.csv", **fields: str
+) -> Shown:
+    """Send a list and have it checked; its page."""
+    return await worked_on(await send(visitor, content, file, **fields), visitor)
+
+
+async def store(shown: Shown, visitor: Visitor) -> Shown:
+    """Agree to a report and have the list stored; its page."""
+    return await worked_on(await visitor.submit(shown, "/store"), visitor)
+
+
+async def worked_on(shown: Shown, visitor: Visitor) -> Shown:
+    """A page of the console after the background process has done all that there is."""
+    await carry_out(visitor.shop.store)
+    return await visitor.get(shown.address.removeprefix("/console/"))
 
 
 async def send_parts(
@@ -71,11 +77,10 @@ async def kept(shop: Shop) -> int:
     return len(await shop.store.uploads.recent())
 
 
-@pytest.mark.usefixtures("at_once")
 class TestDay:
     async def test_a_list_with_a_bad_row(self, shop: Shop, staff: Visitor) -> None:
         """The report comes before anything is stored; then the good rows are, once, by who agreed."""
-        shown = await send(staff)
+        shown = await check(staff)
         assert shown.status == 200
         assert "Rows read 3 Would be added 2 Would be changed 0 Unchanged 0 Rejected 1" in shown.text
         assert "categoryId: expected" in shown.text
@@ -84,7 +89,7 @@ class TestDay:
         form = shown.form("/store")
         assert form.buttons == ["Store the 2 rows that are good"]
         await asyncio.gather(*(staff.submit(shown, "/store") for _ in range(2)))
-        done = await staff.get("stock/1")
+        done = await worked_on(shown, staff)
         assert "Added 2" in done.text
         assert await names(shop) == ["Rex", "=Tom"]
         assert {entry.actor for entry in await entries(shop.store, "pet:1")} == {"console:a-staff"}
@@ -92,49 +97,49 @@ class TestDay:
 
     async def test_rejects_are_corrected_and_sent(self, shop: Shop, staff: Visitor) -> None:
         """The download has the list's format; with its column of faults it is taken as it is."""
-        shown = await send(staff)
+        shown = await check(staff)
         assert shown.links["Download all of them"].endswith("stock/1/rejects")
         file = await staff.get("stock/1/rejects")
         assert file.headers["content-disposition"] == 'attachment; filename="rejects-1.csv"'
         assert file.body.startswith(b"faults,name,categoryId,status\r\n")
-        again = await send(staff, file.body.replace(b"Mia,x", b"Mia,3"))
+        again = await check(staff, file.body.replace(b"Mia,x", b"Mia,3"))
         assert again.form("/store").buttons == ["Store it"]
 
     async def test_source_keys_and_json_lines(self, shop: Shop, staff: Visitor) -> None:
         """A list that is sent again changes what has changed, and says so before."""
         line = b'{"sku":"A","name":"Rex","categoryId":1}\n'
-        await staff.submit(await send(staff, line, "a.jsonl", key_name="sku"), "/store")
-        same = await send(staff, line, "a.jsonl", key_name="sku")
+        await store(await check(staff, line, "a.jsonl", key_name="sku"), staff)
+        same = await check(staff, line, "a.jsonl", key_name="sku")
         assert "all animals are as the list says" in same.text
         assert [form.action for form in same.forms if form.action.endswith("store")] == []
-        changed = await send(staff, line.replace(b"Rex", b"Max"), "list", form="jsonl", key_name="sku")
+        changed = await check(staff, line.replace(b"Rex", b"Max"), "list", form="jsonl", key_name="sku")
         assert "Would be changed 1" in changed.text
-        await staff.submit(changed, "/store")
+        await store(changed, staff)
         assert await names(shop) == ["Max"]
 
     async def test_animals_changed_meanwhile(self, shop: Shop, staff: Visitor) -> None:
         """What was agreed to is stored, or nothing and the new report is shown."""
         line = b"sku,name,categoryId\r\nA,Rex,1\r\n"
-        await staff.submit(await send(staff, line, key_name="sku"), "/store")
-        shown = await send(staff, line.replace(b"Rex", b"Max"), key_name="sku")
+        await store(await check(staff, line, key_name="sku"), staff)
+        shown = await check(staff, line.replace(b"Rex", b"Max"), key_name="sku")
         await shop.store.pets.remove(1, ACTOR)
-        after = await staff.submit(shown, "/store")
+        after = await store(shown, staff)
         assert "would do something else now" in after.text
         assert "Would be added 1" in after.text
         assert await names(shop) == []
 
     async def test_the_files_name(self, staff: Visitor) -> None:
         """Without its folders; a character that turns the text around is seen, and turns nothing."""
-        shown = await send(staff, file="C:/lists/a\u202eb.csv")
+        shown = await check(staff, file="C:/lists/a\u202eb.csv")
         assert "a\\u202eb.csv" in shown.text
-        shown = await send(
+        shown = await check(
             staff, file="/", form="csv"
         )  # nothing is left of it, and nobody finds a nameless link
         assert b"<h1>list</h1>" in shown.body
 
     async def test_discarding(self, shop: Shop, staff: Visitor) -> None:
         """The list is forgotten, nothing of it was stored, and its page says so."""
-        shown = await send(staff)
+        shown = await check(staff)
         told = await staff.submit(shown, "/discard")
         assert "Discarded; nothing of the list was stored." in told.text
         assert "was discarded" in (await staff.get("stock/1")).text
@@ -143,19 +148,19 @@ class TestDay:
 
     async def test_a_list_that_can_not_be_read(self, shop: Shop, staff: Visitor) -> None:
         """It is refused with the reason and what to do; there is nothing to agree to."""
-        shown = await send(staff, b"name;categoryId;status\r\nRex;1;\r\n")
+        shown = await check(staff, b"name;categoryId;status\r\nRex;1;\r\n")
         assert "Save the list with commas between its columns." in shown.text
         assert [form.action for form in shown.forms if "stock" in form.action] == []
 
     async def test_others_may_read(self, staff: Visitor, viewer: Visitor, shop: Shop) -> None:
         """A viewer sees lists and reports without buttons; other staff may go on with them."""
-        await send(staff)
+        await check(staff)
         for path in ("stock", "stock/1"):
             seen = await viewer.get(path)
             assert seen.status == 200
             assert [form.method for form in seen.forms if "stock" in form.action] in ([], ["GET"])
         other = await Visitor(shop).sign_in_as("staff", "otto")
-        done = await other.submit(await other.get("stock/1"), "/store")
+        done = await store(await other.get("stock/1"), other)
         assert "Stored by otto" in done.text
 
 
@@ -189,8 +194,8 @@ class TestRefusals:
 
     async def test_too_large(self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
         """By its announced length or by what has arrived: refused before the whole of it was read."""
-        monkeypatch.setattr(uploading, "UPLOAD_BYTES_MAX", 1_000)
-        monkeypatch.setattr(uploading, "_FORM_BYTES_MAX", 1_000)
+        monkeypatch.setattr(reception, "UPLOAD_BYTES_MAX", 1_000)
+        monkeypatch.setattr(reception, "_FORM_BYTES_MAX", 1_000)
         shown = await send(staff, b"x" * 1_001)
         assert (shown.status, "Split it" in shown.text, await kept(shop)) == (413, True, 0)
         page = await staff.get("stock")
@@ -270,7 +275,7 @@ class TestRefusals:
         folder.mkdir()
         async with open_shop(folder) as shop:
             staff = await Visitor(shop).sign_in_as("staff")
-            assert (await send_parts(shop, staff, [("list", "", "")], boundary="Y")).status == 403
+            assert (await send_parts(shop, staff, [("list", "", "")], boundary="Y")).status == 400
             logging.getLogger("asyncio").error("%s was lost", "a task", exc_info=ZeroDivisionError("why"))
         lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
         found = {line.get("logger"): line for line in lines}
@@ -308,72 +313,63 @@ class TestRefusals:
             assert (shown.status, "There is no such list." in shown.text) == (404, True)
 
 
-class TestProcess:
-    """The process of its own, as in production."""
+class TestMeanwhile:
+    """What the page says while the background process works, or does not."""
 
-    async def test_it_checks_one_after_the_other_and_stores(self, shop: Shop) -> None:
-        """The page that is asked meanwhile says what goes on; without JavaScript it loads itself again. The
-        next list is checked by itself."""
-        shop.clock.ms = 0  # the process has the machine's clock, and its signs are later than this one's
-        staff, other = [await Visitor(shop).sign_in_as("staff", name) for name in ("anna", "otto")]
+    async def test_one_after_the_other(
+        self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Without JavaScript the page loads itself again; who waits sees whose list is worked on."""
+        other = await Visitor(shop).sign_in_as("staff", "otto")
         shown = await send(staff)
-        assert "Checking" in shown.text
+        assert "This list waits to be checked." in shown.text
         assert b'http-equiv="refresh"' in shown.body
-        waiting = await send(other)
-        assert "This list waits: anna is checking stock.csv." in waiting.text
+        assert [form.buttons for form in shown.forms if "stock/1" in form.action] == [["Discard"]]
+        await send(other)
+        seen = []
+        read = check_rows
+
+        def check_rows_and_ask(*arguments: Any) -> int:
+            pages = [staff.get("stock/1"), other.get("stock/2")]
+            seen.extend([asyncio.run_coroutine_threadsafe(page, loop).result() for page in pages])
+            return read(*arguments)
+
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(imports, "check_rows", check_rows_and_ask)
+        await carry_out(shop.store)
+        checking, waiting = seen[:2]
+        assert "Checking: 0 rows so far." in checking.text
+        assert [form.action for form in checking.forms if "stock/1" in form.action] == []
+        assert "This list waits: a-staff is checking stock.csv." in waiting.text
         assert b'http-equiv="refresh"' in waiting.body
-        assert [form.buttons for form in waiting.forms if "stock/2" in form.action] == [["Discard"]]
-        assert "Would be added 2" in (await finished(other, 2)).text
-        await staff.submit(await finished(staff), "/store")
-        await finished(staff)
-        assert await names(shop) == ["Rex", "=Tom"]
+        assert "Would be added 2" in (await other.get("stock/2")).text
 
-    async def test_a_stop_of_the_server_ends_it(
-        self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """It ends because it is told, not because it is killed later: nothing is half done, and the next
-        server goes on with the list."""
-        monkeypatch.setattr("petstore.wiring.import_processes._STOP_SECONDS", None)
-        await send(staff, b"name,categoryId\r\n" + b"Rex,1\r\n" * 400_000)
-        await shop.restart()
-        (upload,) = await shop.store.uploads.recent()
-        assert (upload.state, upload.message) == (UploadState.WAITING, uploads.STOPPED)
-        assert await names(shop) == []
+    async def test_storing(self, shop: Shop, staff: Visitor) -> None:
+        """Until it is stored the page says so, and has no button: it can't be stopped half way."""
+        shown = await staff.submit(await check(staff), "/store")
+        assert "Storing 2 animals: all of them or none." in shown.text
+        assert [form.action for form in shown.forms if "stock/1" in form.action] == []
+        assert "Added 2" in (await worked_on(shown, staff)).text
 
-    async def test_a_list_that_can_not_be_claimed_after_it_arrived(
-        self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Nobody is told to send it once more: it is there, and its page has the button."""
-
-        async def fail(_: ImportProcesses) -> None:
-            raise StoreUnavailable("locked")
-
-        monkeypatch.setattr(ImportProcesses, "check_next", fail)
-        shown = await send(staff)
-        assert (shown.status, "This list is not checked yet." in shown.text) == (200, True)
-        assert [form.buttons for form in shown.forms if form.action.endswith("check")] == [["Check now"]]
-        assert await kept(shop) == 1
-
-    @pytest.mark.parametrize("command", ["/bin/false", "/bin/nothing"])
-    async def test_a_process_that_fails_or_can_not_start(
-        self, staff: Visitor, monkeypatch: pytest.MonkeyPatch, command: str
-    ) -> None:
+    async def test_what_failed(self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
         """The list is as before the step; the page says that nothing was stored, and what to do."""
-        monkeypatch.setattr("petstore.wiring.import_processes._COMMAND", [command])
-        await send(staff)
-        shown = await finished(staff)
+        monkeypatch.setattr(imports, "check_rows", lambda *_: 1 // 0)
+        shown = await check(staff)
         assert "Something went wrong on our side; nothing was stored." in shown.text
         assert [form.buttons for form in shown.forms if form.action.endswith("check")] == [["Check now"]]
+        monkeypatch.undo()
+        shown = await worked_on(await staff.submit(shown, "/check"), staff)
+        assert "Would be added 2" in shown.text
+        assert await kept(shop) == 1
 
-
-async def finished(visitor: Visitor, upload_id: int = 1) -> Shown:
-    """The page of a list, once nobody works on it and it waits for no other."""
-    page = f"stock/{upload_id}"
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while True:
-            block = await visitor.get(page, headers=[("hx-request", "true")])
-            if b"hx-trigger" not in block.body:
-                return await visitor.get(page)
+    async def test_too_many_on_their_way(
+        self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Each takes room for temporary files: one more is refused before it is read."""
+        monkeypatch.setattr(reception, "_ARRIVING_FOR_A_PERSON", 0)
+        shown = await send(staff)
+        assert (shown.status, "Other lists are on their way." in shown.text) == (409, True)
+        assert await kept(shop) == 0
 
 
 class TestExport:

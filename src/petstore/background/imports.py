@@ -1,0 +1,131 @@
+"""Checks and stores uploads. What was agreed to is what is stored: when the store would do something else by
+now, the new report is shown instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from contextlib import ExitStack
+from tempfile import TemporaryFile
+from typing import BinaryIO, Protocol
+
+from petstore.background.jobs import Progress
+from petstore.core.errors import OperatorError, PetstoreError
+from petstore.core.imports import (
+    BROKEN,
+    CHANGED,
+    CHUNK_BYTES,
+    FileKind,
+    Upload,
+    UploadCounts,
+    UploadFault,
+    UploadReport,
+    UploadRun,
+    UploadState,
+    pack,
+    unpack,
+)
+from petstore.core.lists.importing import BadRows, Fault, Spool, check_rows, plan_and_store, stage_rows
+from petstore.core.lists.reading import FORMATS, StockList
+from petstore.core.printable import printable
+from petstore.core.stock import StockPlan, StockRepository
+from petstore.transactions.imports import IMPORT, Uploads
+from petstore.transactions.jobs import Job
+
+_SHOWN_CHARACTERS = 200
+
+
+class Store(Protocol):
+    """What the work needs of a store."""
+
+    stock: StockRepository
+    uploads: Uploads
+
+
+class Imports:
+    """Implements jobs.Work."""
+
+    kind = IMPORT
+
+    def __init__(self, store: Store) -> None:
+        self._stock = store.stock
+        self._uploads = store.uploads
+
+    async def sweep(self) -> None:
+        await self._uploads.adopt()
+
+    async def carry_out(self, job: Job, progress: Progress) -> None:
+        upload = await self._uploads.begin(job)
+        if upload is None:  # stored, discarded or a day old
+            return
+        try:
+            await self._import(upload, progress)
+        except OperatorError as error:  # the list itself
+            await self._end(upload, UploadState.REFUSED, str(error))
+        except PetstoreError as error:
+            await self._end(upload, _before(upload), error.public_message)
+
+    async def give_up(self, job: Job) -> None:
+        if (upload := await self._uploads.begin(job)) is not None:
+            await self._end(upload, _before(upload), BROKEN)
+
+    async def _end(self, upload: Upload, state: UploadState, message: str) -> None:
+        await self._uploads.end(UploadRun(upload.id, upload.run), state, message)
+
+    async def _import(self, upload: Upload, progress: Progress) -> None:
+        with ExitStack() as opened:
+            sent, spooled, rejects, packed = [opened.enter_context(TemporaryFile()) for _ in range(4)]
+            async for chunk in self._uploads.chunks(upload.id, FileKind.LIST):
+                sent.write(unpack(chunk))
+            sent.seek(0)
+            good = Spool(spooled)
+            # When this is cancelled, its files are closed, which ends the thread.
+            bad, read = await asyncio.to_thread(_check, upload, sent, good, rejects, progress)
+            progress.done = 0
+            is_agreed = upload.state is UploadState.STORING
+            found: UploadCounts | None = None
+
+            def stores(plan: StockPlan, rejected: int) -> bool:
+                nonlocal found
+                digest = _digest(rejects)
+                found = UploadCounts(read, plan.added, plan.changed, plan.unchanged, rejected, digest)
+                return is_agreed and found == upload.counts
+
+            run = UploadRun(upload.id, upload.run)
+            async with self._stock.importing(upload.worked_by, upload.key_name, run) as load:
+                await stage_rows(load, good, progress.add)
+                await plan_and_store(load, bad, stores=stores)
+            if is_agreed and found == upload.counts:
+                return
+            assert found is not None
+            if bad.count:
+                await asyncio.to_thread(pack, rejects, packed)
+            report = UploadReport(found, [_shown(fault) for fault in bad.first()], packed)
+            await self._uploads.end(run, UploadState.CHECKED, CHANGED if is_agreed else "", report)
+
+
+def _check(
+    upload: Upload, sent: BinaryIO, good: Spool, rejects: BinaryIO, progress: Progress
+) -> tuple[BadRows, int]:
+    listed: StockList = FORMATS[upload.form](sent, upload.key_name)
+    bad = BadRows(listed, rejects)
+    return bad, check_rows(listed, good, bad, progress.add)
+
+
+def _before(upload: Upload) -> UploadState:
+    """Where a list goes back to when nothing came of a step."""
+    return UploadState.CHECKED if upload.state is UploadState.STORING else UploadState.WAITING
+
+
+def _shown(fault: Fault) -> UploadFault:
+    row = printable(fault.row.decode(errors="replace").strip())
+    return UploadFault(fault.line, fault.fault, row[:_SHOWN_CHARACTERS])
+
+
+def _digest(file: BinaryIO) -> str:
+    file.seek(0)
+    found = hashlib.sha256()
+    while piece := file.read(CHUNK_BYTES):
+        found.update(piece)
+    return found.hexdigest()

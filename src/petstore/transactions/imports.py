@@ -1,0 +1,231 @@
+"""Uploads of stock lists, for both databases. Each step is a job of the background process.
+
+Programs of 1.1.0 work on the same rows. The transaction that stores a list checks its `run`, so it is stored
+once, whoever has begun to work on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, BinaryIO
+
+import msgspec
+
+from petstore.core.durations import MINUTE_MS
+from petstore.core.errors import Conflict, UploadNotFound
+from petstore.core.imports import (
+    KEPT_MS,
+    OPEN,
+    RUNNING,
+    FileKind,
+    NewUpload,
+    Upload,
+    UploadCounts,
+    UploadFault,
+    UploadReport,
+    UploadRun,
+    UploadState,
+    check_room,
+    chunks,
+)
+from petstore.transactions.jobs import Job, add_job, remove_job
+from petstore.transactions.rows import UPLOAD, select
+from petstore.transactions.script import (
+    NO_EFFECT,
+    Repository,
+    Script,
+    Statement,
+    read,
+    statement,
+    write,
+)
+
+IMPORT = "import"  # the kind of job
+_RECENT = 50
+_OPEN = ", ".join(f"'{state}'" for state in OPEN)
+_RUNNING = ", ".join(f"'{state}'" for state in RUNNING)
+# One count of what is there at a time. SQLite has one writer.
+_ALONE = Statement("SELECT 1", "LOCK TABLE stock_uploads IN SHARE ROW EXCLUSIVE MODE")
+_DONE = f"coalesce((SELECT j.done FROM jobs j WHERE j.kind = '{IMPORT}' AND j.subject = stock_uploads.id), 0)"
+_WHOLE = select([_DONE if column == "done" else column for column in UPLOAD])
+_WITHOUT_FAULTS = select(["'[]'" if column == "faults" else column for column in UPLOAD])
+_FIND = statement(f"SELECT {_WHOLE} FROM stock_uploads WHERE id = $1", lock=" FOR UPDATE")
+_NEWEST = statement(
+    f"SELECT {_WITHOUT_FAULTS} FROM stock_uploads WHERE state <> 'arriving' ORDER BY id DESC LIMIT {_RECENT}"
+)
+_TAKEN = statement(
+    "SELECT count(*) FILTER (WHERE actor = $1), coalesce(sum(bytes) FILTER (WHERE actor = $1), 0),"
+    f" coalesce(sum(bytes), 0) FROM stock_uploads WHERE state IN ({_OPEN})"
+)
+_ADD = statement(
+    "INSERT INTO stock_uploads (actor, file, form, key_name, state, bytes, faults, message, worked_by, run,"
+    " done, created_at_ms, beat_at_ms) VALUES ($1, $2, $3, $4, 'waiting', $5, '[]', '', $1, '', 0, $6, $6)"
+    " RETURNING id"
+)
+_ADD_CHUNK = statement(
+    "INSERT INTO stock_upload_parts (upload_id, kind, number, content) VALUES ($1, $2, $3, $4)"
+)
+_CHUNK = statement(
+    "SELECT content FROM stock_upload_parts WHERE upload_id = $1 AND kind = $2 AND number = $3"
+)
+_CLEAR = statement("DELETE FROM stock_upload_parts WHERE upload_id = $1 AND kind = $2")
+_ASK = statement("UPDATE stock_uploads SET state = $2, message = '', worked_by = $3 WHERE id = $1")
+_BEGIN = statement(
+    "UPDATE stock_uploads SET state = CASE state WHEN 'storing' THEN state ELSE 'checking' END, run = $2,"
+    " beat_at_ms = $3"
+    f" WHERE id = $1 AND (state IN ({_RUNNING}) OR (state = 'waiting' AND message = ''))"
+    " AND EXISTS (SELECT 1 FROM jobs WHERE id = $4 AND owner = $2) RETURNING id"
+)
+_END = statement(
+    "UPDATE stock_uploads SET state = $3, message = $4"
+    f" WHERE id = $1 AND run = $2 AND state IN ({_RUNNING}) RETURNING id"
+)
+_REPORT = statement("UPDATE stock_uploads SET counts = $2, faults = $3 WHERE id = $1")
+_STORED = statement(
+    "UPDATE stock_uploads SET state = 'stored' WHERE id = $1 AND run = $2 AND state = 'storing' RETURNING id"
+)
+_DISCARD = statement("UPDATE stock_uploads SET state = 'discarded' WHERE id = $1")
+_FORGET = statement("DELETE FROM stock_uploads WHERE created_at_ms <= $1")
+# Work that nobody does: of a program of 1.1.0 that has ended. A living one moves beat_at_ms every 2 s.
+_LEFT = statement(
+    f"SELECT id FROM stock_uploads u WHERE (state IN ({_RUNNING}) OR (state = 'waiting' AND message = ''))"
+    " AND beat_at_ms <= $1 AND NOT EXISTS"
+    f" (SELECT 1 FROM jobs j WHERE j.kind = '{IMPORT}' AND j.subject = u.id)"
+)
+_decode_faults = msgspec.json.Decoder(list[UploadFault]).decode
+_decode_counts = msgspec.json.Decoder(UploadCounts).decode
+
+
+def _read(row: Sequence[Any]) -> Upload:
+    """Of the columns UPLOAD."""
+    values = dict(zip(UPLOAD, row, strict=True))
+    counts = values["counts"]
+    values["counts"] = None if counts is None else _decode_counts(counts)
+    values["faults"] = _decode_faults(values["faults"])
+    values["state"] = UploadState(values["state"])
+    return Upload(**values)
+
+
+def _find(upload_id: int) -> Script[Upload]:
+    """Raises UploadNotFound."""
+    for row in (yield _FIND, (upload_id,)):
+        return _read(row)
+    raise UploadNotFound(upload_id)
+
+
+def _keep(upload_id: int, kind: FileKind, packed: BinaryIO) -> Script[None]:
+    for number, chunk in enumerate(chunks(packed)):
+        yield _ADD_CHUNK, (upload_id, kind.value, number, chunk)
+
+
+def mark_stored(run: UploadRun) -> Script[None]:
+    """In the transaction that stores the list, so that it is stored once. Raises Conflict if it must not."""
+    if not (yield _STORED, (run.upload_id, run.run)):
+        raise Conflict("Another process works on this list now; nothing was stored by this one.")
+    yield _CLEAR, (run.upload_id, FileKind.LIST.value)
+
+
+class Uploads(Repository):
+    """Every method raises UploadNotFound for an unknown id."""
+
+    @write(NO_EFFECT)
+    def add(self, now_ms: int, new: NewUpload, packed: BinaryIO, actor: str) -> Script[int]:
+        """Keep a list that `pack` wrote, to be checked; its id. Raises Conflict when there is no room."""
+        yield _ALONE, ()
+        ((mine, my_bytes, all_bytes),) = yield _TAKEN, (actor,)
+        check_room(mine, int(my_bytes), int(all_bytes), new.bytes)
+        ((upload_id,),) = yield _ADD, (actor, new.file, new.form, new.key_name, new.bytes, now_ms)
+        yield from _keep(upload_id, FileKind.LIST, packed)
+        yield from add_job(IMPORT, upload_id)
+        return int(upload_id)
+
+    @read
+    def find(self, upload_id: int) -> Script[Upload]:
+        return (yield from _find(upload_id))
+
+    @read
+    def recent(self) -> Script[list[Upload]]:
+        """The newest 50, without their faults and what is done of them."""
+        return [_read(row) for row in (yield _NEWEST, ())]
+
+    async def chunks(self, upload_id: int, kind: FileKind) -> AsyncIterator[bytes]:
+        """The chunks of a file, read one by one."""
+        number = 0
+        while rows := await self._chunk(upload_id, kind, number):
+            yield rows[0][0]
+            number += 1
+
+    @read
+    def _chunk(self, upload_id: int, kind: FileKind, number: int) -> Script[list[Any]]:
+        return (yield _CHUNK, (upload_id, kind.value, number))
+
+    @write(NO_EFFECT)
+    def ask(
+        self, _now_ms: int, upload_id: int, step: UploadState, actor: str, *, seen: str = ""
+    ) -> Script[None]:
+        """Let it be checked or stored. Raises Conflict by `check_step`."""
+        upload = yield from _find(upload_id)
+        upload.check_step(step, seen)
+        queued = UploadState.WAITING if step is UploadState.CHECKING else step
+        yield _ASK, (upload_id, queued.value, actor)
+        yield from add_job(IMPORT, upload_id)
+
+    @write(NO_EFFECT)
+    def begin(self, now_ms: int, job: Job) -> Script[Upload | None]:
+        """Begin the work of a job: nobody else can end it then. None when there is nothing left to do."""
+        if not (yield _BEGIN, (job.subject, job.owner, now_ms, job.id)):
+            return None
+        return (yield from _find(job.subject))
+
+    @write(NO_EFFECT)
+    def end(
+        self,
+        _now_ms: int,
+        run: UploadRun,
+        state: UploadState,
+        message: str = "",
+        report: UploadReport | None = None,
+    ) -> Script[bool]:
+        """The work has ended; without a report the last one stays. False: another run has begun, or it is
+        stored.
+        """
+        if not (yield _END, (run.upload_id, run.run, state.value, message)):
+            return False
+        if report is not None:
+            found = [msgspec.json.encode(value).decode() for value in (report.counts, report.faults)]
+            yield _REPORT, (run.upload_id, *found)
+            yield _CLEAR, (run.upload_id, FileKind.REJECTS.value)
+            yield from _keep(run.upload_id, FileKind.REJECTS, report.rejects)
+        return True
+
+    @write(NO_EFFECT)
+    def discard(self, _now_ms: int, upload_id: int) -> Script[None]:
+        """Forget the list. Raises Conflict while it is worked on, and when it is stored."""
+        upload = yield from _find(upload_id)
+        if upload.is_running:
+            raise Conflict(f"This list is being worked on ({upload.state}). Wait until that is done.")
+        if upload.state is UploadState.STORED:
+            raise Conflict("This list is stored already.")
+        yield _DISCARD, (upload_id,)
+        yield from remove_job(IMPORT, upload_id)
+        for kind in FileKind:
+            yield _CLEAR, (upload_id, kind.value)
+
+    async def adopt(self) -> None:
+        """Make jobs for the work that programs of 1.1.0 have left for a minute."""
+        if left := await self._left():
+            await self._adopt(left)
+
+    @read
+    def _left(self) -> Script[list[Any]]:
+        return (yield _LEFT, (self._clock.now_ms() - MINUTE_MS,))
+
+    @write(NO_EFFECT)
+    def _adopt(self, _now_ms: int, left: list[Any]) -> Script[None]:
+        for (upload_id,) in left:
+            yield from add_job(IMPORT, upload_id)
+
+    @write(NO_EFFECT)
+    def purge(self, now_ms: int) -> Script[None]:
+        """Forget uploads of more than 24 hours ago."""
+        yield _FORGET, (now_ms - KEPT_MS,)

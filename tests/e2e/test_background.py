@@ -1,0 +1,182 @@
+"""Stock lists of the console and the processes of a service: whatever is killed, a list is stored once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+from petstore import config
+from petstore.core.clock import SystemClock
+from petstore.core.imports import Upload, UploadState
+from petstore.core.pets import PageQuery
+from petstore.storage.backend import Store
+from petstore.wiring.administration import backend_of
+from petstore.wiring.asgi import Application
+from tests.console.test_stock_lists import names, send, worked_on
+from tests.support import postgres
+from tests.support.console import Visitor
+from tests.support.jobs import keep_list
+from tests.support.postgres import fresh_database
+from tests.support.server import Server, running_server, start_server
+from tests.support.service import Shop
+from tests.support.valkey import emptied_url
+from tests.support.waiting import PATIENCE_SECONDS, pause
+from tools.servers.child import background
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+ROWS, KILLS = 4_000, 3
+ANNA = "console:anna"
+LIST = b"name,categoryId\n" + b"".join(b"Rex %d,1\n" % number for number in range(ROWS))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A database of each kind."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/petstore.db"
+        return
+    with fresh_database() as url:
+        yield url
+
+
+@pytest.fixture
+def server(url: str, tmp_path: Path) -> Iterator[Server]:
+    with running_server(tmp_path, database_url=url) as server:
+        yield server
+
+
+@pytest.fixture
+async def store(url: str, server: Server) -> AsyncIterator[Store]:
+    """Beside the server."""
+    store = backend_of(config.load({"PETSTORE_DATABASE_URL": url})).open(SystemClock())
+    yield store
+    await store.close()
+
+
+def end_leases(url: str) -> None:
+    """30 seconds later, and as if the kills were no fault of the job."""
+    if not url.startswith("sqlite"):
+        postgres.run(url, "UPDATE jobs SET deadline_ms = 0, attempts = 0 RETURNING id")
+        return
+    with closing(apsw.Connection(url.removeprefix("sqlite:///"))) as connection:
+        connection.set_busy_timeout(5_000)
+        connection.execute("UPDATE jobs SET deadline_ms = 0, attempts = 0")
+
+
+async def wait_for(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not is_so():
+            await asyncio.to_thread(pause, 0.05)
+
+
+async def until(store: Store, upload_id: int, state: UploadState) -> Upload:
+    """The list, once the server's background process has brought it there."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while (upload := await store.uploads.find(upload_id)).state is not state:
+            await asyncio.to_thread(pause, 0.05)
+    return upload
+
+
+async def names_of(store: Store) -> list[str]:
+    return [pet.name for pet in (await store.pets.page(PageQuery(10_000))).pets]
+
+
+async def test_a_list_is_checked_and_stored(server: Server, store: Store) -> None:
+    """By the background process of a real service, which the service names in its metrics."""
+    upload_id = await keep_list(store, LIST, ANNA)
+    upload = await until(store, upload_id, UploadState.CHECKED)
+    await store.uploads.ask(upload_id, UploadState.STORING, ANNA, seen=upload.run)
+    await until(store, upload_id, UploadState.STORED)
+    assert await names_of(store) == [f"Rex {number}" for number in range(ROWS)]
+    assert "petstore_background_up 1.0" in server.request("GET", "/metrics").body.decode()
+
+
+async def test_a_killed_process_has_stored_all_or_nothing(url: str, server: Server, store: Store) -> None:
+    """SIGKILL at random moments, without source keys: the one that takes its place stores the list once."""
+    chance = random.Random(int(os.environ.get("TEST_SEED", "7")))
+    upload_id = await keep_list(store, LIST, ANNA)
+    upload = await until(store, upload_id, UploadState.CHECKED)
+    await store.uploads.ask(upload_id, UploadState.STORING, ANNA, seen=upload.run)
+    for _ in range(KILLS):
+        await wait_for(lambda: bool(background(server.pid)))
+        await asyncio.to_thread(pause, chance.uniform(0.1, 1.0))
+        for pid in background(server.pid):
+            os.kill(pid, signal.SIGKILL)
+        stored = (await store.uploads.find(upload_id)).state is UploadState.STORED
+        assert len(await names_of(store)) == (ROWS if stored else 0)
+        end_leases(url)
+    await until(store, upload_id, UploadState.STORED)
+    assert await names_of(store) == [f"Rex {number}" for number in range(ROWS)]
+    assert server.request("GET", "/healthz").status == 200
+
+
+async def test_a_killed_parent(url: str, server: Server, store: Store, tmp_path: Path) -> None:
+    """The background process ends with it, and that of the next start goes on where it was."""
+    upload_id = await keep_list(store, LIST, ANNA)
+    upload = await until(store, upload_id, UploadState.CHECKED)
+    await store.uploads.ask(upload_id, UploadState.STORING, ANNA, seen=upload.run)
+    left = server.children()
+    os.kill(server.pid, signal.SIGKILL)
+    await wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))
+    end_leases(url)
+    again = start_server(tmp_path, database_url=url)
+    try:
+        await until(store, upload_id, UploadState.STORED)
+        assert await names_of(store) == [f"Rex {number}" for number in range(ROWS)]
+    finally:
+        again.kill()
+
+
+async def test_a_stop_and_a_reload(url: str, server: Server, store: Store) -> None:
+    """Both give the job up at once, without an attempt that counts; nobody waits for the end of the lease."""
+    upload_id = await keep_list(store, LIST * 40, ANNA)
+    (before,) = background(server.pid)
+    os.kill(server.pid, signal.SIGHUP)
+    await wait_for(lambda: before not in server.children() and bool(background(server.pid)))
+    upload = await until(store, upload_id, UploadState.CHECKED)
+    assert upload.counts is not None
+    assert upload.counts.read == 40 * ROWS + 39
+    assert server.terminate() == 0
+
+
+@pytest.fixture
+async def shops() -> AsyncIterator[list[Shop]]:
+    """Two services that share a PostgreSQL and a Valkey."""
+    with fresh_database() as url:
+        environment = {
+            "PETSTORE_DATABASE_URL": url,
+            "PETSTORE_VALKEY_URL": emptied_url(),
+            "PETSTORE_ACCESS_LOG": "off",
+        }
+        opened = []
+        for _ in range(2):
+            application = Application(config.load(environment))
+            await application.start()
+            shop = Shop(application, None, None, steers_counters=False)  # type: ignore[arg-type]
+            opened.append(shop)
+        opened[0].key, _ = await opened[0].open_account("tests", "enterprise", 10**6, 10**7)
+        yield opened
+        for shop in opened:
+            await shop.application.stop()
+
+
+async def test_sent_to_one_and_stored_on_the_other(shops: list[Shop]) -> None:
+    """A session is good on both; what one of them stores, the other's next page has."""
+    one, other = shops
+    staff = await Visitor(one).sign_in_as("staff")
+    assert (await one.ask("GET", "/v1/pets")).json() == []
+    shown = await worked_on(await send(staff), staff)
+    staff.shop = other
+    shown = await worked_on(await staff.submit(shown, "/store"), staff)
+    staff.shop = one
+    assert "Added 2" in (await worked_on(shown, staff)).text
+    assert [pet["name"] for pet in (await one.ask("GET", "/v1/pets")).json()] == await names(other)

@@ -1,0 +1,350 @@
+"""Uploads of stock lists, for every store: what a check and a store do, once, whoever works on it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from petstore.background import imports
+from petstore.background.imports import Imports
+from petstore.background.jobs import Progress
+from petstore.core import imports as uploads
+from petstore.core.durations import DAY_MS, MINUTE_MS
+from petstore.core.errors import Conflict, StoreUnavailable, UploadNotFound
+from petstore.core.imports import FileKind, Upload, UploadRun, UploadState, unpack
+from petstore.core.pets import NewPet, PageQuery, PetChange
+from petstore.storage.backend import Store
+from petstore.transactions.imports import IMPORT
+from petstore.transactions.jobs import LEASE_MS
+from tests.support.backends import SharedData
+from tests.support.clock import ManualClock
+from tests.support.jobs import carry_out, keep_list
+from tests.support.journal import entries
+
+ANNA, OTTO = "console:anna", "console:otto"
+CHECKING, STORING = UploadState.CHECKING, UploadState.STORING
+LIST = b"sku,name,categoryId,status\r\nA,Rex,1,\r\nB,Mia,1,sold\r\n"
+
+
+async def send(
+    store: Store, content: bytes = LIST, *, form: str = "csv", key_name: str | None = "sku", actor: str = ANNA
+) -> int:
+    """A list as the console keeps it, with a job."""
+    return await keep_list(store, content, actor, form=form, key_name=key_name)
+
+
+async def sent_and_checked(
+    store: Store, content: bytes = LIST, *, form: str = "csv", key_name: str | None = "sku"
+) -> Upload:
+    upload_id = await send(store, content, form=form, key_name=key_name)
+    await carry_out(store)
+    return await store.uploads.find(upload_id)
+
+
+async def work(store: Store, upload_id: int, step: UploadState, actor: str = ANNA) -> Upload:
+    """Ask for a step and have it carried out."""
+    seen = (await store.uploads.find(upload_id)).run
+    await store.uploads.ask(upload_id, step, actor, seen=seen)
+    await carry_out(store)
+    return await store.uploads.find(upload_id)
+
+
+async def names(store: Store) -> list[str]:
+    return [pet.name for pet in (await store.pets.page(PageQuery(100))).pets]
+
+
+def counted(upload: Upload) -> tuple[int, ...]:
+    """Read, added, changed, unchanged, rejected."""
+    assert upload.counts is not None
+    counts = upload.counts
+    return counts.read, counts.added, counts.changed, counts.unchanged, counts.rejected
+
+
+async def content(store: Store, upload_id: int, kind: FileKind) -> bytes:
+    return b"".join([unpack(chunk) async for chunk in store.uploads.chunks(upload_id, kind)])
+
+
+class TestCheck:
+    async def test_nothing_is_stored(self, store: Store, backend: SharedData) -> None:
+        """A check says what storing would do, and changes no animal and no entry of the journal."""
+        await store.pets.add(NewPet("Old", 1), ANNA)
+        before = backend.execute("SELECT count(*) FROM journal")
+        upload = await sent_and_checked(store)
+        assert (upload.state, counted(upload), upload.faults) == (UploadState.CHECKED, (2, 2, 0, 0, 0), [])
+        assert await names(store) == ["Old"]
+        assert backend.execute("SELECT count(*) FROM journal") == before
+
+    @pytest.mark.parametrize(
+        ("form", "sent", "rejects"),
+        [
+            ("csv", LIST + b"C,=1+1,x,\r\n", b'faults,sku,name,categoryId,status\r\n"line 4: category'),
+            (
+                "jsonl",
+                b'{"sku":"A","name":"Rex","categoryId":1}\n{"sku":"B","name":7,"categoryId":1}\n{"sku":"C","name":"x","categoryId":1}\n',
+                b"# line 2: name",
+            ),
+        ],
+    )
+    async def test_bad_rows(self, store: Store, form: str, sent: bytes, rejects: bytes) -> None:
+        """Each is told with its line, its fault and how it stands; all are kept in the list's own format."""
+        upload = await sent_and_checked(store, sent, form=form)
+        assert counted(upload) == (3, 2, 0, 0, 1)
+        (fault,) = upload.faults
+        assert (fault.line, "expected" in fault.fault.lower()) == ((4 if form == "csv" else 2), True)
+        assert ("'=1+1" if form == "csv" else '"name":7') in fault.row
+        assert (await content(store, upload.id, FileKind.REJECTS)).startswith(rejects)
+
+    @pytest.mark.parametrize(
+        ("sent", "message"),
+        [
+            (b"", "The list is empty"),
+            (b"\xff\xfen\x00", "UTF-16"),
+            (b"name,categoryId,colour\r\n", "a column without a meaning"),
+            (b"sku,name,categoryId\r\nA,\xff,1\r\n", "Line 2 is not UTF-8"),
+        ],
+    )
+    async def test_a_list_that_can_not_be_read(self, store: Store, sent: bytes, message: str) -> None:
+        """It is refused with the reason, and can't be stored."""
+        upload = await sent_and_checked(store, sent)
+        assert (upload.state, message in upload.message) == (UploadState.REFUSED, True)
+        with pytest.raises(Conflict):
+            await store.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
+
+    async def test_again_after_a_change(self, store: Store) -> None:
+        """A second check has the state of its own moment, and its rejects replace the first one's."""
+        pet = (await store.pets.add(NewPet("Rex", 1), ANNA)).pet
+        await sent_and_checked(store)
+        upload = await sent_and_checked(store, LIST + b"A,Twice,1,\r\n")
+        assert counted(upload) == (3, 1, 0, 0, 2)
+        upload_id = upload.id
+        await store.pets.remove(pet.id, ANNA)
+        assert counted(await work(store, upload_id, CHECKING)) == (3, 1, 0, 0, 2)
+        assert (await content(store, upload_id, FileKind.REJECTS)).count(b"line") == 4
+
+
+class TestStore:
+    async def test_the_good_rows_are_stored_once(self, store: Store) -> None:
+        """By whoever pressed the button; the list is forgotten then, its report and its rejects stay."""
+        upload_id = (await sent_and_checked(store, LIST + b"C,x,\r\n")).id
+        upload = await work(store, upload_id, STORING, OTTO)
+        assert (upload.state, counted(upload)) == (UploadState.STORED, (3, 2, 0, 0, 1))
+        assert await names(store) == ["Rex", "Mia"]
+        assert [entry.actor for entry in await entries(store)] == [OTTO, OTTO]
+        assert await content(store, upload_id, FileKind.LIST) == b""
+        assert b"Expected 4 cells" in await content(store, upload_id, FileKind.REJECTS)
+        with pytest.raises(Conflict, match="stored already"):
+            await store.uploads.ask(upload_id, STORING, ANNA, seen=upload.run)
+
+    async def test_two_who_store_at_once(self, store: Store, backend: SharedData) -> None:
+        """One of two clicks counts, also on two processes; without source keys it would add all twice."""
+        upload = await sent_and_checked(store, b"name,categoryId\r\nRex,1\r\n", key_name=None)
+        asked = await asyncio.gather(
+            *(
+                each.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
+                for each in (store, backend.open())
+            ),
+            return_exceptions=True,
+        )
+        assert [str(one) for one in asked if one is not None] == ["This list is storing already."]
+        await carry_out(store)
+        assert await names(store) == ["Rex"]
+
+    async def test_a_process_that_was_taken_for_dead(self, store: Store, clock: ManualClock) -> None:
+        """Another one stores in its place; when it goes on, its own transaction stores nothing."""
+        upload = await sent_and_checked(store, b"name,categoryId\r\nRex,1\r\n", key_name=None)
+        await store.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
+        job = await store.jobs.take(IMPORT)
+        assert job is not None
+        begun = await store.uploads.begin(job)
+        assert begun is not None
+        frozen = UploadRun(begun.id, begun.run)
+        clock.advance(LEASE_MS / 1_000)
+        other = await store.jobs.take(IMPORT)
+        assert other is not None
+        assert await store.uploads.begin(job) is None
+        assert await store.uploads.begin(other) is not None
+        before = await store.uploads.find(upload.id)
+        assert not await store.jobs.renew(job, 1)
+        await store.jobs.finish(job)
+        assert not await store.uploads.end(frozen, UploadState.CHECKED)
+        assert await store.uploads.find(upload.id) == before
+        async with store.stock.importing(ANNA, None, frozen) as load:
+            await load.plan()
+            with pytest.raises(Conflict, match="nothing was stored"):
+                await load.store()
+        clock.advance(LEASE_MS / 1_000)
+        await carry_out(store)
+        assert (await store.uploads.find(upload.id)).state is UploadState.STORED
+        assert not await store.uploads.end(frozen, UploadState.CHECKED)
+        assert await names(store) == ["Rex"]
+
+    async def test_a_process_that_died_after_it_stored(self, store: Store, clock: ManualClock) -> None:
+        """Its job is taken once more, and nothing is left to do."""
+        upload = await sent_and_checked(store, b"name,categoryId\r\nRex,1\r\n", key_name=None)
+        await store.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
+        job = await store.jobs.take(IMPORT)
+        assert job is not None
+        await Imports(store).carry_out(job, Progress())
+        clock.advance(LEASE_MS / 1_000)
+        await carry_out(store)
+        assert await names(store) == ["Rex"]
+        assert await store.jobs.take(IMPORT) is None
+
+    async def test_animals_that_were_changed_after_the_check(self, store: Store) -> None:
+        """What was agreed to is stored, or nothing: the new report is shown, and can be agreed to."""
+        await work(store, (await sent_and_checked(store)).id, STORING)
+        upload = await sent_and_checked(store, LIST.replace(b"Rex", b"Max"))
+        assert counted(upload) == (2, 0, 1, 1, 0)
+        upload_id = upload.id
+        (rex, _) = (await store.pets.page(PageQuery(2))).pets
+        await store.pets.change(rex.id, PetChange(name="Max"), OTTO)
+        upload = await work(store, upload_id, STORING)
+        assert (upload.state, upload.message) == (UploadState.CHECKED, uploads.CHANGED)
+        assert counted(upload) == (2, 0, 0, 2, 0)
+        assert (await work(store, upload_id, STORING)).state is UploadState.STORED
+
+    async def test_an_old_report(self, store: Store) -> None:
+        """Who agrees to a report that a later check has replaced is told to look again."""
+        upload = await sent_and_checked(store)
+        await work(store, upload.id, CHECKING)
+        with pytest.raises(Conflict, match="Look at the new report"):
+            await store.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
+
+    async def test_before_the_check(self, store: Store) -> None:
+        """There is nothing to agree to yet."""
+        with pytest.raises(Conflict, match="not checked yet"):
+            await store.uploads.ask(await send(store), STORING, ANNA)
+
+    async def test_an_outage_and_an_error(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The list is as it was before the step, with the reason; nothing was stored."""
+        upload_id = (await sent_and_checked(store)).id
+
+        def failing(error: Exception) -> Any:
+            async def stage_rows(*_: object) -> None:
+                raise error
+
+            return stage_rows
+
+        monkeypatch.setattr(imports, "stage_rows", failing(StoreUnavailable("down", public="It is down.")))
+        upload = await work(store, upload_id, STORING)
+        assert (upload.state, upload.message) == (UploadState.CHECKED, "It is down.")
+        monkeypatch.setattr(imports, "stage_rows", failing(ZeroDivisionError()))
+        upload = await work(store, upload_id, CHECKING)
+        assert (upload.state, upload.message) == (UploadState.WAITING, uploads.BROKEN)
+        assert await names(store) == []
+
+
+class TestRoom:
+    async def test_what_is_worked_on_stays(self, store: Store) -> None:
+        """A list that is about to be stored can't be discarded, nor checked."""
+        upload = await sent_and_checked(store)
+        await store.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
+        with pytest.raises(Conflict, match="being worked on"):
+            await store.uploads.discard(upload.id)
+        with pytest.raises(Conflict, match="storing already"):
+            await store.uploads.ask(upload.id, CHECKING, ANNA)
+
+    async def test_a_person_has_five_at_most(self, store: Store, backend: SharedData) -> None:
+        """Lists that are discarded or stored do not count; of a discarded one nothing is left to do."""
+        sent = [await send(store) for _ in range(uploads.OPEN_FOR_A_PERSON)]
+        with pytest.raises(Conflict, match="You have 5 lists"):
+            await send(store)
+        await send(store, actor=OTTO)
+        await store.uploads.discard(sent[0])
+        assert await content(store, sent[0], FileKind.LIST) == b""
+        assert backend.execute(f"SELECT count(*) FROM jobs WHERE subject = {sent[0]}") == [(0,)]
+        await send(store)
+        assert [each.state for each in await store.uploads.recent()][-1] is UploadState.DISCARDED
+        with pytest.raises(Conflict, match="discarded; send it again"):
+            await store.uploads.ask(sent[0], CHECKING, ANNA)
+
+    async def test_a_person_has_half_of_the_room(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Others can send theirs, until all together reach the bound."""
+        monkeypatch.setattr(uploads, "PERSON_BYTES_MAX", 2 * len(LIST))
+        monkeypatch.setattr(uploads, "ALL_BYTES_MAX", 3 * len(LIST))
+        for _ in range(2):
+            await send(store)
+        with pytest.raises(Conflict, match="and a person may have"):
+            await send(store)
+        await send(store, actor=OTTO)
+        with pytest.raises(Conflict, match="Store or discard some first"):
+            await send(store, actor=OTTO)
+
+
+class TestNeighbours:
+    """A program of 1.1.0 beside this one: it has no jobs, and notes every two seconds that it works."""
+
+    async def take_over(self, backend: SharedData, upload_id: int, state: UploadState, at_ms: int) -> None:
+        """As its process does."""
+        backend.execute(
+            f"UPDATE stock_uploads SET state = '{state}', run = 'theirs', beat_at_ms = {at_ms}"
+            f" WHERE id = {upload_id}"
+        )
+        backend.execute("DELETE FROM jobs")
+
+    @pytest.mark.parametrize("state", [UploadState.WAITING, CHECKING])
+    async def test_what_it_left_is_checked(
+        self, store: Store, backend: SharedData, clock: ManualClock, state: UploadState
+    ) -> None:
+        """Once it has been silent for a minute; not while it works."""
+        upload_id = await send(store)
+        await self.take_over(backend, upload_id, state, clock.now_ms())
+        clock.advance(MINUTE_MS / 1_000 - 1)
+        await Imports(store).sweep()
+        await carry_out(store)
+        assert (await store.uploads.find(upload_id)).state is state
+        clock.advance(1)
+        await Imports(store).sweep()
+        await carry_out(store)
+        assert (await store.uploads.find(upload_id)).state is UploadState.CHECKED
+
+    async def test_what_it_left_is_stored_once(
+        self, store: Store, backend: SharedData, clock: ManualClock
+    ) -> None:
+        """And when it goes on after all, it stores nothing."""
+        upload = await sent_and_checked(store, b"name,categoryId\r\nRex,1\r\n", key_name=None)
+        await self.take_over(backend, upload.id, STORING, clock.now_ms())
+        clock.advance(MINUTE_MS / 1_000)
+        await Imports(store).sweep()
+        await carry_out(store)
+        async with store.stock.importing(ANNA, None, UploadRun(upload.id, "theirs")) as load:
+            await load.plan()
+            with pytest.raises(Conflict, match="nothing was stored"):
+                await load.store()
+        assert await names(store) == ["Rex"]
+
+    async def test_it_takes_a_list_of_ours(self, store: Store, backend: SharedData) -> None:
+        """Whoever begins last stores; the other one's work comes to nothing."""
+        upload = await sent_and_checked(store, b"name,categoryId\r\nRex,1\r\n", key_name=None)
+        await store.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
+        job = await store.jobs.take(IMPORT)
+        assert job is not None
+        begun = await store.uploads.begin(job)
+        assert begun is not None
+        await self.take_over(backend, upload.id, STORING, 0)
+        async with store.stock.importing(ANNA, None, UploadRun(upload.id, begun.run)) as load:
+            await load.plan()
+            with pytest.raises(Conflict, match="nothing was stored"):
+                await load.store()
+        assert not await store.uploads.end(UploadRun(upload.id, begun.run), UploadState.CHECKED)
+        assert await names(store) == []
+
+
+class TestPurge:
+    async def test_after_24_hours(self, store: Store, backend: SharedData, clock: ManualClock) -> None:
+        """The list, its parts and its report are gone, whatever has become of them; younger ones stay."""
+        old = await send(store)
+        clock.advance(DAY_MS / 1_000 - 1)
+        young = await send(store)
+        await store.purge(clock.now_ms())
+        assert [each.id for each in await store.uploads.recent()] == [young, old]
+        clock.advance(1)
+        await store.purge(clock.now_ms())
+        with pytest.raises(UploadNotFound, match="kept for 24 hours"):
+            await store.uploads.find(old)
+        assert backend.execute("SELECT DISTINCT upload_id FROM stock_upload_parts") == [(young,)]
+        assert backend.execute("SELECT id FROM stock_uploads") == [(young,)]
+        await carry_out(store)
+        assert backend.execute("SELECT id FROM jobs") == []
