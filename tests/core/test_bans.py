@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from petstore.core.durations import DAY_MS
 from petstore.core.keys import Caller
-from petstore.core.limits.bans import BanPolicy, BanState
+from petstore.core.limits.bans import BanPolicy, BanState, apply_pardon
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import decide
+from petstore.core.limits.quota import decide, first_refusal
 from petstore.core.limits.windows import AccountWindows
 
 START = 1_800_000_030_000
@@ -126,3 +126,17 @@ class TestObedience:
             assert not decision.banned
             moment += max(1, decision.retry_after_seconds) * 1_000
         assert moment - START > 5 * DAY_MS
+
+
+def test_a_pardon_forgets_everything() -> None:
+    """The next ban is as far away, and as short, as that of a key without a refusal."""
+    ban = BanState(*range(1, 9))
+    apply_pardon(ban, Caller(key_id=1, account_id=1, limits=(60, 1_000), pardoned_at_ms=START))
+    assert ban == BanState(pardoned_ms=START)
+
+
+def test_the_first_refusal_is_noted_but_is_no_strike() -> None:
+    """With its window's reset, its time, and the pardon before it."""
+    caller = Caller(key_id=1, account_id=1, limits=(0, 1_000), pardoned_at_ms=7)
+    refused = decide(AccountWindows(), None, caller, POLICY, START)
+    assert first_refusal(caller, refused) == BanState(refused.binding.reset_at, START, pardoned_ms=7)

@@ -14,6 +14,7 @@ from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.decision import Decision, Window
+from petstore.core.limits.plans import WINDOWS
 from petstore.core.limits.quota import decide, view
 from petstore.core.limits.windows import AccountWindows, ceil_seconds
 from petstore.limiter.address_limiter import AddressBucket, decide_address
@@ -267,6 +268,13 @@ class TestAddressBucket:
             assert (seen.allowed, seen.binding.remaining) == (allowed, left)
         assert bucket.used == 1
 
+    def test_the_window_opens_with_the_second_of_its_first_failure(self) -> None:
+        """At .400 it opened 400 ms ago; its last refusal says 1 s, and what passes need not wait."""
+        bucket = AddressBucket()
+        first = decide_address(bucket, 1, NOON + 400, charge=True)
+        assert (bucket.opened_ms, first.now_ms, first.retry_after_seconds) == (NOON, NOON + 400, 0)
+        assert decide_address(bucket, 1, NOON + 59_999, charge=True).retry_after_seconds == 1
+
     def test_a_clock_set_back_keeps_the_count(self) -> None:
         """The window is anchored anew, so that nobody waits longer than a minute."""
         bucket = AddressBucket()
@@ -283,3 +291,10 @@ def test_a_state_takes_over_what_changed_later() -> None:
     state.update(LimiterState({2: later}, {3: BanState(strikes=3)}))
     assert state.windows == {1: first, 2: later}
     assert {key: ban.strikes for key, ban in state.bans.items()} == {1: 1, 3: 3}
+
+
+def test_the_stored_numbers_are_the_windows() -> None:
+    """The form of stores and Valkey: of each window its opening in its own unit, and its count."""
+    numbers = tuple(range(1, 2 * len(WINDOWS) + 1))
+    assert AccountWindows.of(*numbers).numbers() == numbers
+    assert AccountWindows.of(*numbers).used == list(numbers[1::2])

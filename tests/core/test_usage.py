@@ -14,9 +14,10 @@ def test_requests_refusals_and_deprecated_calls_are_counted_apart() -> None:
     meter.count(1, 10, NOON, allowed=True, deprecated=False)
     meter.count(1, 11, NOON + 1, allowed=True, deprecated=True)
     meter.count(1, 10, NOON + 2, allowed=False, deprecated=True)
+    meter.count(1, 10, NOON + 3, allowed=False, deprecated=False)
     assert meter.drain() == UsageChanges(
-        {(1, 20_000): DailyUsage(20_000, requests=2, refused=1, deprecated=2)},
-        {10: NOON + 2, 11: NOON + 1},
+        {(1, 20_000): DailyUsage(20_000, requests=2, refused=2, deprecated=2)},
+        {10: NOON + 3, 11: NOON + 1},
     )
 
 
