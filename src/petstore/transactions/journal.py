@@ -51,12 +51,12 @@ def record_changes(
     after: Mapping[str, object],
 ) -> Script[None]:
     """Add an entry of the members that changed; none when nothing did."""
-    old, new = unlike(before, after), unlike(after, before)
+    old, new = _unlike(before, after), _unlike(after, before)
     if old or new:
         yield from record(now_ms, actor, subject, subject_id, action, old, new)
 
 
-def unlike(members: Mapping[str, object], others: Mapping[str, object]) -> dict[str, object]:
+def _unlike(members: Mapping[str, object], others: Mapping[str, object]) -> dict[str, object]:
     """The members that others do not have so."""
     return {name: value for name, value in members.items() if others.get(name) != value}
 

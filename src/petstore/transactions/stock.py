@@ -16,28 +16,27 @@ from petstore.core.imports import UploadRun
 from petstore.core.pets import FIELDS, MEMBERS, STATUSES, TRANSITIONS, PetStatus
 from petstore.core.stock import SOURCE_KEYS_MAX, StockPlan, StockRow, change_fault, same_key_fault
 from petstore.transactions.imports import mark_stored
-from petstore.transactions.journal import encode, unlike
+from petstore.transactions.journal import encode
 from petstore.transactions.rows import ENTRY, NEW_PET, PET, places, select
 from petstore.transactions.script import Database, Script, Statement, statement
 
 # Of a row and, for an animal that it adds, the JSON of its entry in the journal.
 _ROW = ("position", "line", "source_key", *NEW_PET)
 STAGED = (*_ROW, "entry")
-_PAGE_ROWS = 1_000
+_PAGE_ROWS = 500
+
+
+_DEFAULTS = [None if field.is_required else field.default for field in FIELDS]
 
 
 def staged(rows: Sequence[StockRow], first: int) -> Iterator[tuple[object, ...]]:
     """The rows as the columns STAGED, with their positions from `first` on."""
     for position, row in enumerate(rows, first):
-        yield position, row.line, row.source_key, *row.values, encode(_completed(row.values, _DEFAULTS))
-
-
-def _completed(values: Sequence[object], defaults: Sequence[object]) -> dict[str, object]:
-    """The members of the animal of a row; `defaults` stand for values that it does not have."""
-    return {
-        member: default if value is None else value
-        for member, value, default in zip(MEMBERS, values, defaults, strict=True)
-    }
+        added = {
+            member: default if value is None else value
+            for member, value, default in zip(MEMBERS, row.values, _DEFAULTS, strict=True)
+        }
+        yield position, row.line, row.source_key, *row.values, encode(added)
 
 
 _COLUMNS = ", ".join(f"{field.name} {{{'number' if field.kind is int else 'text'}}}" for field in FIELDS)
@@ -149,7 +148,6 @@ _NUMBER = Statement(
 )
 _NEW = "FROM stock_new n CROSS JOIN stock_rows r WHERE r.position = n.position"
 _CHANGED = "FROM stock_changes c CROSS JOIN stock_rows r WHERE r.position = c.position"
-_DEFAULTS = [None if field.is_required else field.default for field in FIELDS]
 _ADDED = ", ".join(
     f"r.{field.name}" if default is None else f"coalesce(r.{field.name}, '{default}')"
     for field, default in zip(FIELDS, _DEFAULTS, strict=True)
@@ -209,9 +207,12 @@ def _write_entries() -> Script[None]:
     while rows := (yield _CHANGES, (after,)):
         entries: list[object] = []
         for position, *values in rows:
-            old, wanted = values[: len(NEW_PET)], values[len(NEW_PET) :]
-            before, after_it = _completed(old, old), _completed(wanted, old)
-            entries += position, encode(unlike(before, after_it)), encode(unlike(after_it, before))
+            old: dict[str, object] = {}
+            new: dict[str, object] = {}
+            for member, value, wanted in zip(MEMBERS, values, values[len(MEMBERS) :], strict=False):
+                if wanted is not None and wanted != value:
+                    old[member], new[member] = value, wanted
+            entries += position, encode(old), encode(new)
         yield _add_entries(len(rows)), tuple(entries)
         after = rows[-1][0]
 
