@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from petstore.console.category_names import CategoryNames, names_in
 from petstore.console.idempotency import NO_ACCOUNT, FormUsedUp, act_once, mark_of
-from petstore.console.pet_forms import Typed, read_typed, status_choices
+from petstore.console.pet_forms import Typed, new_typed, read_typed, status_choices
 from petstore.console.pets import Store
 from petstore.console.visit import View, Visit
 from petstore.core.integers import read_int64
@@ -28,7 +28,7 @@ class NewPetPages:
     async def new(self, visit: Visit) -> Response:
         names = await names_in(self._store.categories)
         category_id = read_int64(visit.query.get("category", ""))
-        typed = Typed(category="" if category_id is None else names.written(category_id))
+        typed = new_typed("" if category_id is None else names.written(category_id))
         return _page(visit, names, typed)
 
     async def add(self, visit: Visit) -> Response:

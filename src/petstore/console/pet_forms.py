@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
@@ -11,16 +12,30 @@ from petstore.console.category_names import CategoryNames
 from petstore.console.formats import sentence
 from petstore.console.visit import INCOMPLETE_FORM
 from petstore.core.errors import Invalid, InvalidBody
+from petstore.core.fields import Field
 from petstore.core.integers import read_id, read_int64
-from petstore.core.pets import STATUSES, TRANSITIONS, NewPet, Pet, PetChange, PetStatus, name_fault
+from petstore.core.pets import (
+    FIELDS,
+    INT64_MAX,
+    INT64_MIN,
+    TRANSITIONS,
+    NewPet,
+    Pet,
+    PetChange,
+    PetStatus,
+    values_of_pet,
+)
+
+# Fields of the form are named as those of an animal, but for the category, which has a name.
+_WORDS = {field.name: field.name.removesuffix("_id") for field in FIELDS}
+# Those that pages show as they are, after name, category and status.
+FURTHER = [field for field in FIELDS if field.name not in ("name", "category_id", "status")]
 
 
 class Typed(msgspec.Struct):
-    """The fields of the form as typed, and their faults by field."""
+    """The fields of the form as typed, and their faults, by field."""
 
-    name: str = ""
-    category: str = ""
-    status: str = PetStatus.AVAILABLE.value
+    values: dict[str, str]
     faults: dict[str, str] = {}
 
 
@@ -34,7 +49,19 @@ class Edit(msgspec.Struct):
 
 def typed_of(pet: Pet, names: CategoryNames) -> Typed:
     """The form filled in with an animal."""
-    return Typed(pet.name, names.written(pet.category_id), pet.status.value)
+    return Typed(_written(pet, names))
+
+
+def new_typed(category: str) -> Typed:
+    """The form of a new animal in a category."""
+    defaults = {_WORDS[each.name]: "" if each.is_required else str(each.default or "") for each in FIELDS}
+    return Typed({**defaults, "category": category})
+
+
+def _written(pet: Pet, names: CategoryNames) -> dict[str, str]:
+    plain = zip(_WORDS.values(), values_of_pet(pet), strict=True)
+    texts = {word: "" if value is None else str(value) for word, value in plain}
+    return {**texts, "category": names.written(pet.category_id)}
 
 
 def read_typed(form: Mapping[str, str], names: CategoryNames) -> tuple[Typed, NewPet | None]:
@@ -42,25 +69,46 @@ def read_typed(form: Mapping[str, str], names: CategoryNames) -> tuple[Typed, Ne
 
     If the form has no status (an order holds the animal), the stored one stays.
     """
-    typed = Typed(
-        form.get("name", ""), form.get("category", ""), form.get("status", form.get("was_status", "")), {}
-    )
-    fault = name_fault(typed.name)
-    if fault is not None:
-        typed.faults["name"] = sentence(fault)
-    category_id = _untouched_category(form)
-    if category_id is not None:
-        typed.category = names.written(category_id)
-    else:
+    typed = Typed({word: form.get(word, "") for word in _WORDS.values()}, {})
+    typed.values["status"] = form.get("status", form.get("was_status", ""))
+    wanted: dict[str, Any] = {}
+    for field in FIELDS:
+        word = _WORDS[field.name]
         try:
-            category_id = names.read(typed.category)
+            if field.name == "category_id":
+                wanted[field.name] = _read_category(form, typed, names)
+            else:
+                wanted[field.name] = _read(field, typed.values[word])
         except Invalid as error:
-            typed.faults[error.field] = error.message
-    if typed.status not in STATUSES:
-        typed.faults["status"] = f"Expected one of {', '.join(STATUSES)}."
-    if typed.faults or category_id is None:
-        return typed, None
-    return typed, NewPet(typed.name, category_id, STATUSES[typed.status])
+            typed.faults[word] = error.message
+    return typed, None if typed.faults else NewPet(**wanted)
+
+
+def _read(field: Field, text: str) -> Any:
+    """The value of a field that is written as it is. Raises Invalid."""
+    if not text and field.takes_null:
+        return None
+    if field.is_choice:
+        if text not in list(field.kind):
+            raise Invalid(field.name, f"Expected one of {', '.join(field.kind)}.")
+        return field.kind(text)
+    if field.kind is int:
+        number = read_int64(text)
+        if number is None:
+            raise Invalid(field.name, f"Expected an integer from {INT64_MIN} to {INT64_MAX}.")
+        return number
+    fault = field.text.fault(text) if field.text is not None else None
+    if fault is not None:
+        raise Invalid(field.name, sentence(fault))
+    return text
+
+
+def _read_category(form: Mapping[str, str], typed: Typed, names: CategoryNames) -> int:
+    category_id = _untouched_category(form)
+    if category_id is None:
+        return names.read(typed.values["category"])
+    typed.values["category"] = names.written(category_id)
+    return category_id
 
 
 def _untouched_category(form: Mapping[str, str]) -> int | None:
@@ -71,41 +119,36 @@ def _untouched_category(form: Mapping[str, str]) -> int | None:
 
 def read_edit(pet_id: int, form: Mapping[str, str], names: CategoryNames) -> tuple[Edit, NewPet | None]:
     """Raises InvalidBody for an incomplete form."""
-    category_id, status = read_int64(form.get("was_category", "")), form.get("was_status", "")
     seen_id = 0 if form.get("seen") == "0" else read_id(form.get("seen", ""))
-    name = form.get("was_name", "")
-    if category_id is None or status not in STATUSES or seen_id is None or name_fault(name) is not None:
+    try:
+        was = {each.name: _read(each, form.get(f"was_{_WORDS[each.name]}", "")) for each in FIELDS}
+    except Invalid:
+        raise InvalidBody(INCOMPLETE_FORM) from None
+    if seen_id is None:
         raise InvalidBody(INCOMPLETE_FORM)
     typed, wanted = read_typed(form, names)
-    return Edit(Pet(pet_id, name, category_id, STATUSES[status]), seen_id, typed), wanted
+    return Edit(Pet(pet_id, **was), seen_id, typed), wanted
 
 
 def change_between(before: Pet, wanted: NewPet) -> PetChange:
     """Only the fields that the form changed: another person's change of other fields stays."""
-    return PetChange(
-        UNSET if wanted.name == before.name else wanted.name,
-        UNSET if wanted.category_id == before.category_id else wanted.category_id,
-        UNSET if wanted.status is before.status else wanted.status,
-    )
+    pairs = {field.name: (getattr(before, field.name), getattr(wanted, field.name)) for field in FIELDS}
+    return PetChange(**{name: new for name, (old, new) in pairs.items() if new != old})
 
 
 def changed_fields(change: PetChange) -> set[str]:
     """The names of the changed fields."""
-    values = {"name": change.name, "category": change.category_id, "status": change.status}
-    return {field for field, value in values.items() if value is not UNSET}
+    return {word for name, word in _WORDS.items() if getattr(change, name) is not UNSET}
 
 
 def merged(present: Pet, change: PetChange, typed: Typed, names: CategoryNames) -> Typed:
     """A form with the wanted changes on top of the present animal."""
     now = typed_of(present, names)
-    changed = changed_fields(change)
-    if "name" in changed:
-        now.name = typed.name
-    if "category" in changed:
-        now.category = typed.category
+    for word in changed_fields(change) - {"status"}:
+        now.values[word] = typed.values[word]
     if change.status is not UNSET:
         if change.status in (present.status, *TRANSITIONS[present.status]):
-            now.status = typed.status
+            now.values["status"] = typed.values["status"]
         else:
             now.faults["status"] = f"It is {present.status} now, and can't become {change.status}."
     return now

@@ -9,6 +9,7 @@ from typing import Any
 import jinja2
 
 from petstore.console import formats
+from petstore.console.pet_forms import FURTHER
 from petstore.core.packaged import Resource
 
 # The menu: address, title and least role of each page.
@@ -47,7 +48,7 @@ class TemplateRenderer:
             lstrip_blocks=True,
         )
         self._environment.filters.update(formats.FILTERS)
-        self._environment.globals.update(static=static, navigation=NAVIGATION)
+        self._environment.globals.update(static=static, navigation=NAVIGATION, pet_fields=FURTHER)
         self._sources = templates
 
     def prepare(self, template: str) -> None:

@@ -52,6 +52,11 @@ class Field(msgspec.Struct, frozen=True):
     audience: Audience
 
     @property
+    def label(self) -> str:
+        """Such as `Ring number`."""
+        return self.name.replace("_", " ").capitalize()
+
+    @property
     def is_choice(self) -> bool:
         return issubclass(self.kind, StrEnum)
 
