@@ -10,9 +10,7 @@ from typing import Protocol
 
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError
-from petstore.core.keys import KeyRepository
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
-from petstore.core.orders import OrderRepository
 from petstore.core.pets import PetRepository
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
@@ -29,6 +27,8 @@ from petstore.transactions.categories import Categories
 from petstore.transactions.imports import Uploads
 from petstore.transactions.jobs import Jobs
 from petstore.transactions.journal import Journal
+from petstore.transactions.keys import Keys
+from petstore.transactions.orders import Orders
 from petstore.transactions.people import People
 from petstore.transactions.sign_ins import SignIns
 from petstore.transactions.usage import Usage
@@ -41,10 +41,10 @@ class Store(Protocol):
     stock: StockRepository
     uploads: Uploads
     jobs: Jobs
-    orders: OrderRepository
+    orders: Orders
     categories: Categories
     accounts: Accounts
-    keys: KeyRepository
+    keys: Keys
     journal: Journal
     usage: Usage
     billing: Billing

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from petstore.core.clock import Clock
 from petstore.core.digests import digest
 from petstore.core.errors import KeyIssuedBefore, KeyNotFound
 from petstore.core.idempotency import Creation, Idempotency
 from petstore.core.keys import (
     Access,
     ApiKey,
+    Caller,
     IssuedKey,
     check_label,
     check_not_replaced,
@@ -27,7 +28,7 @@ from petstore.transactions.idempotency import create_once
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.revocations import end_key
 from petstore.transactions.rows import ENTRY, SELECT_CALLER, SELECT_KEY, read_entry, read_key, select
-from petstore.transactions.script import KEYRING, REVOCATION, Database, Script, statement
+from petstore.transactions.script import KEYRING, REVOCATION, Repository, Script, read, statement, write
 
 _KEY_BY_ID = statement(f"{SELECT_KEY} WHERE k.id = $1", lock=" FOR UPDATE OF k")
 _ACCOUNT_OF_KEY = statement("SELECT account_id FROM api_keys WHERE id = $1")
@@ -64,40 +65,110 @@ def find_key(key_id: int) -> Script[ApiKey]:
     return read_key(rows[0])
 
 
-def find_key_by_digest(key_digest: bytes) -> Script[ApiKey | None]:
-    """A key, or None."""
-    rows = yield _KEY_BY_DIGEST, (key_digest,)
-    return read_key(rows[0]) if rows else None
+class Keys(Repository, ABC):
+    """The keys of a store.
 
-
-def keys_of(reference: str, newest: int | None, before_id: int) -> Script[list[ApiKey]]:
-    """See core.keys. Raises AccountNotFound."""
-    account = yield from find_account(reference)
-    most = INT64_MAX if newest is None else newest
-    return [read_key(row) for row in (yield _KEYS_OF_ACCOUNT, (account.id, most, before_id))][::-1]
-
-
-def issue(
-    reference: str,
-    environment: str,
-    label: str,
-    actor: str,
-    now_ms: int,
-    expires_at_ms: int | None,
-    access: Access,
-) -> Script[IssuedKey]:
-    """Raises AccountNotFound, and Conflict for a closed account."""
-    account = yield from find_account(reference)
-    account.check_open()
-    new = ApiKey(0, account.id, label, "", now_ms, expires_at_ms, access=access)
-    return (yield from _add_key(new, environment, actor))
-
-
-def rotate(key_id: int, environment: str, overlap_ms: int, actor: str, now_ms: int) -> Script[IssuedKey]:
-    """Raises KeyNotFound, and Conflict unless the key is active and has no successor.
-
-    Locks the account before the key, as its closing does: so that revokes the new key too, or there is none.
+    `reference` is an account's name or its id in digits; methods that take one raise AccountNotFound. Those
+    that take a key's id raise KeyNotFound. `actor` is for the journal.
     """
+
+    @abstractmethod
+    async def find_caller(self, key_digest: bytes) -> Caller | None:
+        """Implements core.keys.KeyRepository: the one read of each request, which each database has its own
+        way for."""
+
+    @write(KEYRING)
+    def issue(
+        self,
+        now_ms: int,
+        reference: str,
+        environment: str,
+        actor: str,
+        *,
+        label: str = "",
+        expires_at_ms: int | None = None,
+        access: Access = Access.WRITE,
+        idempotency: Idempotency | None = None,
+    ) -> Script[IssuedKey]:
+        """Raises Invalid for the label, and Conflict for a closed account.
+
+        With an Idempotency, of this account, KeyIssuedBefore the second time: the text is not stored.
+        """
+        check_label(label)
+
+        def create() -> Script[IssuedKey]:
+            account = yield from find_account(reference)
+            account.check_open()
+            new = ApiKey(0, account.id, label, "", now_ms, expires_at_ms, access=access)
+            return (yield from _add_key(new, environment, actor))
+
+        return _issue_once(idempotency, self._clock.pinned_ms(), create)
+
+    @read
+    def keys(
+        self, reference: str, *, newest: int | None = None, before_id: int = INT64_MAX
+    ) -> Script[list[ApiKey]]:
+        """By id; of those before the key `before_id`, at most the `newest` ones."""
+        account = yield from find_account(reference)
+        most = INT64_MAX if newest is None else newest
+        return [read_key(row) for row in (yield _KEYS_OF_ACCOUNT, (account.id, most, before_id))][::-1]
+
+    @read
+    def key(self, key_id: int) -> Script[ApiKey]:
+        return find_key(key_id)
+
+    @read
+    def find_key(self, key_digest: bytes) -> Script[ApiKey | None]:
+        rows = yield _KEY_BY_DIGEST, (key_digest,)
+        return read_key(rows[0]) if rows else None
+
+    @write(KEYRING)
+    def rotate(
+        self,
+        now_ms: int,
+        key_id: int,
+        environment: str,
+        overlap_ms: int,
+        actor: str,
+        idempotency: Idempotency | None = None,
+    ) -> Script[IssuedKey]:
+        """A new key of the same account, label and level; the old one expires after the overlap.
+
+        Raises Conflict when the old key is revoked, expired or was rotated before; `idempotency` is as for
+        `issue`.
+        """
+        return _issue_once(
+            idempotency,
+            self._clock.pinned_ms(),
+            lambda: _rotate(key_id, environment, overlap_ms, actor, now_ms),
+        )
+
+    @write(REVOCATION)
+    def revoke(self, now_ms: int, key_id: int, actor: str) -> Script[ApiKey]:
+        """The first revocation's time stays."""
+        key = yield from find_key(key_id)
+        if key.revoked_at_ms is not None:
+            return key
+        yield from end_key(key_id, actor, now_ms)
+        return replace(key, revoked_at_ms=now_ms)
+
+    @write(KEYRING)
+    def pardon(self, now_ms: int, key_id: int, actor: str) -> Script[ApiKey]:
+        """Lift a ban and clear what led to it; acts on the key's next request.
+
+        A change also without a ban in the table: limiters may know of a newer one.
+        """
+        key = yield from find_key(key_id)
+        rows = yield _BANNED_UNTIL, (key_id,)
+        yield _PARDON, (key_id, now_ms)
+        yield _CLEAR_BANS, (key_id,)
+        before = {"bannedUntil": _iso(rows[0][0] or None) if rows else None}
+        yield from record(now_ms, actor, "key", key_id, "unbanned", before, {"bannedUntil": None})
+        return key
+
+
+def _rotate(key_id: int, environment: str, overlap_ms: int, actor: str, now_ms: int) -> Script[IssuedKey]:
+    # The account before the key, as its closing locks them: that revokes the new key too, or there is none.
     for (account_id,) in (yield _ACCOUNT_OF_KEY, (key_id,)):
         yield from find_account(str(account_id))
     old = yield from find_key(key_id)
@@ -123,11 +194,13 @@ def _successor_of(key_id: int) -> Script[tuple[ApiKey | None, int]]:
     return read_key((yield _SUCCESSOR, (successor_id,))[0]), since_ms
 
 
-def issue_once(
-    idempotency: Idempotency, now_ms: int | None, create: Callable[[], Script[IssuedKey]]
+def _issue_once(
+    idempotency: Idempotency | None, now_ms: int | None, create: Callable[[], Script[IssuedKey]]
 ) -> Script[IssuedKey]:
     """What `create` issues. Raises KeyIssuedBefore when it was issued under the same Idempotency, whatever
     the two ask for, IdempotencyKeyInUse and the errors of `create`."""
+    if idempotency is None:
+        return (yield from create())
     issued: list[IssuedKey] = []
 
     def create_key() -> Script[int]:
@@ -138,26 +211,6 @@ def issue_once(
     if is_replay:
         raise KeyIssuedBefore(key_id)
     return issued[0]
-
-
-def revoke(key_id: int, actor: str, now_ms: int) -> Script[ApiKey]:
-    """Raises KeyNotFound. The first revocation's time stays."""
-    key = yield from find_key(key_id)
-    if key.revoked_at_ms is not None:
-        return key
-    yield from end_key(key_id, actor, now_ms)
-    return replace(key, revoked_at_ms=now_ms)
-
-
-def pardon(key_id: int, actor: str, now_ms: int) -> Script[ApiKey]:
-    """Raises KeyNotFound. A change also without a ban in the table: limiters may know of a newer one."""
-    key = yield from find_key(key_id)
-    rows = yield _BANNED_UNTIL, (key_id,)
-    yield _PARDON, (key_id, now_ms)
-    yield _CLEAR_BANS, (key_id,)
-    before = {"bannedUntil": _iso(rows[0][0] or None) if rows else None}
-    yield from record(now_ms, actor, "key", key_id, "unbanned", before, {"bannedUntil": None})
-    return key
 
 
 def _iso(ms: int | None) -> str | None:
@@ -181,66 +234,3 @@ def _add_key(new: ApiKey, environment: str, actor: str) -> Script[IssuedKey]:
     }
     yield from record(now_ms, actor, "key", key_id, "issued", None, members)
     return IssuedKey(replace(new, id=key_id, display=shown), secret)
-
-
-class Keys:
-    """A KeyRepository but for `find_caller`, which is each database's own."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-
-    async def issue(
-        self,
-        reference: str,
-        environment: str,
-        actor: str,
-        *,
-        label: str = "",
-        expires_at_ms: int | None = None,
-        access: Access = Access.WRITE,
-        idempotency: Idempotency | None = None,
-    ) -> IssuedKey:
-        check_label(label)
-        now_ms = self._clock.now_ms()
-        return await self._issue(
-            lambda: issue(reference, environment, label, actor, now_ms, expires_at_ms, access), idempotency
-        )
-
-    async def _issue(
-        self, script: Callable[[], Script[IssuedKey]], idempotency: Idempotency | None
-    ) -> IssuedKey:
-        if idempotency is None:
-            return await self._database.write(script, KEYRING)
-        pinned_ms = self._clock.pinned_ms()
-        return await self._database.write(lambda: issue_once(idempotency, pinned_ms, script), KEYRING)
-
-    async def keys(
-        self, reference: str, *, newest: int | None = None, before_id: int = INT64_MAX
-    ) -> list[ApiKey]:
-        return await self._database.read(keys_of(reference, newest, before_id))
-
-    async def key(self, key_id: int) -> ApiKey:
-        return await self._database.read(find_key(key_id))
-
-    async def find_key(self, key_digest: bytes) -> ApiKey | None:
-        return await self._database.read(find_key_by_digest(key_digest))
-
-    async def rotate(
-        self,
-        key_id: int,
-        environment: str,
-        overlap_ms: int,
-        actor: str,
-        idempotency: Idempotency | None = None,
-    ) -> IssuedKey:
-        now_ms = self._clock.now_ms()
-        return await self._issue(lambda: rotate(key_id, environment, overlap_ms, actor, now_ms), idempotency)
-
-    async def revoke(self, key_id: int, actor: str) -> ApiKey:
-        now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: revoke(key_id, actor, now_ms), REVOCATION)
-
-    async def pardon(self, key_id: int, actor: str) -> ApiKey:
-        now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: pardon(key_id, actor, now_ms), KEYRING)

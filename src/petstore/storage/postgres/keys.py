@@ -15,7 +15,7 @@ _CALLERS = f"{SELECT_CALLER} WHERE k.digest = ANY($1::bytea[])"
 
 
 class PostgresKeys(Keys):
-    """Implements keys.KeyRepository."""
+    """Implements core.keys.KeyRepository."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__(database, clock)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, StoreUnavailable
-from petstore.core.keys import KeyRepository
-from petstore.core.orders import OrderRepository
 from petstore.core.pets import PetRepository
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
@@ -29,6 +27,7 @@ from petstore.transactions.idempotency import purge
 from petstore.transactions.imports import Uploads
 from petstore.transactions.jobs import Jobs
 from petstore.transactions.journal import Journal
+from petstore.transactions.keys import Keys
 from petstore.transactions.orders import Orders
 from petstore.transactions.people import People
 from petstore.transactions.sign_ins import SignIns, purge_sign_ins
@@ -56,10 +55,10 @@ class PostgresStore:
         self.stock: StockRepository = PostgresStock(url, options, publisher, database, clock)
         self.uploads = Uploads(database, clock)
         self.jobs = Jobs(database, clock)
-        self.orders: OrderRepository = Orders(database, clock)
+        self.orders = Orders(database, clock)
         self.categories = Categories(database, clock)
         self.accounts = Accounts(database, clock)
-        self.keys: KeyRepository = PostgresKeys(database, clock)
+        self.keys: Keys = PostgresKeys(database, clock)
         self.journal = Journal(database, clock)
         self.usage = Usage(database, clock)
         self.billing = Billing(database, clock)

@@ -15,7 +15,7 @@ _CALLER = CALLER.sqlite
 
 
 class SqliteKeys(Keys):
-    """Implements keys.KeyRepository."""
+    """Implements core.keys.KeyRepository."""
 
     def __init__(self, reader: apsw.Connection, database: Database, clock: Clock) -> None:
         super().__init__(database, clock)

@@ -8,9 +8,7 @@ from functools import partial
 import apsw
 
 from petstore.core.clock import Clock
-from petstore.core.keys import KeyRepository
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
-from petstore.core.orders import OrderRepository
 from petstore.core.pets import PetRepository
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
@@ -35,6 +33,7 @@ from petstore.transactions.idempotency import purge
 from petstore.transactions.imports import Uploads
 from petstore.transactions.jobs import Jobs
 from petstore.transactions.journal import Journal
+from petstore.transactions.keys import Keys
 from petstore.transactions.orders import Orders
 from petstore.transactions.people import People
 from petstore.transactions.sign_ins import SignIns, purge_sign_ins
@@ -67,10 +66,10 @@ class SqliteStore:
         self.stock: StockRepository = SqliteStock(path, busy_timeout_ms, database, clock)
         self.uploads = Uploads(database, clock)
         self.jobs = Jobs(database, clock)
-        self.orders: OrderRepository = Orders(database, clock)
+        self.orders = Orders(database, clock)
         self.categories = Categories(database, clock)
         self.accounts = Accounts(database, clock)
-        self.keys: KeyRepository = SqliteKeys(self._reader, database, clock)
+        self.keys: Keys = SqliteKeys(self._reader, database, clock)
         self.journal = Journal(database, clock)
         self.usage = Usage(database, clock)
         self.billing = Billing(database, clock)
