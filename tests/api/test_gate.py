@@ -64,7 +64,7 @@ class Entrance:
         self.versions = SteeredVersions()
         self.limiter = LateLimiter(clock, BanPolicy(), self.versions)
         self.gate = Gate(
-            keys=self.keys,  # type: ignore[arg-type]
+            keys=self.keys,
             limiter=self.limiter,
             addresses=AddressLimiter(clock, 600),
             meter=UsageMeter(),

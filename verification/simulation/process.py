@@ -107,7 +107,7 @@ class Process:
     def gate_on(self, limiter: Limiter) -> Gate:
         """A gate before this process's operations."""
         return Gate(
-            keys=self._store,  # type: ignore[arg-type]  # callers only
+            keys=self._store,  # callers only
             limiter=limiter,
             addresses=AddressLimiter(self.clock, 1_000_000),
             meter=self.meter,

@@ -24,17 +24,10 @@ from petstore.core.idempotency import Idempotency
 from petstore.core.integers import read_id
 from petstore.core.keys import Access, Caller
 from petstore.core.moments import read_moment
-from petstore.core.orders import (
-    NEW_ORDER,
-    ORDER_CHANGE,
-    ORDER_STATUSES,
-    OrderQuery,
-    OrderRepository,
-    OrderStatus,
-    members_of,
-)
+from petstore.core.orders import NEW_ORDER, ORDER_CHANGE, ORDER_STATUSES, OrderQuery, OrderStatus, members_of
 from petstore.core.preconditions import tag_of
 from petstore.transactions.accounts import Accounts
+from petstore.transactions.orders import Orders
 
 ORDER_PARAMETERS = ("limit", "cursor", "status", "id", "scope")
 _STATUS_EXPECTED = f"one of {', '.join(ORDER_STATUSES)}"
@@ -50,7 +43,7 @@ class OrderOperations:
     def __init__(
         self,
         *,
-        orders: OrderRepository,
+        orders: Orders,
         accounts: Accounts,
         reference_base: str,
         body_timeout_seconds: float,

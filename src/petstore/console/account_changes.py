@@ -18,11 +18,12 @@ from petstore.console.accounts import KEYS_READ, find_account, working_keys
 from petstore.console.visit import INCOMPLETE_FORM, View, Visit
 from petstore.core.accounts import Account
 from petstore.core.errors import Conflict, Invalid, InvalidBody
-from petstore.core.keys import KeyRepository
 from petstore.core.limits.quota import view
-from petstore.core.orders import Order, OrderQuery, OrderRepository
+from petstore.core.orders import Order, OrderQuery
 from petstore.core.people import Role
 from petstore.transactions.accounts import Accounts
+from petstore.transactions.keys import Keys
+from petstore.transactions.orders import Orders
 from petstore.transactions.usage import Usage
 
 _ORDERS_SHOWN = 10
@@ -32,9 +33,9 @@ class Store(Protocol):
     """What these pages read and change."""
 
     accounts: Accounts
-    keys: KeyRepository
+    keys: Keys
     usage: Usage
-    orders: OrderRepository
+    orders: Orders
 
 
 class AccountChangePages:

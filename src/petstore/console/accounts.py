@@ -17,13 +17,14 @@ from petstore.core.accounts import STATES, Account, AccountPage, AccountQuery, c
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import AccountExists, Invalid
 from petstore.core.journal import About
-from petstore.core.keys import ApiKey, KeyRepository
+from petstore.core.keys import ApiKey
 from petstore.core.limits.plans import PLAN_NAMES
 from petstore.core.limits.quota import view
 from petstore.core.limits.usage import every_day
 from petstore.core.people import Role
 from petstore.transactions.accounts import Accounts
 from petstore.transactions.journal import Journal
+from petstore.transactions.keys import Keys
 from petstore.transactions.usage import Usage
 
 _ROWS = 50
@@ -37,7 +38,7 @@ class Store(Protocol):
     """What these pages read and change."""
 
     accounts: Accounts
-    keys: KeyRepository
+    keys: Keys
     usage: Usage
     journal: Journal
 

@@ -40,8 +40,6 @@ from petstore.console.visit import Renderer, View
 from petstore.core import packaged
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
-from petstore.core.keys import KeyRepository
-from petstore.core.orders import OrderRepository
 from petstore.core.pets import PetRepository
 from petstore.core.service import ServiceReport
 from petstore.core.stock import StockRepository
@@ -51,6 +49,8 @@ from petstore.transactions.billing import Billing
 from petstore.transactions.categories import Categories
 from petstore.transactions.imports import Uploads
 from petstore.transactions.journal import Journal
+from petstore.transactions.keys import Keys
+from petstore.transactions.orders import Orders
 from petstore.transactions.people import People
 from petstore.transactions.sign_ins import SignIns
 from petstore.transactions.usage import Usage
@@ -67,10 +67,10 @@ class Stores(Protocol):
     pets: PetRepository
     stock: StockRepository
     uploads: Uploads
-    orders: OrderRepository
+    orders: Orders
     accounts: Accounts
     categories: Categories
-    keys: KeyRepository
+    keys: Keys
     usage: Usage
     billing: Billing
     journal: Journal

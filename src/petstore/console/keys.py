@@ -27,12 +27,13 @@ from petstore.core.errors import (
 from petstore.core.idempotency import Idempotency
 from petstore.core.integers import read_id
 from petstore.core.journal import About
-from petstore.core.keys import ENVIRONMENTS, ApiKey, IssuedKey, KeyRepository
+from petstore.core.keys import ENVIRONMENTS, ApiKey, IssuedKey
 from petstore.core.limits.usage import KeyBan
 from petstore.core.people import Role
 from petstore.core.pets import INT64_MAX
 from petstore.transactions.accounts import Accounts
 from petstore.transactions.journal import Journal
+from petstore.transactions.keys import Keys
 from petstore.transactions.usage import Usage
 
 _ROWS = 50
@@ -42,7 +43,7 @@ class Store(Protocol):
     """What these pages read and change."""
 
     accounts: Accounts
-    keys: KeyRepository
+    keys: Keys
     usage: Usage
     journal: Journal
 

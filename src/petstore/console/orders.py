@@ -11,10 +11,11 @@ from petstore.console.order_search import Search, read_search
 from petstore.console.visit import View, Visit
 from petstore.core.errors import AccountNotFound, Invalid, OrderNotFound, PetstoreError
 from petstore.core.journal import About
-from petstore.core.orders import ORDER_TRANSITIONS, Order, OrderPage, OrderQuery, OrderRepository
+from petstore.core.orders import ORDER_TRANSITIONS, Order, OrderPage, OrderQuery
 from petstore.core.pets import PageQuery, Pet, PetRepository
 from petstore.transactions.accounts import Accounts
 from petstore.transactions.journal import Journal
+from petstore.transactions.orders import Orders
 
 _ROWS = 50
 
@@ -22,7 +23,7 @@ _ROWS = 50
 class Store(Protocol):
     """What these pages read and change."""
 
-    orders: OrderRepository
+    orders: Orders
     pets: PetRepository
     accounts: Accounts
     journal: Journal

@@ -15,9 +15,7 @@ import msgspec
 
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Conflict, Invalid
-from petstore.core.idempotency import Idempotency
 from petstore.core.moments import iso_day
-from petstore.core.pets import INT64_MAX
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _RANDOM_CHARACTERS = 32  # 190 bits
@@ -161,60 +159,8 @@ def check_not_replaced(key_id: int, successor: ApiKey | None, replaced_at_ms: in
 
 
 class KeyRepository(Protocol):
-    """Keys in a store. Each method is one transaction and may raise StoreUnavailable.
-
-    `reference` is an account's name or its id in digits. Methods that take one raise NotFound.
-    `actor` is kept in the journal.
-    """
+    """Keys as the gate reads them."""
 
     async def find_caller(self, key_digest: bytes) -> Caller | None:
-        """The caller behind a key's digest, expired and revoked ones included."""
-        ...
-
-    async def issue(
-        self,
-        reference: str,
-        environment: str,
-        actor: str,
-        *,
-        label: str = "",
-        expires_at_ms: int | None = None,
-        access: Access = Access.WRITE,
-        idempotency: Idempotency | None = None,
-    ) -> IssuedKey:
-        """Raises Conflict for a closed account.
-
-        With an Idempotency, of this account, KeyIssuedBefore the second time: the text is not kept.
-        """
-        ...
-
-    async def keys(
-        self, reference: str, *, newest: int | None = None, before_id: int = INT64_MAX
-    ) -> list[ApiKey]:
-        """By id; of those before the key `before_id`, at most the `newest` ones."""
-        ...
-
-    async def key(self, key_id: int) -> ApiKey: ...
-
-    async def find_key(self, key_digest: bytes) -> ApiKey | None: ...
-
-    async def rotate(
-        self,
-        key_id: int,
-        environment: str,
-        overlap_ms: int,
-        actor: str,
-        idempotency: Idempotency | None = None,
-    ) -> IssuedKey:
-        """A new key of the same account, label and level; the old one expires after the overlap.
-
-        Raises Conflict when the old key is revoked, expired or was rotated before; `idempotency` is as for
-        `issue`.
-        """
-        ...
-
-    async def revoke(self, key_id: int, actor: str) -> ApiKey: ...
-
-    async def pardon(self, key_id: int, actor: str) -> ApiKey:
-        """Lift a ban and clear what led to it; acts on the key's next request."""
+        """The caller behind a key's digest, expired and revoked ones included. Raises StoreUnavailable."""
         ...

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import msgspec
 
 from petstore.core.accounts import Account
 from petstore.core.errors import Conflict
 from petstore.core.fields import Text
-from petstore.core.idempotency import Idempotency
 from petstore.core.members import Schema
 from petstore.core.moments import iso_moment, moment_fault
 from petstore.core.pets import INT64_MAX, PAGE_LIMIT_DEFAULT, Pet, PetStatus
-from petstore.core.preconditions import Tags
 
 QUANTITY = 1
 # The ship date of a change: Unix ms, None to take it back, UNSET to leave it.
@@ -177,47 +175,3 @@ class PlacedOrder(msgspec.Struct, frozen=True):
 
     order: Order
     replayed: bool
-
-
-class OrderRepository(Protocol):
-    """Orders in a store. Each method is one transaction and may raise StoreUnavailable.
-
-    A change of an order changes its animal too: an open order's is `pending`, and in no other open order.
-    With an `account_id`, orders of other accounts are not found.
-    """
-
-    async def page(self, query: OrderQuery) -> OrderPage:
-        """The orders that match."""
-        ...
-
-    async def get(self, order_id: int, account_id: int | None = None) -> Order:
-        """Raises OrderNotFound."""
-        ...
-
-    async def place(
-        self, account_id: int, new: NewOrder, actor: str, idempotency: Idempotency | None = None
-    ) -> PlacedOrder:
-        """Order an animal; the order is durable when this returns.
-
-        Raises Conflict unless the animal is available and for a closed account, IdempotencyKeyInUse and
-        IdempotencyKeyReused.
-        """
-        ...
-
-    async def change(
-        self,
-        order_id: int,
-        actor: str,
-        *,
-        status: OrderStatus | None = None,
-        ship_date_ms: ShipDate = msgspec.UNSET,
-        account_id: int | None = None,
-        expected: OrderStatus | None = None,
-        match: Tags | None = None,
-    ) -> Order:
-        """Move an order, or give it a ship date. Raises OrderNotFound and Conflict; see `changed`.
-
-        One that has none of the tags `match` stays as it is: PreconditionFailed. So does one that is in
-        another state than `expected`: that is a Conflict too.
-        """
-        ...

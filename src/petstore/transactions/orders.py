@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from msgspec import UNSET
 
 from petstore.core.clock import Clock
@@ -32,7 +30,7 @@ from petstore.transactions.order_pages import ORDERS, page_of
 from petstore.transactions.pets import ONE as _PET
 from petstore.transactions.pets import move_pet
 from petstore.transactions.rows import ACCOUNT, ORDER, read_account, read_order, read_pet, select
-from petstore.transactions.script import CATALOGUE, Database, Script, statement
+from petstore.transactions.script import CATALOGUE, Database, Repository, Script, read, statement, write
 
 # Orders of one account do not wait for each other, and its closing waits for them.
 _CUSTOMER = statement(f"SELECT {select(ACCOUNT)} FROM accounts WHERE id = $1", lock=" FOR SHARE")
@@ -46,13 +44,84 @@ _ADD = statement(
 _CHANGE = statement("UPDATE orders SET status = $2, ship_date_ms = $3 WHERE id = $1")
 
 
-def page(query: OrderQuery) -> Script[OrderPage]:
-    """See core.orders.OrderRepository."""
-    orders = [read_order(row) for row in (yield page_of(query))]
-    return OrderPage(orders[: query.limit], len(orders) > query.limit)
+class Orders(Repository):
+    """The orders of a store. With an `account_id`, orders of other accounts are not found.
+
+    A change of an order changes its animal too: an open order's is `pending`, and in no other open order.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        super().__init__(database, clock)
+        self._in_flight = InFlight()
+
+    @read
+    def page(self, query: OrderQuery) -> Script[OrderPage]:
+        orders = [read_order(row) for row in (yield page_of(query))]
+        return OrderPage(orders[: query.limit], len(orders) > query.limit)
+
+    @read
+    def get(self, order_id: int, account_id: int | None = None) -> Script[Order]:
+        """Raises OrderNotFound."""
+        return _find(order_id, account_id)
+
+    async def place(
+        self, account_id: int, new: NewOrder, actor: str, idempotency: Idempotency | None = None
+    ) -> PlacedOrder:
+        """Order an animal; the order is durable when this returns.
+
+        Raises Conflict unless the animal is available and for a closed account, IdempotencyKeyInUse and
+        IdempotencyKeyReused.
+        """
+        now_ms, pinned_ms = self._clock.now_ms(), self._clock.pinned_ms()
+
+        def script() -> Script[int]:
+            return _place(account_id, new, actor, now_ms)
+
+        if idempotency is None:
+            order_id, replayed = await self._database.write(script, CATALOGUE), False
+        else:
+            creation = Creation(idempotency, "order", fingerprint(new))
+            order_id, replayed = await self._in_flight.carry_out(
+                idempotency,
+                lambda: self._database.start(lambda: create_once(creation, pinned_ms, script), CATALOGUE),
+            )
+        return PlacedOrder(
+            Order(order_id, account_id, new.pet_id, OrderStatus.PLACED, None, now_ms), replayed
+        )
+
+    @write(CATALOGUE)
+    def change(
+        self,
+        now_ms: int,
+        order_id: int,
+        actor: str,
+        *,
+        status: OrderStatus | None = None,
+        ship_date_ms: ShipDate = UNSET,
+        account_id: int | None = None,
+        expected: OrderStatus | None = None,
+        match: Tags | None = None,
+    ) -> Script[Order]:
+        """Move an order and its animal, or give it a ship date. Raises OrderNotFound and Conflict; see
+        core.orders.changed.
+
+        An order with none of the tags `match` stays as it is: PreconditionFailed. So does one in another
+        state than `expected`: Conflict.
+        """
+        pet_id = (yield from _find(order_id, account_id)).pet_id
+        pet = yield from _lock_pet(pet_id)
+        ((*row,),) = yield _LOCK, (order_id,)
+        before = read_order(row)
+        check_match(match, members_of(before))
+        check_expected(before, expected)
+        after = changed(before, status, ship_date_ms, now_ms)
+        if after != before:
+            yield _CHANGE, (order_id, after.status.value, after.ship_date_ms)
+            yield from _follow_change(before, after, pet, actor, now_ms)
+        return after
 
 
-def find(order_id: int, account_id: int | None) -> Script[Order]:
+def _find(order_id: int, account_id: int | None) -> Script[Order]:
     """Raises OrderNotFound, also for an order of another account."""
     rows = yield _FIND, (order_id,)
     if not rows or account_id not in (None, rows[0][1]):
@@ -60,7 +129,7 @@ def find(order_id: int, account_id: int | None) -> Script[Order]:
     return read_order(rows[0])
 
 
-def place(account_id: int, new: NewOrder, actor: str, now_ms: int) -> Script[int]:
+def _place(account_id: int, new: NewOrder, actor: str, now_ms: int) -> Script[int]:
     """Order and reserve an animal; the order's identifier.
 
     Raises Conflict unless the animal is available, and for a closed account.
@@ -79,91 +148,15 @@ def place(account_id: int, new: NewOrder, actor: str, now_ms: int) -> Script[int
     return order.id
 
 
-def change(
-    order_id: int,
-    status: OrderStatus | None,
-    ship_date_ms: ShipDate,
-    account_id: int | None,
-    check: Callable[[Order], None],
-    actor: str,
-    now_ms: int,
-) -> Script[Order]:
-    """Move an order and its animal, or give it a ship date. Raises OrderNotFound, what `check` raises for the
-    order as it is, and Conflict."""
-    pet_id = (yield from find(order_id, account_id)).pet_id
-    pet = yield from _lock_pet(pet_id)
-    ((*row,),) = yield _LOCK, (order_id,)
-    before = read_order(row)
-    check(before)
-    after = changed(before, status, ship_date_ms, now_ms)
-    if after == before:
-        return before
-    yield _CHANGE, (order_id, after.status.value, after.ship_date_ms)
+def _follow_change(before: Order, after: Order, pet: Pet | None, actor: str, now_ms: int) -> Script[None]:
     moved = after.status is not before.status
     action = after.status.value if moved else "changed"
-    yield from record_changes(now_ms, actor, "order", order_id, action, members_of(before), members_of(after))
+    yield from record_changes(now_ms, actor, "order", after.id, action, members_of(before), members_of(after))
     # A sold animal is not the order's any more: a program of version 1.0.0 has sold it by hand.
     if moved and after.status in RELEASED_AS and pet is not None and pet.status is not PetStatus.SOLD:
         yield from move_pet(pet, PetChange(status=RELEASED_AS[after.status]), actor, now_ms)
-    return after
 
 
 def _lock_pet(pet_id: int) -> Script[Pet | None]:
     rows = yield _PET, (pet_id,)
     return read_pet(rows[0]) if rows else None
-
-
-class Orders:
-    """Implements orders.OrderRepository."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-        self._in_flight = InFlight()
-
-    async def page(self, query: OrderQuery) -> OrderPage:
-        return await self._database.read(page(query))
-
-    async def get(self, order_id: int, account_id: int | None = None) -> Order:
-        return await self._database.read(find(order_id, account_id))
-
-    async def place(
-        self, account_id: int, new: NewOrder, actor: str, idempotency: Idempotency | None = None
-    ) -> PlacedOrder:
-        now_ms, pinned_ms = self._clock.now_ms(), self._clock.pinned_ms()
-
-        def script() -> Script[int]:
-            return place(account_id, new, actor, now_ms)
-
-        if idempotency is None:
-            order_id, replayed = await self._database.write(script, CATALOGUE), False
-        else:
-            creation = Creation(idempotency, "order", fingerprint(new))
-            order_id, replayed = await self._in_flight.carry_out(
-                idempotency,
-                lambda: self._database.start(lambda: create_once(creation, pinned_ms, script), CATALOGUE),
-            )
-        return PlacedOrder(
-            Order(order_id, account_id, new.pet_id, OrderStatus.PLACED, None, now_ms), replayed
-        )
-
-    async def change(
-        self,
-        order_id: int,
-        actor: str,
-        *,
-        status: OrderStatus | None = None,
-        ship_date_ms: ShipDate = UNSET,
-        account_id: int | None = None,
-        expected: OrderStatus | None = None,
-        match: Tags | None = None,
-    ) -> Order:
-        now_ms = self._clock.now_ms()
-
-        def check(order: Order) -> None:
-            check_match(match, members_of(order))
-            check_expected(order, expected)
-
-        return await self._database.write(
-            lambda: change(order_id, status, ship_date_ms, account_id, check, actor, now_ms), CATALOGUE
-        )
