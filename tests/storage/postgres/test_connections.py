@@ -18,9 +18,9 @@ from petstore.wiring.administration import backend_of, store_for_command
 from tests.support.journal import ACTOR
 from tests.support.postgres import PostgresServer
 
-# Of these 3 are kept, for a command and for the hold of a single service.
-MAX_CONNECTIONS = 12
-ROOM = MAX_CONNECTIONS - 3
+# Of these 5 are kept, for a command, the hold of a single service, and the background process with an import.
+MAX_CONNECTIONS = 14
+ROOM = MAX_CONNECTIONS - 5
 
 
 @pytest.fixture(scope="module")

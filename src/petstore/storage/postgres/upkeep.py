@@ -32,8 +32,9 @@ _HOLDER_SETTINGS = {
 _SET_IF_KNOWN = "SELECT set_config(name, $2, false) FROM pg_settings WHERE name = $1"
 
 
-# For a command, which opens one connection while another is closing, and for the hold of a single service.
-_KEPT_CONNECTIONS = 3
+# For a command, which opens one connection while another is closing, for the hold of a single service, and
+# for the background process with an import.
+_KEPT_CONNECTIONS = 5
 # What PostgreSQL grants to the user in this database; -1 is no bound.
 _GRANTED = """
 SELECT least(
