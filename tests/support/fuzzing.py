@@ -133,7 +133,7 @@ class Behind:
             settings |= {"database_url": database_url, "valkey_url": emptied_url()}
         clock = ManualClock()
         self.application = application_for(path, clock, settings)
-        self._shop = Shop(self.application, clock, path)
+        self._shop = Shop(self.application, clock, path, steers_counters=database_url is None)
         self._prepared = b""
         self.headers: dict[str, str] = {}
 
