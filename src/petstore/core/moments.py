@@ -46,7 +46,7 @@ def read_month(text: str) -> tuple[int, int] | None:
 
 
 def read_moment(text: str) -> int | None:
-    """The Unix time of a text with any offset, in milliseconds; None for a text that is none."""
+    """The Unix time of a text with any offset, in milliseconds; None if `text` is not a timestamp."""
     if _MOMENT.fullmatch(text) is None:
         return None
     try:

@@ -21,7 +21,7 @@ NAME_MAX_CHARACTERS = 255
 PAGE_LIMIT_MAX = 100
 PAGE_LIMIT_DEFAULT = 20
 IDS_MAX = 100
-# So many animals at most does one search by name and another filter look at.
+# A name search with a second filter examines at most this many animals.
 LOOKED_AT_MAX = 1_000
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -121,7 +121,7 @@ _FOLD = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 def fold(name: str) -> str:
-    """A name as searches compare it: in lower case, as far as its letters are of ASCII."""
+    """A name as searches compare it: with ASCII letters in lower case."""
     return name.translate(_FOLD)
 
 
@@ -232,7 +232,7 @@ class PetRepository(Protocol):
         expected: Pet | None = None,
         match: Tags | None = None,
     ) -> Pet:
-        """Change an animal; it is durable when this returns. What is as it was is no change.
+        """Change an animal; it is durable when this returns. Current values are recorded nowhere.
 
         Raises PetNotFound, PreconditionFailed for one that has none of the tags `match`, PetChangedMeanwhile
         for a change of an animal that is not as `expected`, and Conflict for a transition that is not allowed

@@ -1,7 +1,7 @@
 """Uploads of stock lists, for both databases. Each step is a job of the background process.
 
-Programs of 1.1.0 work on the same rows. The transaction that stores a list checks its `run`, so it is stored
-once, whoever has begun to work on it.
+Programs of 1.1.0 work on the same rows. The transaction that stores a list checks its `run`, so it is
+stored once, even if two programs work on it.
 """
 
 from __future__ import annotations

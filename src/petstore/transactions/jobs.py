@@ -63,12 +63,12 @@ _FINISH = statement("DELETE FROM jobs WHERE id = $1 AND owner = $2")
 
 
 def add_job(kind: str, subject: int) -> Script[None]:
-    """In the transaction that makes the work."""
+    """Add a job, in the transaction that makes the work."""
     yield _ADD, (kind, subject)
 
 
 def remove_job(kind: str, subject: int) -> Script[None]:
-    """Whoever works on it loses it."""
+    """End the job. A process that works on it loses its lease."""
     yield _REMOVE, (kind, subject)
 
 

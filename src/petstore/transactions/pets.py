@@ -92,7 +92,7 @@ def find_pet(pet_id: int) -> Script[Pet]:
 def move_pet(pet: Pet, change: PetChange, actor: str, now_ms: int) -> Script[Pet]:
     """Change an animal, found in this transaction, whatever its orders. Raises Conflict for a transition.
 
-    What is as it was gives no entry in the journal.
+    A change to the current values gives no entry in the journal.
     """
     changed = _after(pet, change)
     check_transition(pet.id, pet.status, changed.status)

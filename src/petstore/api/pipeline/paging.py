@@ -102,7 +102,7 @@ def read_integer(given: Mapping[str, str], name: str) -> int | None:
 
 
 def bind(filters: str) -> int:
-    """What binds a cursor to a list and its filters, which are told by any text of their own."""
+    """A checksum that ties a cursor to one list and its filters; `filters` is any canonical text of them."""
     return zlib.crc32(filters.encode("ascii"))
 
 

@@ -81,5 +81,5 @@ class MergingCounterStore(CounterStore, Protocol):
     async def load_for(
         self, account_id: int, key_id: int, now_ms: int
     ) -> tuple[AccountWindows | None, BanState | None]:
-        """The records of one account and one of its keys, as far as they still matter at `now_ms`."""
+        """The records of one account and one of its keys that still count at `now_ms`."""
         ...
