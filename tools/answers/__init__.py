@@ -1,1 +1,0 @@
-"""Records what the service and its commands say, so that two checkouts can be compared by `diff -r`."""
