@@ -14,7 +14,7 @@ from tests.architecture.sources import ROOT, SOURCE, Module, imports, is_in, mod
 STANDARD = frozenset(sys.stdlib_module_names)
 
 FOR_EVERY_STORE = {
-    f"storage.{name}" for name in ("failures", "migrations", "observer", "options", "reports")
+    f"storage.{name}" for name in ("failures", "migrations", "observer", "options", "reports", "store")
 } | {"transactions"}
 FOR_COMMANDS = {"ops.build", "wiring.administration", "wiring.service"}
 
@@ -28,6 +28,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     "transactions": (set(), set()),
     "storage": (set(), set()),
     "storage.backend": ({"storage", "transactions"}, set()),
+    "storage.store": ({"storage.observer", "transactions"}, set()),
     "storage.copying": ({"storage", "transactions"}, set()),
     "storage.sqlite": (FOR_EVERY_STORE, {"apsw"}),
     "storage.postgres": (FOR_EVERY_STORE, {"asyncpg"}),

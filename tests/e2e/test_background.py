@@ -17,7 +17,7 @@ from petstore import config
 from petstore.core.clock import SystemClock
 from petstore.core.imports import Upload, UploadState
 from petstore.core.pets import PageQuery
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of
 from petstore.wiring.asgi import Application
 from tests.console.test_stock_lists import names, send, worked_on

@@ -21,9 +21,10 @@ from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.usage import UsageChanges
 from petstore.limiter.memory import MemoryLimiter
-from petstore.storage.backend import Backend, Store, backend_for
+from petstore.storage.backend import Backend, backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.store import PostgresStore
+from petstore.storage.store import Store
 from tests.support import pgbouncer
 from tests.support.clock import ManualClock
 from tests.support.postgres import fresh_database, run

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from petstore.core.people import Role
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from tests.support.jobs import carry_out, keep_list
 from tests.support.journal import ACTOR
 

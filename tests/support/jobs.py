@@ -7,7 +7,7 @@ from io import BytesIO
 from petstore.background.imports import Imports
 from petstore.background.jobs import carry_out_next
 from petstore.core.imports import NewUpload, pack
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 
 
 async def carry_out(store: Store) -> None:

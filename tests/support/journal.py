@@ -9,7 +9,7 @@ from typing import Any
 
 from petstore.core.journal import Entry, JournalQuery, read_about
 from petstore.core.moments import iso_moment
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 
 # Of changes whose actor a test says nothing about.
 ACTOR = "cli:tests"

@@ -18,7 +18,8 @@ from petstore.core.keys import Access
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.orders import NewOrder
 from petstore.core.pets import NewPet
-from petstore.storage.backend import Store, backend_for, sqlite_path
+from petstore.storage.backend import backend_for, sqlite_path
+from petstore.storage.store import Store
 from tests.support.backends import execute_in_file
 from tests.support.cluster import Client
 from tests.support.journal import ACTOR, history_faults

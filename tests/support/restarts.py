@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from petstore.core.errors import IdempotencyKeyInUse, StoreUnavailable
 from petstore.core.idempotency import Idempotency
 from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from tests.support.journal import ACTOR, history_faults
 from tests.support.postgres import PostgresServer, run
 from tests.support.waiting import until

@@ -20,7 +20,7 @@ from petstore.console.tokens import csrf_token
 from petstore.core.clock import Clock
 from petstore.core.people import Role
 from petstore.core.sign_ins import NEW_NETWORKS
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from petstore.wiring.asgi import Application
 from tests.support.console import HOST
 from tests.support.journal import ACTOR

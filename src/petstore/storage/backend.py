@@ -1,4 +1,4 @@
-"""The protocols of a database and its store, and the choice of a database by the URL's scheme.
+"""The protocol of a database, and the choice of a database by the URL's scheme.
 
 Only the core's own errors leave the storage packages.
 """
@@ -10,93 +10,14 @@ from typing import Protocol
 
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError
-from petstore.core.limits.counters import CounterStore, MergingCounterStore
-from petstore.core.pets import PetRepository
-from petstore.core.stock import StockRepository
-from petstore.core.totals import TotalsRepository
-from petstore.core.versions import Publisher, VersionSource
+from petstore.core.versions import Publisher
 from petstore.storage.migrations import Schema
-from petstore.storage.observer import MigrationObserver, StoreLoad, StoreObserver
+from petstore.storage.observer import MigrationObserver, StoreObserver
 from petstore.storage.options import PostgresOptions, SqliteOptions
 from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite.backend import SqliteBackend
 from petstore.storage.sqlite.database_file import DatabaseFile
-from petstore.transactions.accounts import Accounts
-from petstore.transactions.billing import Billing
-from petstore.transactions.categories import Categories
-from petstore.transactions.imports import Uploads
-from petstore.transactions.jobs import Jobs
-from petstore.transactions.journal import Journal
-from petstore.transactions.keys import Keys
-from petstore.transactions.orders import Orders
-from petstore.transactions.people import People
-from petstore.transactions.sign_ins import SignIns
-from petstore.transactions.usage import Usage
-
-
-class Store(Protocol):
-    """An open store: its repositories, the versions that caches depend on, and its upkeep."""
-
-    pets: PetRepository
-    stock: StockRepository
-    uploads: Uploads
-    jobs: Jobs
-    orders: Orders
-    categories: Categories
-    accounts: Accounts
-    keys: Keys
-    journal: Journal
-    usage: Usage
-    billing: Billing
-    people: People
-    totals: TotalsRepository
-    sign_ins: SignIns
-    versions: VersionSource
-
-    @property
-    def counters(self) -> CounterStore:
-        """Where counters survive a restart."""
-        ...
-
-    @property
-    def merging_counters(self) -> MergingCounterStore | None:
-        """The counters, if several processes may write them; None for a file."""
-        ...
-
-    def load(self) -> StoreLoad:
-        """The load at this moment, for metrics."""
-        ...
-
-    async def probe(self) -> None:
-        """Raise StoreUnavailable unless the store answers."""
-        ...
-
-    async def try_write(self) -> None:
-        """Commit a write that changes nothing.
-
-        Raises StoreUnavailable when that fails, ConfigurationError when trying again can't help.
-        """
-        ...
-
-    async def note_serving(self, *, with_valkey: bool) -> None:
-        """Record whether this service counts in Valkey: if so, commands notify it of changes or wait."""
-        ...
-
-    async def served_with_valkey(self) -> bool:
-        """Whether the last service counted in Valkey. Raises StoreUnavailable."""
-        ...
-
-    async def is_empty(self) -> bool:
-        """Whether no account exists, as at a first start."""
-        ...
-
-    async def purge(self, now_ms: int) -> None:
-        """Delete Idempotency-Keys and uploads older than 24 hours, and ended sessions, links and tries."""
-        ...
-
-    async def close(self) -> None:
-        """Finish the accepted writes, then close the connections."""
-        ...
+from petstore.storage.store import Store
 
 
 class Backend(Protocol):

@@ -12,11 +12,12 @@ from petstore.core.clock import Clock
 from petstore.core.errors import StoreUnavailable
 from petstore.core.versions import LEASE_SECONDS, LeaseWaitPublisher, Publisher
 from petstore.storage import backend as backends
-from petstore.storage.backend import Backend, Store
+from petstore.storage.backend import Backend
 from petstore.storage.observer import MigrationObserver
 from petstore.storage.options import PostgresOptions, SqliteOptions
 from petstore.storage.reports import CheckReport, Contents
 from petstore.storage.sqlite.database_file import DatabaseFile
+from petstore.storage.store import Store
 
 if TYPE_CHECKING:
     from petstore.limiter.valkey.inspection import CountersReport

@@ -24,7 +24,8 @@ from petstore.ops.metrics import Metrics
 from petstore.ops.process import ConnectionCounter, ProcessUse
 from petstore.ops.supervision import supervision_metrics
 from petstore.ops.worker_metrics import WorkerMetricsDirectory
-from petstore.storage.backend import Backend, Store
+from petstore.storage.backend import Backend
+from petstore.storage.store import Store
 
 _log = structlog.get_logger("petstore")
 

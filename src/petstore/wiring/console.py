@@ -14,7 +14,8 @@ from petstore.ops.flusher import CounterFlusher
 from petstore.ops.history import ServiceHistory
 from petstore.ops.metrics import Metrics
 from petstore.ops.report import Known, Report
-from petstore.storage.backend import Backend, Store
+from petstore.storage.backend import Backend
+from petstore.storage.store import Store
 
 
 def build_console(

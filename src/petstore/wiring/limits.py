@@ -12,8 +12,9 @@ from petstore.core.limits.counters import Limiter, LimiterState
 from petstore.core.limits.usage import UsageChanges
 from petstore.limiter.memory import MemoryLimiter
 from petstore.limiter.valkey.observer import LimiterObserver
-from petstore.storage.backend import Backend, Store
+from petstore.storage.backend import Backend
 from petstore.storage.observer import StoreObserver
+from petstore.storage.store import Store
 
 # Asks the shared counters, so that an outage begins if they can't be reached or written.
 Ask = Callable[[], Awaitable[None]]

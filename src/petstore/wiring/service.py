@@ -41,7 +41,8 @@ from petstore.ops.supervision import read_metrics
 from petstore.ops.telemetry import ApiObserver, LimiterWatch, SiteWatch
 from petstore.site.app import build_site
 from petstore.site.pages import Pages
-from petstore.storage.backend import Backend, Store
+from petstore.storage.backend import Backend
+from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of
 from petstore.wiring.background import build_metrics, look_until_closed, measure, run_until_closed, start_log
 from petstore.wiring.console import build_console, build_history

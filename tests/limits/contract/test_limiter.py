@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.plans import resolve_plan
-from petstore.storage.backend import Store, backend_for
+from petstore.storage.backend import backend_for
+from petstore.storage.store import Store
 from tests.support.backends import LIMITERS, LimiterBackend
 from tests.support.clock import ManualClock
 from tests.support.histories import ACCOUNT_OF_KEY, POLICY, Event, compare, histories, telling

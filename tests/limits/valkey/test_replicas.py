@@ -26,7 +26,7 @@ from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.core.stock import StockRow
 from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.scripts import Script
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of, store_for_command
 from petstore.wiring.asgi import Application
 from tests.support.journal import ACTOR

@@ -10,7 +10,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import BUSINESS, FREE, PRO
 from petstore.core.limits.usage import UsageChanges
 from petstore.core.limits.windows import AccountWindows
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from petstore.transactions import account_pages
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock

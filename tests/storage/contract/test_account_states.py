@@ -13,7 +13,7 @@ from petstore.core.digests import digest
 from petstore.core.errors import AccountExists, AccountNotFound, Conflict, Invalid
 from petstore.core.keys import ApiKey, Caller, IssuedKey
 from petstore.core.limits.plans import FREE, PRO
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR

@@ -6,7 +6,7 @@ from petstore.core.billing import BilledAccount, BilledDay
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import BUSINESS, FREE, PRO, Plan
 from petstore.core.limits.usage import DailyUsage, UsageChanges
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 

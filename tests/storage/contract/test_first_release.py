@@ -11,7 +11,8 @@ import pytest
 
 from petstore.core.idempotency import Idempotency, fingerprint
 from petstore.core.pets import Created, NewPet, Pet, PetStatus
-from petstore.storage.backend import Store, backend_for, sqlite_path
+from petstore.storage.backend import backend_for, sqlite_path
+from petstore.storage.store import Store
 from petstore.transactions.idempotency import lock_number
 from tests.storage.contract.test_schema_steps import ask, newest
 from tests.support.clock import ManualClock

@@ -13,7 +13,7 @@ from petstore.core.errors import Conflict, IdempotencyKeyInUse, IdempotencyKeyRe
 from petstore.core.idempotency import Creation, Idempotency
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import Created, NewPet, PageQuery, PetChange, PetStatus
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from petstore.transactions.idempotency import create_once
 from petstore.transactions.pets import add_pet
 from petstore.transactions.script import CATALOGUE, Database, Script
@@ -245,5 +245,4 @@ class TestAnyCreation:
 
 def scripts(store: Store) -> Database:
     """What runs the store's scripts."""
-    database: Database = store._database  # type: ignore[attr-defined]
-    return database
+    return store._database

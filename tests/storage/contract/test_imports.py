@@ -15,7 +15,7 @@ from petstore.core.durations import DAY_MS, MINUTE_MS
 from petstore.core.errors import Conflict, StoreUnavailable, UploadNotFound
 from petstore.core.imports import FileKind, Upload, UploadRun, UploadState, unpack
 from petstore.core.pets import NewPet, PageQuery, PetChange
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from petstore.transactions.imports import IMPORT
 from petstore.transactions.jobs import LEASE_MS
 from tests.support.backends import SharedData

@@ -10,7 +10,7 @@ import pytest
 from petstore.background import jobs
 from petstore.background.jobs import ATTEMPTS_MAX, Progress, carry_out_next
 from petstore.core.errors import StoreUnavailable
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from petstore.transactions.jobs import LEASE_MS, Job
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock

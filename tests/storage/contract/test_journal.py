@@ -18,9 +18,9 @@ from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.people import Role
 from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.core.stock import StockRow
-from petstore.storage import backend as backends
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from petstore.transactions.script import Repository
+from petstore.transactions.store import Parts
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, Audit, entries, history_faults, written
@@ -178,11 +178,13 @@ async def test_each_change_has_one_entry_and_nothing_else_has_any(backend: Share
         assert (name, audit.check()) == (name, expected)
 
 
-def test_the_walk_knows_every_method() -> None:
+async def test_the_walk_knows_every_method(backend: SharedData) -> None:
     """A new method of a repository is put into the walk, or among those that only read."""
+    declared = inspect.get_annotations(Parts.__init__, eval_str=True)
+    hints = {name: declared.get(name, type(part)) for name, part in vars(backend.open()).items()}
     methods = {
         f"{name}.{method}"
-        for name, hint in inspect.get_annotations(backends.Store, eval_str=True).items()
+        for name, hint in hints.items()
         if hint.__name__.endswith("Repository") or issubclass(hint, Repository)
         for method, _ in inspect.getmembers(hint, inspect.isfunction)
         if not method.startswith("_")

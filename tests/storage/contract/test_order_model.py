@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from petstore.core.errors import Conflict, OrderNotFound, PetNotFound, PetstoreError
 from petstore.core.orders import NewOrder, Order, OrderQuery, OrderStatus, ShipDate
 from petstore.core.pets import NewPet, PetChange, PetStatus
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from tests.storage.contract.test_orders import APPROVED, CANCELLED, DELIVERED, PLACED, open_accounts
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock

@@ -22,7 +22,7 @@ from petstore.core.idempotency import Idempotency
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.orders import OPEN, ORDER_TRANSITIONS, NewOrder, Order, OrderQuery, OrderStatus
 from petstore.core.pets import NewPet, PetChange, PetStatus
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 

@@ -8,7 +8,7 @@ import pytest
 
 from petstore.core.errors import Conflict, Invalid, LinkGone, PersonNotFound
 from petstore.core.people import Role
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.journal import ACTOR, entries, written
 

@@ -15,7 +15,7 @@ from petstore.core.errors import Conflict, PetNotFound, PetstoreError
 from petstore.core.limits.plans import FREE
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import PageQuery, Pet, PetChange, PetChangedMeanwhile, PetStatus
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from tests.storage.contract.test_pets import fill
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock

@@ -15,7 +15,7 @@ from petstore.core.pets import (
     PetStatus,
     fold,
 )
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.journal import ACTOR
 

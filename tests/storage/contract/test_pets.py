@@ -22,7 +22,7 @@ from petstore.core.pets import (
     PetChange,
     PetStatus,
 )
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries, written

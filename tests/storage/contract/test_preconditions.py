@@ -13,7 +13,7 @@ from petstore.core.errors import PetNotFound, PreconditionFailed
 from petstore.core.orders import members_of
 from petstore.core.pets import NewPet, PetChange
 from petstore.core.preconditions import Tags, tag_of
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from tests.storage.contract.test_orders import open_accounts, place
 
 WRITERS, ROUNDS = 64, 3

@@ -12,7 +12,7 @@ from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS
 from petstore.core.errors import LinkGone, TooManyTries
 from petstore.core.people import Role
 from petstore.core.sign_ins import NEW_NETWORKS_SUBJECT, SESSIONS_MAX, Attempt
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, written

@@ -10,7 +10,7 @@ from petstore.core.limits.plans import resolve_plan
 from petstore.core.orders import NewOrder
 from petstore.core.pets import NewPet, PageQuery, PetChange
 from petstore.core.stock import StockPlan, StockRow, Stored
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from petstore.transactions.journal import encode
 from tests.support.backends import SharedData
 from tests.support.postgres import LOCK_WAITS

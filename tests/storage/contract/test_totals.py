@@ -15,7 +15,7 @@ from petstore.core.limits.windows import AccountWindows
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet, PetStatus
 from petstore.core.totals import NAMED_MAX, NearLimit, Totals
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR

@@ -16,7 +16,7 @@ from petstore.core.limits.usage import (
     UsageChanges,
 )
 from petstore.core.limits.windows import AccountWindows
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR

@@ -18,10 +18,10 @@ from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.core.versions import Versions
-from petstore.storage.backend import Store
 from petstore.storage.sqlite.connection import open_reader
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.schema import migrate
+from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.journal import ACTOR
 from tests.support.service import Shop

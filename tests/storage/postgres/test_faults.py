@@ -14,8 +14,9 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
-from petstore.storage.backend import Store, backend_for
+from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
+from petstore.storage.store import Store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries, written
 from tests.support.postgres import by_way_of, place_of, run

@@ -10,7 +10,8 @@ import pytest
 
 from petstore.core.journal import Entry, Position
 from petstore.core.pets import NewPet
-from petstore.storage.backend import Store, backend_for
+from petstore.storage.backend import backend_for
+from petstore.storage.store import Store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries
 from tests.support.postgres import run

@@ -17,10 +17,11 @@ from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.core.stock import StockRow
 from petstore.core.versions import WRITER_SECONDS
-from petstore.storage.backend import Store, backend_for
+from petstore.storage.backend import backend_for
 from petstore.storage.postgres import database as statements
 from petstore.storage.postgres import stock
 from petstore.storage.postgres.connection import _GRACE_SECONDS
+from petstore.storage.store import Store
 from petstore.transactions.script import CATALOGUE, Script, statement
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
@@ -226,7 +227,7 @@ async def test_a_transaction_ends_before_its_announcement(
             yield statement("SELECT pg_sleep(0.05)"), ()
 
     with pytest.raises(StoreUnavailable, match="nothing was stored"):
-        await store._database.write(long, CATALOGUE)  # type: ignore[attr-defined]
+        await store._database.write(long, CATALOGUE)
     assert publisher.take() == [("begin", "catalogue", 0), ("settle", "catalogue", 0)]
     assert publisher.visible() == 0
 

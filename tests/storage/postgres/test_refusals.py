@@ -18,9 +18,10 @@ from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
-from petstore.storage.backend import Store, backend_for
+from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import database as statements
+from petstore.storage.store import Store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, written
 from tests.support.postgres import run

@@ -12,7 +12,8 @@ import pytest
 from petstore.core.errors import StoreUnavailable
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet
-from petstore.storage.backend import Store, backend_for
+from petstore.storage.backend import backend_for
+from petstore.storage.store import Store
 from tests.support.clock import ManualClock
 from tests.support.crashes import Crashes
 from tests.support.journal import ACTOR

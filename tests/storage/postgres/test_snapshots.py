@@ -11,9 +11,10 @@ import pytest
 from petstore.core.errors import StoreUnavailable
 from petstore.core.pets import NewPet
 from petstore.core.versions import NO_VERSIONS, Versions
-from petstore.storage.backend import Store, backend_for
+from petstore.storage.backend import backend_for
 from petstore.storage.postgres.sharing import Shared
 from petstore.storage.postgres.snapshots import SnapshotVersions
+from petstore.storage.store import Store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database, plain_user, run

@@ -16,10 +16,11 @@ from petstore.core.idempotency import Idempotency, fingerprint
 from petstore.core.limits.plans import FREE
 from petstore.core.orders import OrderQuery, OrderStatus
 from petstore.core.pets import Created, NewPet, PageQuery, Pet, PetStatus
-from petstore.storage.backend import Store, backend_for
+from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import pets
 from petstore.storage.postgres.connection import connect
+from petstore.storage.store import Store
 from petstore.transactions import idempotency, order_pages
 from petstore.transactions.pages import after_every_name, by_name, page_of
 from tests.support.clock import ManualClock

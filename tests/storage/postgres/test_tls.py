@@ -13,7 +13,8 @@ import pytest
 
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.pets import NewPet
-from petstore.storage.backend import Store, backend_for
+from petstore.storage.backend import backend_for
+from petstore.storage.store import Store
 from tests.support import machine
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR

@@ -19,11 +19,12 @@ from petstore.core.limits.plans import FREE
 from petstore.core.people import Role
 from petstore.core.pets import NewPet, PageQuery
 from petstore.ops import flusher
-from petstore.storage.backend import Store, backend_for
+from petstore.storage.backend import backend_for
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite import reserve
 from petstore.storage.sqlite.connection import translate
 from petstore.storage.sqlite.store import SqliteStore
+from petstore.storage.store import Store
 from tests.support.clock import ManualClock
 from tests.support.disk import Disk, mounted_disk
 from tests.support.journal import ACTOR

@@ -21,8 +21,9 @@ import uvloop
 
 from petstore.core.clock import SystemClock
 from petstore.core.pets import PageQuery, PetStatus
-from petstore.storage.backend import Store, backend_for
+from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
+from petstore.storage.store import Store
 from tests.support.postgres import PostgresServer
 from verification.benchmarks.data import filling
 

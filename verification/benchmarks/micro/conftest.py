@@ -11,7 +11,8 @@ import pytest
 import uvloop
 
 from petstore.core.clock import SystemClock
-from petstore.storage.backend import Store, backend_for
+from petstore.storage.backend import backend_for
+from petstore.storage.store import Store
 from verification.benchmarks.data import copy_of, database
 
 ANIMALS = 1_000

@@ -12,7 +12,8 @@ from petstore.core.clock import SystemClock
 from petstore.core.digests import digest
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet, PageQuery, PetStatus
-from petstore.storage.backend import Store, backend_for
+from petstore.storage.backend import backend_for
+from petstore.storage.store import Store
 from tests.support.postgres import fresh_database, run
 from verification.benchmarks.micro.conftest import Loop
 

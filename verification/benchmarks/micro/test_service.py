@@ -19,7 +19,7 @@ from petstore.core.limits.usage import UsageMeter
 from petstore.core.pets import NewPet, PageQuery, PetStatus
 from petstore.limiter.address_limiter import AddressLimiter
 from petstore.limiter.memory import MemoryLimiter
-from petstore.storage.backend import Store
+from petstore.storage.store import Store
 from petstore.wiring.asgi import Application
 from verification.benchmarks.micro.conftest import Loop
 

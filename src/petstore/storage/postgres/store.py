@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, StoreUnavailable
-from petstore.core.pets import PetRepository
-from petstore.core.stock import StockRepository
-from petstore.core.totals import TotalsRepository
-from petstore.core.versions import NoPublisher, Publisher, VersionSource
+from petstore.core.versions import NoPublisher, Publisher
 from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.counters import PostgresCounters
@@ -20,25 +17,18 @@ from petstore.storage.postgres.sharing import Shared
 from petstore.storage.postgres.snapshots import SnapshotVersions
 from petstore.storage.postgres.stock import PostgresStock
 from petstore.storage.postgres.totals import PostgresTotals
-from petstore.transactions.accounts import Accounts, has_accounts
-from petstore.transactions.billing import Billing
-from petstore.transactions.categories import Categories
+from petstore.storage.store import Store
 from petstore.transactions.idempotency import purge
-from petstore.transactions.imports import Uploads
-from petstore.transactions.jobs import Jobs
-from petstore.transactions.journal import Journal
-from petstore.transactions.keys import Keys
-from petstore.transactions.orders import Orders
-from petstore.transactions.people import People
-from petstore.transactions.sign_ins import SignIns, purge_sign_ins
-from petstore.transactions.usage import Usage
 
 _TRY_WRITE = "INSERT INTO usage_days SELECT * FROM usage_days WHERE false"
 _NOTE_VALKEY = "INSERT INTO served_with_valkey DEFAULT VALUES ON CONFLICT DO NOTHING"
 
 
-class PostgresStore:
-    """Implements storage.backend.Store for the database at `url`; creates the schema in an empty one."""
+class PostgresStore(Store):
+    """The store of the database at `url`; creates the schema in an empty one."""
+
+    _database: Database
+    counters: PostgresCounters
 
     def __init__(
         self,
@@ -50,25 +40,18 @@ class PostgresStore:
     ) -> None:
         prepare(url, options)
         publisher = publisher or NoPublisher()
-        database = self._database = Database(url, clock, options, publisher, observer)
-        self.pets: PetRepository = PostgresPets(database, clock)
-        self.stock: StockRepository = PostgresStock(url, options, publisher, database, clock)
-        self.uploads = Uploads(database, clock)
-        self.jobs = Jobs(database, clock)
-        self.orders = Orders(database, clock)
-        self.categories = Categories(database, clock)
-        self.accounts = Accounts(database, clock)
-        self.keys: Keys = PostgresKeys(database, clock)
-        self.journal = Journal(database, clock)
-        self.usage = Usage(database, clock)
-        self.billing = Billing(database, clock)
-        self.people = People(database, clock)
-        self.totals: TotalsRepository = PostgresTotals(url, options)
-        self.sign_ins = SignIns(database, clock)
+        database = Database(url, clock, options, publisher, observer)
+        super().__init__(
+            database,
+            clock,
+            pets=PostgresPets(database, clock),
+            stock=PostgresStock(url, options, publisher, database, clock),
+            keys=PostgresKeys(database, clock),
+            totals=PostgresTotals(url, options),
+        )
         self.counters = self.merging_counters = PostgresCounters(database, clock)
-        self.versions: VersionSource = SnapshotVersions(database)
+        self.versions = SnapshotVersions(database)
         self._with_valkey = False
-        self._clock = clock
         self._probing: Shared[None, None] = Shared(self._probe)
 
     def load(self) -> StoreLoad:
@@ -91,9 +74,6 @@ class PostgresStore:
                 " GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO it."
             ) from error
 
-    async def is_empty(self) -> bool:
-        return not await self._database.read(has_accounts())
-
     async def note_serving(self, *, with_valkey: bool) -> None:
         self._with_valkey = with_valkey
         await self._database.write_rows(_NOTE_VALKEY if with_valkey else "DELETE FROM served_with_valkey")
@@ -105,8 +85,7 @@ class PostgresStore:
         if self._with_valkey:  # a service without Valkey, or a restored dump, may have removed the note
             await self._database.write_rows(_NOTE_VALKEY)
         await purge(self._database, self._clock.pinned_ms())
-        await purge_sign_ins(self._database, now_ms)
-        await self.uploads.purge()
+        await super().purge(now_ms)
 
     async def close(self) -> None:
         await self._database.close()

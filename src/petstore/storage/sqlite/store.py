@@ -8,11 +8,6 @@ from functools import partial
 import apsw
 
 from petstore.core.clock import Clock
-from petstore.core.limits.counters import CounterStore, MergingCounterStore
-from petstore.core.pets import PetRepository
-from petstore.core.stock import StockRepository
-from petstore.core.totals import TotalsRepository
-from petstore.core.versions import VersionSource
 from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite import reserve
@@ -26,22 +21,12 @@ from petstore.storage.sqlite.schema import prepare
 from petstore.storage.sqlite.stock import SqliteStock
 from petstore.storage.sqlite.totals import SqliteTotals
 from petstore.storage.sqlite.writer import Writer
-from petstore.transactions.accounts import Accounts, has_accounts
-from petstore.transactions.billing import Billing
-from petstore.transactions.categories import Categories
+from petstore.storage.store import Store
 from petstore.transactions.idempotency import purge
-from petstore.transactions.imports import Uploads
-from petstore.transactions.jobs import Jobs
-from petstore.transactions.journal import Journal
-from petstore.transactions.keys import Keys
-from petstore.transactions.orders import Orders
-from petstore.transactions.people import People
-from petstore.transactions.sign_ins import SignIns, purge_sign_ins
-from petstore.transactions.usage import Usage
 
 
-class SqliteStore:
-    """Implements storage.backend.Store for the file at `path`; creates a missing one."""
+class SqliteStore(Store):
+    """The store of the file at `path`; creates a missing one."""
 
     def __init__(
         self,
@@ -61,24 +46,18 @@ class SqliteStore:
             partial(reserve.give_up, path),
         )
         turn = LoopReader(self._reader)
-        database = self._database = Database(self._reader, self.writer)
-        self.pets: PetRepository = SqlitePets(turn, self.writer, database, clock)
-        self.stock: StockRepository = SqliteStock(path, busy_timeout_ms, database, clock)
-        self.uploads = Uploads(database, clock)
-        self.jobs = Jobs(database, clock)
-        self.orders = Orders(database, clock)
-        self.categories = Categories(database, clock)
-        self.accounts = Accounts(database, clock)
-        self.keys: Keys = SqliteKeys(self._reader, database, clock)
-        self.journal = Journal(database, clock)
-        self.usage = Usage(database, clock)
-        self.billing = Billing(database, clock)
-        self.people = People(database, clock)
-        self.totals: TotalsRepository = SqliteTotals(path, busy_timeout_ms)
-        self.sign_ins = SignIns(database, clock)
-        self.counters: CounterStore = SqliteCounters(database, self.writer)
-        self.merging_counters: MergingCounterStore | None = None
-        self.versions: VersionSource = turn
+        database = Database(self._reader, self.writer)
+        super().__init__(
+            database,
+            clock,
+            pets=SqlitePets(turn, self.writer, database, clock),
+            stock=SqliteStock(path, busy_timeout_ms, database, clock),
+            keys=SqliteKeys(self._reader, database, clock),
+            totals=SqliteTotals(path, busy_timeout_ms),
+        )
+        self.counters = SqliteCounters(database, self.writer)
+        self.merging_counters = None
+        self.versions = turn
 
     def load(self) -> StoreLoad:
         return StoreLoad(writes_waiting=self.writer.waiting)
@@ -100,13 +79,9 @@ class SqliteStore:
     async def served_with_valkey(self) -> bool:
         return False
 
-    async def is_empty(self) -> bool:
-        return not await self._database.read(has_accounts())
-
     async def purge(self, now_ms: int) -> None:
         await purge(self._database, now_ms)
-        await purge_sign_ins(self._database, now_ms)
-        await self.uploads.purge()
+        await super().purge(now_ms)
 
     async def close(self) -> None:
         await self.writer.drain()

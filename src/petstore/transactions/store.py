@@ -1,0 +1,62 @@
+"""The nouns of a store, listed once: each store builds on them, and pages and jobs take them."""
+
+from __future__ import annotations
+
+from petstore.core.clock import Clock
+from petstore.core.pets import PetRepository
+from petstore.core.stock import StockRepository
+from petstore.core.totals import TotalsRepository
+from petstore.transactions.accounts import Accounts, has_accounts
+from petstore.transactions.billing import Billing
+from petstore.transactions.categories import Categories
+from petstore.transactions.imports import Uploads
+from petstore.transactions.jobs import Jobs
+from petstore.transactions.journal import Journal
+from petstore.transactions.keys import Keys
+from petstore.transactions.orders import Orders
+from petstore.transactions.people import People
+from petstore.transactions.script import Database
+from petstore.transactions.sign_ins import SignIns, purge_sign_ins
+from petstore.transactions.usage import Usage
+
+
+class Parts:
+    """The repositories of a store. Those that differ between the databases are arguments."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        *,
+        pets: PetRepository,
+        stock: StockRepository,
+        keys: Keys,
+        totals: TotalsRepository,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self.pets = pets
+        self.stock = stock
+        self.keys = keys
+        self.totals = totals
+        self.uploads = Uploads(database, clock)
+        self.jobs = Jobs(database, clock)
+        self.orders = Orders(database, clock)
+        self.categories = Categories(database, clock)
+        self.accounts = Accounts(database, clock)
+        self.journal = Journal(database, clock)
+        self.usage = Usage(database, clock)
+        self.billing = Billing(database, clock)
+        self.people = People(database, clock)
+        self.sign_ins = SignIns(database, clock)
+
+    async def is_empty(self) -> bool:
+        """Whether no account exists, as at a first start."""
+        return not await self._database.read(has_accounts())
+
+    async def purge(self, now_ms: int) -> None:
+        """Delete uploads older than 24 hours, and ended sessions, links and tries; each store adds its
+        Idempotency-Keys of that age.
+        """
+        await purge_sign_ins(self._database, now_ms)
+        await self.uploads.purge()
