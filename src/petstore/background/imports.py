@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 from contextlib import ExitStack
 from tempfile import TemporaryFile
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from petstore.background.jobs import Progress
 from petstore.core.errors import OperatorError, PetstoreError
@@ -29,18 +29,12 @@ from petstore.core.imports import (
 from petstore.core.lists.importing import BadRows, Fault, Spool, check_rows, plan_and_store, stage_rows
 from petstore.core.lists.reading import FORMATS, StockList
 from petstore.core.printable import printable
-from petstore.core.stock import StockPlan, StockRepository
-from petstore.transactions.imports import IMPORT, Uploads
+from petstore.core.stock import StockPlan
+from petstore.transactions.imports import IMPORT
 from petstore.transactions.jobs import Job
+from petstore.transactions.store import Parts
 
 _SHOWN_CHARACTERS = 200
-
-
-class Store(Protocol):
-    """What the work needs of a store."""
-
-    stock: StockRepository
-    uploads: Uploads
 
 
 class Imports:
@@ -48,7 +42,7 @@ class Imports:
 
     kind = IMPORT
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Parts) -> None:
         self._stock = store.stock
         self._uploads = store.uploads
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from starlette.responses import Response
 
@@ -21,27 +21,15 @@ from petstore.core.errors import Conflict, Invalid, InvalidBody
 from petstore.core.limits.quota import view
 from petstore.core.orders import Order, OrderQuery
 from petstore.core.people import Role
-from petstore.transactions.accounts import Accounts
-from petstore.transactions.keys import Keys
-from petstore.transactions.orders import Orders
-from petstore.transactions.usage import Usage
+from petstore.transactions.store import Parts
 
 _ORDERS_SHOWN = 10
-
-
-class Store(Protocol):
-    """What these pages read and change."""
-
-    accounts: Accounts
-    keys: Keys
-    usage: Usage
-    orders: Orders
 
 
 class AccountChangePages:
     """The pages below `/accounts/2`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Parts) -> None:
         self._store = store
 
     def views(self) -> list[View]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from starlette.responses import Response
 
@@ -23,9 +22,7 @@ from petstore.core.limits.quota import view
 from petstore.core.limits.usage import every_day
 from petstore.core.people import Role
 from petstore.transactions.accounts import Accounts
-from petstore.transactions.journal import Journal
-from petstore.transactions.keys import Keys
-from petstore.transactions.usage import Usage
+from petstore.transactions.store import Parts
 
 _ROWS = 50
 _DAYS = 90
@@ -34,19 +31,10 @@ _ENDED_KEYS = 50
 KEYS_READ = 200
 
 
-class Store(Protocol):
-    """What these pages read and change."""
-
-    accounts: Accounts
-    keys: Keys
-    usage: Usage
-    journal: Journal
-
-
 class AccountPages:
     """`/accounts`, `/accounts/new` and `/accounts/2`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Parts) -> None:
         self._store = store
 
     def views(self) -> list[View]:

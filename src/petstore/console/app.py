@@ -40,43 +40,13 @@ from petstore.console.visit import Renderer, View
 from petstore.core import packaged
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
-from petstore.core.pets import PetRepository
 from petstore.core.service import ServiceReport
-from petstore.core.stock import StockRepository
-from petstore.core.totals import TotalsRepository
-from petstore.transactions.accounts import Accounts
-from petstore.transactions.billing import Billing
-from petstore.transactions.categories import Categories
-from petstore.transactions.imports import Uploads
-from petstore.transactions.journal import Journal
-from petstore.transactions.keys import Keys
-from petstore.transactions.orders import Orders
-from petstore.transactions.people import People
-from petstore.transactions.sign_ins import SignIns
-from petstore.transactions.usage import Usage
+from petstore.transactions.store import Parts
 from petstore.web.addresses import address_of
 from petstore.web.slots import Slots
 from petstore.web.static import StaticFiles
 
 PREFIX = "/console"
-
-
-class Stores(Protocol):
-    """What the pages read and change."""
-
-    pets: PetRepository
-    stock: StockRepository
-    uploads: Uploads
-    orders: Orders
-    accounts: Accounts
-    categories: Categories
-    keys: Keys
-    usage: Usage
-    billing: Billing
-    journal: Journal
-    people: People
-    sign_ins: SignIns
-    totals: TotalsRepository
 
 
 class Pages(Protocol):
@@ -98,7 +68,7 @@ class ConsoleOptions(msgspec.Struct, frozen=True):
 class Console:
     """The pages below /console."""
 
-    def __init__(self, stores: Stores, clock: Clock, service: ServiceReport, options: ConsoleOptions) -> None:
+    def __init__(self, stores: Parts, clock: Clock, service: ServiceReport, options: ConsoleOptions) -> None:
         folder = packaged.files("petstore.console")
         self._static = StaticFiles(folder.joinpath("static"))
         self._templates = folder.joinpath("templates")

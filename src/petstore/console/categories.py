@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from starlette.responses import Response
 
 from petstore.console.formats import sentence
@@ -15,21 +13,13 @@ from petstore.core.integers import read_int64
 from petstore.core.journal import About
 from petstore.core.people import Role
 from petstore.core.pets import INT64_MAX, INT64_MIN, name_fault
-from petstore.transactions.categories import Categories
-from petstore.transactions.journal import Journal
-
-
-class Store(Protocol):
-    """What these pages read and change."""
-
-    categories: Categories
-    journal: Journal
+from petstore.transactions.store import Parts
 
 
 class CategoryPages:
     """`/categories`, `/categories/7` and the pages below it."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Parts) -> None:
         self._categories = store.categories
         self._journal = store.journal
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Protocol
 
 import msgspec
 from starlette.responses import Response
@@ -31,21 +30,9 @@ from petstore.core.keys import ENVIRONMENTS, ApiKey, IssuedKey
 from petstore.core.limits.usage import KeyBan
 from petstore.core.people import Role
 from petstore.core.pets import INT64_MAX
-from petstore.transactions.accounts import Accounts
-from petstore.transactions.journal import Journal
-from petstore.transactions.keys import Keys
-from petstore.transactions.usage import Usage
+from petstore.transactions.store import Parts
 
 _ROWS = 50
-
-
-class Store(Protocol):
-    """What these pages read and change."""
-
-    accounts: Accounts
-    keys: Keys
-    usage: Usage
-    journal: Journal
 
 
 class KeyDefaults(msgspec.Struct, frozen=True):
@@ -58,7 +45,7 @@ class KeyDefaults(msgspec.Struct, frozen=True):
 class KeyPages:
     """`/keys/3` and the pages below it, `/accounts/2/keys` and `/accounts/2/keys/new`."""
 
-    def __init__(self, store: Store, defaults: KeyDefaults) -> None:
+    def __init__(self, store: Parts, defaults: KeyDefaults) -> None:
         self._accounts = store.accounts
         self._keys = store.keys
         self._usage = store.usage

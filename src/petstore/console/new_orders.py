@@ -5,18 +5,18 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from petstore.console.idempotency import FormUsedUp, act_once, mark_of
-from petstore.console.orders import Store
 from petstore.console.visit import View, Visit
 from petstore.core.errors import AccountNotFound, Conflict
 from petstore.core.integers import read_id
 from petstore.core.orders import NewOrder, check_customer
 from petstore.core.people import Role
+from petstore.transactions.store import Parts
 
 
 class NewOrderPages:
     """`/orders/new`. An animal's page links to it with `?pet=7`, an account's with `?account=shop`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Parts) -> None:
         self._store = store
 
     def views(self) -> list[View]:

@@ -7,12 +7,13 @@ import re
 from msgspec import UNSET
 from starlette.responses import Response
 
-from petstore.console.orders import Store, order_id_of, show_order
+from petstore.console.orders import order_id_of, show_order
 from petstore.console.visit import INCOMPLETE_FORM, View, Visit
 from petstore.core.errors import Conflict, InvalidBody
 from petstore.core.moments import read_moment
 from petstore.core.orders import OPEN, ORDER_STATUSES, OrderStatus, ShipDate
 from petstore.core.people import Role
+from petstore.transactions.store import Parts
 
 # The value of an <input type="datetime-local">: seconds only if they are not 0. The year 26 is sent as 0026.
 _SHIP_DATE = re.compile(
@@ -24,7 +25,7 @@ _MINUTE = len("2026-11-22T07:15")
 class OrderMoves:
     """`/orders/7/approve`, `/deliver` and `/cancel`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Parts) -> None:
         self._store = store
 
     def views(self) -> list[View]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from starlette.responses import Response
 
 from petstore.console.history import history_of
@@ -12,27 +10,16 @@ from petstore.console.visit import View, Visit
 from petstore.core.errors import AccountNotFound, Invalid, OrderNotFound, PetstoreError
 from petstore.core.journal import About
 from petstore.core.orders import ORDER_TRANSITIONS, Order, OrderPage, OrderQuery
-from petstore.core.pets import PageQuery, Pet, PetRepository
-from petstore.transactions.accounts import Accounts
-from petstore.transactions.journal import Journal
-from petstore.transactions.orders import Orders
+from petstore.core.pets import PageQuery, Pet
+from petstore.transactions.store import Parts
 
 _ROWS = 50
-
-
-class Store(Protocol):
-    """What these pages read and change."""
-
-    orders: Orders
-    pets: PetRepository
-    accounts: Accounts
-    journal: Journal
 
 
 class OrderPages:
     """`/orders`, and `/orders/7`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Parts) -> None:
         self._store = store
 
     def views(self) -> list[View]:
@@ -85,14 +72,14 @@ class OrderPages:
         return await show_order(self._store, visit, order_id_of(visit))
 
 
-async def rows_of(store: Store, orders: list[Order]) -> list[tuple[Order, str, Pet | None]]:
+async def rows_of(store: Parts, orders: list[Order]) -> list[tuple[Order, str, Pet | None]]:
     """Orders with their accounts' names and their animals; None for a removed animal."""
     names = await store.accounts.names({order.account_id for order in orders})
     pets = await _pets_of(store, orders)
     return [(order, names.get(order.account_id, ""), pets.get(order.pet_id)) for order in orders]
 
 
-async def _pets_of(store: Store, orders: list[Order]) -> dict[int, Pet]:
+async def _pets_of(store: Parts, orders: list[Order]) -> dict[int, Pet]:
     ids = tuple({order.pet_id for order in orders})
     if not ids:
         return {}
@@ -101,7 +88,7 @@ async def _pets_of(store: Store, orders: list[Order]) -> dict[int, Pet]:
 
 
 async def show_order(
-    store: Store,
+    store: Parts,
     visit: Visit,
     order_id: int,
     status: int = 200,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from starlette.responses import Response
@@ -21,8 +21,7 @@ from petstore.core.people import Person, Role
 from petstore.core.service import ServiceReport, Trouble
 from petstore.core.sign_ins import PersonSession
 from petstore.core.totals import NAMED_MAX, Totals
-from petstore.transactions.people import People
-from petstore.transactions.sign_ins import SignIns
+from petstore.transactions.store import Parts
 
 _ORDERS = 8
 _ENTRIES = 10
@@ -61,17 +60,10 @@ class SignedIn(msgspec.Struct, frozen=True):
     seen_ms: int
 
 
-class Store(orders.Store, Protocol):
-    """What this page reads."""
-
-    people: People
-    sign_ins: SignIns
-
-
 class OverviewPage:
     """`clock` measures the time that the page waits for the database."""
 
-    def __init__(self, store: Store, statistics: Statistics, service: ServiceReport, clock: Clock) -> None:
+    def __init__(self, store: Parts, statistics: Statistics, service: ServiceReport, clock: Clock) -> None:
         self._store = store
         self._statistics = statistics
         self._service = service

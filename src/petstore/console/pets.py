@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from starlette.responses import Response
 
 from petstore.console.category_names import CategoryNames, names_in
@@ -22,23 +20,14 @@ from petstore.console.visit import View, Visit
 from petstore.core.errors import Conflict, Invalid, PetNotFound
 from petstore.core.journal import About
 from petstore.core.people import Role
-from petstore.core.pets import Pet, PetChange, PetChangedMeanwhile, PetRepository
-from petstore.transactions.categories import Categories
-from petstore.transactions.journal import Journal
-
-
-class Store(Protocol):
-    """What these pages read and change."""
-
-    pets: PetRepository
-    categories: Categories
-    journal: Journal
+from petstore.core.pets import Pet, PetChange, PetChangedMeanwhile
+from petstore.transactions.store import Parts
 
 
 class PetPages:
     """`/pets`, `/pets/7` and the pages below it."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Parts) -> None:
         self._store = store
 
     def views(self) -> list[View]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Protocol
 
 from starlette.responses import Response
 
@@ -19,28 +18,17 @@ from petstore.core.lists.reading import FORMATS, check_key_column
 from petstore.core.lists.writing import written_list
 from petstore.core.moments import iso_day
 from petstore.core.people import Role
-from petstore.core.pets import STATUSES, PageQuery, PetRepository
-from petstore.core.stock import StockRepository
-from petstore.transactions.categories import Categories
-from petstore.transactions.imports import Uploads
+from petstore.core.pets import STATUSES, PageQuery
+from petstore.transactions.store import Parts
 
 # Of an export: a millisecond of work, and then others have their turn.
 _EXPORTED_AT_A_TIME = 250
 
 
-class Store(Protocol):
-    """What these pages read and change."""
-
-    pets: PetRepository
-    stock: StockRepository
-    uploads: Uploads
-    categories: Categories
-
-
 class StockPages:
     """`timeout_seconds`: how long the next piece of a list may take to arrive."""
 
-    def __init__(self, store: Store, downloads: Downloads, timeout_seconds: float) -> None:
+    def __init__(self, store: Parts, downloads: Downloads, timeout_seconds: float) -> None:
         self._pets = store.pets
         self._stock = store.stock
         self._uploads = store.uploads
