@@ -86,6 +86,10 @@ _STORED = statement(
 )
 _DISCARD = statement("UPDATE stock_uploads SET state = 'discarded' WHERE id = $1")
 _FORGET = statement("DELETE FROM stock_uploads WHERE created_at_ms <= $1")
+_FORGET_JOBS = statement(
+    "DELETE FROM jobs WHERE kind = $1"
+    " AND NOT EXISTS (SELECT 1 FROM stock_uploads u WHERE u.id = jobs.subject)"
+)
 # Work that nobody does: of a program of 1.1.0 that has ended. A living one moves beat_at_ms every 2 s.
 _LEFT = statement(
     f"SELECT id FROM stock_uploads u WHERE (state IN ({_RUNNING}) OR (state = 'waiting' AND message = ''))"
@@ -227,5 +231,6 @@ class Uploads(Repository):
 
     @write(NO_EFFECT)
     def purge(self, now_ms: int) -> Script[None]:
-        """Forget uploads of more than 24 hours ago."""
+        """Forget uploads of more than 24 hours ago. A process that works on one loses its lease."""
         yield _FORGET, (now_ms - KEPT_MS,)
+        yield _FORGET_JOBS, (IMPORT,)

@@ -48,10 +48,12 @@ _ADD = statement(
     " ON CONFLICT (kind, subject) DO UPDATE SET owner = '', deadline_ms = 0, attempts = 0, done = 0"
 )
 _REMOVE = statement("DELETE FROM jobs WHERE kind = $1 AND subject = $2")
-_FREE = _timed("SELECT id FROM jobs WHERE kind = $2 AND deadline_ms <= {now} ORDER BY id LIMIT 1")
+# A later deadline than a lease has is of a clock that was set back since.
+_IS_FREE = f"(deadline_ms <= {{now}} OR deadline_ms > {{now}} + {LEASE_MS})"
+_FREE = _timed(f"SELECT id FROM jobs WHERE kind = $2 AND {_IS_FREE} ORDER BY id LIMIT 1")
 _TAKE = _timed(
     f"UPDATE jobs SET owner = $3, deadline_ms = {{now}} + {LEASE_MS}, attempts = attempts + 1, done = 0"
-    " WHERE id = $2 AND deadline_ms <= {now} RETURNING subject, attempts"
+    f" WHERE id = $2 AND {_IS_FREE} RETURNING subject, attempts"
 )
 _RENEW = _timed(
     f"UPDATE jobs SET deadline_ms = {{now}} + {LEASE_MS}, done = $4 WHERE id = $2 AND owner = $3 RETURNING id"

@@ -61,10 +61,13 @@ _CLEAR = [
     for table in ("stock_new", "stock_changes", "stock_entries", "stock_conflicts")
 ]
 
+# The first other row of the same key, by window functions: a list may have one key in all its rows.
 _FIND_SAME = statement(
-    "INSERT INTO stock_conflicts (position, same_line) SELECT r.position, (SELECT min(o.line)"
-    " FROM stock_rows o WHERE o.source_key = r.source_key AND o.position <> r.position) FROM stock_rows r"
-    " WHERE r.source_key IN (SELECT source_key FROM stock_rows GROUP BY source_key HAVING count(*) > 1)"
+    "INSERT INTO stock_conflicts (position, same_line) SELECT position, coalesce(earlier, later) FROM (SELECT"
+    " position, CASE WHEN position > min(position) OVER w THEN min(line) OVER w END AS earlier,"
+    " lead(line) OVER (PARTITION BY source_key ORDER BY position) AS later"
+    " FROM stock_rows WHERE source_key IS NOT NULL WINDOW w AS (PARTITION BY source_key)) AS s"
+    " WHERE coalesce(earlier, later) IS NOT NULL"
 )
 _ALONE = "NOT EXISTS (SELECT 1 FROM stock_conflicts f WHERE f.position = r.position)"
 

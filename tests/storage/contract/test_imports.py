@@ -346,5 +346,6 @@ class TestPurge:
             await store.uploads.find(old)
         assert backend.execute("SELECT DISTINCT upload_id FROM stock_upload_parts") == [(young,)]
         assert backend.execute("SELECT id FROM stock_uploads") == [(young,)]
+        assert backend.execute("SELECT subject FROM jobs") == [(young,)]
         await carry_out(store)
         assert backend.execute("SELECT id FROM jobs") == []

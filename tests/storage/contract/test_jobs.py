@@ -87,6 +87,16 @@ class TestLease:
         await store.jobs.release(first)
         assert await store.jobs.renew(second, 0)
 
+    async def test_a_clock_that_is_set_back_strands_no_job(
+        self, store: Store, clock: ManualClock, add: Callable[..., None]
+    ) -> None:
+        """A deadline further ahead than a lease is of another time."""
+        add(7)
+        assert await store.jobs.take(KIND) is not None
+        clock.advance(-3_600)
+        assert await store.jobs.take(KIND) is not None
+        assert await store.jobs.take(KIND) is None
+
     async def test_a_stopped_process_gives_it_up_at_once(
         self, store: Store, add: Callable[..., None]
     ) -> None:

@@ -6,6 +6,7 @@ planned rows, and the sync of the log.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeVar
@@ -119,6 +120,7 @@ class SqliteStockImport:
             if not page:
                 return
             yield page
+            await asyncio.sleep(0)  # a report may have millions of rows: heartbeats and signals go on
 
     async def store(self) -> Stored | None:
         now_ms = self._clock.now_ms()
