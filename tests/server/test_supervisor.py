@@ -307,6 +307,16 @@ class TestBackground:
         assert service.numbers[4:] == [BACKGROUND]
         assert (service.metrics.workers, service.metrics.background) == (2, False)
 
+    @pytest.mark.parametrize(("worker", "background", "is_clean"), [(0, -9, True), (-9, 0, False)])
+    def test_killing_it_at_a_stop_cuts_nothing_off(
+        self, service: Service, worker: int, background: int, is_clean: bool
+    ) -> None:
+        """Its job is free again when its lease ends; a worker that is killed cuts responses off."""
+        service.serve(1, 2)
+        for process, code in zip(service.processes, (worker, 0, background), strict=True):
+            process.exit_code = code
+        assert service.supervisor.join_all() == is_clean
+
     def test_it_does_not_keep_a_service_without_workers(self, service: Service) -> None:
         """When the last worker dies twice within seconds the service ends."""
         service.serve(1, 2)

@@ -56,19 +56,18 @@ class Supervisor:
         self._restart_requested = False  # by a SIGHUP during a replacement, which uses the settings before
         self._delayed: dict[int, float] = {}  # when to start a worker, by its number
         self._stop_signal: signal.Signals | None = None
-        self._is_clean = True
 
     def run(self) -> bool:
-        """Supervise until a signal to stop; whether all workers then exited with 0. Raises WorkerFailed."""
+        """Supervise until a signal to stop; whether no worker cut responses off. Raises WorkerFailed."""
         try:
             self.start_workers()
             while self._stop_signal is None:
                 self.step()
         finally:
             self._terminate_all(self._stop_signal or signal.SIGTERM)
-            self._join_all()
+            is_clean = self.join_all()
             self._workers.signals.close()
-        return self._is_clean
+        return is_clean
 
     def start_workers(self) -> None:
         for number in range(self._count):
@@ -247,11 +246,13 @@ class Supervisor:
         self._delayed.clear()
         self._workers.terminate(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM, self._now())
 
-    def _join_all(self) -> None:
-        """Wait until every worker ended; another SIGINT cuts the drain short."""
+    def join_all(self) -> bool:
+        """Wait until all ended; another SIGINT cuts the drain short. Whether no worker cut responses off."""
+        is_clean = True
         while self._workers:
             if signal.SIGINT in self._wait():
                 self._workers.terminate(signal.SIGINT, self._now())
             for process, code in self._workers.reap():
                 # Killing the background process cuts nothing off: its job is free when its lease ends.
-                self._is_clean = self._is_clean and (code == 0 or process.number == BACKGROUND)
+                is_clean = is_clean and (code == 0 or process.number == BACKGROUND)
+        return is_clean
