@@ -1,4 +1,4 @@
-"""Uploads of stock lists, for every store: what a check and a store do, once, whoever works on it."""
+"""Uploads of stock lists, for every store: what a check and a store do, once, for any number of processes."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class TestCheck:
 
 class TestStore:
     async def test_the_good_rows_are_stored_once(self, store: Store) -> None:
-        """By whoever pressed the button; the list is forgotten then, its report and its rejects stay."""
+        """In the name of the person who stored it; the list is removed, its report and its rejects stay."""
         upload_id = (await sent_and_checked(store, LIST + b"C,x,\r\n")).id
         upload = await work(store, upload_id, STORING, OTTO)
         assert (upload.state, counted(upload)) == (UploadState.STORED, (3, 2, 0, 0, 1))
@@ -316,7 +316,7 @@ class TestNeighbours:
         assert await names(store) == ["Rex"]
 
     async def test_it_takes_a_list_of_ours(self, store: Store, backend: SharedData) -> None:
-        """Whoever begins last stores; the other one's work comes to nothing."""
+        """The last one to begin stores; the other one stores nothing."""
         upload = await sent_and_checked(store, b"name,categoryId\r\nRex,1\r\n", key_name=None)
         await store.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
         job = await store.jobs.take(IMPORT)
