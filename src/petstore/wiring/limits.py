@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from typing import NamedTuple
 
 from petstore.config import Settings
 from petstore.core.clock import Clock
@@ -16,10 +17,18 @@ from petstore.storage.backend import Backend
 from petstore.storage.observer import StoreObserver
 from petstore.storage.store import Store
 
-# Asks the shared counters, so that an outage begins if they can't be reached or written.
-Ask = Callable[[], Awaitable[None]]
-# Saves the records that the limiter's `drain` returned.
-Save = Callable[[LimiterState, UsageChanges], Awaitable[None]]
+
+class Storage(NamedTuple):
+    """The store and the limiter of a service.
+
+    `save` stores the records that the limiter's `drain` returned. `ask` asks the shared counters, so that an
+    outage begins if they can't be reached or written.
+    """
+
+    store: Store
+    limiter: Limiter
+    save: Callable[[LimiterState, UsageChanges], Awaitable[None]]
+    ask: Callable[[], Awaitable[None]]
 
 
 def ban_policy(settings: Settings) -> BanPolicy:
@@ -49,10 +58,8 @@ async def open_store(
     observer: StoreObserver,
     watch: LimiterObserver,
     opened: AsyncExitStack,
-) -> tuple[Store, Limiter, Save, Ask]:
-    """The store, its limiter, how counters are saved and the limiter is asked.
-
-    `opened` closes what this opens, also if it fails.
+) -> Storage:
+    """Open both. `opened` closes what this opens, also if it fails.
 
     Raises ConfigurationError and StoreUnavailable.
     """
@@ -62,7 +69,8 @@ async def open_store(
         opened.push_async_callback(store.close)
         await store.note_serving(with_valkey=False)
         state = await store.counters.load(clock.now_ms())
-        return store, MemoryLimiter(clock, policy, store.versions, state), store.counters.save, _no_counters
+        alone = MemoryLimiter(clock, policy, store.versions, state)
+        return Storage(store, alone, store.counters.save, _no_counters)
     from petstore.limiter.valkey import opening as valkey  # needs a driver that may be missing
 
     client = await valkey.open_client(settings.valkey_url, settings.valkey_timeout_ms / 1_000, watch)
@@ -74,9 +82,5 @@ async def open_store(
     assert counters is not None, "config refuses a file with a Valkey"
     refuse = settings.limiter_outage == "refuse"
     fallback = None if refuse else valkey.FallbackLimiter(clock, policy, processes(settings))
-    return (
-        store,
-        valkey.ValkeyLimiter(client, counters, clock, policy, fallback),
-        counters.merge,
-        client.check,
-    )
+    shared = valkey.ValkeyLimiter(client, counters, clock, policy, fallback)
+    return Storage(store, shared, counters.merge, client.check)

@@ -423,7 +423,7 @@ class TestAnOutage:
         application = Application(settings, SystemClock())
         await application.start()
         shop = Shop(application, None, None, steers_counters=False)  # type: ignore[arg-type]
-        metrics = application.service._endpoints._metrics
+        metrics = application.service.endpoints._metrics
         pair.valkey.kill()
         try:
             await until(lambda: metrics.in_outage)
