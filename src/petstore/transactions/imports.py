@@ -190,11 +190,14 @@ class Uploads(Repository):
         message: str = "",
         report: UploadReport | None = None,
     ) -> Script[bool]:
-        """The work has ended; without a report the last one stays. False: another run has begun, or it is
-        stored.
+        """The work has ended; without a report the last one stays. A refused list is removed, its row stays.
+
+        False: another run has begun, or it is stored.
         """
         if not (yield _END, (run.upload_id, run.run, state.value, message)):
             return False
+        if state is UploadState.REFUSED:
+            yield _CLEAR, (run.upload_id, FileKind.LIST.value)
         if report is not None:
             found = [msgspec.json.encode(value).decode() for value in (report.counts, report.faults)]
             yield _REPORT, (run.upload_id, *found)

@@ -106,9 +106,10 @@ class TestCheck:
         ],
     )
     async def test_a_list_that_can_not_be_read(self, store: Store, sent: bytes, message: str) -> None:
-        """It is refused with the reason, and can't be stored."""
+        """It is refused with the reason, can't be stored, and takes no more room."""
         upload = await sent_and_checked(store, sent)
         assert (upload.state, message in upload.message) == (UploadState.REFUSED, True)
+        assert await content(store, upload.id, FileKind.LIST) == b""
         with pytest.raises(Conflict):
             await store.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
 
