@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from itertools import chain
-from typing import Protocol
 
 import msgspec
 
@@ -54,59 +53,16 @@ class Bill(msgspec.Struct, frozen=True):
             after = page[-1].id
 
 
-class BillWriter(Protocol):
-    """Writes a bill by its heading, its pages, then its end."""
-
-    def heading(self) -> bytes: ...
-
-    def page(self, rows: Iterable[BillRow]) -> bytes: ...
-
-    def end(self) -> bytes: ...
-
-
-class CsvBill:
-    """Implements BillWriter."""
-
-    def __init__(self, row: type[BillRow]) -> None:
-        self._row = row
-
-    def heading(self) -> bytes:
-        return csv_bytes([self._row.columns()])
-
-    def page(self, rows: Iterable[BillRow]) -> bytes:
-        return csv_bytes(row.cells() for row in rows)
-
-    def end(self) -> bytes:
-        return b""
-
-
-class JsonBill:
-    """Implements BillWriter as one array, a row on each line."""
-
-    def __init__(self, _row: type[BillRow]) -> None:
-        self._before = b"[\n"
-
-    def heading(self) -> bytes:
-        return b""
-
-    def page(self, rows: Iterable[BillRow]) -> bytes:
-        lines = b",\n".join(msgspec.json.encode(row_members(row)) for row in rows)
-        if not lines:
-            return b""
-        before, self._before = self._before, b",\n"
-        return before + lines
-
-    def end(self) -> bytes:
-        return b"[]\n" if self._before == b"[\n" else b"\n]\n"
-
-
-BILL_WRITERS: dict[str, type[CsvBill] | type[JsonBill]] = {"csv": CsvBill, "json": JsonBill}
-
-
 async def written_bill(bill: Bill, billing: BillingRepository, form: str) -> AsyncIterator[bytes]:
-    """The bill in pieces, `form` being `csv` or `json`."""
-    writer: BillWriter = BILL_WRITERS[form](bill.row)
-    yield writer.heading()
+    """The bill in pieces: `csv`, or `json` as one array with a row on each line."""
+    if form == "csv":
+        yield csv_bytes([bill.row.columns()])
+        async for rows in bill.pages(billing):
+            yield csv_bytes(row.cells() for row in rows)
+        return
+    before = b"[\n"
     async for rows in bill.pages(billing):
-        yield writer.page(rows)
-    yield writer.end()
+        if lines := b",\n".join(msgspec.json.encode(row_members(row)) for row in rows):
+            yield before + lines
+            before = b",\n"
+    yield b"[]\n" if before == b"[\n" else b"\n]\n"
