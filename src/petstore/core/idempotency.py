@@ -43,8 +43,12 @@ class Creation(msgspec.Struct, frozen=True):
 
 
 def fingerprint(new: msgspec.Struct) -> bytes:
-    """The SHA-256 of a validated body: bodies with other white space or order of members have the same."""
-    return digest(msgspec.json.encode(new))
+    """The SHA-256 of a validated body: bodies with other white space or order of members have the same.
+
+    Null members are left out, so a release that adds an optional member takes a repeat for the same request.
+    """
+    members = msgspec.to_builtins(new).items()
+    return digest(msgspec.json.encode({name: value for name, value in members if value is not None}))
 
 
 class InFlight:
