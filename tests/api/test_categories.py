@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from petstore.core.keys import Access
 from tests.support.journal import ACTOR
 from tests.support.service import Shop
 
@@ -40,16 +39,3 @@ class TestListCategories200:
         assert (await shop.ask("GET", "/v1/categories")).json() == [{"id": 1, "name": "Cats"}]
         await shop.store.categories.unname(1, ACTOR)
         assert (await shop.ask("GET", "/v1/categories")).json() == []
-
-    async def test_the_lowest_level_reads_it(self, shop: Shop) -> None:
-        """As every list."""
-        reader, _ = await shop.open_account("reader", access=Access.READ)
-        assert (await shop.ask("GET", "/v1/categories", key=reader)).status == 200
-
-
-async def test_categories_are_only_read(shop: Shop) -> None:
-    """Names are given on the command line: 405 for every other method, 401 without a key."""
-    for method in ("POST", "PUT", "PATCH", "DELETE"):
-        answer = await shop.ask(method, "/v1/categories")
-        assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
-    assert (await shop.call("GET", "/v1/categories")).status == 401

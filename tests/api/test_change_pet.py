@@ -47,24 +47,6 @@ class TestUpdatePet200:
         assert (await rex.ask("GET", "/v1/pets/1")).body == answer.body
         assert (await rex.ask("GET", "/v1/pets")).json() == [answer.json()]
 
-    async def test_it_can_be_repeated(self, rex: Shop) -> None:
-        """After a lost answer: the same answer, and nothing changes again."""
-        first = await rex.patch(1, {"status": "sold", "name": "x"})
-        before = rex.fingerprint()
-        again = await rex.patch(1, {"status": "sold", "name": "x"})
-        assert (again.status, again.body) == (200, first.body)
-        assert rex.fingerprint() == before
-
-    async def test_the_journal_names_account_and_key(self, rex: Shop) -> None:
-        """Who changed and removed it."""
-        await rex.patch(1, {"name": "x"})
-        await rex.ask("DELETE", "/v1/pets/1")
-        with outsider(rex.path) as connection:
-            rows = connection.execute("SELECT action, actor FROM journal WHERE subject = 'pet' ORDER BY id")
-            told = rows.fetchall()
-        actor = f"api:tests/key {rex.key_id}"
-        assert told == [("added", actor), ("changed", actor), ("removed", actor)]
-
 
 async def test_what_an_order_holds_can_be_corrected(rex: Shop) -> None:
     """Name and category; the status that it has can be sent."""
@@ -112,15 +94,6 @@ class TestRemovalOfGetPet:
         for answer in (changed, removed, missing):
             assert not {"deprecation", "sunset"} & set(answer.headers)
             assert 'rel="deprecation"' not in answer.headers.get("link", "")
-
-    async def test_they_are_not_counted_as_deprecated(self, rex: Shop) -> None:
-        """GET and HEAD of the path alone are."""
-        await rex.patch(1, {"name": "x"})
-        await rex.ask("PUT", "/v1/pets/1")
-        await rex.ask("DELETE", "/v1/pets/1")
-        await rex.restart()
-        with outsider(rex.path) as connection:
-            assert connection.execute("SELECT sum(deprecated) FROM usage_days").fetchall() == [(0,)]
 
 
 class TestMethods:
