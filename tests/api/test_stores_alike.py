@@ -207,7 +207,7 @@ def backends(tmp_path: Path) -> Iterator[tuple[asyncio.Runner, Backends]]:
     """A file, a server, and a server with shared counters."""
     clock = ManualClock()
     with ExitStack() as made, asyncio.Runner() as runner:
-        urls = [made.enter_context(fresh_database()) for _ in range(2)]
+        urls = [made.enter_context(fresh_database(migrated=True)) for _ in range(2)]
         stack = AsyncExitStack()
 
         async def opened() -> Backends:

@@ -82,7 +82,7 @@ async def house(
                 opening, "open_client", lambda url, _, watch: open_client(url, PATIENT, watch, scripts)
             )
             environment |= {
-                "PETSTORE_DATABASE_URL": stack.enter_context(fresh_database()),
+                "PETSTORE_DATABASE_URL": stack.enter_context(fresh_database(migrated=True)),
                 "PETSTORE_VALKEY_URL": url,
                 "PETSTORE_REPLICAS": "2",
                 "PETSTORE_DATABASE_POOL": "2",

@@ -20,7 +20,7 @@ async def test_late_answers_are_no_outage() -> None:
     The delay and the watchdog share an event loop, so a busy machine holds up both.
     """
     limit, asked = 20, 32
-    with fresh_database() as database, ValkeyServer().start() as valkey:
+    with fresh_database(migrated=True) as database, ValkeyServer().start() as valkey:
         async with open_proxy(valkey.socket) as proxy:
             environment = {
                 "PETSTORE_DATABASE_URL": database,

@@ -29,7 +29,7 @@ async def test_on_one_service(tmp_path: Path) -> None:
 
 async def test_on_two_replicas() -> None:
     """The same bound for both together: PostgreSQL counts, not the process."""
-    with fresh_database() as url:
+    with fresh_database(migrated=True) as url:
         async with replicas(url, ManualClock(), 2) as services:
             seen = await storm(services, TRIES, 2)
     assert seen.faults() == []

@@ -52,7 +52,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[]
 def settings(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
     """Of a service whose database and counters have passwords, with either format of the log."""
     user = os.environ.get("PGUSER", "petstore")
-    with fresh_database() as database:
+    with fresh_database(migrated=True) as database:
         yield {
             "log_format": request.param,
             "database_url": with_password(database, urlsplit(database).username or user, DATABASE_PASSWORD),

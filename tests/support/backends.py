@@ -93,8 +93,8 @@ def execute_in_file(path: Path, sql: str) -> list[tuple[object, ...]]:
 
 @pytest.fixture
 def database() -> Iterator[str]:
-    """The URL of an empty PostgreSQL database of its own."""
-    with fresh_database() as url:
+    """The URL of a PostgreSQL database of its own, with the schema of today and nothing in it."""
+    with fresh_database(migrated=True) as url:
         yield url
 
 

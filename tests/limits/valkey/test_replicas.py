@@ -103,7 +103,7 @@ def valkey() -> Iterator[ValkeyServer]:
 async def pair(valkey: ValkeyServer) -> AsyncIterator[Pair]:
     """More patient than by default, since the machine of a test may be busy."""
     valkey.client("FLUSHALL")
-    with fresh_database() as database:
+    with fresh_database(migrated=True) as database:
         environment = {
             "PETSTORE_DATABASE_URL": database,
             "PETSTORE_VALKEY_URL": valkey.url,

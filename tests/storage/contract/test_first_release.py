@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 
 import apsw
@@ -17,7 +17,7 @@ from petstore.transactions.idempotency import lock_number
 from tests.storage.contract.test_schema_steps import ask, newest
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-from tests.support.postgres import plain_user, run
+from tests.support.postgres import fresh_database, plain_user, run
 from tests.support.schemas import make_first_release, migrate
 
 REX = NewPet("Rex", 1)
@@ -169,8 +169,9 @@ class TestPostgres:
     """What only a server's database has."""
 
     @pytest.fixture
-    def url(self, database: str) -> str:
-        return database
+    def url(self) -> Iterator[str]:
+        with fresh_database() as address:
+            yield address
 
     async def test_both_note_that_they_serve_with_valkey(self, url: str, store: Store) -> None:
         """Each sees the other's note, and takes it away."""

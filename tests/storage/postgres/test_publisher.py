@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -25,7 +25,7 @@ from petstore.storage.store import Store
 from petstore.transactions.script import CATALOGUE, Script, statement
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-from tests.support.postgres import by_way_of, fresh_database, place_of, run
+from tests.support.postgres import by_way_of, place_of, run
 from tests.support.proxy import Proxy, open_proxy
 from tests.support.waiting import until
 
@@ -67,13 +67,6 @@ class Watch:
     def committed(self, jobs: int, seconds: float) -> None:
         assert seconds >= 0
         self.commits.append(jobs)
-
-
-@pytest.fixture
-def database() -> Iterator[str]:
-    with fresh_database() as url:
-        backend_for(url).open(ManualClock())
-        yield url
 
 
 @pytest.fixture

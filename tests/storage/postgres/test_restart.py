@@ -31,7 +31,7 @@ def server() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def database(server: PostgresServer) -> Iterator[str]:
-    with fresh_database(server.url()) as url:
+    with fresh_database(server.url(), migrated=True) as url:
         yield url
 
 

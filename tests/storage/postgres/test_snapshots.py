@@ -139,7 +139,7 @@ class TestRealSnapshots:
 
     @pytest.fixture
     def url(self) -> Iterator[str]:
-        with fresh_database() as made:
+        with fresh_database(migrated=True) as made:
             yield made
 
     @pytest.fixture

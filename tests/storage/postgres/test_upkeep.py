@@ -25,13 +25,20 @@ from petstore.storage.postgres.schema import migrate
 from petstore.storage.postgres.upkeep import check
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-from tests.support.postgres import by_way_of, place_of, plain_user, run, shared_url
+from tests.support.postgres import by_way_of, fresh_database, place_of, plain_user, run, shared_url
 from tests.support.proxy import open_proxy
 from tests.support.schemas import Know, at_once, knowing, make_first_release
 from tests.support.waiting import until
 
 NEWEST = migrations.load(schema.MIGRATIONS_PACKAGE)[-1].number
 OPTIONS = PostgresOptions()
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    """With nothing in it."""
+    with fresh_database() as url:
+        yield url
 
 
 @pytest.fixture
