@@ -25,6 +25,8 @@ ShowFirst = Callable[[str, str, str | None], None]
 
 _log = structlog.get_logger("petstore.parent")
 
+_BACKGROUND_CONNECTIONS = 2  # of the background process: one, and another for an import
+
 _OPEN_TO_ALL = (
     "PETSTORE_OPS_NETWORKS has every address: /metrics and the details of /readyz are public. Name the"
     " networks of your monitoring."
@@ -63,7 +65,7 @@ def fitted(settings: Settings, backend: Backend, pool_before: int | None = None)
         return settings
     workers, wanted = settings.workers, settings.database_pool
     pool = max(1, min(wanted, room // workers))
-    together = settings.replicas * workers * pool
+    together = settings.replicas * workers * pool + (settings.replicas - 1) * _BACKGROUND_CONNECTIONS
     advice = "Raise max_connections, or lower PETSTORE_DATABASE_POOL."
     if pool < wanted:
         message = (

@@ -64,7 +64,8 @@ async def test_a_key_is_revoked_at_full_load(server: PostgresServer) -> None:
         ({"database_pool": ROOM + 1}, ROOM, [f"opens {ROOM}, not {ROOM + 1}"]),
         ({"database_pool": 2, "workers": 4}, 2, []),
         ({"database_pool": 3, "workers": 4}, 2, ["each of 4 workers opens 2, not 3"]),
-        ({"database_pool": 2, "workers": 2, "replicas": 3}, 2, ["may open 12 connections"]),
+        ({"database_pool": 2, "workers": 2, "replicas": 3}, 2, ["may open 16 connections"]),
+        ({"database_pool": 2, "replicas": 3}, 2, ["may open 10 connections"]),
         ({"database_pool": 2, "workers": 20}, 1, ["opens 1, not 2", "may open 20 connections"]),
     ],
 )
