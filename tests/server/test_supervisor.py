@@ -306,6 +306,7 @@ class TestBackground:
         service.step(after=5)
         assert service.numbers[4:] == [BACKGROUND]
         assert (service.metrics.workers, service.metrics.background) == (2, False)
+        assert service.metrics.restarts["exit"] == 2
 
     @pytest.mark.parametrize(("worker", "background", "is_clean"), [(0, -9, True), (-9, 0, False)])
     def test_killing_it_at_a_stop_cuts_nothing_off(

@@ -55,7 +55,12 @@ def supervision_metrics(directory: Path | None) -> Callable[[], Iterable[Metric]
             text = "Whether the background process carries out jobs."
             yield GaugeMetricFamily("petstore_background_up", text, value=int(metrics.background))
         for name, text, label, counts in (
-            ("worker_restarts", "Workers that ended by themselves.", "cause", metrics.restarts),
+            (
+                "worker_restarts",
+                "Workers and background processes that ended by themselves.",
+                "cause",
+                metrics.restarts,
+            ),
             ("reloads", "SIGHUPs, by what came of them.", "result", metrics.reloads),
         ):
             family = CounterMetricFamily(f"petstore_{name}", text, labels=[label])
