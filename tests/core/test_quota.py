@@ -156,7 +156,7 @@ def test_it_shows_what_the_next_request_finds(
         moment += gap / 1_000
         key.take(moment)
     moment += then / 1_000
-    kept = key.used.copy()
+    kept = copy.copy(key.used)
     seen = view(key.used, key.caller.limits, NOON + round(moment * 1_000))
     assert key.used == kept
     decision = key.take(moment)
@@ -210,7 +210,7 @@ class TestProperties:
             until_ms = decision.binding.reset_at * 1_000 - now_ms
             assert decision.retry_after_seconds == ceil(until_ms / 1_000) >= 1
             for wait_ms, passes in ((until_ms, True), (until_ms - 1, False)):
-                records = key.used.copy(), copy.copy(key.ban)
+                records = copy.copy(key.used), copy.copy(key.ban)
                 again = decide(*records, key.caller, key.policy, now_ms + wait_ms)
                 assert again.allowed is passes
 
@@ -297,4 +297,4 @@ def test_the_stored_numbers_are_the_windows() -> None:
     """The form of stores and Valkey: of each window its opening in its own unit, and its count."""
     numbers = tuple(range(1, 2 * len(WINDOWS) + 1))
     assert AccountWindows.of(*numbers).numbers() == numbers
-    assert AccountWindows.of(*numbers).used == list(numbers[1::2])
+    assert AccountWindows.of(*numbers).used == numbers[1::2]

@@ -189,7 +189,7 @@ class SimulatedValkey:
         assert used is not None
         assert ban is not None
         if self.torn:
-            used, ban = used.copy(), copy.copy(ban)
+            used, ban = copy.copy(used), copy.copy(ban)
             self._loop.call_later(2 * self._delays.one_way(), self._write, keys, used, ban)
         else:
             self._write(keys, used, ban)
@@ -223,11 +223,11 @@ def _add_pending(used: AccountWindows, pending: AccountWindows, now_ms: int) -> 
     """Add pending counts whose windows are still open, as take.lua does."""
     if now_ms >= used.openings.until_ms:
         roll(used, now_ms)
-    opened = list(used.openings.opened_ms)
+    opened, counts = list(used.openings.opened_ms), list(used.used)
     for at, kind in enumerate(WINDOWS):
         its_opened_ms = min(pending.openings.opened_ms[at], now_ms - now_ms % kind.opens_ms)
         if now_ms - its_opened_ms < kind.length_ms:
-            if used.used[at] == 0:
+            if counts[at] == 0:
                 opened[at] = its_opened_ms
-            used.used[at] += pending.used[at]
-    used.openings = openings(*opened)
+            counts[at] += pending.used[at]
+    used.openings, used.used = openings(*opened), tuple(counts)

@@ -66,7 +66,7 @@ class MemoryLimiter:
 
     def drain(self) -> LimiterState:
         changed = LimiterState(
-            {account: self._windows[account].copy() for account in self._changed_accounts},
+            {account: copy.copy(self._windows[account]) for account in self._changed_accounts},
             {key: copy.copy(self._bans[key]) for key in self._changed_keys},
         )
         self._changed_accounts.clear()

@@ -5,15 +5,20 @@ Records and a time go in, a Decision comes out. limiter/ keeps the records. Spec
 
 from __future__ import annotations
 
-from operator import sub
+import copy
+from collections.abc import Callable
 
 from petstore.core.durations import SECOND_MS
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState, apply_pardon, count_refusal, follow_clock_in_ban
 from petstore.core.limits.decision import Decision, Window
 from petstore.core.limits.plans import WINDOWS
-from petstore.core.limits.windows import EACH_WINDOW, AccountWindows, ceil_seconds, follow_clock, roll
+from petstore.core.limits.windows import EACH_WINDOW, AccountWindows, ceil_seconds, flat, follow_clock, roll
 from petstore.core.versions import NO_VERSIONS, Versions
+
+_Numbers = tuple[int, ...]
+_one_more: Callable[[_Numbers, None], _Numbers] = flat("a[{0}] + 1")
+_left: Callable[[_Numbers, _Numbers], _Numbers] = flat("a[{0}] - b[{0}]")
 
 
 def ban_decision(
@@ -40,13 +45,11 @@ def decision_for(used: AccountWindows, caller: Caller, now_ms: int, versions: Ve
 
     The arguments of Decision are positional: keywords take a sixth longer, for every request.
     """
-    limits, reset_at = caller.limits, used.openings.reset_at
-    remaining = tuple(map(sub, limits, used.used))
-    least = min(remaining)
-    binding_at = remaining.index(least)
-    if remaining.count(least) > 1:
-        binding_at = _latest_reset(remaining, reset_at)
-    return Decision(least >= 0, now_ms, versions, limits, remaining, reset_at, binding_at)
+    openings, limits = used.openings, caller.limits
+    remaining = _left(limits, used.used)
+    binding_at = min(openings.latest_first, key=remaining.__getitem__)
+    allowed = remaining[binding_at] >= 0
+    return Decision(allowed, now_ms, versions, limits, remaining, openings.reset_at, binding_at)
 
 
 def refusal_for(used: AccountWindows, caller: Caller, now_ms: int, versions: Versions) -> Decision:
@@ -54,21 +57,18 @@ def refusal_for(used: AccountWindows, caller: Caller, now_ms: int, versions: Ver
 
     When a limit was lowered below the requests used, 0 remain.
     """
-    reset_at = used.openings.reset_at
-    remaining = tuple(max(0, limit - count) for limit, count in zip(caller.limits, used.used, strict=True))
-    binding_at = _latest_reset(remaining, reset_at)
-    retry_after = max(1, ceil_seconds(reset_at[binding_at] * SECOND_MS - now_ms))
-    return Decision(False, now_ms, versions, caller.limits, remaining, reset_at, binding_at, retry_after)
-
-
-def _latest_reset(remaining: tuple[int, ...], reset_at: tuple[int, ...]) -> int:
-    """Of the windows with the least remaining, the one that resets last."""
-    return min(EACH_WINDOW, key=lambda at: (remaining[at], -reset_at[at], -at))
+    openings = used.openings
+    remaining = tuple(max(0, left) for left in _left(caller.limits, used.used))
+    binding_at = min(openings.latest_first, key=remaining.__getitem__)
+    retry_after = max(1, ceil_seconds(openings.reset_at[binding_at] * SECOND_MS - now_ms))
+    return Decision(
+        False, now_ms, versions, caller.limits, remaining, openings.reset_at, binding_at, retry_after
+    )
 
 
 def view(used: AccountWindows, limits: tuple[int, ...], now_ms: int) -> list[Window]:
     """The windows as the account's next request would find them; takes nothing."""
-    rolled = used.copy()
+    rolled = copy.copy(used)
     follow_clock(rolled, now_ms)
     roll(rolled, now_ms)
     return [
@@ -104,14 +104,12 @@ def decide(
             return ban_decision(caller, ban, now_ms, versions)
     if now_ms >= used.openings.until_ms:
         roll(used, now_ms)
-    counts = used.used
-    for at in EACH_WINDOW:
-        counts[at] += 1
+    before = used.used
+    used.used = _one_more(before, None)
     decision = decision_for(used, caller, now_ms, versions)
     if decision.allowed:
         return decision
-    for at in EACH_WINDOW:
-        counts[at] -= 1
+    used.used = before
     refused = refusal_for(used, caller, now_ms, versions)
     if ban is not None and count_refusal(ban, caller, policy, refused.binding.reset_at, now_ms):
         return ban_decision(caller, ban, now_ms, versions, began=True)

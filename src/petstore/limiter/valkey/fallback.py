@@ -83,10 +83,10 @@ class FallbackLimiter:
             recent = {at: _Recent(length_ms) for at, length_ms in _SLIDING.items()}
             self._recent[caller.account_id] = recent
         used = self._windows.setdefault(caller.account_id, AccountWindows())
-        opened = list(used.openings.opened_ms)
+        opened, counts = list(used.openings.opened_ms), list(used.used)
         for at, requests in recent.items():
-            opened[at], used.used[at] = requests.window(now_ms)
-        used.openings = openings(*opened)
+            opened[at], counts[at] = requests.window(now_ms)
+        used.openings, used.used = openings(*opened), tuple(counts)
         decision = self._limiter.take_at(part, None, NO_VERSIONS, now_ms)
         assert decision is not None  # without a cached version there always is one
         if decision.allowed:
@@ -101,12 +101,12 @@ class FallbackLimiter:
             if len(self._pending) >= _PENDING_MAX:
                 return
             pending = self._pending[account_id] = AccountWindows()
-        opened = list(pending.openings.opened_ms)
+        opened, counts = list(pending.openings.opened_ms), list(pending.used)
         for at, kind in enumerate(WINDOWS):
             if not 0 <= now_ms - opened[at] < kind.length_ms:
-                opened[at], pending.used[at] = now_ms - now_ms % kind.opens_ms, 0
-            pending.used[at] += 1
-        pending.openings = openings(*opened)
+                opened[at], counts[at] = now_ms - now_ms % kind.opens_ms, 0
+            counts[at] += 1
+        pending.openings, pending.used = openings(*opened), tuple(counts)
 
     @property
     def has_pending(self) -> bool:
@@ -122,12 +122,12 @@ class FallbackLimiter:
         later = self._pending.setdefault(account_id, pending)
         if later is pending:
             return
-        opened = list(later.openings.opened_ms)
+        opened, counts = list(later.openings.opened_ms), list(later.used)
         for at, opened_ms in enumerate(pending.openings.opened_ms):
             if abs(opened[at] - opened_ms) < WINDOWS[at].length_ms:
                 opened[at] = min(opened[at], opened_ms)
-                later.used[at] += pending.used[at]
-        later.openings = openings(*opened)
+                counts[at] += pending.used[at]
+        later.openings, later.used = openings(*opened), tuple(counts)
 
     def sweep(self) -> None:
         """Remove records that no longer matter; call it about once a second."""
