@@ -291,6 +291,16 @@ class TestRefusals:
         assert (await staff.post("stock", {}, headers=[kind])).status == 403
         assert await kept(shop) == 0
 
+    @pytest.mark.parametrize("charset", ["undefined", '"\0"', "unicode_escape", "utf-16"])
+    async def test_a_form_in_another_charset(self, shop: Shop, staff: Visitor, charset: str) -> None:
+        """No browser names one: whatever it does to the parser, the answer is a page with 400."""
+        csrf = "csrf", "", token(await staff.get("stock")) + r"\ud800"
+        answer = await send_parts(
+            shop, staff, [csrf, ("list", '; filename="a.csv"', "x")], boundary=f"X; charset={charset}"
+        )
+        assert (answer.status, await kept(shop)) == (400, 0)
+        assert "The form can't be read; load its page again." in Shown("stock", answer).text
+
     async def test_too_many_at_once(
         self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from tempfile import TemporaryFile
 from typing import Any
 
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
@@ -33,6 +34,7 @@ _ARRIVAL_SECONDS = 10 * MINUTE_MS / SECOND_MS
 _ARRIVING_FOR_A_PERSON, _ARRIVING = 2, 4  # each needs room for temporary files
 _TOO_LARGE = f"A list is at most {UPLOAD_BYTES_MAX >> 20} MiB. Split it, and send the parts one by one."
 _NOT_WHOLE = "The list did not arrive whole; send it once more."
+_UNREADABLE = "The form can't be read; load its page again."
 
 
 class Reception:
@@ -78,6 +80,10 @@ class Reception:
         content_type = request.headers.get("content-type", "")
         if not content_type.startswith("multipart/form-data") or len(content_type) > _HEADER_MAX:
             raise FormExpired
+        # No browser sends a charset (RFC 7578, section 5.1.2). Some break the parser, others make text that
+        # is not Unicode.
+        if parse_options_header(content_type)[1].get(b"charset", b"utf-8").lower() != b"utf-8":
+            raise InvalidBody(_UNREADABLE)
         try:
             async with asyncio.timeout(_ARRIVAL_SECONDS), aclosing(self._pieces(request)) as pieces:
                 return await MultiPartParser(
@@ -90,7 +96,7 @@ class Reception:
         except TimeoutError:
             raise RequestTimeout("The list did not arrive in time; send it once more.") from None
         except MultiPartException:
-            raise InvalidBody("The form can't be read; load its page again.") from None
+            raise InvalidBody(_UNREADABLE) from None
 
     async def _pieces(self, request: Request) -> AsyncGenerator[bytes, None]:
         """The body, bounded. The parser takes what it has of a body that was cut off as the whole of it."""
