@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from petstore.api.pets import bind_cursor
 from petstore.api.pipeline.paging import START, read_cursor, write_cursor
 from petstore.core.errors import InvalidParameter
-from petstore.core.pets import INT64_MAX, INT64_MIN, PageQuery, PetStatus
+from petstore.core.pets import PageQuery, PetStatus
+from petstore.core.values import INT64_MAX, INT64_MIN
 
 
 def bound(query: PageQuery) -> int:

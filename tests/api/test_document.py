@@ -24,7 +24,8 @@ from petstore.core.errors import BY_CODE
 from petstore.core.keys import Access, Caller
 from petstore.core.limits.plans import WINDOWS
 from petstore.core.orders import QUANTITY, OrderStatus
-from petstore.core.pets import IDS_MAX, INT64_MAX, INT64_MIN, NAME_MAX_CHARACTERS, PetStatus
+from petstore.core.pets import PetStatus
+from petstore.core.values import IDS_MAX, INT64_MAX, INT64_MIN, NAME_MAX_CHARACTERS
 from petstore.wiring import service
 from tests.support import contract
 from tests.support.service import Shop

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from petstore.cli.files import whole_file
 from petstore.core.lists.reading import CsvList
-from petstore.core.pets import NAME
+from petstore.core.values import NAME
 from tests.cli.conftest import Cli
 from tests.support.clock import ManualClock
 

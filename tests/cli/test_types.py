@@ -6,7 +6,7 @@ import click
 import pytest
 
 from petstore.cli.types import AccountReference, Duration, WholeNumber
-from petstore.core.pets import INT64_MAX, INT64_MIN
+from petstore.core.values import INT64_MAX, INT64_MIN
 
 DAY_MS = 86_400_000
 

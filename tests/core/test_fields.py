@@ -11,7 +11,8 @@ import pytest
 from petstore.core.errors import InvalidBody
 from petstore.core.fields import STAFF, Audience, Text, encoder, fields_of, published, shown, values_of
 from petstore.core.members import Schema
-from petstore.core.pets import Int64, NewPet, Pet, PetChange, PetStatus
+from petstore.core.pets import NewPet, Pet, PetChange, PetStatus
+from petstore.core.values import Int64
 
 SMALL = Text(re.compile("[a-z]*"), lambda _: "expected small letters")
 Note = Annotated[str | None, SMALL, STAFF]

@@ -8,14 +8,8 @@ import msgspec
 import pytest
 
 from petstore.core.errors import Conflict
-from petstore.core.pets import (
-    INT64_MIN,
-    NAME,
-    Pet,
-    PetStatus,
-    check_transition,
-    name_fault,
-)
+from petstore.core.pets import Pet, PetStatus, check_transition
+from petstore.core.values import INT64_MIN, NAME, name_fault
 
 AVAILABLE, PENDING, SOLD = PetStatus.AVAILABLE, PetStatus.PENDING, PetStatus.SOLD
 

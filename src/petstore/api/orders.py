@@ -21,11 +21,11 @@ from petstore.api.pipeline.request import Parameters, Request
 from petstore.api.pipeline.response import Header, Response, encode, make_representation, make_response
 from petstore.core.errors import Forbidden, NotFound
 from petstore.core.idempotency import Idempotency
-from petstore.core.integers import read_id
 from petstore.core.keys import Access, Caller
 from petstore.core.moments import read_moment
 from petstore.core.orders import NEW_ORDER, ORDER_CHANGE, ORDER_STATUSES, OrderQuery, OrderStatus, members_of
 from petstore.core.preconditions import tag_of
+from petstore.core.values import read_id
 from petstore.transactions.accounts import Accounts
 from petstore.transactions.orders import Orders
 

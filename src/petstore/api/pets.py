@@ -22,10 +22,10 @@ from petstore.api.pipeline.response import Header, Response, make_representation
 from petstore.core.clock import Clock
 from petstore.core.errors import NotFound
 from petstore.core.idempotency import Idempotency
-from petstore.core.integers import read_id
 from petstore.core.keys import Caller
 from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, PageQuery, PetRepository, PetStatus, encode_pet
 from petstore.core.preconditions import tag_of
+from petstore.core.values import read_id
 
 PAGE_PARAMETERS = ("limit", "cursor", "status", "id", "categoryId", "order")
 _ORDERS = {"id": False, "-id": True}

@@ -12,9 +12,9 @@ import click
 
 from petstore.core.durations import DAY_MS, format_duration, parse_duration
 from petstore.core.errors import Invalid
-from petstore.core.integers import read_int64
 from petstore.core.moments import moment_fault, read_day, read_moment, read_month
-from petstore.core.pets import INT64_MAX, INT64_MIN, PAGE_LIMIT_DEFAULT, PetStatus, name_fault
+from petstore.core.pets import PetStatus
+from petstore.core.values import INT64_MAX, INT64_MIN, PAGE_LIMIT_DEFAULT, name_fault, read_int64
 
 _SHOWN_MAX = 24  # longer than any number, shorter than a key that was given by mistake
 _LONGEST_MS = 36_500 * DAY_MS

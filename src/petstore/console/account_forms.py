@@ -10,8 +10,8 @@ import msgspec
 from petstore.console.visit import INCOMPLETE_FORM
 from petstore.core.accounts import Account
 from petstore.core.errors import Invalid, InvalidBody
-from petstore.core.integers import read_int64
 from petstore.core.limits.plans import ENTERPRISE, LIMIT_COLUMNS, STANDARD_PLANS, WINDOWS, Plan, resolve_plan
+from petstore.core.values import read_int64
 
 PLANS = [
     *((plan.name, f"{plan.name}: {', '.join(plan.phrases())}") for plan in STANDARD_PLANS.values()),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from petstore.core.errors import InvalidParameter
-from petstore.core.integers import read_id
+from petstore.core.values import read_id
 
 # For a query that no page of the console links to.
 INCOMPLETE_ADDRESS = "The address of this page is incomplete; begin at the first page."

@@ -9,10 +9,9 @@ from petstore.console.history import history_of
 from petstore.console.visit import INCOMPLETE_FORM, View, Visit
 from petstore.core.categories import CATEGORY_NAME_MAX_CHARACTERS, Category, CategoryNamedMeanwhile
 from petstore.core.errors import CategoryNotFound, Conflict, InvalidBody, NotFound
-from petstore.core.integers import read_int64
 from petstore.core.journal import About
 from petstore.core.people import Role
-from petstore.core.pets import INT64_MAX, INT64_MIN, name_fault
+from petstore.core.values import INT64_MAX, INT64_MIN, name_fault, read_int64
 from petstore.transactions.store import Parts
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 
 from petstore.core.categories import Category
 from petstore.core.errors import Invalid
-from petstore.core.integers import read_int64
-from petstore.core.pets import INT64_MAX, INT64_MIN
+from petstore.core.values import INT64_MAX, INT64_MIN, read_int64
 from petstore.transactions.categories import Categories
 
 

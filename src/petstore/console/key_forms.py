@@ -9,9 +9,9 @@ import msgspec
 from petstore.console.formats import choose
 from petstore.core.durations import DAY_MS, format_duration, parse_duration
 from petstore.core.errors import Invalid
-from petstore.core.integers import read_id
 from petstore.core.keys import ENVIRONMENTS, Access, check_label
 from petstore.core.moments import read_day
+from petstore.core.values import read_id
 
 ACCESS = [
     (Access.READ.value, "read: list animals and own orders. Enough for a published site."),

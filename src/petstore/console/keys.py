@@ -24,12 +24,11 @@ from petstore.core.errors import (
     NotFound,
 )
 from petstore.core.idempotency import Idempotency
-from petstore.core.integers import read_id
 from petstore.core.journal import About
 from petstore.core.keys import ENVIRONMENTS, ApiKey, IssuedKey
 from petstore.core.limits.usage import KeyBan
 from petstore.core.people import Role
-from petstore.core.pets import INT64_MAX
+from petstore.core.values import INT64_MAX, read_id
 from petstore.transactions.store import Parts
 
 _ROWS = 50

@@ -7,9 +7,9 @@ from starlette.responses import Response
 from petstore.console.idempotency import FormUsedUp, act_once, mark_of
 from petstore.console.visit import View, Visit
 from petstore.core.errors import AccountNotFound, Conflict
-from petstore.core.integers import read_id
 from petstore.core.orders import NewOrder, check_customer
 from petstore.core.people import Role
+from petstore.core.values import read_id
 from petstore.transactions.store import Parts
 
 

@@ -8,8 +8,8 @@ from petstore.console.category_names import CategoryNames, names_in
 from petstore.console.idempotency import NO_ACCOUNT, FormUsedUp, act_once, mark_of
 from petstore.console.pet_forms import Typed, new_typed, read_typed, status_choices
 from petstore.console.visit import View, Visit
-from petstore.core.integers import read_int64
 from petstore.core.people import Role
+from petstore.core.values import read_int64
 from petstore.transactions.store import Parts
 
 

@@ -8,8 +8,8 @@ import msgspec
 
 from petstore.console.addresses import address, place_in
 from petstore.core.errors import Invalid
-from petstore.core.integers import read_id
 from petstore.core.orders import OPEN, ORDER_STATUSES, OrderStatus
+from petstore.core.values import read_id
 
 # The lists by state: parameter and title. The first one has the orders that wait for staff.
 TABS = (

@@ -13,18 +13,8 @@ from petstore.console.formats import sentence
 from petstore.console.visit import INCOMPLETE_FORM
 from petstore.core.errors import Invalid, InvalidBody
 from petstore.core.fields import Field
-from petstore.core.integers import read_id, read_int64
-from petstore.core.pets import (
-    FIELDS,
-    INT64_MAX,
-    INT64_MIN,
-    TRANSITIONS,
-    NewPet,
-    Pet,
-    PetChange,
-    PetStatus,
-    values_of_pet,
-)
+from petstore.core.pets import FIELDS, TRANSITIONS, NewPet, Pet, PetChange, PetStatus, values_of_pet
+from petstore.core.values import INT64_MAX, INT64_MIN, read_id, read_int64
 
 # Fields of the form are named as those of an animal, but for the category, which has a name.
 _WORDS = {field.name: field.name.removesuffix("_id") for field in FIELDS}

@@ -10,17 +10,8 @@ from msgspec.structs import replace
 from petstore.console.addresses import INCOMPLETE_ADDRESS, address, place_in
 from petstore.console.formats import sentence
 from petstore.core.errors import Invalid, InvalidParameter
-from petstore.core.integers import read_id, read_int64
-from petstore.core.pets import (
-    STATUSES,
-    NamePlace,
-    NameQuery,
-    PageQuery,
-    Pet,
-    PetRepository,
-    PetStatus,
-    name_fault,
-)
+from petstore.core.pets import STATUSES, NamePlace, NameQuery, PageQuery, Pet, PetRepository, PetStatus
+from petstore.core.values import name_fault, read_id, read_int64
 
 _ROWS = 50
 

@@ -13,8 +13,8 @@ from starlette.responses import Response
 from petstore.console.cookies import Cookies
 from petstore.console.tokens import csrf_token
 from petstore.core.errors import NotFound, PetstoreError
-from petstore.core.integers import read_id
 from petstore.core.people import Person, Role
+from petstore.core.values import read_id
 from petstore.web.negotiation import takes_gzip
 
 HEADERS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from petstore.core.errors import Conflict, Invalid
-from petstore.core.pets import name_fault
+from petstore.core.values import name_fault
 
 CATEGORY_NAME_MAX_CHARACTERS = 100
 # The list is one answer, without pages.

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from petstore.core.errors import Invalid
-from petstore.core.pets import INT64_MAX, INT64_MIN
+from petstore.core.values import INT64_MAX, INT64_MIN
 
 # The store has no number; its entries have 0.
 STORE = "store"

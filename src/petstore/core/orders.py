@@ -13,7 +13,8 @@ from petstore.core.errors import Conflict
 from petstore.core.fields import Text
 from petstore.core.members import Schema
 from petstore.core.moments import iso_moment, moment_fault
-from petstore.core.pets import INT64_MAX, PAGE_LIMIT_DEFAULT, Pet, PetStatus
+from petstore.core.pets import Pet, PetStatus
+from petstore.core.values import INT64_MAX, PAGE_LIMIT_DEFAULT
 
 QUANTITY = 1
 # The ship date of a change: Unix ms, None to take it back, UNSET to leave it.

@@ -2,51 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import string
 from enum import StrEnum
-from typing import Annotated, Protocol
+from typing import Protocol
 
 import msgspec
 
 from petstore.core.errors import Conflict
-from petstore.core.fields import Text, encoder, fields_of, shown, values_of
+from petstore.core.fields import encoder, fields_of, shown, values_of
 from petstore.core.idempotency import Idempotency
 from petstore.core.members import Schema
 from petstore.core.preconditions import Tags
+from petstore.core.values import PAGE_LIMIT_DEFAULT, Int64, Name
 
-INT64_MIN = -(2**63)
-INT64_MAX = 2**63 - 1
-NAME_MAX_CHARACTERS = 255
-PAGE_LIMIT_MAX = 100
-PAGE_LIMIT_DEFAULT = 20
-IDS_MAX = 100
 # A name search with a second filter examines at most this many animals.
 LOOKED_AT_MAX = 1_000
-
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-# Matches the whole of each name that has no `name_fault`, and costs less: 0.3 instead of 0.5 microseconds.
-NAME = re.compile(rf"(?=\s*\S)[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{{1,{NAME_MAX_CHARACTERS}}}")
-
-
-def name_fault(name: str, most: int = NAME_MAX_CHARACTERS) -> str | None:
-    """The fault of a name of at most so many characters, as a phrase for a message; None for a valid name."""
-    if not 1 <= len(name) <= most:
-        return f"expected 1 to {most} characters, got {len(name)}"
-    if name.isspace():
-        return "expected at least one character that is not white space"
-    if _CONTROL.search(name):
-        return "control characters (U+0000 to U+001F, U+007F to U+009F) are not allowed"
-    if _SURROGATE.search(name):
-        return "lone surrogates are not allowed"
-    return None
-
-
-Int64 = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
-
-
-Name = Annotated[str, Text(NAME, name_fault)]
 
 
 class PetStatus(StrEnum):

@@ -15,14 +15,8 @@ from petstore.core.errors import Conflict
 from petstore.core.fields import STAFF, Value
 from petstore.core.imports import UploadRun
 from petstore.core.members import Schema
-from petstore.core.pets import (
-    FIELDS,
-    STATUS_IS_HELD,
-    Name,
-    PetStatus,
-    check_transition,
-    held_by_order,
-)
+from petstore.core.pets import FIELDS, STATUS_IS_HELD, PetStatus, check_transition, held_by_order
+from petstore.core.values import Name
 
 SOURCE_KEYS_MAX = 500
 

@@ -22,7 +22,7 @@ from petstore.core.keys import (
     rotated_until,
 )
 from petstore.core.moments import iso_moment
-from petstore.core.pets import INT64_MAX
+from petstore.core.values import INT64_MAX
 from petstore.transactions.accounts import find_account
 from petstore.transactions.idempotency import create_once
 from petstore.transactions.journal import record, record_changes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from petstore.core.orders import OPEN, OrderQuery
-from petstore.core.pets import INT64_MAX
+from petstore.core.values import INT64_MAX
 from petstore.transactions.rows import ORDER, select
 from petstore.transactions.script import Statement, padded, statement
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from petstore.core.pets import INT64_MAX, NAME_MAX_CHARACTERS, PageQuery, PetStatus
+from petstore.core.pets import PageQuery, PetStatus
+from petstore.core.values import INT64_MAX, NAME_MAX_CHARACTERS
 from petstore.transactions.rows import PET, PET_BUT_STATUS, select
 from petstore.transactions.script import Statement, statement
 

@@ -14,7 +14,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 import msgspec
 
 from petstore.core.clock import Clock
-from petstore.core.pets import IDS_MAX
+from petstore.core.values import IDS_MAX
 
 P = ParamSpec("P")
 R = TypeVar("R", bound="Repository")

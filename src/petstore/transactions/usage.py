@@ -18,7 +18,7 @@ from petstore.core.limits.usage import (
     UsageReport,
 )
 from petstore.core.limits.windows import AccountWindows, oldest_day
-from petstore.core.pets import INT64_MAX
+from petstore.core.values import INT64_MAX
 from petstore.transactions.bans import bans_in_force
 from petstore.transactions.rows import ACCOUNT_WINDOWS, BAN_STATE, DAILY_USAGE, select
 from petstore.transactions.script import Repository, Script, padded, read, statement

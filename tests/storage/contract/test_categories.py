@@ -8,7 +8,7 @@ import pytest
 
 from petstore.core.categories import CATEGORIES_MAX, Category, CategoryNamedMeanwhile
 from petstore.core.errors import CategoryNotFound, Conflict, Invalid
-from petstore.core.pets import INT64_MAX, INT64_MIN
+from petstore.core.values import INT64_MAX, INT64_MIN
 from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.journal import ACTOR

@@ -13,15 +13,8 @@ from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from petstore.core.errors import Conflict, NotFound
-from petstore.core.pets import (
-    INT64_MAX,
-    INT64_MIN,
-    NewPet,
-    PageQuery,
-    Pet,
-    PetChange,
-    PetStatus,
-)
+from petstore.core.pets import NewPet, PageQuery, Pet, PetChange, PetStatus
+from petstore.core.values import INT64_MAX, INT64_MIN
 from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock

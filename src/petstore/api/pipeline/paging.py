@@ -17,9 +17,16 @@ from typing import TypeVar
 from petstore.api.pipeline.request import Parameters, unknown_parameter
 from petstore.api.pipeline.response import encode
 from petstore.core.errors import InvalidParameter
-from petstore.core.integers import read_id, read_int64
-from petstore.core.pets import IDS_MAX, INT64_MAX, INT64_MIN, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX
 from petstore.core.preconditions import tag_of
+from petstore.core.values import (
+    IDS_MAX,
+    INT64_MAX,
+    INT64_MIN,
+    PAGE_LIMIT_DEFAULT,
+    PAGE_LIMIT_MAX,
+    read_id,
+    read_int64,
+)
 
 _T = TypeVar("_T")
 

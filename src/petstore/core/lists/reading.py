@@ -18,9 +18,10 @@ from petstore.core.fields import Field, Value
 from petstore.core.lists.lines import LINE_BYTES_MAX, Lines, without_mark
 from petstore.core.lists.spreadsheets import csv_bytes, read_cell
 from petstore.core.members import read_integer
-from petstore.core.pets import FIELDS, MEMBERS, NAME
+from petstore.core.pets import FIELDS, MEMBERS
 from petstore.core.printable import printable
 from petstore.core.stock import StockRow, row_schema
+from petstore.core.values import NAME
 
 FAULTS = "faults"  # the column that the file of rejects adds, and that the next import skips
 _SURELY_INT64 = re.compile("0|-?[1-9][0-9]{0,17}", re.ASCII)
