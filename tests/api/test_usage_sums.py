@@ -131,7 +131,7 @@ async def test_the_sums_agree(house: House) -> None:
     report = await house.store.usage.report(1, house.clock.now_ms())
     assert [(iso_day(day.day), day.requests, day.refused, day.deprecated) for day in report.days] == expected
     assert report.windows.used[-1] == last["day"]["used"] == house.requests[house.today]
-    [account] = await house.store.billing.accounts(first, house.today, after=0, limit=9)
+    [account] = await house.store.billing.accounts(first, house.today, 0, 9)
     days = list(account.bill(first, house.today))
     assert [(day.date, day.requests, day.refused, day.deprecated) for day in reversed(days)] == expected
     assert sum(row.requests for row in sum_up(days)) == sum(house.requests.values())

@@ -113,7 +113,7 @@ class SimulatedStore:
         await self._loop.at(self._loop.time() + seconds + self._delays.one_way())
 
     async def page(self, query: PageQuery) -> Page:
-        """Implements pets.PetRepository, as far as lists go."""
+        """As transactions.pets.Pets, for lists."""
         self.pages += 1
         await self._run(self._costs.page)
         pet = Pet(self.catalogue.committed + 1, "", 1, PetStatus.AVAILABLE)

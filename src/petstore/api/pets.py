@@ -23,9 +23,10 @@ from petstore.core.clock import Clock
 from petstore.core.errors import NotFound
 from petstore.core.idempotency import Idempotency
 from petstore.core.keys import Caller
-from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, PageQuery, PetRepository, PetStatus, encode_pet
+from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, PageQuery, PetStatus, encode_pet
 from petstore.core.preconditions import tag_of
 from petstore.core.values import read_id
+from petstore.transactions.pets import Pets
 
 PAGE_PARAMETERS = ("limit", "cursor", "status", "id", "categoryId", "order")
 _ORDERS = {"id": False, "-id": True}
@@ -38,7 +39,7 @@ class PetOperations:
     def __init__(
         self,
         *,
-        pets: PetRepository,
+        pets: Pets,
         clock: Clock,
         deprecation: Deprecation,
         reference_base: str,

@@ -32,11 +32,11 @@ def write_bill(session: Session, account: str | None, bill: Bill, form: str) -> 
         if remark:
             echo_err(remark)
         if form != "table":
-            async for piece in written_bill(bill, store.billing, form):
+            async for piece in written_bill(bill, store.billing.accounts, form):
                 click.echo(piece, nl=False)
             return
         table = _Table(bill.row)
-        async for rows in bill.pages(store.billing):
+        async for rows in bill.pages(store.billing.accounts):
             table.add(rows)
         table.show()
 

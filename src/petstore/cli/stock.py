@@ -239,7 +239,7 @@ def export_pets(
     query = PageQuery(SOURCE_KEYS_MAX, PetStatus(status) if status else None, category_id=category)
 
     async def write(store: Store, out: BinaryIO) -> None:
-        async for piece in written_list(store.pets, store.stock, query, chosen, key_name):
+        async for piece in written_list(store.pets.page, store.stock.source_keys, query, chosen, key_name):
             out.write(piece)
 
     with whole_file(None if to_terminal else file) as kept:

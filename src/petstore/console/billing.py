@@ -64,12 +64,12 @@ class BillingPages:
         name = (
             f"petstore-{iso_day(bill.first)}-to-{iso_day(bill.last)}{'-sums' if bill.summed else ''}.{form}"
         )
-        return self._downloads.file(name, written_bill(bill, self._billing, form))
+        return self._downloads.file(name, written_bill(bill, self._billing.accounts, form))
 
     async def _first_rows(self, bill: Bill) -> list[dict[str, str | int]]:
         """The rows of the first accounts. A row of sums over a year reads 366 days."""
         rows: list[dict[str, str | int]] = []
-        async with aclosing(bill.pages(self._billing)) as pages:
+        async with aclosing(bill.pages(self._billing.accounts)) as pages:
             reads = 0
             async for page in pages:
                 rows += (row_members(row) for row in islice(page, _ROWS - len(rows)))

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from petstore.console.addresses import INCOMPLETE_ADDRESS, address, place_in
 from petstore.console.formats import sentence
 from petstore.core.errors import Invalid, InvalidParameter
-from petstore.core.pets import STATUSES, NamePlace, NameQuery, PageQuery, Pet, PetRepository, PetStatus
+from petstore.core.pets import STATUSES, NamePlace, NameQuery, PageQuery, Pet, PetStatus
 from petstore.core.values import name_fault, read_id, read_int64
+from petstore.transactions.pets import Pets
 
 _ROWS = 50
 
@@ -85,7 +86,7 @@ def _read_after(query: Mapping[str, str], text: str) -> NamePlace | None:
     return NamePlace(name, pet_id)
 
 
-async def find(pets: PetRepository, search: Search) -> Found:
+async def find(pets: Pets, search: Search) -> Found:
     """One page of a search: sorted by name if it has a text, else by identifier."""
     if search.text:
         return await _find_by_name(pets, search)
@@ -96,7 +97,7 @@ async def find(pets: PetRepository, search: Search) -> Found:
     return Found(page.pets, replace(search, after=last) if last is not None else None)
 
 
-async def _find_by_name(pets: PetRepository, search: Search) -> Found:
+async def _find_by_name(pets: Pets, search: Search) -> Found:
     """An animal whose identifier is the text comes first."""
     pet_id = read_id(search.text)
     if pet_id is not None and search.after is None:

@@ -134,7 +134,9 @@ class StockPages:
         except Invalid as error:
             return await self._page(visit, error, asked=asked)
         name = f"stock-{iso_day(visit.now_ms // DAY_MS)}.{form}"
-        return self._downloads.file(name, written_list(self._pets, self._stock, query, form, key_name))
+        return self._downloads.file(
+            name, written_list(self._pets.page, self._stock.source_keys, query, form, key_name)
+        )
 
 
 def upload_id_of(visit: Visit) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -149,14 +149,3 @@ def sum_up(days: Iterable[BilledDay]) -> Iterator[BilledPeriod]:
             sum(row.refused for row in rows),
             sum(row.deprecated for row in rows),
         )
-
-
-class BillingRepository(Protocol):
-    """Bills from a store."""
-
-    async def accounts(self, first: int, last: int, *, after: int, limit: int) -> list[BilledAccount]:
-        """At most `limit` accounts with an id above `after`, by id, with their counts from `first` to `last`.
-
-        Closed and suspended ones too. Days are UTC days since 1970-01-01. Raises StoreUnavailable.
-        """
-        ...

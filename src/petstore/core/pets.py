@@ -1,18 +1,15 @@
-"""Animals: their shape, their states and transitions, and the protocol of their store."""
+"""Animals: their shape, their states and transitions."""
 
 from __future__ import annotations
 
 import string
 from enum import StrEnum
-from typing import Protocol
 
 import msgspec
 
 from petstore.core.errors import Conflict
 from petstore.core.fields import encoder, fields_of, shown, values_of
-from petstore.core.idempotency import Idempotency
 from petstore.core.members import Schema
-from petstore.core.preconditions import Tags
 from petstore.core.values import PAGE_LIMIT_DEFAULT, Int64, Name
 
 # A name search with a second filter examines at most this many animals.
@@ -81,9 +78,9 @@ def check_transition(pet_id: int, before: PetStatus, after: PetStatus) -> None:
         raise Conflict(f"Animal {pet_id} is {before}: it can become {allowed}, not {after}.")
 
 
-def held_by_order(order_id: int, pet_id: int, so: str) -> str:
-    """The message while an open order holds an animal; `so` says what it prevents."""
-    return f"Order {order_id} holds animal {pet_id}, so {so}; deliver or cancel the order first."
+def held_by_order(order_id: int, pet_id: int, prevented: str) -> str:
+    """The message while an open order holds an animal; `prevented` is a clause such as STATUS_IS_HELD."""
+    return f"Order {order_id} holds animal {pet_id}, so {prevented}; deliver or cancel the order first."
 
 
 STATUS_IS_HELD = "its status can't change"
@@ -165,56 +162,3 @@ class Created(msgspec.Struct, frozen=True):
 
     pet: Pet
     replayed: bool
-
-
-class PetRepository(Protocol):
-    """Animals in a store. Each method is one transaction and may raise StoreUnavailable.
-
-    `actor` is kept in the journal.
-    """
-
-    async def page(self, query: PageQuery) -> Page:
-        """The animals that match."""
-        ...
-
-    async def find_by_name(self, query: NameQuery) -> NamePage:
-        """The animals whose names begin so."""
-        ...
-
-    async def get(self, pet_id: int) -> Pet | None:
-        """One animal, or None."""
-        ...
-
-    async def add(self, new: NewPet, actor: str, idempotency: Idempotency | None = None) -> Created:
-        """Add an animal; it is durable when this returns.
-
-        Raises IdempotencyKeyInUse while the same key is being carried out, IdempotencyKeyReused when it
-        created something else within the last 24 hours.
-        """
-        ...
-
-    async def change(
-        self,
-        pet_id: int,
-        change: PetChange,
-        actor: str,
-        *,
-        expected: Pet | None = None,
-        match: Tags | None = None,
-    ) -> Pet:
-        """Change an animal; it is durable when this returns. Current values are recorded nowhere.
-
-        Raises PetNotFound, PreconditionFailed for one that has none of the tags `match`, PetChangedMeanwhile
-        for a change of an animal that is not as `expected`, and Conflict for a transition that is not allowed
-        or a status that an open order decides.
-        """
-        ...
-
-    async def open_order(self, pet_id: int) -> int | None:
-        """The placed or approved order that holds the animal; None when none does."""
-        ...
-
-    async def remove(self, pet_id: int, actor: str, *, match: Tags | None = None) -> Pet:
-        """Remove an animal; what it was. Raises PetNotFound, PreconditionFailed as `change`, and Conflict
-        while an open order holds it."""
-        ...

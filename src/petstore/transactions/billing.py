@@ -29,10 +29,14 @@ _CHANGES = statement(
 
 
 class Billing(Repository):
-    """Implements core.billing.BillingRepository."""
+    """Bills from a store."""
 
     @read
-    def accounts(self, first: int, last: int, *, after: int, limit: int) -> Script[list[BilledAccount]]:
+    def accounts(self, first: int, last: int, after: int, limit: int) -> Script[list[BilledAccount]]:
+        """At most `limit` accounts with an id above `after`, by id, with their counts from `first` to `last`.
+
+        Closed and suspended ones too. Days are UTC days since 1970-01-01.
+        """
         # Before the changes: one that is committed meanwhile is undone from the plan that it made, or found.
         accounts = {
             row[0]: BilledAccount(row[0], row[1], read_plan(row[4:]), *row[2:4])

@@ -1,8 +1,9 @@
-"""Animals: scripts for both databases. The reads of requests are in each database's package."""
+"""Animals, for both databases. The reads of requests and additions are in each database's package."""
 
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 
 import msgspec
 from msgspec.structs import astuple
@@ -19,6 +20,8 @@ from petstore.core.pets import (
     NamePlace,
     NameQuery,
     NewPet,
+    Page,
+    PageQuery,
     Pet,
     PetChange,
     PetChangedMeanwhile,
@@ -33,7 +36,7 @@ from petstore.transactions.idempotency import create_once
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.pages import after_every_name, by_name
 from petstore.transactions.rows import NEW_PET, PET, places, read_pet, read_pets, select
-from petstore.transactions.script import CATALOGUE, Database, Script, statement
+from petstore.transactions.script import CATALOGUE, Database, Repository, Script, read, statement, write
 
 _PETS = f"SELECT {select(PET)} FROM pets WHERE"
 ONE = statement(f"{_PETS} id = $1", lock=" FOR UPDATE")
@@ -41,47 +44,10 @@ ADD = statement(f"INSERT INTO pets ({select(NEW_PET)}) VALUES ({places(len(NEW_P
 _SET = ", ".join(f"{column} = ${at}" for at, column in enumerate(NEW_PET, 2))
 _CHANGE = statement(f"UPDATE pets SET {_SET} WHERE id = $1")
 _REMOVE = statement("DELETE FROM pets WHERE id = $1")
-_OPEN_ORDER = statement("SELECT id FROM orders WHERE pet_id = $1 AND status IN ('placed', 'approved')")
+_HOLDING = statement("SELECT id FROM orders WHERE pet_id = $1 AND status IN ('placed', 'approved')")
 
 
-def find_by_name(query: NameQuery) -> Script[NamePage]:
-    """One walk along the index by name. With a filter it reads all that it may look at, which is sifted."""
-    is_filtered = query.status is not None or query.category_id is not None
-    most = LOOKED_AT_MAX if is_filtered else query.limit + 1
-    prefix = fold(query.prefix)
-    begin = prefix, 0
-    if query.after is not None:
-        begin = max(begin, (fold(query.after.name), query.after.id))
-    rows = yield by_name(most), (*begin, after_every_name(prefix))
-    found: list[Pet] = []
-    for pet in read_pets(rows):
-        if query.status in (None, pet.status) and query.category_id in (None, pet.category_id):
-            if len(found) == query.limit:
-                return NamePage(found, NamePlace(found[-1].name, found[-1].id))
-            found.append(pet)
-    return NamePage(found, NamePlace(rows[-1][1], rows[-1][0]) if len(rows) == most else None)
-
-
-def change_pet(
-    pet_id: int,
-    change: PetChange,
-    actor: str,
-    now_ms: int,
-    expected: Pet | None = None,
-    match: Tags | None = None,
-) -> Script[Pet]:
-    """Change an animal by hand. Raises PetNotFound, PreconditionFailed, PetChangedMeanwhile, and Conflict for
-    a status that an open order decides."""
-    pet = yield from find_pet(pet_id)
-    check_match(match, shown_pet(pet))
-    if expected not in (None, pet) and _after(pet, change) != pet:
-        raise PetChangedMeanwhile(pet)
-    if change.status not in (msgspec.UNSET, pet.status):
-        yield from _check_no_open_order(pet_id, STATUS_IS_HELD)
-    return (yield from move_pet(pet, change, actor, now_ms))
-
-
-def find_pet(pet_id: int) -> Script[Pet]:
+def _find(pet_id: int) -> Script[Pet]:
     """An animal that nobody else changes until the transaction ends. Raises PetNotFound."""
     rows = yield ONE, (pet_id,)
     if not rows:
@@ -111,27 +77,16 @@ def _after(pet: Pet, change: PetChange) -> Pet:
     )
 
 
-def remove_pet(pet_id: int, actor: str, now_ms: int, match: Tags | None = None) -> Script[Pet]:
-    """Remove an animal; what it was. Raises PetNotFound, PreconditionFailed, and Conflict while an open order
-    holds it."""
-    pet = yield from find_pet(pet_id)
-    check_match(match, shown_pet(pet))
-    yield from _check_no_open_order(pet_id, "it can't be removed")
-    yield _REMOVE, (pet_id,)  # with its row in pet_sources
-    yield from record(now_ms, actor, "pet", pet_id, "removed", members_of(pet), None)
-    return pet
-
-
-def _check_no_open_order(pet_id: int, so: str) -> Script[None]:
+def _check_no_open_order(pet_id: int, prevented: str) -> Script[None]:
     """Raise Conflict while a placed or approved order holds the animal."""
-    order_id = yield from open_order(pet_id)
+    order_id = yield from _open_order(pet_id)
     if order_id is not None:
-        raise Conflict(held_by_order(order_id, pet_id, so))
+        raise Conflict(held_by_order(order_id, pet_id, prevented))
 
 
-def open_order(pet_id: int) -> Script[int | None]:
+def _open_order(pet_id: int) -> Script[int | None]:
     """The placed or approved order that holds an animal."""
-    rows = yield _OPEN_ORDER, (pet_id,)
+    rows = yield _HOLDING, (pet_id,)
     return rows[0][0] if rows else None
 
 
@@ -147,13 +102,32 @@ def add_pet(new: NewPet, actor: str, now_ms: int) -> Script[int]:
     return int(pet_id)
 
 
-class Pets:
-    """A PetRepository but for `page`, `get` and `add`, which are each database's own."""
+class Pets(Repository, ABC):
+    """The animals of a store. `actor` is for the journal.
+
+    Methods that take the id of one animal raise PetNotFound; those with a `match` raise PreconditionFailed
+    for an animal that has none of its tags.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
+        super().__init__(database, clock)
         self._in_flight = InFlight()
+
+    @abstractmethod
+    async def page(self, query: PageQuery) -> Page:
+        """The animals that match."""
+
+    @abstractmethod
+    async def get(self, pet_id: int) -> Pet | None:
+        """One animal, or None."""
+
+    @abstractmethod
+    async def add(self, new: NewPet, actor: str, idempotency: Idempotency | None = None) -> Created:
+        """Add an animal; it is durable when this returns.
+
+        Raises IdempotencyKeyInUse while the same key is being carried out, IdempotencyKeyReused when it
+        created something else within the last 24 hours.
+        """
 
     async def _add_once(self, new: NewPet, actor: str, idempotency: Idempotency) -> Created:
         creation = Creation(idempotency, "pet", fingerprint(new))
@@ -169,26 +143,60 @@ class Pets:
             lambda: create_once(creation, pinned_ms, lambda: add_pet(new, actor, now_ms)), CATALOGUE
         )
 
-    async def find_by_name(self, query: NameQuery) -> NamePage:
-        return await self._database.read(find_by_name(query))
+    @read
+    def find_by_name(self, query: NameQuery) -> Script[NamePage]:
+        """The animals whose names begin so, by one walk along the index by name. With a filter it reads all
+        that it may read, and leaves out the others."""
+        is_filtered = query.status is not None or query.category_id is not None
+        most = LOOKED_AT_MAX if is_filtered else query.limit + 1
+        prefix = fold(query.prefix)
+        begin = prefix, 0
+        if query.after is not None:
+            begin = max(begin, (fold(query.after.name), query.after.id))
+        rows = yield by_name(most), (*begin, after_every_name(prefix))
+        found: list[Pet] = []
+        for pet in read_pets(rows):
+            if query.status in (None, pet.status) and query.category_id in (None, pet.category_id):
+                if len(found) == query.limit:
+                    return NamePage(found, NamePlace(found[-1].name, found[-1].id))
+                found.append(pet)
+        return NamePage(found, NamePlace(rows[-1][1], rows[-1][0]) if len(rows) == most else None)
 
-    async def change(
+    @write(CATALOGUE)
+    def change(
         self,
+        now_ms: int,
         pet_id: int,
         change: PetChange,
         actor: str,
         *,
         expected: Pet | None = None,
         match: Tags | None = None,
-    ) -> Pet:
-        now_ms = self._clock.now_ms()
-        return await self._database.write(
-            lambda: change_pet(pet_id, change, actor, now_ms, expected, match), CATALOGUE
-        )
+    ) -> Script[Pet]:
+        """Change an animal by hand. Current values are recorded nowhere.
 
-    async def open_order(self, pet_id: int) -> int | None:
-        return await self._database.read(open_order(pet_id))
+        Raises PetChangedMeanwhile for a change of an animal that is not as `expected`, and Conflict for a
+        transition that is not allowed or a status that an open order decides.
+        """
+        pet = yield from _find(pet_id)
+        check_match(match, shown_pet(pet))
+        if expected not in (None, pet) and _after(pet, change) != pet:
+            raise PetChangedMeanwhile(pet)
+        if change.status not in (msgspec.UNSET, pet.status):
+            yield from _check_no_open_order(pet_id, STATUS_IS_HELD)
+        return (yield from move_pet(pet, change, actor, now_ms))
 
-    async def remove(self, pet_id: int, actor: str, *, match: Tags | None = None) -> Pet:
-        now_ms = self._clock.now_ms()
-        return await self._database.write(lambda: remove_pet(pet_id, actor, now_ms, match), CATALOGUE)
+    @read
+    def open_order(self, pet_id: int) -> Script[int | None]:
+        """The placed or approved order that holds the animal; None when none does."""
+        return _open_order(pet_id)
+
+    @write(CATALOGUE)
+    def remove(self, now_ms: int, pet_id: int, actor: str, *, match: Tags | None = None) -> Script[Pet]:
+        """Remove an animal; what it was. Raises Conflict while an open order holds it."""
+        pet = yield from _find(pet_id)
+        check_match(match, shown_pet(pet))
+        yield from _check_no_open_order(pet_id, "it can't be removed")
+        yield _REMOVE, (pet_id,)  # with its row in pet_sources
+        yield from record(now_ms, actor, "pet", pet_id, "removed", members_of(pet), None)
+        return pet

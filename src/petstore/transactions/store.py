@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from petstore.core.clock import Clock
-from petstore.core.pets import PetRepository
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
 from petstore.transactions.accounts import Accounts, has_accounts
@@ -15,6 +14,7 @@ from petstore.transactions.journal import Journal
 from petstore.transactions.keys import Keys
 from petstore.transactions.orders import Orders
 from petstore.transactions.people import People
+from petstore.transactions.pets import Pets
 from petstore.transactions.script import Database
 from petstore.transactions.sign_ins import SignIns, purge_sign_ins
 from petstore.transactions.usage import Usage
@@ -28,7 +28,7 @@ class Parts:
         database: Database,
         clock: Clock,
         *,
-        pets: PetRepository,
+        pets: Pets,
         stock: StockRepository,
         keys: Keys,
         totals: TotalsRepository,

@@ -17,11 +17,9 @@ DAY_MS = 86_400_000
 async def bill(store: Store, first: int, last: int) -> list[BilledDay]:
     """The bill of all accounts, read one account at a time."""
     accounts: list[BilledAccount] = []
-    while page := await store.billing.accounts(
-        first, last, after=accounts[-1].id if accounts else 0, limit=1
-    ):
+    while page := await store.billing.accounts(first, last, accounts[-1].id if accounts else 0, 1):
         accounts += page
-    assert accounts == await store.billing.accounts(first, last, after=0, limit=100)
+    assert accounts == await store.billing.accounts(first, last, 0, 100)
     return [row for account in accounts for row in account.bill(first, last)]
 
 

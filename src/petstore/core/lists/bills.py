@@ -5,7 +5,7 @@ Accounts are read and written in pages, so that memory does not grow with their 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from itertools import chain
 
 import msgspec
@@ -14,13 +14,14 @@ from petstore.core.billing import (
     BilledAccount,
     BilledDay,
     BilledPeriod,
-    BillingRepository,
     BillRow,
     row_members,
     sum_up,
 )
 from petstore.core.lists.spreadsheets import csv_bytes
 
+# Reads the accounts of a bill, as Billing.accounts.
+Accounts = Callable[[int, int, int, int], Awaitable[list[BilledAccount]]]
 _PAGE_DAYS = 500  # account-days that are read at once, some milliseconds: SQLite reads on the event loop
 
 
@@ -41,27 +42,27 @@ class Bill(msgspec.Struct, frozen=True):
         days = chain.from_iterable(account.bill(self.first, self.last) for account in accounts)
         return sum_up(days) if self.summed else days
 
-    async def pages(self, billing: BillingRepository) -> AsyncGenerator[Iterator[BillRow], None]:
+    async def pages(self, read: Accounts) -> AsyncGenerator[Iterator[BillRow], None]:
         """The rows of some accounts at a time. Raises StoreUnavailable."""
         if self.account_id is not None:
             after, limit = self.account_id - 1, 1
-            yield self.rows(await billing.accounts(self.first, self.last, after=after, limit=limit))
+            yield self.rows(await read(self.first, self.last, after, limit))
             return
         limit, after = max(1, _PAGE_DAYS // (self.last - self.first + 1)), 0
-        while page := await billing.accounts(self.first, self.last, after=after, limit=limit):
+        while page := await read(self.first, self.last, after, limit):
             yield self.rows(page)
             after = page[-1].id
 
 
-async def written_bill(bill: Bill, billing: BillingRepository, form: str) -> AsyncIterator[bytes]:
+async def written_bill(bill: Bill, read: Accounts, form: str) -> AsyncIterator[bytes]:
     """The bill in pieces: `csv`, or `json` as one array with a row on each line."""
     if form == "csv":
         yield csv_bytes([bill.row.columns()])
-        async for rows in bill.pages(billing):
+        async for rows in bill.pages(read):
             yield csv_bytes(row.cells() for row in rows)
         return
     before = b"[\n"
-    async for rows in bill.pages(billing):
+    async for rows in bill.pages(read):
         if lines := b",\n".join(msgspec.json.encode(row_members(row)) for row in rows):
             yield before + lines
             before = b",\n"

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
 from petstore.core.fields import Value
 from petstore.core.lists.spreadsheets import csv_bytes
-from petstore.core.pets import MEMBERS, PageQuery, PetRepository, values_of_pet
-from petstore.core.stock import StockRepository
+from petstore.core.pets import MEMBERS, Page, PageQuery, values_of_pet
 
 _encode_lines = msgspec.json.Encoder().encode_lines
 
 
 async def written_list(
-    pets: PetRepository, stock: StockRepository, query: PageQuery, form: str, key_name: str | None
+    read_page: Callable[[PageQuery], Awaitable[Page]],
+    read_keys: Callable[[Sequence[int]], Awaitable[dict[int, str]]],
+    query: PageQuery,
+    form: str,
+    key_name: str | None,
 ) -> AsyncIterator[bytes]:
     """The list in pieces, `form` being `csv` or `jsonl`; with source keys if their column has a name.
 
@@ -28,10 +31,10 @@ async def written_list(
     if form == "csv":
         yield csv_bytes([columns])
     while True:
-        page = await pets.page(query)
+        page = await read_page(query)
         rows = [values_of_pet(pet) for pet in page.pets]
         if key_name:
-            keys = await stock.source_keys([pet.id for pet in page.pets])
+            keys = await read_keys([pet.id for pet in page.pets])
             rows = [(keys.get(pet.id), *row) for pet, row in zip(page.pets, rows, strict=True)]
         yield csv_bytes(rows) if form == "csv" else _json_lines(columns, rows)
         if not page.has_more:

@@ -67,8 +67,6 @@ SELECT mine.held, (SELECT id FROM added), known.* FROM mine LEFT JOIN known ON t
 
 
 class PostgresPets(Pets):
-    """Implements pets.PetRepository."""
-
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__(database, clock)
         self._postgres = database

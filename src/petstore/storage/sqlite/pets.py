@@ -26,8 +26,6 @@ _ADD = ADD.sqlite.removesuffix(" RETURNING id")
 
 
 class SqlitePets(Pets):
-    """Implements pets.PetRepository."""
-
     def __init__(self, reader: LoopReader, writer: Writer, database: Database, clock: Clock) -> None:
         super().__init__(database, clock)
         self._reader = reader
