@@ -10,6 +10,7 @@ from typing import Any
 
 from petstore.core.accounts import AccountPage, AccountQuery, AccountUse, can_begin_name, read_account_id
 from petstore.core.durations import DAY_MS
+from petstore.transactions.query import Query
 from petstore.transactions.rows import ACCOUNT, read_account, select
 from petstore.transactions.script import Script, Statement
 
@@ -17,7 +18,7 @@ LOOKED_AT_MAX = 10_000
 # A window ahead of today is today's: the clock was set back.
 _ACCOUNTS = (
     f"SELECT {select(ACCOUNT)}, CASE WHEN day >= {{}} THEN day_used ELSE 0 END"
-    " FROM accounts LEFT JOIN account_windows ON account_id = id WHERE"
+    " FROM accounts LEFT JOIN account_windows ON account_id = id"
 )
 _ORDER = "FOLDED, name"
 # As the indexes of migrations 0005 and 0008 have them.
@@ -30,30 +31,16 @@ _ONE = f"ORDER BY {_ORDER} LIMIT 1 OFFSET {{}}"
 _LAST = "~"  # behind all characters of a name
 
 
-class _Conditions:
-    """Conditions in SQL with their arguments. FOLDED is the name in lower case."""
-
-    def __init__(self) -> None:
-        self._sql: list[str] = []
-        self._arguments: list[object] = []
-
-    def add(self, condition: str, *values: object) -> None:
-        """Each `{}` of the condition is one of the values."""
-        self._sql.append(condition.format(*map(self._place, values)))
-
-    def _place(self, value: object) -> str:
-        self._arguments.append(value)
-        return f"${len(self._arguments)}"
+class _Names(Query):
+    """Conditions in which FOLDED is the name in lower case."""
 
     def select(self, columns: str, end: str, *values: object) -> tuple[Statement, tuple[object, ...]]:
-        """A SELECT of the rows that meet all conditions; `values` are those of `columns` and `end`."""
-        places = [f"${len(self._arguments) + at}" for at, _ in enumerate(values, start=1)]
-        sql = f"{columns} {' AND '.join(self._sql)} {end}".format(*places)
-        statement = Statement(
-            sql.replace("FOLDED", "name COLLATE NOCASE").replace("$", "?"),
-            sql.replace("FOLDED", "lower(name)"),
+        page, arguments = super().select(columns, end, *values)
+        folded = (
+            page.sqlite.replace("FOLDED", "name COLLATE NOCASE"),
+            page.postgres.replace("FOLDED", "lower(name)"),
         )
-        return statement, (*self._arguments, *values)
+        return Statement(*folded), arguments
 
 
 def page_of_accounts(query: AccountQuery, now_ms: int) -> Script[AccountPage]:
@@ -62,7 +49,7 @@ def page_of_accounts(query: AccountQuery, now_ms: int) -> Script[AccountPage]:
         return AccountPage([], None)
     today = now_ms // DAY_MS
     by_id = yield from _by_id(query, today)
-    conditions = _Conditions()
+    conditions = _Names()
     # SQLite begins its walk at the first bound, not at the pair's.
     begin, end = max(query.search.lower(), query.after.lower()), query.search.lower() + _LAST
     conditions.add("FOLDED >= {} AND FOLDED < {}", begin, end)
@@ -70,7 +57,7 @@ def page_of_accounts(query: AccountQuery, now_ms: int) -> Script[AccountPage]:
         conditions.add("(FOLDED, name) > ({}, {})", query.after.lower(), query.after)
     stop: str | None = None
     if query.state == "active" or (query.state and query.plan):  # no index has these alone
-        for (stop,) in (yield conditions.select("SELECT name FROM accounts WHERE", _ONE, LOOKED_AT_MAX - 1)):
+        for (stop,) in (yield conditions.select("SELECT name FROM accounts", _ONE, LOOKED_AT_MAX - 1)):
             conditions.add("(FOLDED, name) <= ({}, {})", stop.lower(), stop)
     if query.plan:
         conditions.add("plan = {}", query.plan)
@@ -90,7 +77,7 @@ def _by_id(query: AccountQuery, today: int) -> Script[list[AccountUse]]:
     number = read_account_id(query.search)
     if number is None:
         return []
-    conditions = _Conditions()
+    conditions = _Names()
     conditions.add("id = {}", number)
     found = [_read(row) for row in (yield conditions.select(_ACCOUNTS, "", today))]
     return [

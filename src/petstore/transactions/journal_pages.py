@@ -9,6 +9,7 @@ from __future__ import annotations
 from petstore.core.accounts import read_account_id
 from petstore.core.errors import AccountNotFound, PersonNotFound
 from petstore.core.journal import About, JournalPage, JournalQuery, LookedBack
+from petstore.transactions.query import Query
 from petstore.transactions.rows import ENTRY, read_entry, select
 from petstore.transactions.script import Script, Statement, statement
 
@@ -31,26 +32,9 @@ _OF_MANY_KEYS = (
 )
 
 
-class _Conditions:
-    """What entries fulfil, all of it, as text and parameters."""
-
-    def __init__(self) -> None:
-        self.text = "true"
-        self.values: list[object] = []
-
-    def put(self, value: object) -> str:
-        """The place of a further parameter."""
-        self.values.append(value)
-        return f"${len(self.values)}"
-
-    def add(self, condition: str, *values: object) -> None:
-        """`{}` stands for a value."""
-        self.text += " AND " + condition.format(*map(self.put, values))
-
-
 def page(query: JournalQuery) -> Script[JournalPage]:
     """See core.journal. Raises AccountNotFound and PersonNotFound."""
-    where = _Conditions()
+    where = Query()
     yield from _between(query, where)
     account_id, has_many_keys, stop = None, False, None
     if query.about is not None and query.about.subject == "account":
@@ -73,7 +57,7 @@ def page(query: JournalQuery) -> Script[JournalPage]:
     return JournalPage(entries, has_more=False, looked_back=stop)
 
 
-def _between(query: JournalQuery, where: _Conditions) -> Script[None]:
+def _between(query: JournalQuery, where: Query) -> Script[None]:
     """The range of identifiers: clocks may differ by an hour, so `_filter` compares the times too."""
     before_id = query.before_id
     if query.until_ms is not None:
@@ -114,18 +98,17 @@ def _find_person(about: About) -> Script[int]:
     return int(rows[0][0])
 
 
-def _stop(looks_at: int, where: _Conditions) -> Script[LookedBack | None]:
+def _stop(looks_at: int, where: Query) -> Script[LookedBack | None]:
     """The entry at which the search has to stop, if there are as many; no earlier ones are read then."""
-    nth = f"SELECT id, at_ms FROM journal WHERE {where.text} ORDER BY id DESC LIMIT 1"
-    place = len(where.values) + 1
-    rows = yield statement(f"{nth} OFFSET ${place}"), (*where.values, looks_at - 1)
+    end = "ORDER BY id DESC LIMIT 1 OFFSET {}"
+    rows = yield where.select("SELECT id, at_ms FROM journal", end, looks_at - 1)
     if not rows:
         return None
     where.add("id >= {}", rows[0][0])
     return LookedBack(*rows[0])
 
 
-def _filter(query: JournalQuery, where: _Conditions) -> None:
+def _filter(query: JournalQuery, where: Query) -> None:
     """What no index serves."""
     if query.actor is not None:
         beginning = len(query.actor) + 1, f"{query.actor}:", f"{query.actor}/"
@@ -136,7 +119,7 @@ def _filter(query: JournalQuery, where: _Conditions) -> None:
         where.add("at_ms < {}", query.until_ms)
 
 
-def _select(where: _Conditions, limit: int, account_id: int | None) -> Statement:
+def _select(where: Query, limit: int, account_id: int | None) -> Statement:
     """The newest entries; of an account and its keys, which PostgreSQL has to ask one by one: for keys that
     it does not know it may read the whole journal instead."""
     if account_id is None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import UNSET
 
 from petstore.core.clock import Clock
 from petstore.core.errors import Conflict, OrderNotFound
 from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
 from petstore.core.orders import (
+    OPEN,
     RELEASED_AS,
     NewOrder,
     Order,
@@ -26,16 +29,26 @@ from petstore.core.pets import Pet, PetChange, PetStatus
 from petstore.core.preconditions import Tags, check_match
 from petstore.transactions.idempotency import create_once
 from petstore.transactions.journal import record, record_changes
-from petstore.transactions.order_pages import ORDERS, page_of
 from petstore.transactions.pets import ONE as _PET
 from petstore.transactions.pets import move_pet
+from petstore.transactions.query import page_by_id
 from petstore.transactions.rows import ACCOUNT, ORDER, read_account, read_order, read_pet, select
-from petstore.transactions.script import CATALOGUE, Database, Repository, Script, read, statement, write
+from petstore.transactions.script import (
+    CATALOGUE,
+    Database,
+    Repository,
+    Script,
+    Statement,
+    read,
+    statement,
+    write,
+)
 
+_ORDERS = f"SELECT {select(ORDER)} FROM orders"
 # Orders of one account do not wait for each other, and its closing waits for them.
 _CUSTOMER = statement(f"SELECT {select(ACCOUNT)} FROM accounts WHERE id = $1", lock=" FOR SHARE")
-_FIND = statement(f"{ORDERS} WHERE id = $1")
-_LOCK = statement(f"{ORDERS} WHERE id = $1", lock=" FOR UPDATE")
+_FIND = statement(f"{_ORDERS} WHERE id = $1")
+_LOCK = statement(f"{_ORDERS} WHERE id = $1", lock=" FOR UPDATE")
 # The index open_orders_by_pet refuses a second open order of an animal, whatever the animal's row says.
 _ADD = statement(
     f"INSERT INTO orders ({select(ORDER[1:])}) VALUES ($1, $2, $3, $4, $5)"
@@ -119,6 +132,17 @@ class Orders(Repository):
             yield _CHANGE, (order_id, after.status.value, after.ship_date_ms)
             yield from _follow_change(before, after, pet, actor, now_ms)
         return after
+
+
+def page_of(query: OrderQuery) -> tuple[Statement, tuple[object, ...]]:
+    """The statement of a page and its parameters; it reads one order too many."""
+    statuses = (query.status,) if query.status else OPEN if query.open_only else ()
+    equal: dict[str, Sequence[object]] = {}
+    if query.account_id is not None:
+        equal["account_id"] = (query.account_id,)
+    if statuses:
+        equal["status"] = [status.value for status in statuses]
+    return page_by_id(_ORDERS, query, equal)
 
 
 def _find(order_id: int, account_id: int | None) -> Script[Order]:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import apsw
 import pytest
+from msgspec.structs import replace
 
 from petstore.core.accounts import STATES, AccountQuery
 from petstore.core.orders import OPEN, OrderQuery, OrderStatus
 from petstore.core.pets import PageQuery, PetStatus
 from petstore.storage.sqlite.connection import open_reader
-from petstore.storage.sqlite.pets import page_by_id
 from petstore.storage.sqlite.schema import prepare
-from petstore.transactions import order_pages
+from petstore.transactions import orders
 from petstore.transactions.account_pages import page_of_accounts
 from petstore.transactions.bans import bans_in_force
 from petstore.transactions.pages import PAGE_BY_STATUS, after_every_name, by_name, page_of
@@ -68,7 +68,8 @@ def test_the_most_frequent_page_by_status(connection: apsw.Connection) -> None:
 @pytest.mark.parametrize("query", QUERIES, ids=str)
 def test_identifiers_are_the_way_in(connection: apsw.Connection, query: PageQuery) -> None:
     """Whatever else is filtered by."""
-    found = steps(connection, *page_by_id(query, (1, 2, 3)))
+    statement, arguments = page_of(replace(query, ids=(1, 2, 3)))
+    found = steps(connection, statement.sqlite, arguments)
     assert found == ["SEARCH pets USING INTEGER PRIMARY KEY (rowid=?)"]
 
 
@@ -84,7 +85,7 @@ def test_a_page_of_orders_is_a_walk_along_an_index(
 ) -> None:
     """Those of several states are a walk for each, merged as they go."""
     query = OrderQuery(account_id, 50, status, None, 7, newest_first, is_open)
-    statement, arguments = order_pages.page_of(query)
+    statement, arguments = orders.page_of(query)
     rowid = f"rowid{'<' if newest_first else '>'}?)"
     index = {
         (False, False): f"INTEGER PRIMARY KEY ({rowid}",

@@ -15,7 +15,7 @@ from petstore.storage.postgres.faults import Repeatable
 from petstore.storage.postgres.pool import Connection
 from petstore.transactions.idempotency import lock_number
 from petstore.transactions.journal import encode
-from petstore.transactions.pages import PAGE, PAGE_BY_STATUS, direction_of, page_of
+from petstore.transactions.pages import PAGE, PAGE_BY_STATUS, page_of
 from petstore.transactions.pets import ADD, ONE, Pets
 from petstore.transactions.rows import NEW_PET, PET, new_pet_places, read_pet, read_pets, read_pets_in, select
 from petstore.transactions.script import CATALOGUE, moment_ms
@@ -73,10 +73,7 @@ class PostgresPets(Pets):
 
     async def page(self, query: PageQuery) -> Page:
         fetch, status = self._postgres.fetch, query.status
-        if query.ids is not None:
-            sql, arguments = page_by_id(query, query.ids)
-            pets = read_pets(await fetch(sql, *arguments))
-        elif query.category_id is not None or query.newest_first:
+        if query.ids is not None or query.category_id is not None or query.newest_first:
             statement, arguments = page_of(query)
             pets = read_pets(await fetch(statement.postgres, *arguments))
         elif status is None:
@@ -119,19 +116,3 @@ class PostgresPets(Pets):
             return added_id, False
 
         return self._postgres.start_work(add, CATALOGUE, autocommit=True)
-
-
-def page_by_id(query: PageQuery, ids: tuple[int, ...]) -> tuple[str, tuple[object, ...]]:
-    """The statement of a page by identifiers, and its parameters."""
-    direction, after = direction_of(query)
-    conditions, arguments = "", [ids, after, query.limit + 1]
-    # No index serves IS NOT DISTINCT FROM: the identifiers are the narrower way in.
-    for column, value in (("status", query.status), ("category_id", query.category_id)):
-        if value is not None:
-            arguments.append(value)
-            conditions += f" AND {column} IS NOT DISTINCT FROM ${len(arguments)}"
-    sql = (
-        f"SELECT {select(PET)} FROM pets WHERE id = ANY($1::bigint[]) AND id {direction.beyond} $2"
-        f"{conditions} ORDER BY id{direction.order} LIMIT $3"
-    )
-    return sql, tuple(arguments)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import apsw
 from msgspec.structs import astuple
 
@@ -15,9 +13,9 @@ from petstore.storage.sqlite.database import Database
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.writer import Writer
 from petstore.transactions.journal import RECORD, encode
-from petstore.transactions.pages import PAGE, PAGE_BY_STATUS, direction_of, page_of
+from petstore.transactions.pages import PAGE, PAGE_BY_STATUS, page_of
 from petstore.transactions.pets import ADD, ONE, Pets
-from petstore.transactions.rows import PET, read_pet, read_pets, read_pets_in, select
+from petstore.transactions.rows import read_pet, read_pets, read_pets_in
 
 _PAGE, _PAGE_BY_STATUS, _ONE = PAGE.sqlite, PAGE_BY_STATUS.sqlite, ONE.sqlite
 _RECORD = RECORD.sqlite
@@ -35,9 +33,7 @@ class SqlitePets(Pets):
         fetch, status = query.limit + 1, query.status
         execute = self._reader.execute  # fetchall of its cursor saves 2.5 of 29 us
         try:
-            if query.ids is not None:
-                pets = read_pets(execute(*page_by_id(query, query.ids)).fetchall())
-            elif query.category_id is not None or query.newest_first:
+            if query.ids is not None or query.category_id is not None or query.newest_first:
                 statement, arguments = page_of(query)
                 pets = read_pets(execute(statement.sqlite, arguments).fetchall())
             elif status is None:
@@ -72,19 +68,3 @@ def _insert(connection: apsw.Connection, new: NewPet, actor: str, now_ms: int) -
     pet_id = connection.last_insert_rowid()
     execute(_RECORD, (now_ms, actor, "pet", pet_id, "added", None, encode(new)))
     return Pet(pet_id, *astuple(new))
-
-
-def page_by_id(query: PageQuery, ids: tuple[int, ...]) -> tuple[str, tuple[Any, ...]]:
-    """The statement of a page by identifiers, and its parameters."""
-    direction, after = direction_of(query)
-    conditions, arguments = "", list[object](ids)
-    # The plus keeps other indexes out of it: the identifiers are the narrower way in.
-    for column, value in (("status", query.status), ("category_id", query.category_id)):
-        if value is not None:
-            conditions += f" AND +{column} = ?"
-            arguments.append(str(value) if column == "status" else value)
-    sql = (
-        f"SELECT {select(PET)} FROM pets WHERE id IN ({', '.join('?' * len(ids))}){conditions}"
-        f" AND id {direction.beyond} ? ORDER BY id{direction.order} LIMIT ?"
-    )
-    return sql, (*arguments, after, query.limit + 1)

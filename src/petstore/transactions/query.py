@@ -1,0 +1,103 @@
+"""One builder of SELECTs for both databases: conditions with their values, and pages along an index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import chain, product
+
+from petstore.core.orders import OrderQuery
+from petstore.core.pets import PageQuery
+from petstore.core.values import INT64_MAX
+from petstore.transactions.script import Statement, padded, statement
+
+
+class Query:
+    """The conditions that rows have to meet, all of them, with their values."""
+
+    def __init__(self) -> None:
+        self.text = "true"
+        self.values: list[object] = []
+
+    def put(self, value: object) -> str:
+        """The place of a further value."""
+        self.values.append(value)
+        return f"${len(self.values)}"
+
+    def add(self, condition: str, *values: object) -> None:
+        """Each `{}` of the condition is one of the values."""
+        self.text += " AND " + condition.format(*map(self.put, values))
+
+    def select(self, columns: str, end: str, *values: object) -> tuple[Statement, tuple[object, ...]]:
+        """A SELECT of these rows, which later conditions do not change; `values` are those of both texts."""
+        places = [f"${len(self.values) + at}" for at, _ in enumerate(values, start=1)]
+        sql = f"{columns} WHERE {self.text} {end}".format(*places)
+        return statement(sql), (*self.values, *values)
+
+
+def page_by_id(
+    table: str, query: PageQuery | OrderQuery, equal: Mapping[str, Sequence[object]]
+) -> tuple[Statement, tuple[object, ...]]:
+    """A page in the order of `id`, and its arguments; it reads one row too many.
+
+    `table` is a SELECT without conditions; `equal` has the values that a column may have. There is an index
+    of these columns and `id`, along which a page with several values is a walk for each.
+    """
+    after = query.after_id or (INT64_MAX if query.newest_first else 0)
+    ids = None if query.ids is None else padded(query.ids)
+    counts = tuple((column, len(values)) for column, values in equal.items())
+    page = _page_by_id(table, counts, None if ids is None else len(ids), query.newest_first)
+    return page, (after, query.limit + 1, *chain(*equal.values()), *(ids or ()))
+
+
+@cache
+def _page_by_id(
+    table: str, counts: tuple[tuple[str, int], ...], ids: int | None, newest_first: bool
+) -> Statement:
+    """With `$1`, the id before the page, `$2`, its length, the values of each column, then the ids."""
+    beyond, order = ("<", " DESC") if newest_first else (">", "")
+    places: dict[str, list[str]] = {}
+    first = 3
+    for column, count in counts:
+        places[column] = [f"${at}" for at in range(first, first + count)]
+        first += count
+    if ids is None:
+        chosen = [dict(zip(places, each, strict=True)) for each in product(*places.values())]
+        walks = [_walk(table, equal, newest_first) for equal in chosen]
+        return walks[0] if len(walks) == 1 else _merged(walks, order)
+    # No index has such an expression: identifiers are the narrower way in.
+    others = [f"coalesce({column}, {column}) IN ({', '.join(each)})" for column, each in places.items()]
+    listed = ", ".join(f"${at}" for at in range(first, first + ids)) or "NULL"
+    conditions = " AND ".join([f"id {beyond} $1", *others, f"id IN ({listed})"])
+    return statement(f"{table} WHERE {conditions} ORDER BY id{order} LIMIT $2")
+
+
+def _walk(table: str, equal: dict[str, str], newest_first: bool) -> Statement:
+    """Along the index of these columns.
+
+    Where PostgreSQL expects a value to be frequent, it prefers the index by `id`, and passes over millions of
+    rows if they are elsewhere. An order by the columns too leaves it one index.
+    """
+    beyond, opposite, order = ("<", ">", " DESC") if newest_first else (">", "<", "")
+    conditions = [*(f"{column} = {place}" for column, place in equal.items()), f"id {beyond} $1"]
+    page = statement(f"{table} WHERE {' AND '.join(conditions)} ORDER BY id{order} LIMIT $2")
+    if not equal:
+        return page
+    columns, values = ", ".join(equal), ", ".join(equal.values())
+    ordered = ", ".join(f"{column}{order}" for column in (*equal, "id"))
+    return Statement(
+        page.sqlite,
+        f"{table} WHERE ({columns}, id) {beyond} ({values}, $1) AND ({columns}) {opposite}= ({values})"
+        f" ORDER BY {ordered} LIMIT $2",
+    )
+
+
+def _merged(walks: list[Statement], order: str) -> Statement:
+    """SQLite merges as it goes; PostgreSQL sorts at most a page of each walk."""
+    unlimited = [walk.sqlite.partition(" ORDER BY")[0] for walk in walks]
+    limited = [f"({walk.postgres})" for walk in walks]
+    end = f"ORDER BY id{order} LIMIT"
+    return Statement(
+        f"{' UNION ALL '.join(unlimited)} {end} ?2",
+        f"SELECT * FROM ({' UNION ALL '.join(limited)}) AS merged {end} $2",
+    )
