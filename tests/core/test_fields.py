@@ -33,6 +33,12 @@ class BirdChange(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
     note: Note | msgspec.UnsetType = msgspec.UNSET
 
 
+class Egg(msgspec.Struct, frozen=True):
+    """A struct without such a field."""
+
+    bird: Int64
+
+
 BIRD = Bird(7, PetStatus.SOLD, "limps")
 
 
@@ -55,10 +61,10 @@ def test_clients_never_see_a_field_of_staff() -> None:
     """Neither in one resource nor in a list; a struct without such fields is shown as it is."""
     assert msgspec.json.encode(shown(Bird)(BIRD)) == b'{"ringNumber":7,"status":"sold"}'
     assert msgspec.json.encode(shown(Bird)([BIRD])) == b'[{"ringNumber":7,"status":"sold"}]'
-    assert published(Pet) is Pet
     assert encoder(Bird)([BIRD]) == b'[{"ringNumber":7,"status":"sold"}]'
-    pet = Pet(1, "Rex", 1, PetStatus.SOLD)
-    assert shown(Pet)(pet) is pet
+    egg = Egg(7)
+    assert published(Egg) is Egg
+    assert shown(Egg)(egg) is egg
 
 
 def test_clients_never_send_a_field_of_staff() -> None:
