@@ -83,13 +83,17 @@ class Accounts(Repository):
     def add(self, now_ms: int, name: str, plan: Plan, actor: str) -> Script[Account]:
         """Raises Invalid for what can't be a name, and AccountExists."""
         check_account_name(name)
-        rows = yield _ADD, (name, now_ms, plan.name, *plan.limits)
-        if not rows:
-            raise AccountExists(name)
-        added = Account(rows[0][0], name, plan, now_ms)
-        members = {"name": name, **plan.members()}
-        yield from record(now_ms, actor, "account", added.id, "added", None, members)
-        return added
+
+        def add() -> Script[Account]:
+            rows = yield _ADD, (name, now_ms, plan.name, *plan.limits)
+            if not rows:
+                raise AccountExists(name)
+            added = Account(rows[0][0], name, plan, now_ms)
+            members = {"name": name, **plan.members()}
+            yield from record(now_ms, actor, "account", added.id, "added", None, members)
+            return added
+
+        return add()
 
     @read
     def find(self, reference: str) -> Script[Account]:
@@ -159,18 +163,22 @@ class Accounts(Repository):
         """Raises Invalid for what can't be a name, AccountExists, and Conflict for an account that has
         neither the expected name nor this one."""
         check_account_name(name)
-        account = yield from find_account(reference)
-        if name == account.name:
-            return account
-        if expected not in (None, account.name):
-            raise Conflict(f"The account is called {account.name} now. Repeat the change to replace it.")
-        if (yield _OTHERS_NAME, (name, account.id)):
-            raise AccountExists(name)
-        changed = replace(account, name=name)
-        yield _SET_NAME, (account.id, name)
-        before, after = {"name": account.name}, {"name": name}
-        yield from record(now_ms, actor, "account", account.id, "renamed", before, after)
-        return changed
+
+        def rename() -> Script[Account]:
+            account = yield from find_account(reference)
+            if name == account.name:
+                return account
+            if expected not in (None, account.name):
+                raise Conflict(f"The account is called {account.name} now. Repeat the change to replace it.")
+            if (yield _OTHERS_NAME, (name, account.id)):
+                raise AccountExists(name)
+            changed = replace(account, name=name)
+            yield _SET_NAME, (account.id, name)
+            before, after = {"name": account.name}, {"name": name}
+            yield from record(now_ms, actor, "account", account.id, "renamed", before, after)
+            return changed
+
+        return rename()
 
     @write(REVOCATION)
     def close(self, now_ms: int, reference: str, actor: str) -> Script[Account]:

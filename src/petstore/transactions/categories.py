@@ -45,17 +45,21 @@ class Categories(Repository):
         the expected name nor this one, and CategoryNotFound for one that has lost the expected name.
         """
         check_category_name(name)
-        before = yield from _name_of(category_id)
-        if before != name:
-            _check_expected(category_id, before, expected)
-        if before is None:
-            ((named,),) = yield _COUNT, ()
-            check_room(named)
-        if before != name:
-            yield _NAME, (category_id, name)
-            old = None if before is None else {"name": before}
-            yield from record(now_ms, actor, "category", category_id, "named", old, {"name": name})
-        return Category(category_id, name)
+
+        def give() -> Script[Category]:
+            before = yield from _name_of(category_id)
+            if before != name:
+                _check_expected(category_id, before, expected)
+            if before is None:
+                ((named,),) = yield _COUNT, ()
+                check_room(named)
+            if before != name:
+                yield _NAME, (category_id, name)
+                old = None if before is None else {"name": before}
+                yield from record(now_ms, actor, "category", category_id, "named", old, {"name": name})
+            return Category(category_id, name)
+
+        return give()
 
     @write(CATALOGUE)
     def unname(

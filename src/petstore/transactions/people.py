@@ -121,12 +121,16 @@ class People(Repository):
     def add(self, now_ms: int, name: str, role: Role, actor: str) -> Script[SignInLink]:
         """Add a person; returns their link. Raises Invalid for a bad name, Conflict for a taken one."""
         check_person_name(name)
-        rows = yield _ADD, (name, role.value, now_ms)
-        if not rows:
-            raise Conflict(f"There is a person {name!r} already; choose another name.")
-        added = Person(rows[0][0], name, role, False, now_ms)
-        yield from record(now_ms, actor, "person", added.id, "added", None, {"name": name, "role": role})
-        return (yield from _add_link(added, now_ms))
+
+        def add() -> Script[SignInLink]:
+            rows = yield _ADD, (name, role.value, now_ms)
+            if not rows:
+                raise Conflict(f"There is a person {name!r} already; choose another name.")
+            added = Person(rows[0][0], name, role, False, now_ms)
+            yield from record(now_ms, actor, "person", added.id, "added", None, {"name": name, "role": role})
+            return (yield from _add_link(added, now_ms))
+
+        return add()
 
     @read
     def find(self, name: str) -> Script[Person]:

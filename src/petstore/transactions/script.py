@@ -129,7 +129,7 @@ def write(
     """Make a script a coroutine method: `await` runs it by `Database.write`, with this effect.
 
     The script's first parameter is `now_ms`, which callers leave out: the clock's time at the call, the same
-    in each attempt.
+    in each attempt. A plain function that returns a script checks its arguments before the transaction.
     """
 
     def decorate(
@@ -138,7 +138,12 @@ def write(
         @wraps(script)
         async def method(self: R, /, *args: P.args, **kwargs: P.kwargs) -> T:
             now_ms = self._clock.now_ms()
-            return await self._database.write(lambda: script(self, now_ms, *args, **kwargs), effect)
+
+            def make() -> Script[T]:
+                return script(self, now_ms, *args, **kwargs)
+
+            make()
+            return await self._database.write(make, effect)
 
         return method
 

@@ -10,9 +10,10 @@ import pytest
 
 from petstore.core.accounts import Account
 from petstore.core.digests import digest
-from petstore.core.errors import AccountExists, AccountNotFound, Conflict, Invalid
+from petstore.core.errors import AccountExists, AccountNotFound, Conflict, Invalid, StoreUnavailable
 from petstore.core.keys import ApiKey, Caller, IssuedKey
 from petstore.core.limits.plans import FREE, PRO
+from petstore.core.people import Role
 from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
@@ -275,3 +276,27 @@ class TestAtOnce:
             closing = stores[turn % 3].accounts.close(f"a{turn}", WHO)
             await asyncio.gather(*rotations[:4], closing, *rotations[4:], return_exceptions=True)
             assert all(key.revoked_at_ms is not None for key in await store.keys.keys(f"a{turn}"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda store: store.accounts.add("7", FREE, WHO),
+        lambda store: store.accounts.rename("shop", "7", WHO),
+        lambda store: store.keys.issue("shop", "test", WHO, label="\n"),
+        lambda store: store.categories.name(1, "", WHO),
+        lambda store: store.people.add("7", Role.STAFF, WHO),
+    ],
+    ids=["account", "new name", "label", "category", "person"],
+)
+async def test_a_bad_name_needs_no_transaction(
+    store: Store, monkeypatch: pytest.MonkeyPatch, change: Callable[[Store], Awaitable[object]]
+) -> None:
+    """It is refused as such where the store takes no write at the moment, and takes no slot of one."""
+
+    def refuse(*_: object) -> None:
+        raise StoreUnavailable("Too many writes are waiting.")
+
+    monkeypatch.setattr(store._database, "start", refuse)
+    with pytest.raises(Invalid):
+        await change(store)
