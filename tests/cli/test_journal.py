@@ -117,7 +117,7 @@ class TestShown:
 
     def test_a_search_goes_on_until_it_has_enough(self, shop: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """However few entries the store reads at once; and it says whether there are more."""
-        monkeypatch.setattr("petstore.cli.journal.JournalQuery", partial(JournalQuery, looks_at=1))
+        monkeypatch.setattr("petstore.cli.journal.JournalQuery", partial(JournalQuery, scan_max=1))
         for turn in range(3):
             shop.ok("accounts", "set-plan", "shop", "--plan", ("business", "pro")[turn % 2])
         actor = shop.session().actor

@@ -131,7 +131,7 @@ async def test_a_long_search_says_how_far_it_looked(
     shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The time of the last entry that was read, and a way further."""
-    monkeypatch.setattr("petstore.console.journal.JournalQuery", partial(JournalQuery, looks_at=2))
+    monkeypatch.setattr("petstore.console.journal.JournalQuery", partial(JournalQuery, scan_max=2))
     for actor in ("cli:anna", "cli:bob", "cli:bob", "cli:bob"):
         await shop.store.pets.add(REX, actor)
     shown = await viewer.get("journal?actor=cli:anna")

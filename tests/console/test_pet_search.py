@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from petstore.core.pets import LOOKED_AT_MAX, NewPet, PetStatus
+from petstore.core.pets import SCANNED_MAX, NewPet, PetStatus
 from tests.support.backends import execute_in_file
 from tests.support.console import Shown, Visitor
 from tests.support.journal import ACTOR
@@ -88,7 +88,7 @@ class TestGoingOn:
 
     async def test_a_search_that_finds_little_stops_and_goes_on(self, shop: Shop, viewer: Visitor) -> None:
         """It says as far as which name it has searched."""
-        values = ", ".join(f"('rex {n:04d}', 1, 'available')" for n in range(LOOKED_AT_MAX))
+        values = ", ".join(f"('rex {n:04d}', 1, 'available')" for n in range(SCANNED_MAX))
         execute_in_file(shop.path, f"INSERT INTO pets (name, category_id, status) VALUES {values}")
         await shop.store.pets.add(NewPet("Rey", 1, SOLD), ACTOR)
         shown = await viewer.get("pets?q=re&status=sold")

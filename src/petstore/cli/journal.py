@@ -106,7 +106,7 @@ async def _search(store: Store, query: JournalQuery) -> JournalPage:
     """One page from the whole journal, however far back its entries are."""
     page = await store.journal.page(query)
     found = page.entries
-    while page.looked_back is not None:
+    while page.scan_end is not None:
         further = msgspec.structs.replace(query, limit=query.limit - len(found), before_id=page.go_on_before)
         page = await store.journal.page(further)
         found += page.entries

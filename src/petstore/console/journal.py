@@ -47,7 +47,7 @@ class JournalPages:
             status,
             fragment="rows",
             lines=await lines_with_names(page.entries, self._people),
-            looked_back=page.looked_back,
+            scan_end=page.scan_end,
             asked=asked,
             faults=faults,
             first=address("journal", asked) if before_id else "",

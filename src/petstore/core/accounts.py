@@ -82,7 +82,7 @@ class AccountUse(msgspec.Struct, frozen=True):
 class AccountPage(msgspec.Struct, frozen=True):
     """`after` is the name to go on behind, None at the end.
 
-    A page with fewer accounts than the limit may have one: a look ends after a number of other accounts.
+    A page with fewer accounts than the limit may have one: a scan ends after a number of other accounts.
     """
 
     accounts: list[AccountUse]

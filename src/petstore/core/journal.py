@@ -81,7 +81,7 @@ class JournalQuery(msgspec.Struct, frozen=True):
     An account's entries are also those of its keys. `actor` is a whole actor or its beginning up to a colon
     or a slash: `cli:anna`, `cli`, `api:shop`, `api:shop/key 3`. `since_ms` and `until_ms` are Unix times, the
     second one excluded; an entry of a clock that was wrong by more than an hour may not be found by them. All
-    combine. Where no index serves a filter, at most `looks_at` entries are read.
+    combine. Where no index serves a filter, at most `scan_max` entries are read.
     """
 
     limit: int
@@ -90,7 +90,7 @@ class JournalQuery(msgspec.Struct, frozen=True):
     since_ms: int | None = None
     before_id: int | None = None
     until_ms: int | None = None
-    looks_at: int = 5_000
+    scan_max: int = 5_000
 
     @property
     def is_searched(self) -> bool:
@@ -98,7 +98,7 @@ class JournalQuery(msgspec.Struct, frozen=True):
         return self.actor is not None or self.since_ms is not None or self.until_ms is not None
 
 
-class LookedBack(msgspec.Struct, frozen=True):
+class ScanEnd(msgspec.Struct, frozen=True):
     """The oldest entry that was read, with its time."""
 
     id: int
@@ -108,19 +108,19 @@ class LookedBack(msgspec.Struct, frozen=True):
 class JournalPage(msgspec.Struct, frozen=True):
     """`has_more`: there are matching entries before the last one.
 
-    `looked_back`: the page ends there because it read as many entries as it may; there may be matching ones
+    `scan_end`: the page ends there because it read as many entries as it may; there may be matching ones
     before it. None when the page is full, or nothing is left.
     """
 
     entries: list[Entry]
     has_more: bool
-    looked_back: LookedBack | None = None
+    scan_end: ScanEnd | None = None
 
     @property
     def go_on_before(self) -> int | None:
         """The entry before which the next page begins; None at the end."""
-        if self.looked_back is not None:
-            return self.looked_back.id
+        if self.scan_end is not None:
+            return self.scan_end.id
         return self.entries[-1].id if self.has_more else None
 
 

@@ -13,7 +13,7 @@ from petstore.core.members import Schema
 from petstore.core.values import PAGE_LIMIT_DEFAULT, Int64, Name
 
 # A name search with a second filter examines at most this many animals.
-LOOKED_AT_MAX = 1_000
+SCANNED_MAX = 1_000
 
 
 class PetStatus(StrEnum):
@@ -140,9 +140,9 @@ class NameQuery(msgspec.Struct, frozen=True):
 
 
 class NamePage(msgspec.Struct, frozen=True):
-    """Found animals. `further` is the place to go on from; None when all have been looked at.
+    """Found animals. `further` is the place to go on from; None when all have been read.
 
-    A search with a filter ends after LOOKED_AT_MAX animals, however few it has found.
+    A search with a filter ends after SCANNED_MAX animals, however few it has found.
     """
 
     pets: list[Pet]

@@ -14,7 +14,7 @@ from petstore.transactions.query import Query
 from petstore.transactions.rows import ACCOUNT, read_account, select
 from petstore.transactions.script import Script, Statement
 
-LOOKED_AT_MAX = 10_000
+SCANNED_MAX = 10_000
 # A window ahead of today is today's: the clock was set back.
 _ACCOUNTS = (
     f"SELECT {select(ACCOUNT)}, CASE WHEN day >= {{}} THEN day_used ELSE 0 END"
@@ -57,7 +57,7 @@ def page_of_accounts(query: AccountQuery, now_ms: int) -> Script[AccountPage]:
         conditions.add("(FOLDED, name) > ({}, {})", query.after.lower(), query.after)
     stop: str | None = None
     if query.state == "active" or (query.state and query.plan):  # no index has these alone
-        for (stop,) in (yield conditions.select("SELECT name FROM accounts", _ONE, LOOKED_AT_MAX - 1)):
+        for (stop,) in (yield conditions.select("SELECT name FROM accounts", _ONE, SCANNED_MAX - 1)):
             conditions.add("(FOLDED, name) <= ({}, {})", stop.lower(), stop)
     if query.plan:
         conditions.add("plan = {}", query.plan)

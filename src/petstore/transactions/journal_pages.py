@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from petstore.core.accounts import read_account_id
 from petstore.core.errors import AccountNotFound, PersonNotFound
-from petstore.core.journal import About, JournalPage, JournalQuery, LookedBack
+from petstore.core.journal import About, JournalPage, JournalQuery, ScanEnd
 from petstore.transactions.query import Query
 from petstore.transactions.rows import ENTRY, read_entry, select
 from petstore.transactions.script import Script, Statement, statement
@@ -45,7 +45,7 @@ def page(query: JournalQuery) -> Script[JournalPage]:
     elif query.about is not None:
         where.add("subject = {} AND subject_id = {}", query.about.subject, int(query.about.reference))
     if has_many_keys or (account_id is None and query.is_searched):
-        stop = yield from _stop(query.looks_at, where)
+        stop = yield from _stop(query.scan_max, where)
     if has_many_keys:
         where.add(_OF_MANY_KEYS, account_id, account_id)
         account_id = None
@@ -54,7 +54,7 @@ def page(query: JournalQuery) -> Script[JournalPage]:
     entries = [read_entry(row) for row in (yield select_page, tuple(where.values))]
     if len(entries) > query.limit:
         return JournalPage(entries[: query.limit], has_more=True)
-    return JournalPage(entries, has_more=False, looked_back=stop)
+    return JournalPage(entries, has_more=False, scan_end=stop)
 
 
 def _between(query: JournalQuery, where: Query) -> Script[None]:
@@ -98,14 +98,14 @@ def _find_person(about: About) -> Script[int]:
     return int(rows[0][0])
 
 
-def _stop(looks_at: int, where: Query) -> Script[LookedBack | None]:
+def _stop(scan_max: int, where: Query) -> Script[ScanEnd | None]:
     """The entry at which the search has to stop, if there are as many; no earlier ones are read then."""
     end = "ORDER BY id DESC LIMIT 1 OFFSET {}"
-    rows = yield where.select("SELECT id, at_ms FROM journal", end, looks_at - 1)
+    rows = yield where.select("SELECT id, at_ms FROM journal", end, scan_max - 1)
     if not rows:
         return None
     where.add("id >= {}", rows[0][0])
-    return LookedBack(*rows[0])
+    return ScanEnd(*rows[0])
 
 
 def _filter(query: JournalQuery, where: Query) -> None:

@@ -12,8 +12,8 @@ from petstore.core.clock import Clock
 from petstore.core.errors import Conflict, PetNotFound
 from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
 from petstore.core.pets import (
-    LOOKED_AT_MAX,
     MEMBERS,
+    SCANNED_MAX,
     STATUS_IS_HELD,
     Created,
     NamePage,
@@ -148,7 +148,7 @@ class Pets(Repository, ABC):
         """The animals whose names begin so, by one walk along the index by name. With a filter it reads all
         that it may read, and leaves out the others."""
         is_filtered = query.status is not None or query.category_id is not None
-        most = LOOKED_AT_MAX if is_filtered else query.limit + 1
+        most = SCANNED_MAX if is_filtered else query.limit + 1
         prefix = fold(query.prefix)
         begin = prefix, 0
         if query.after is not None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import NotFound, PetstoreError
 from petstore.core.idempotency import Idempotency
-from petstore.core.journal import JournalPage, JournalQuery, LookedBack, Position, read_about
+from petstore.core.journal import JournalPage, JournalQuery, Position, ScanEnd, read_about
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.people import Role
@@ -307,23 +307,23 @@ class TestPage:
         for turn in range(7):
             await store.pets.add(REX, "cli:anna" if turn in {0, 3} else ACTOR)
             clock.advance(1)
-        query = JournalQuery(5, actor="cli:anna", looks_at=3)
+        query = JournalQuery(5, actor="cli:anna", scan_max=3)
         first = await store.journal.page(query)
         assert (first.entries, first.has_more) == ([], False)
-        assert first.looked_back == LookedBack(5, clock.now_ms() - 3_000)
+        assert first.scan_end == ScanEnd(5, clock.now_ms() - 3_000)
         second = await store.journal.page(replace(query, before_id=5))
         assert [entry.id for entry in second.entries] == [4]
-        assert second.looked_back == LookedBack(2, clock.now_ms() - 6_000)
+        assert second.scan_end == ScanEnd(2, clock.now_ms() - 6_000)
         third = await store.journal.page(replace(query, before_id=2))
-        assert ([entry.id for entry in third.entries], third.looked_back) == ([1], None)
-        full = await store.journal.page(replace(query, limit=1, looks_at=7))
-        assert ([entry.id for entry in full.entries], full.has_more, full.looked_back) == ([4], True, None)
+        assert ([entry.id for entry in third.entries], third.scan_end) == ([1], None)
+        full = await store.journal.page(replace(query, limit=1, scan_max=7))
+        assert ([entry.id for entry in full.entries], full.has_more, full.scan_end) == ([4], True, None)
 
     async def test_a_search_about_one_object_reads_only_its_entries(self, store: Store) -> None:
         """The bound counts the animal's own entries."""
         for _ in range(4):
             await store.pets.add(REX, ACTOR)
-        query = JournalQuery(5, read_about("pet:1"), actor="cli:anna", looks_at=2)
+        query = JournalQuery(5, read_about("pet:1"), actor="cli:anna", scan_max=2)
         assert await store.journal.page(query) == JournalPage([], has_more=False)
 
     async def test_between_two_moments_no_other_days_are_read(self, store: Store, clock: ManualClock) -> None:
@@ -332,11 +332,11 @@ class TestPage:
         for _ in range(10):
             await store.pets.add(REX, ACTOR)
             clock.advance(86_400)
-        query = JournalQuery(9, since_ms=began + 2 * DAY_MS, until_ms=began + 5 * DAY_MS, looks_at=5)
+        query = JournalQuery(9, since_ms=began + 2 * DAY_MS, until_ms=began + 5 * DAY_MS, scan_max=5)
         page = await store.journal.page(query)
-        assert ([entry.id for entry in page.entries], page.looked_back) == ([5, 4, 3], None)
+        assert ([entry.id for entry in page.entries], page.scan_end) == ([5, 4, 3], None)
         rest = await store.journal.page(replace(query, before_id=4))
-        assert ([entry.id for entry in rest.entries], rest.looked_back) == ([3], None)
+        assert ([entry.id for entry in rest.entries], rest.scan_end) == ([3], None)
 
     async def test_an_account_of_many_keys_is_searched_with_the_bound(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
@@ -353,8 +353,8 @@ class TestPage:
         assert (newest.entries, newest.has_more) == (by_keys.entries[:1], True)
         monkeypatch.setattr("petstore.transactions.journal_pages._KEYS_MAX", 1)
         assert await store.journal.page(query) == by_keys
-        bounded = await store.journal.page(replace(query, looks_at=2))
-        assert bounded.looked_back is not None
+        bounded = await store.journal.page(replace(query, scan_max=2))
+        assert bounded.scan_end is not None
         assert bounded.entries == by_keys.entries[: len(bounded.entries)]
 
     async def test_a_removed_animal_keeps_its_journal(self, store: Store) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from petstore.core.pets import (
-    LOOKED_AT_MAX,
+    SCANNED_MAX,
     NamePage,
     NamePlace,
     NameQuery,
@@ -117,11 +117,11 @@ async def test_a_filter_that_nothing_matches_looks_at_a_bounded_number(
 ) -> None:
     """Then the answer says where to go on; there the one that matches is found."""
     await store.close()
-    values = ", ".join(["('rex', 1, 'available')"] * LOOKED_AT_MAX)
+    values = ", ".join(["('rex', 1, 'available')"] * SCANNED_MAX)
     backend.execute(f"INSERT INTO pets (name, category_id, status) VALUES {values}")
     store = backend.open()
     sold = (await store.pets.add(NewPet("Rex", 1, SOLD), ACTOR)).pet
-    last = NamePlace("rex", LOOKED_AT_MAX)
+    last = NamePlace("rex", SCANNED_MAX)
     query = NameQuery("re", 50, SOLD)
     assert await store.pets.find_by_name(query) == NamePage([], last)
     assert await store.pets.find_by_name(replace(query, after=last)) == NamePage([sold], None)

@@ -63,7 +63,7 @@ def prepare(url: str, options: PostgresOptions) -> None:
     """Create a missing schema. Raises ConfigurationError for one that must be migrated first, for one that
     needs a newer program, and for a server that can't be used.
     """
-    schema = on_connection(url, options, _look)
+    schema = on_connection(url, options, _read_usable)
     if schema.exists:
         schema.check_current()
     else:
@@ -77,7 +77,7 @@ def migrate(url: str, options: PostgresOptions, applied: Callable[[str], None] |
     each step. Several processes may call this at once. Raises ConfigurationError when the schema needs a
     newer program, StoreUnavailable with the sessions that hold a table when a step waits for them too long.
     """
-    pending = on_connection(url, options, _look).pending()
+    pending = on_connection(url, options, _read_usable).pending()
     if not pending:
         return []
     ran: list[str] = []
@@ -131,7 +131,7 @@ async def _run(connection: Connection, step: Migration) -> None:
         raise
 
 
-async def _look(connection: Connection) -> Schema:
+async def _read_usable(connection: Connection) -> Schema:
     """The schema. Raises ConfigurationError for an old server or another encoding than UTF-8."""
     version = int(await connection.fetchval("SELECT current_setting('server_version_num')"))
     encoding = await connection.fetchval("SELECT current_setting('server_encoding')")

@@ -45,19 +45,19 @@ class SqliteStore(Store):
             observer,
             partial(reserve.give_up, path),
         )
-        turn = LoopReader(self._reader)
+        loop_reader = LoopReader(self._reader)
         database = Database(self._reader, self.writer)
         super().__init__(
             database,
             clock,
-            pets=SqlitePets(turn, self.writer, database, clock),
+            pets=SqlitePets(loop_reader, self.writer, database, clock),
             stock=SqliteStock(path, busy_timeout_ms, database, clock),
             keys=SqliteKeys(self._reader, database, clock),
             totals=SqliteTotals(path, busy_timeout_ms),
         )
         self.counters = SqliteCounters(database, self.writer)
         self.merging_counters = None
-        self.versions = turn
+        self.versions = loop_reader
 
     def load(self) -> StoreLoad:
         return StoreLoad(writes_waiting=self.writer.waiting)
