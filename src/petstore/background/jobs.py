@@ -19,7 +19,7 @@ from petstore.transactions.jobs import LEASE_MS, Job, Jobs
 POLL_SECONDS = 0.5
 _SWEEP_SECONDS = MINUTE_MS / SECOND_MS
 _RENEW_SECONDS = LEASE_MS / SECOND_MS / 10
-# How often a process may die at a job: the job itself may be the reason.
+# How often a process may die at a job: the job itself may be the reason. An outage of the store is not.
 ATTEMPTS_MAX = 3
 
 _log = structlog.get_logger("petstore.jobs")
@@ -36,7 +36,7 @@ class Progress:
 
 
 class Work(Protocol):
-    """A kind of job. Raises StoreUnavailable where the job shall be tried again, when its lease ends."""
+    """A kind of job. Raises StoreUnavailable where the job shall be tried again, when the store answers."""
 
     @property
     def kind(self) -> str: ...
@@ -86,7 +86,7 @@ async def carry_out_next(jobs: Jobs, work: Work) -> bool:
     if job is None:
         return False
     if job.attempts > ATTEMPTS_MAX:
-        _log.error("job failed", kind=job.kind, subject=job.subject, reason="it ended its process each time")
+        _log.error("job failed", kind=job.kind, subject=job.subject, reason="each attempt ended its process")
         await work.give_up(job)
     elif not await _carry_out(jobs, work, job):
         return True  # another process has it
@@ -125,8 +125,18 @@ async def _carry_out(jobs: Jobs, work: Work, job: Job) -> bool:
         return False
     error = working.exception()
     if isinstance(error, StoreUnavailable):
+        await _release(jobs, job)
         raise error
     if error is not None:
         _log.error("job failed", kind=job.kind, subject=job.subject, exc_info=error)
         await work.give_up(job)
     return True
+
+
+async def _release(jobs: Jobs, job: Job) -> None:
+    """Give the job up when the store answers again: its outage is no attempt."""
+    while True:
+        try:
+            return await jobs.release(job)
+        except StoreUnavailable:
+            await asyncio.sleep(POLL_SECONDS)

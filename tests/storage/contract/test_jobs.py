@@ -214,22 +214,34 @@ class TestLoop:
         assert work.done == [7]
         assert backend.execute("SELECT count(*) FROM jobs") == [(0,)]
 
-    async def test_an_outage_is_tried_again(
-        self, store: Store, clock: ManualClock, add: Callable[..., None]
+    async def test_an_outage_is_no_attempt(
+        self,
+        store: Store,
+        backend: SharedData,
+        add: Callable[..., None],
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """When the lease has ended."""
-        outages = [StoreUnavailable("down")]
+        """However often the store is away, the job is free when it answers again, and never given up."""
+        monkeypatch.setattr(jobs, "POLL_SECONDS", 0)
+        outages = [StoreUnavailable("down")] * (2 * ATTEMPTS_MAX)
+        release = store.jobs.release
 
-        async def fail_once(_job: Job, _progress: Progress) -> None:
+        async def fail(_job: Job, _progress: Progress) -> None:
             if outages:
                 raise outages.pop()
 
+        async def release_later(job: Job) -> None:
+            if len(outages) % 2:
+                raise outages.pop()
+            await release(job)
+
+        monkeypatch.setattr(store.jobs, "release", release_later)
         add(7)
-        work = Recorder(fail_once)
-        with pytest.raises(StoreUnavailable):
-            await carry_out_next(store.jobs, work)
-        assert not await carry_out_next(store.jobs, work)
-        clock.advance(LEASE_MS / 1_000)
+        work = Recorder(fail)
+        for _ in range(ATTEMPTS_MAX):
+            with pytest.raises(StoreUnavailable):
+                await carry_out_next(store.jobs, work)
+            assert backend.execute("SELECT owner, deadline_ms, attempts FROM jobs") == [("", 0, 0)]
         assert await carry_out_next(store.jobs, work)
         assert (work.done, work.given_up) == ([7], [])
 
