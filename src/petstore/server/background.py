@@ -11,7 +11,7 @@ import structlog
 from petstore.config import Settings
 from petstore.core.errors import OperatorError, PetstoreError
 from petstore.server.process import REPLACED, Report
-from petstore.server.worker import HEARTBEAT_SECONDS, ORPHAN_KILLED_SECONDS, collect_garbage_seldom
+from petstore.server.worker import ORPHAN_KILLED_SECONDS, collect_garbage_seldom, send_heartbeats
 from petstore.wiring.jobs import carry_out_jobs
 
 _NICENESS = 10  # requests go first
@@ -36,14 +36,10 @@ async def _run(settings: Settings, report: Report) -> int:
             signal.alarm(ORPHAN_KILLED_SECONDS)
         working.cancel()
 
-    def send_heartbeats() -> None:
-        report.heartbeat()
-        loop.call_later(HEARTBEAT_SECONDS, send_heartbeats)
-
     for number in _STOP_SIGNALS:
         loop.add_signal_handler(number, stop)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
-    send_heartbeats()
+    send_heartbeats(report)
     try:
         await working
     except asyncio.CancelledError:

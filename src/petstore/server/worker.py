@@ -28,7 +28,7 @@ from petstore.server.process import REPLACED, Report
 from petstore.wiring.asgi import Application
 
 _CUT_SHORT = 3  # the exit code after a stop that cut responses off
-HEARTBEAT_SECONDS = 1.0
+_HEARTBEAT_SECONDS = 1.0
 _HEADER_TIMEOUT_MS = 10_000
 # Larger than the application's limit on the head, so that it can respond 431 with an Error body.
 _HEAD_BUFFER_BYTES = 64 * 1024
@@ -94,6 +94,12 @@ def collect_garbage_seldom() -> None:
     gc.set_threshold(20_000, 50, 50)
 
 
+def send_heartbeats(report: Report) -> None:
+    """Send one now, and then one a second for as long as the event loop runs."""
+    report.heartbeat()
+    asyncio.get_running_loop().call_later(_HEARTBEAT_SECONDS, send_heartbeats, report)
+
+
 class Worker:
     def __init__(
         self, application: Application, server: HttpServer, settings: Settings, report: Report
@@ -120,7 +126,7 @@ class Worker:
         serving = asyncio.create_task(self._server.serve())
         watching = asyncio.create_task(self._connections.watch())
         self._report.ready()
-        self._send_heartbeats()
+        send_heartbeats(self._report)
         stopping = asyncio.create_task(self._should_stop.wait())
         await asyncio.wait({stopping, serving}, return_when=asyncio.FIRST_COMPLETED)
         is_finished = serving.done()
@@ -136,10 +142,6 @@ class Worker:
         if has_failed or not self._should_stop.is_set():
             return 1
         return 0 if is_finished else _CUT_SHORT
-
-    def _send_heartbeats(self) -> None:
-        self._report.heartbeat()
-        asyncio.get_running_loop().call_later(HEARTBEAT_SECONDS, self._send_heartbeats)
 
     def _add_signal_handlers(self) -> None:
         loop = asyncio.get_running_loop()
