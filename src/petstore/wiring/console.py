@@ -1,4 +1,4 @@
-"""The console with what it shows of the service, and the history of numbers that it needs."""
+"""The console with what it shows of the service."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from petstore.core.service import DatabaseState
 from petstore.ops import build, disk
 from petstore.ops.flusher import CounterFlusher
 from petstore.ops.history import ServiceHistory
-from petstore.ops.metrics import Metrics
 from petstore.ops.report import Known, Report
 from petstore.storage.backend import Backend
 from petstore.storage.store import Store
@@ -48,11 +47,6 @@ def build_console(
         new_keys=KeyDefaults(settings.environment, settings.key_rotation_overlap_ms),
     )
     return Console(store, clock, report, options)
-
-
-def build_history(metrics: Metrics, clock: Clock) -> ServiceHistory:
-    """The history of all workers' numbers; `sample` is to be called once a second."""
-    return ServiceHistory(metrics.total, clock.monotonic)
 
 
 def read_database(backend: Backend) -> DatabaseState:

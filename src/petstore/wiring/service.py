@@ -43,7 +43,7 @@ from petstore.storage.backend import Backend
 from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of
 from petstore.wiring.background import build_metrics, look_until_closed, measure, run_until_closed, start_log
-from petstore.wiring.console import build_console, build_history
+from petstore.wiring.console import build_console
 from petstore.wiring.finishing import Finishing
 from petstore.wiring.limits import Storage, open_store, processes
 
@@ -131,7 +131,7 @@ class _Counting(NamedTuple):
 def _count(process: _Process, backend: Backend, storage: Storage) -> _Counting:
     """The second stage."""
     meter, incidents = UsageMeter(), Incidents(process.clock)
-    history = build_history(process.metrics, process.clock)
+    history = ServiceHistory(process.metrics.total, process.clock.monotonic)
     each_round = [process.metrics.share, incidents.check]
     if backend.file is not None:
         each_round.append(backend.file.keep_reserve)
