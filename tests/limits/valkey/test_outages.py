@@ -97,9 +97,8 @@ def clock(server: ValkeyServer) -> NowClock:
 
 @pytest.fixture
 async def replicas(server: ValkeyServer, clock: NowClock) -> AsyncIterator[Replicas]:
-    opened = Replicas(server.url, clock, steered=False)
-    yield opened
-    await opened.close()
+    async with Replicas(server.url, clock, steered=False) as opened:
+        yield opened
 
 
 def limits(decision: Decision) -> list[int]:

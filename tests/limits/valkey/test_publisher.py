@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-
-import pytest
 
 from petstore.limiter.valkey.opening import open_publisher
 from tests.support.valkey import PATIENT, ValkeyServer
 from tests.support.waiting import until
-
-
-@pytest.fixture
-def server() -> Iterator[ValkeyServer]:
-    with ValkeyServer().start() as started:
-        yield started
 
 
 async def test_changes_at_once_share_one_connection(server: ValkeyServer) -> None:

@@ -21,9 +21,8 @@ WRITER_SECONDS = 10
 
 @pytest.fixture
 async def replicas(clock: ManualClock) -> AsyncIterator[Replicas]:
-    opened = Replicas(emptied_url(), clock, steered=True)
-    yield opened
-    await opened.close()
+    async with Replicas(emptied_url(), clock, steered=True) as opened:
+        yield opened
 
 
 @pytest.fixture
