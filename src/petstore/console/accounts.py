@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import msgspec
 from starlette.responses import Response
 
 from petstore.console.account_forms import PLANS, TypedPlan, read_plan
-from petstore.console.account_use import chart_of
 from petstore.console.addresses import address
 from petstore.console.formats import choose
 from petstore.console.history import history_of
 from petstore.console.visit import View, Visit
 from petstore.core.accounts import STATES, Account, AccountPage, AccountQuery, can_begin_name
-from petstore.core.durations import DAY_MS
+from petstore.core.durations import DAY_MS, DAY_SECONDS
 from petstore.core.errors import AccountExists, Invalid
 from petstore.core.journal import About
 from petstore.core.keys import ApiKey
 from petstore.core.limits.plans import PLAN_NAMES
 from petstore.core.limits.quota import view
-from petstore.core.limits.usage import every_day
+from petstore.core.limits.usage import DailyUsage, every_day
 from petstore.core.people import Role
 from petstore.transactions.accounts import Accounts
 from petstore.transactions.store import Parts
@@ -46,7 +46,7 @@ class AccountPages:
         ]
 
     async def search(self, visit: Visit) -> Response:
-        asked = {name: visit.query.get(name, "").strip() for name in ("q", "state", "plan")}
+        asked = visit.asked("q", "state", "plan")
         after = visit.query.get("after", "")
         faults = _faults_of(asked)
         page = AccountPage([], None)
@@ -98,7 +98,7 @@ class AccountPages:
             account=account,
             windows=windows,
             days=days,
-            chart=chart_of(days),
+            chart=_chart_of(days),
             keys=working_keys(keys, visit.now_ms),
             ended=ended[:_ENDED_KEYS],
             ended_count=len(ended),
@@ -107,6 +107,12 @@ class AccountPages:
             bans={ban.key_id: ban for ban in report.bans},
             history=await history_of(self._store.journal, About("account", reference)),
         )
+
+
+def _chart_of(days: Sequence[DailyUsage]) -> str:
+    """JSON for static/usage.js, oldest first: Unix times in seconds, requests, refused, deprecated."""
+    rows = [(each.day * DAY_SECONDS, each.requests, each.refused, each.deprecated) for each in days]
+    return msgspec.json.encode(list(zip(*reversed(rows), strict=True))).decode()
 
 
 def _faults_of(asked: Mapping[str, str]) -> dict[str, str]:
@@ -136,7 +142,7 @@ def _new_page(visit: Visit, name: str, typed: TypedPlan, status: int = 200, faul
 
 async def find_account(visit: Visit, accounts: Accounts) -> Account:
     """The account whose id is in the path. Raises NotFound."""
-    return await accounts.find(str(visit.id_in_path("account_id", "account")))
+    return await accounts.find(str(visit.id_of("account")))
 
 
 def working_keys(keys: list[ApiKey], now_ms: int) -> list[ApiKey]:

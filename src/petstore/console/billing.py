@@ -42,7 +42,7 @@ class BillingPages:
 
     async def show(self, visit: Visit) -> Response:
         """The form; if the query has days, also the first rows of their bill."""
-        asked = _asked(visit)
+        asked = visit.asked(*_FIELDS)
         if not any(asked.values()):
             return self._page(visit, {**asked, "month": _month_before(visit.now_ms // DAY_MS)})
         try:
@@ -53,7 +53,7 @@ class BillingPages:
         return self._page(visit, asked, bill=bill, rows=rows, is_final=is_final)
 
     async def export(self, visit: Visit) -> Response:
-        asked = _asked(visit)
+        asked = visit.asked(*_FIELDS)
         form = visit.query.get("form", "")
         try:
             bill, _ = _read_bill(asked, visit.now_ms // DAY_MS)
@@ -101,10 +101,6 @@ class BillingPages:
             is_final=is_final,
             files={form: address("billing/bill", {**asked, "form": form}) for form in _FORMS},
         )
-
-
-def _asked(visit: Visit) -> dict[str, str]:
-    return {name: visit.query.get(name, "").strip() for name in _FIELDS}
 
 
 def _read_bill(asked: Mapping[str, str], today: int) -> tuple[Bill, bool]:

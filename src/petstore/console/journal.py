@@ -32,7 +32,7 @@ class JournalPages:
 
     async def show(self, visit: Visit) -> Response:
         """A page of entries, newest first. A filter's fault is shown beside it."""
-        asked = {name: visit.query.get(name, "").strip() for name in _FILTERS}
+        asked = visit.asked(*_FILTERS)
         before_id = place_in(visit.query, "before")
         page, status, faults = JournalPage([], has_more=False), 200, dict.fromkeys(_FILTERS, "")
         try:

@@ -165,17 +165,17 @@ class KeyPages:
         return visit.page("key_revoke.html", f"Revoke key {key.id}", key=key, account=account)
 
     async def revoke(self, visit: Visit) -> Response:
-        key = await self._keys.revoke(_key_id_of(visit), visit.actor)
+        key = await self._keys.revoke(visit.id_of("key"), visit.actor)
         flash = f"Key {key.id} is revoked; its next request is refused."
         return visit.redirect(f"accounts/{key.account_id}", flash=flash)
 
     async def unban(self, visit: Visit) -> Response:
-        key = await self._keys.pardon(_key_id_of(visit), visit.actor)
+        key = await self._keys.pardon(visit.id_of("key"), visit.actor)
         back = "bans" if visit.form.get("back") == "bans" else f"accounts/{key.account_id}"
         return visit.redirect(back, flash=f"Key {key.id} is not banned any more, from its next request on.")
 
     async def _find(self, visit: Visit) -> ApiKey:
-        return await self._keys.key(_key_id_of(visit))
+        return await self._keys.key(visit.id_of("key"))
 
     def _issue_page(self, visit: Visit, account: Account, typed: TypedKey, status: int = 200) -> Response:
         return visit.page(
@@ -222,7 +222,3 @@ class KeyPages:
         old = None if rotated is None else await self._keys.key(rotated.id)
         title = f"Key {issued.record.id} for {account.name}"
         return visit.page("key_issued.html", title, account=account, issued=issued, old=old)
-
-
-def _key_id_of(visit: Visit) -> int:
-    return visit.id_in_path("key_id", "key")

@@ -7,7 +7,7 @@ import re
 from msgspec import UNSET
 from starlette.responses import Response
 
-from petstore.console.orders import order_id_of, show_order
+from petstore.console.orders import show_order
 from petstore.console.visit import INCOMPLETE_FORM, View, Visit
 from petstore.core.errors import Conflict, InvalidBody
 from petstore.core.moments import read_moment
@@ -46,7 +46,7 @@ class OrderMoves:
             return await show_order(
                 self._store,
                 visit,
-                order_id_of(visit),
+                visit.id_of("order"),
                 400,
                 ship_date=typed,
                 ship_date_fault="Expected a date and a time, such as 2026-11-22T07:15.",
@@ -54,7 +54,7 @@ class OrderMoves:
         return await self._move(visit, OrderStatus.DELIVERED, "is delivered.", ship_date_ms)
 
     async def ask_cancellation(self, visit: Visit) -> Response:
-        order_id = order_id_of(visit)
+        order_id = visit.id_of("order")
         order = await self._store.orders.get(order_id)
         if order.status not in OPEN:
             refused = Conflict(f"Order {order_id} is {order.status}: it can't be cancelled any more.")
@@ -75,7 +75,7 @@ class OrderMoves:
         self, visit: Visit, status: OrderStatus, outcome: str, ship_date_ms: ShipDate = UNSET
     ) -> Response:
         """Move the order if it still has the state that its page showed; else show its present state."""
-        order_id = order_id_of(visit)
+        order_id = visit.id_of("order")
         expected = ORDER_STATUSES.get(visit.form.get("was", ""))
         if expected is None:
             raise InvalidBody(INCOMPLETE_FORM)

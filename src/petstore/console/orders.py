@@ -69,7 +69,7 @@ class OrderPages:
         )
 
     async def show(self, visit: Visit) -> Response:
-        return await show_order(self._store, visit, order_id_of(visit))
+        return await show_order(self._store, visit, visit.id_of("order"))
 
 
 async def rows_of(store: Parts, orders: list[Order]) -> list[tuple[Order, str, Pet | None]]:
@@ -117,8 +117,3 @@ async def show_order(
         ship_date=ship_date,
         ship_date_fault=ship_date_fault,
     )
-
-
-def order_id_of(visit: Visit) -> int:
-    """The order's identifier in the path. Raises NotFound."""
-    return visit.id_in_path("order_id", "order")

@@ -62,10 +62,10 @@ class PetPages:
         )
 
     async def show(self, visit: Visit) -> Response:
-        return await self._show(visit, pet_id_of(visit), await self._names())
+        return await self._show(visit, visit.id_of("animal"), await self._names())
 
     async def change(self, visit: Visit) -> Response:
-        pet_id, names = pet_id_of(visit), await self._names()
+        pet_id, names = visit.id_of("animal"), await self._names()
         edit, wanted = read_edit(pet_id, visit.form, names)
         if wanted is None:
             return await self._show(visit, pet_id, names, 400, edit)
@@ -83,10 +83,10 @@ class PetPages:
         return visit.redirect(f"pets/{pet_id}", flash="Saved.")
 
     async def ask_removal(self, visit: Visit) -> Response:
-        return await self._ask_removal(visit, pet_id_of(visit))
+        return await self._ask_removal(visit, visit.id_of("animal"))
 
     async def remove(self, visit: Visit) -> Response:
-        pet_id = pet_id_of(visit)
+        pet_id = visit.id_of("animal")
         try:
             await self._store.pets.remove(pet_id, visit.actor)
         except Conflict as error:
@@ -169,8 +169,3 @@ class PetPages:
             order_id=order_id,
             fault=fault,
         )
-
-
-def pet_id_of(visit: Visit) -> int:
-    """The animal's identifier in the path. Raises NotFound."""
-    return visit.id_in_path("pet_id", "animal")

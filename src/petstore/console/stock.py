@@ -88,7 +88,7 @@ class StockPages:
 
     async def _ask(self, visit: Visit, step: UploadState) -> Response:
         """Let the background process carry it out; the page says what prevents it."""
-        upload_id, flash = upload_id_of(visit), ""
+        upload_id, flash = visit.id_of("list"), ""
         try:
             await self._uploads.ask(upload_id, step, visit.actor, seen=visit.form.get("seen", ""))
         except Conflict as conflict:
@@ -96,11 +96,11 @@ class StockPages:
         return visit.redirect(f"stock/{upload_id}", flash=flash)
 
     async def discard(self, visit: Visit) -> Response:
-        await self._uploads.discard(upload_id_of(visit))
+        await self._uploads.discard(visit.id_of("list"))
         return visit.redirect("stock", flash="Discarded; nothing of the list was stored.")
 
     async def show(self, visit: Visit) -> Response:
-        upload = await self._uploads.find(upload_id_of(visit))
+        upload = await self._uploads.find(visit.id_of("list"))
         return visit.page(
             "stock_upload.html",
             upload.file,
@@ -118,7 +118,7 @@ class StockPages:
 
     async def rejects(self, visit: Visit) -> Response:
         """All rows that can't be stored, in the list's format, with their faults."""
-        upload = await self._uploads.find(upload_id_of(visit))
+        upload = await self._uploads.find(visit.id_of("list"))
         name = f"rejects-{upload.id}.{upload.form}"
         return self._downloads.file(name, self._unpacked(upload))
 
@@ -128,7 +128,7 @@ class StockPages:
 
     async def export(self, visit: Visit) -> Response:
         """The animals as a list, read and sent page by page."""
-        asked = {name: visit.query.get(name, "").strip() for name in ("form", "status", "category", "key")}
+        asked = visit.asked("form", "status", "category", "key")
         try:
             form, query, key_name = _read_export(asked, await names_in(self._categories))
         except Invalid as error:
@@ -137,11 +137,6 @@ class StockPages:
         return self._downloads.file(
             name, written_list(self._pets.page, self._stock.source_keys, query, form, key_name)
         )
-
-
-def upload_id_of(visit: Visit) -> int:
-    """The identifier in the path. Raises NotFound for one that no list can have."""
-    return visit.id_in_path("upload_id", "list")
 
 
 def _read_export(asked: Mapping[str, str], names: CategoryNames) -> tuple[str, PageQuery, str | None]:

@@ -107,14 +107,19 @@ class Visit:
     def query(self) -> Mapping[str, str]:
         return self.request.query_params
 
+    def asked(self, *names: str) -> dict[str, str]:
+        """Parameters of the query without white space around them; empty for those that are not there."""
+        return {name: self.query.get(name, "").strip() for name in names}
+
     @property
     def path(self) -> Mapping[str, Any]:
         """The parameters in the path."""
         return self.request.path_params
 
-    def id_in_path(self, name: str, what: str) -> int:
-        """An identifier in the path. Raises NotFound for text that no `what` can have."""
-        found = read_id(self.path[name])
+    def id_of(self, what: str) -> int:
+        """The one parameter in the path. Raises NotFound for text that no `what` can have."""
+        (text,) = self.path.values()
+        found = read_id(text)
         if found is None:
             raise NotFound(f"There is no such {what}.")
         return found
