@@ -60,13 +60,24 @@ async def send_parts(
     body = "".join(f"{head}\r\n\r\n{part[2]}\r\n" for head, part in zip(heads, parts, strict=True)) + "--X--"
     pieces = [body[at : at + 65_536].encode() for at in range(0, len(body), 65_536)]
     messages = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
-    cookies = ("cookie", "; ".join(f"{name}={value}" for name, value in visitor.cookies.items()))
-    kind = ("content-type", f"multipart/form-data; boundary={boundary}")
-    return await shop.call("POST", "/console/stock", [cookies, kind], [*messages, {"type": "http.request"}])
+    headers = headers_of(visitor, boundary)
+    return await shop.call("POST", "/console/stock", headers, [*messages, {"type": "http.request"}])
+
+
+def headers_of(visitor: Visitor, boundary: str = "X") -> list[tuple[str, str]]:
+    """Of a form with a file."""
+    cookies = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
+    return [("cookie", cookies), ("content-type", f"multipart/form-data; boundary={boundary}")]
 
 
 def token(page: Shown) -> str:
     return page.form("stock").fields["csrf"]
+
+
+def head(csrf: str) -> str:
+    """The beginning of a form of the page, up to the file's content."""
+    before = f'--X\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n{csrf}\r\n'
+    return before + '--X\r\nContent-Disposition: form-data; name="list"; filename="a.csv"\r\n\r\n'
 
 
 async def names(shop: Shop) -> list[str]:
@@ -198,29 +209,21 @@ class TestRefusals:
         monkeypatch.setattr(reception, "_FORM_BYTES_MAX", 1_000)
         shown = await send(staff, b"x" * 1_001)
         assert (shown.status, "Split it" in shown.text, await kept(shop)) == (413, True, 0)
-        page = await staff.get("stock")
-        head = f'--X\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n{token(page)}\r\n'
-        head += '--X\r\nContent-Disposition: form-data; name="list"; filename="a.csv"\r\n\r\n'
-        cookies = ("cookie", "; ".join(f"{name}={value}" for name, value in staff.cookies.items()))
-        kind = ("content-type", "multipart/form-data; boundary=X")
-        pieces = [{"type": "http.request", "body": head.encode(), "more_body": True}]
+        start = head(token(await staff.get("stock")))
+        pieces = [{"type": "http.request", "body": start.encode(), "more_body": True}]
         pieces += [{"type": "http.request", "body": b"x" * 100, "more_body": True} for _ in range(100)]
-        answer = await shop.call("POST", "/console/stock", [cookies, kind], pieces)
+        answer = await shop.call("POST", "/console/stock", headers_of(staff), pieces)
         assert (answer.status, await kept(shop)) == (413, 0)
-        announced = [cookies, kind, ("content-length", "2001")]
+        announced = [*headers_of(staff), ("content-length", "2001")]
         answer = await shop.call("POST", "/console/stock", announced, [])
         assert answer.status == 413
 
     async def test_a_list_that_does_not_arrive_whole(self, shop: Shop, staff: Visitor) -> None:
         """Nothing of it is kept when the browser goes away, or leaves out the end."""
-        page = await staff.get("stock")
-        body = f'--X\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n{token(page)}\r\n'
-        body += '--X\r\nContent-Disposition: form-data; name="list"; filename="a.csv"\r\n\r\nname,cat'
-        cookies = ("cookie", "; ".join(f"{name}={value}" for name, value in staff.cookies.items()))
-        kind = ("content-type", "multipart/form-data; boundary=X")
+        body = head(token(await staff.get("stock"))) + "name,cat"
         for more in (True, False):
             sent = [{"type": "http.request", "body": body.encode(), "more_body": more}]
-            answer = await shop.call("POST", "/console/stock", [cookies, kind], sent)
+            answer = await shop.call("POST", "/console/stock", headers_of(staff), sent)
             assert (answer.status, b"did not arrive whole" in answer.body) == (400, True)
         assert await kept(shop) == 0
 
@@ -243,12 +246,8 @@ class TestRefusals:
         async def application(scope: Any, _receive: object, send: Any) -> None:
             await shop.application.answer(scope, receive, send)
 
-        head = f'--X\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n{csrf}\r\n'
-        head += '--X\r\nContent-Disposition: form-data; name="list"; filename="a.csv"\r\n\r\n'
-        pieces = [head.encode(), b"name,categoryId\r\n", *[b"Rex,1\r\n"] * 125, b"--X--\r\n"]
-        cookies = ("cookie", "; ".join(f"{name}={value}" for name, value in staff.cookies.items()))
-        kind = ("content-type", "multipart/form-data; boundary=X")
-        answer = await call(application, "POST", "/console/stock", [cookies, kind])
+        pieces = [head(csrf).encode(), b"name,categoryId\r\n", *[b"Rex,1\r\n"] * 125, b"--X--\r\n"]
+        answer = await call(application, "POST", "/console/stock", headers_of(staff))
         assert (answer.status, b"did not arrive in time" in answer.body) == (408, True)
         assert (arrived < len(pieces), await kept(shop)) == (True, 0)
 

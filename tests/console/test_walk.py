@@ -20,6 +20,7 @@ from petstore.core.orders import NewOrder
 from petstore.core.people import Role
 from petstore.core.pets import NewPet
 from tests.support.console import Shown, Visitor, recorded_consoles
+from tests.support.console_places import PLACES
 from tests.support.journal import ACTOR
 from tests.support.service import Shop, open_shop
 
@@ -140,9 +141,11 @@ async def asks(visitor: Visitor, view: View, **fields: str) -> Shown:
 
 
 async def test_the_table_is_what_is_served(walked: tuple[Shop, list[View]]) -> None:
-    """Each page and action takes the role that it has in this file, and each path its own methods alone."""
+    """Each page and action takes the role that it has in this file, and each path its own methods alone.
+    Tests that open every page have an address for each."""
     shop, views = walked
     assert {(view.method, view.path): view.role for view in views} == LEAST
+    assert {view.path for view in views if view.method == "GET"} == set(PLACES)
     visitor = await Visitor(shop).sign_in_as("operator", "table")
     by_path: dict[str, set[str]] = {}
     for view in views:
