@@ -11,10 +11,8 @@ from petstore.api.pipeline.paging import (
     PageLinks,
     bind,
     read_cursor,
-    read_ids,
-    read_limit,
+    read_list,
     read_one_of,
-    read_parameters,
     tag_of_page,
 )
 from petstore.api.pipeline.request import Parameters, Request
@@ -25,12 +23,10 @@ from petstore.core.keys import Access, Caller
 from petstore.core.moments import read_moment
 from petstore.core.orders import NEW_ORDER, ORDER_CHANGE, ORDER_STATUSES, OrderQuery, OrderStatus, members_of
 from petstore.core.preconditions import tag_of
-from petstore.core.values import read_id
 from petstore.transactions.accounts import Accounts
 from petstore.transactions.orders import Orders
 
 ORDER_PARAMETERS = ("limit", "cursor", "status", "id", "scope")
-_STATUS_EXPECTED = f"one of {', '.join(ORDER_STATUSES)}"
 _SCOPES = {"own": False, "all": True}  # whether the orders are those of all accounts
 
 
@@ -115,7 +111,7 @@ class OrderOperations:
 
 def _order_id_of(request: Request) -> int:
     """The identifier in the path. Raises NotFound unless it is canonical."""
-    order_id = read_id(request.path.rpartition(b"/")[2].decode("latin-1"))
+    order_id = request.path_id()
     if order_id is None:
         raise NotFound("There is no such order.")
     return order_id
@@ -127,10 +123,7 @@ def read_order_query(parameters: Parameters, caller: Caller) -> OrderQuery:
     Raises InvalidParameter, with a message that names the parameter and the values that it takes, and
     Forbidden for `scope=all` without a key of the level manage.
     """
-    given, listed = read_parameters(parameters, ORDER_PARAMETERS)
-    ids = read_ids(listed)
-    limit = read_limit(given)
-    status = read_one_of(ORDER_STATUSES, given, "status", _STATUS_EXPECTED)
+    given, ids, limit, status = read_list(parameters, ORDER_PARAMETERS, ORDER_STATUSES)
     account_id: int | None = caller.account_id
     if read_one_of(_SCOPES, given, "scope", "own or all"):
         if not caller.access.includes(Access.MANAGE):
@@ -149,14 +142,8 @@ def links_of(
     base: str, limit: int, account_id: int | None, status: OrderStatus | None, ids: tuple[int, ...] | None
 ) -> PageLinks:
     """The links of an account's list of orders, or of the list of all."""
-    target = f"{base}?limit={limit}"
-    if status is not None:
-        target += f"&status={status}"
-    for order_id in ids or ():
-        target += f"&id={order_id}"
-    if account_id is None:
-        target += "&scope=all"
-    return PageLinks(target, bind_orders(account_id, status, ids))
+    more = "" if account_id is not None else "&scope=all"
+    return PageLinks(base, limit, status, ids, more, bind_orders(account_id, status, ids))
 
 
 @lru_cache(maxsize=256)

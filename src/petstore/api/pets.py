@@ -10,11 +10,9 @@ from petstore.api.pipeline.paging import (
     PageLinks,
     bind,
     read_cursor,
-    read_ids,
     read_integer,
-    read_limit,
+    read_list,
     read_one_of,
-    read_parameters,
     tag_of_page,
 )
 from petstore.api.pipeline.request import Parameters, Request
@@ -25,12 +23,10 @@ from petstore.core.idempotency import Idempotency
 from petstore.core.keys import Caller
 from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, PageQuery, PetStatus, encode_pet
 from petstore.core.preconditions import tag_of
-from petstore.core.values import read_id
 from petstore.transactions.pets import Pets
 
 PAGE_PARAMETERS = ("limit", "cursor", "status", "id", "categoryId", "order")
 _ORDERS = {"id": False, "-id": True}
-_STATUS_EXPECTED = f"one of {', '.join(STATUSES)}"
 
 
 class PetOperations:
@@ -78,7 +74,7 @@ class PetOperations:
 
     async def get_pet(self, request: Request, caller: Caller) -> Response:
         """GET /pets/{petId}; 410 from the removal date on."""
-        pet_id = _pet_id_of(request)
+        pet_id = request.path_id()
         if self._is_removed():
             raise self._deprecation.gone(pet_id)
         request.refuse_parameters()
@@ -105,7 +101,7 @@ class PetOperations:
 
     def get_pet_headers(self, request: Request) -> list[Header]:
         """The headers of deprecation, for every answer of getPet."""
-        return self._deprecation.headers(_pet_id_of(request))
+        return self._deprecation.headers(request.path_id())
 
     def _is_removed(self) -> bool:
         return self._clock.now_ms() >= self._deprecation.removal_at_ms
@@ -116,14 +112,9 @@ class PetOperations:
         return f"{self._base}/pets/{pet_id}"
 
 
-def _pet_id_of(request: Request) -> int | None:
-    """The identifier in the path; None unless it is canonical."""
-    return read_id(request.path.rpartition(b"/")[2].decode("latin-1"))
-
-
 def _required_pet_id(request: Request) -> int:
     """Raises NotFound for an identifier that no animal can have."""
-    pet_id = _pet_id_of(request)
+    pet_id = request.path_id()
     if pet_id is None:
         raise NotFound("There is no such animal.")
     return pet_id
@@ -134,10 +125,7 @@ def read_page_query(parameters: Parameters) -> PageQuery:
 
     Raises InvalidParameter, with a message that names the parameter and the values that it takes.
     """
-    given, listed = read_parameters(parameters, PAGE_PARAMETERS)
-    ids = read_ids(listed)
-    limit = read_limit(given)
-    status = read_one_of(STATUSES, given, "status", _STATUS_EXPECTED)
+    given, ids, limit, status = read_list(parameters, PAGE_PARAMETERS, STATUSES)
     category_id = read_integer(given, "categoryId")
     newest_first = read_one_of(_ORDERS, given, "order", "id or -id") or False
     after_id = 0
@@ -156,16 +144,10 @@ def links_of(
     newest_first: bool,
 ) -> PageLinks:
     """The links of a list of animals."""
-    target = f"{base}/pets?limit={limit}"
-    if status is not None:
-        target += f"&status={status}"
-    for pet_id in ids or ():
-        target += f"&id={pet_id}"
-    if category_id is not None:
-        target += f"&categoryId={category_id}"
-    if newest_first:
-        target += "&order=-id"
-    return PageLinks(target, bind_cursor(status, ids, category_id, newest_first))
+    more = "" if category_id is None else f"&categoryId={category_id}"
+    more += "&order=-id" if newest_first else ""
+    bound = bind_cursor(status, ids, category_id, newest_first)
+    return PageLinks(f"{base}/pets", limit, status, ids, more, bound)
 
 
 @lru_cache(maxsize=256)

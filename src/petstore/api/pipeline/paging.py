@@ -12,7 +12,7 @@ import struct
 import zlib
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from petstore.api.pipeline.request import Parameters, unknown_parameter
 from petstore.api.pipeline.response import encode
@@ -40,10 +40,21 @@ _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 START = "A" * 16
 
 
-def read_parameters(parameters: Parameters, names: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
-    """The values of the parameters that may stand once, by name, and every value of `id`.
+class ListRequest(NamedTuple, Generic[_T]):
+    """The parameters of every list; `given` has the text of each that may stand once, by name.
 
-    Raises InvalidParameter for one that is not among `names`, else for one that stands twice.
+    `ids`: ascending, each once; None without such a filter. `status`: None without such a filter.
+    """
+
+    given: dict[str, str]
+    ids: tuple[int, ...] | None
+    limit: int
+    status: _T | None
+
+
+def read_list(parameters: Parameters, names: tuple[str, ...], statuses: Mapping[str, _T]) -> ListRequest[_T]:
+    """What a list is asked for. Raises InvalidParameter for a parameter that is not among `names`, else for
+    one that stands twice, else for the first bad value of `id`, `limit` and `status`.
     """
     given: dict[str, str] = {}
     listed: list[str] = []
@@ -59,32 +70,29 @@ def read_parameters(parameters: Parameters, names: tuple[str, ...]) -> tuple[dic
             given[name] = value
     if repeated:
         raise InvalidParameter(f"{repeated}: sent more than once; send it once.")
-    return given, listed
+    ids = _read_ids(listed) if listed else None
+    limit = read_one_of(_LIMITS, given, "limit", _LIMIT_EXPECTED) or PAGE_LIMIT_DEFAULT
+    return ListRequest(given, ids, limit, read_one_of(statuses, given, "status"))
 
 
-def read_limit(given: Mapping[str, str]) -> int:
-    """The length of a page."""
-    return read_one_of(_LIMITS, given, "limit", _LIMIT_EXPECTED) or PAGE_LIMIT_DEFAULT
+def read_one_of(
+    values: Mapping[str, _T], given: Mapping[str, str], name: str, expected: str = ""
+) -> _T | None:
+    """The value that the table has for a parameter's exact text; None when it was not sent.
 
-
-def read_one_of(values: Mapping[str, _T], given: Mapping[str, str], name: str, expected: str) -> _T | None:
-    """The value that the table has for a parameter's exact text; None when it was not sent."""
+    `expected` describes the values; without it the message lists them.
+    """
     text = given.get(name)
     if text is None:
         return None
     value = values.get(text)
     if value is None:
-        raise InvalidParameter(f"{name}: expected {expected}.")
+        raise InvalidParameter(f"{name}: expected {expected or 'one of ' + ', '.join(values)}.")
     return value
 
 
-def read_ids(listed: list[str]) -> tuple[int, ...] | None:
-    """The identifiers that a list is filtered by, ascending, each once; None without such a filter.
-
-    `id=1,2&id=3` is `id=1&id=2&id=3`: some programs write arrays with commas.
-    """
-    if not listed:
-        return None
+def _read_ids(listed: list[str]) -> tuple[int, ...]:
+    """`id=1,2&id=3` is `id=1&id=2&id=3`: some programs write arrays with commas."""
     ids = set()
     texts = ",".join(listed).split(",")
     for text in texts:
@@ -151,10 +159,17 @@ def tag_of_page(
 class PageLinks:
     """The value of `Link` (RFC 8288) on each page of one list, made once but for the cursor.
 
-    `target` has the limit and the filters, `bound` is what `bind` made of these.
+    `path` is the list's own, `more` are the filters beside status and ids as they stand in a query, and
+    `bound` is what `bind` made of all filters.
     """
 
-    def __init__(self, target: str, bound: int) -> None:
+    def __init__(
+        self, path: str, limit: int, status: str | None, ids: tuple[int, ...] | None, more: str, bound: int
+    ) -> None:
+        target = f"{path}?limit={limit}"
+        if status is not None:
+            target += f"&status={status}"
+        target += "".join(f"&id={each}" for each in ids or ()) + more
         self._bound = bound
         self._first = f'<{target}>; rel="first"'.encode("ascii")
         self._before = f"<{target}&cursor=".encode("ascii")

@@ -18,6 +18,7 @@ from petstore.core.client_address import Networks, client_address
 from petstore.core.errors import HeadersTooLarge, InvalidHeader, InvalidParameter, UriTooLong
 from petstore.core.limits.decision import Decision
 from petstore.core.preconditions import Tags, read_tags
+from petstore.core.values import read_id
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -93,6 +94,10 @@ class Request(msgspec.Struct, gc=False):
         if tags is None:
             raise InvalidHeader("If-Match: send the ETag of an answer as it stands, with its quotes, or *.")
         return tags
+
+    def path_id(self) -> int | None:
+        """The identifier at the end of the path; None unless it is canonical."""
+        return read_id(self.path.rpartition(b"/")[2].decode("latin-1"))
 
     def parameters(self) -> Parameters:
         """(name, separator, value) of each query parameter, in order.
