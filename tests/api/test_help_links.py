@@ -8,7 +8,7 @@ import pytest
 from httpx2 import Response
 
 from tests.support.clock import ManualClock
-from tests.support.service import Shop, open_shop
+from tests.support.service import open_shop
 
 
 @pytest.mark.parametrize(
@@ -34,17 +34,3 @@ async def test_below_the_base_address(
             "successor-version": f"{references}/pets?id=7",
             "help": f"{documentation}/errors#not_found",
         }
-
-
-async def test_each_leads_to_an_entry(shop: Shop) -> None:
-    """The anchor is one of the page, which the service shows."""
-    for method, target, key in (
-        ("GET", "/v1/pets", "pets_live_none"),
-        ("PUT", "/v1/pets", shop.key),
-        ("GET", "/v1/pets?page=2", shop.key),
-        ("HEAD", "/v1/store", shop.key),
-    ):
-        answer = await shop.ask(method, target, key=key)
-        path, _, anchor = answer.headers["link"].partition(">")[0].removeprefix("<").partition("#")
-        page = await shop.call("GET", path, [("accept", "text/html")])
-        assert f'id="{anchor}"' in page.body.decode()
