@@ -37,6 +37,14 @@ WAYS = {
 FOLLOWS = {PLACED: "pending", APPROVED: "pending", DELIVERED: "sold", CANCELLED: "available"}
 
 
+@pytest.fixture
+async def store(backend: SharedData) -> Store:
+    """With two accounts."""
+    opened = backend.open()
+    await open_accounts(opened)
+    return opened
+
+
 async def open_accounts(store: Store, count: int = 2) -> None:
     """Accounts 1 to `count`."""
     for number in range(1, count + 1):
@@ -50,6 +58,12 @@ async def add_pets(store: Store, count: int) -> None:
 
 async def place(store: Store, pet_id: int = 1, account_id: int = 1) -> Order:
     return (await store.orders.place(account_id, NewOrder(pet_id), "test")).order
+
+
+async def order_one(store: Store) -> None:
+    """Add animal 1, and order it."""
+    await add_pets(store, 1)
+    await place(store)
 
 
 async def status_of(store: Store, pet_id: int = 1) -> str:
@@ -74,7 +88,6 @@ class TestPlace:
         self, backend: SharedData, store: Store, clock: ManualClock
     ) -> None:
         """The animal is pending from the same transaction on; the journal has both changes with one actor."""
-        await open_accounts(store)
         await add_pets(store, 1)
         order = await place(store)
         assert order == Order(1, 1, 1, PLACED, None, clock.now_ms())
@@ -90,7 +103,6 @@ class TestPlace:
         self, backend: SharedData, store: Store, status: PetStatus | None
     ) -> None:
         """Neither a reserved one, nor a sold one, nor one that does not exist; nothing is written."""
-        await open_accounts(store)
         if status is not None:
             await store.pets.add(NewPet("Rex", 1, status), "test")
         with pytest.raises(Conflict):
@@ -100,9 +112,7 @@ class TestPlace:
 
     async def test_the_index_refuses_a_second_open_order(self, backend: SharedData, store: Store) -> None:
         """Also after an old program has made the animal available by hand: a conflict, not a failure."""
-        await open_accounts(store)
-        await add_pets(store, 1)
-        await place(store)
+        await order_one(store)
         backend.execute("UPDATE pets SET status = 'available'")
         with pytest.raises(Conflict):
             await place(store, account_id=2)
@@ -112,7 +122,6 @@ class TestPlace:
         self, backend: SharedData, store: Store
     ) -> None:
         """Of 16 callers one gets each animal, the others a conflict: it is in one open order (I21)."""
-        await open_accounts(store)
         await add_pets(store, 5)
         stores = [store, backend.open()]
         calls = [(pet_id, n) for pet_id in range(1, 6) for n in range(16)]
@@ -127,7 +136,6 @@ class TestPlace:
     async def test_no_order_comes_after_its_accounts_closing(self, backend: SharedData, store: Store) -> None:
         """Whoever asked while it was open: of orders at once with the closing, through two stores, each is
         recorded before it, or is a conflict and leaves its animal available."""
-        await open_accounts(store, 1)
         await add_pets(store, 12)
         stores = [store, backend.open()]
         calls = [place(stores[n % 2], n) for n in range(1, 12)]
@@ -143,7 +151,6 @@ class TestPlace:
 
     async def test_a_key_places_one_order(self, store: Store) -> None:
         """The replay shows the order as it was placed, whatever became of it."""
-        await open_accounts(store)
         await add_pets(store, 2)
         key = Idempotency(1, "k")
         first = await store.orders.place(1, NewOrder(1), "test", key)
@@ -159,7 +166,6 @@ class TestPlace:
 
     async def test_a_refused_order_leaves_its_key_free(self, store: Store) -> None:
         """The same request succeeds once the animal is available."""
-        await open_accounts(store)
         await store.pets.add(NewPet("Rex", 1, PetStatus.SOLD), "test")
         with pytest.raises(Conflict):
             await store.orders.place(1, NewOrder(1), "test", Idempotency(1, "k"))
@@ -176,9 +182,7 @@ class TestChange:
         self, backend: SharedData, store: Store, before: OrderStatus, after: OrderStatus
     ) -> None:
         """A refused move, and one to the same state, leave order, animal and journal as they were."""
-        await open_accounts(store)
-        await add_pets(store, 1)
-        await place(store)
+        await order_one(store)
         for status in WAYS[before]:
             await store.orders.change(1, "test", status=status)
         written = len(entries(backend)), len(entries(backend, "pet"))
@@ -202,9 +206,7 @@ class TestChange:
         self, backend: SharedData, store: Store, clock: ManualClock
     ) -> None:
         """A delivery without a ship date takes place now; a ship date alone is a change of its own."""
-        await open_accounts(store)
-        await add_pets(store, 1)
-        await place(store)
+        await order_one(store)
         await store.orders.change(1, "a", status=APPROVED)
         await store.orders.change(1, "b", ship_date_ms=1_000)
         await store.orders.change(1, "b", ship_date_ms=1_000)
@@ -224,7 +226,6 @@ class TestChange:
         self, store: Store, clock: ManualClock
     ) -> None:
         """One that was given before stays."""
-        await open_accounts(store)
         await add_pets(store, 2)
         for pet_id, given, expected in ((1, UNSET, clock.now_ms()), (2, 5_000, 5_000)):
             order = await place(store, pet_id)
@@ -233,9 +234,7 @@ class TestChange:
 
     async def test_a_ship_date_is_taken_back(self, backend: SharedData, store: Store) -> None:
         """With None, of an order that is not delivered: once is one entry of the journal, twice too."""
-        await open_accounts(store)
-        await add_pets(store, 1)
-        await place(store)
+        await order_one(store)
         await store.orders.change(1, "a", ship_date_ms=1_000)
         for _ in range(2):
             assert (await store.orders.change(1, "b", ship_date_ms=None)).ship_date_ms is None
@@ -248,9 +247,7 @@ class TestChange:
 
     async def test_the_second_of_two_people_changes_nothing(self, backend: SharedData, store: Store) -> None:
         """Both saw it approved; the first has delivered it. Neither its state nor its ship date moves."""
-        await open_accounts(store)
-        await add_pets(store, 1)
-        await place(store)
+        await order_one(store)
         await store.orders.change(1, "test", status=APPROVED, expected=PLACED)
         first = await store.orders.change(1, "test", status=DELIVERED, ship_date_ms=5, expected=APPROVED)
         for status in (DELIVERED, CANCELLED):
@@ -262,7 +259,6 @@ class TestChange:
     async def test_of_two_people_at_once_one_moves_it(self, backend: SharedData, store: Store) -> None:
         """Both saw it placed: through two stores one approves it, one cancels it. The other one is told, also
         where it has come past its first look at the order."""
-        await open_accounts(store)
         await add_pets(store, 10)
         for pet_id in range(1, 11):
             await place(store, pet_id)
@@ -277,9 +273,7 @@ class TestChange:
 
     async def test_a_cancelled_order_gets_no_ship_date(self, store: Store) -> None:
         """Neither with its cancellation nor afterwards."""
-        await open_accounts(store)
-        await add_pets(store, 1)
-        await place(store)
+        await order_one(store)
         with pytest.raises(Conflict):
             await store.orders.change(1, "test", status=CANCELLED, ship_date_ms=1)
         await store.orders.change(1, "test", status=CANCELLED)
@@ -288,9 +282,7 @@ class TestChange:
 
     async def test_another_accounts_order_is_not_found(self, backend: SharedData, store: Store) -> None:
         """As one that does not exist, whatever its state; without an account every order is found."""
-        await open_accounts(store)
-        await add_pets(store, 1)
-        await place(store)
+        await order_one(store)
         for order_id in (1, 2):
             with pytest.raises(OrderNotFound):
                 await store.orders.get(order_id, account_id=2)
@@ -304,7 +296,6 @@ class TestChange:
         self, backend: SharedData, store: Store, status: PetStatus
     ) -> None:
         """No dead end: an old program moved the animals by hand, or one is gone. A sold one stays sold."""
-        await open_accounts(store)
         await add_pets(store, 4)
         for pet_id in range(1, 5):
             await place(store, pet_id)
@@ -318,7 +309,6 @@ class TestChange:
     async def test_changes_at_once_wait_for_each_other(self, backend: SharedData, store: Store) -> None:
         """Delivered, cancelled, ordered again, changed and removed by hand through two stores: no deadlock,
         no failure, and what an open order holds is pending (I21)."""
-        await open_accounts(store)
         await add_pets(store, 3)
         stores = [store, backend.open()]
         for pet_id in (1, 2, 3):
@@ -346,7 +336,6 @@ class TestPage:
 
     async def test_filters_combine(self, store: Store) -> None:
         """A walk in pages of two has every order that satisfies all filters, once, in order of id."""
-        await open_accounts(store)
         await add_pets(store, 9)
         orders = [await place(store, n, 1 + n % 2) for n in range(1, 10)]
         for n, moved_to in ((2, CANCELLED), (5, CANCELLED), (8, CANCELLED), (3, APPROVED), (4, APPROVED)):
