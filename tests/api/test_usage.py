@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from petstore.core.durations import DAY_MS
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, Plan
 from petstore.core.limits.usage import DailyUsage, UsageChanges, UsageReport
 from petstore.core.moments import iso_day
 from tests.support.journal import ACTOR
 from tests.support.service import Shop
-
-DAY_MS = 86_400_000
 
 
 async def days(shop: Shop, account_id: int) -> list[DailyUsage]:

@@ -13,6 +13,7 @@ import pytest
 
 from petstore import config
 from petstore.core.billing import sum_up
+from petstore.core.durations import DAY_MS
 from petstore.core.limits.plans import Plan
 from petstore.core.moments import iso_day
 from petstore.limiter.valkey import opening
@@ -24,7 +25,6 @@ from tests.support.postgres import fresh_database
 from tests.support.service import Shop
 from tests.support.valkey import PATIENT, SteeredTime, emptied_url, steered_scripts
 
-DAY_MS = 86_400_000
 TARGETS = ("/v1/pets", "/v1/pets/1", "/v1/usage", "/v1/nowhere")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from petstore.core.durations import DAY_MS
 from petstore.core.errors import StoreUnavailable
 from petstore.core.service import DatabaseState
 from petstore.ops.counts import Counts, Levels
@@ -17,8 +18,6 @@ from petstore.ops.report import Known, Report
 from petstore.ops.supervision import SupervisorMetrics, write_metrics
 from petstore.ops.worker_metrics import Numbers
 from tests.support.clock import ManualClock
-
-DAY_MS = 86_400_000
 
 
 class Service:

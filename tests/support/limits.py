@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from petstore.core.durations import DAY_MS
 from petstore.core.errors import LimiterUnavailable
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
@@ -27,7 +28,6 @@ from tests.support.valkey import PATIENT, Client, FailOnOutage, SteeredTime, ste
 
 CONCURRENCY = 16
 _ROOT = Path(__file__).resolve().parents[2]
-_DAY_MS = 86_400_000
 _NO_BANS = BanPolicy(minimum_rejections=10**9)
 
 
@@ -115,7 +115,7 @@ class Campaign:
         self.report.counts["windows"] += 1
         self._clock.ms += draw.choice((60_000, 60_001, 75_300))
         if draw.random() < 0.2:
-            self._clock.ms += _DAY_MS - self._clock.ms % _DAY_MS + draw.randint(0, 59_000)
+            self._clock.ms += DAY_MS - self._clock.ms % DAY_MS + draw.randint(0, 59_000)
             self._used_on_day = 0
 
     async def _burst(self, per_minute: int, per_day: int) -> list[str]:

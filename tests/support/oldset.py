@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 
+from petstore.core.durations import DAY_MS
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.usage import UsageChanges
@@ -20,7 +21,6 @@ from tests.support.waiting import until
 
 _PROCESSES = 3
 _STEPS = 14
-_DAY_MS = 86_400_000
 _A_MINUTE = 1_000_000
 _POLICY = BanPolicy(minimum_rejections=2, grace_ms=0)
 
@@ -66,7 +66,7 @@ class Round:
             self._check()
 
     def _day(self) -> int:
-        return int(self._server.client("TIME")[0]) * 1_000 // _DAY_MS
+        return int(self._server.client("TIME")[0]) * 1_000 // DAY_MS
 
     async def _take(self, process: Replica, times: int) -> None:
         for decision in await asyncio.gather(*(process.take(self._caller) for _ in range(times))):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from petstore.core.durations import DAY_MS
 from petstore.core.errors import StoreUnavailable
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState
@@ -36,7 +37,6 @@ CALLER = Caller(1, 1, (500, 500))
 BUSY = BanPolicy(minimum_rejections=2, grace_ms=0)
 ONE_A_MINUTE = Caller(1, 1, (1, 1_000))
 ANOTHER = Caller(9, 9, (100, 1_000))
-DAY_MS = 86_400_000
 
 
 @pytest.fixture

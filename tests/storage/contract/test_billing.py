@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from petstore.core.billing import BilledAccount, BilledDay
+from petstore.core.durations import DAY_MS
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import BUSINESS, FREE, PRO, Plan
 from petstore.core.limits.usage import DailyUsage, UsageChanges
@@ -11,7 +12,6 @@ from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 
 ACTOR = "cli:tests"
-DAY_MS = 86_400_000
 
 
 async def bill(store: Store, first: int, last: int) -> list[BilledDay]:

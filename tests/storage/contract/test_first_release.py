@@ -9,6 +9,7 @@ import apsw
 import asyncpg
 import pytest
 
+from petstore.core.durations import DAY_MS
 from petstore.core.idempotency import Idempotency, fingerprint
 from petstore.core.pets import Created, NewPet, Pet, PetStatus
 from petstore.storage.backend import backend_for, sqlite_path
@@ -21,7 +22,6 @@ from tests.support.postgres import fresh_database, plain_user, run
 from tests.support.schemas import make_first_release, migrate
 
 REX = NewPet("Rex", 1)
-DAY_MS = 86_400_000
 RIGHTS = "SELECT, INSERT, UPDATE, DELETE"
 
 ADD_ONCE = """

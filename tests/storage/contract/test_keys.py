@@ -8,6 +8,7 @@ import pytest
 
 from petstore.core.accounts import Account
 from petstore.core.digests import digest
+from petstore.core.durations import DAY_MS
 from petstore.core.errors import Conflict, IdempotencyKeyInUse, KeyIssuedBefore, NotFound
 from petstore.core.idempotency import Idempotency
 from petstore.core.keys import Access, ApiKey, Caller, IssuedKey, is_wellformed
@@ -19,8 +20,6 @@ from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-
-DAY_MS = 86_400_000
 
 
 def caller_of(store: Store, secret: str) -> asyncio.Task[Caller | None]:

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from petstore.core.durations import DAY_MS
 from petstore.core.errors import StoreUnavailable
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
@@ -19,8 +20,6 @@ from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-
-DAY_MS = 86_400_000
 
 
 async def add_accounts(store: Store, count: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from petstore.core.durations import DAY_MS
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
@@ -20,8 +21,6 @@ from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-
-DAY_MS = 86_400_000
 
 
 @pytest.fixture
