@@ -38,16 +38,6 @@ ANNA = "console:anna"
 LIST = b"name,categoryId\n" + b"".join(b"Rex %d,1\n" % number for number in range(ROWS))
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A database of each kind."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/petstore.db"
-        return
-    with fresh_database() as url:
-        yield url
-
-
 @pytest.fixture
 def server(url: str, tmp_path: Path) -> Iterator[Server]:
     with running_server(tmp_path, database_url=url) as server:

@@ -6,30 +6,18 @@ The long campaign: python -m verification.torture imports
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.cluster import Client
 from tests.support.imports import ROWS, finish, play, start_import, write_list
-from tests.support.postgres import fresh_database
 from tests.support.report import Report
 from tests.support.server import issue_key, running_server
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("e2e-stock")]
 
 KILLS = 2  # of each of two lists
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of a database of each kind."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/petstore.db"
-        return
-    with fresh_database() as address:
-        yield address
 
 
 def test_pages_are_fresh_after_an_import(url: str, tmp_path: Path) -> None:
