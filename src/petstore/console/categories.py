@@ -19,8 +19,7 @@ class CategoryPages:
     """`/categories`, `/categories/7` and the pages below it."""
 
     def __init__(self, store: Parts) -> None:
-        self._categories = store.categories
-        self._journal = store.journal
+        self._store = store
 
     def views(self) -> list[View]:
         return [
@@ -45,7 +44,7 @@ class CategoryPages:
         if faults or category_id is None:
             return await self._show_all(visit, faults, 400)
         try:
-            await self._categories.name(category_id, name, visit.actor, expected=None)
+            await self._store.categories.name(category_id, name, visit.actor, expected=None)
         except CategoryNamedMeanwhile as error:
             fault = f"{error.message} To rename it, choose it in the list."
             return await self._show_all(visit, {"id": fault}, 409)
@@ -63,7 +62,7 @@ class CategoryPages:
         if faults:
             return await self._rename_page(visit, shown, name, 400, faults["name"])
         try:
-            await self._categories.name(shown.id, name, visit.actor, expected=shown.name)
+            await self._store.categories.name(shown.id, name, visit.actor, expected=shown.name)
         except CategoryNamedMeanwhile as error:
             fault = f"{error.message} Save once more to replace that name by yours."
             return await self._rename_page(visit, error.present, name, 409, fault)
@@ -75,7 +74,7 @@ class CategoryPages:
     async def remove(self, visit: Visit) -> Response:
         shown = _shown(visit)
         try:
-            await self._categories.unname(shown.id, visit.actor, expected=shown.name)
+            await self._store.categories.unname(shown.id, visit.actor, expected=shown.name)
         except CategoryNamedMeanwhile as error:
             return _removal_page(visit, error.present, 409, error.message)
         return visit.redirect("categories", flash=f"Category {shown.id} has no name any more.")
@@ -91,11 +90,11 @@ class CategoryPages:
             category=category,
             name=name,
             fault=fault,
-            history=await history_of(self._journal, About("category", str(category.id))),
+            history=await history_of(self._store.journal, About("category", str(category.id))),
         )
 
     async def _show_all(self, visit: Visit, faults: dict[str, str], status: int = 200) -> Response:
-        categories = await self._categories.all()
+        categories = await self._store.categories.all()
         free = max((category.id for category in categories), default=0) + 1
         return visit.page(
             "categories.html",
@@ -110,7 +109,7 @@ class CategoryPages:
     async def _category(self, visit: Visit) -> Category:
         """The category in the path. Raises NotFound for one without a name."""
         category_id = _category_id_of(visit)
-        for category in await self._categories.all():
+        for category in await self._store.categories.all():
             if category.id == category_id:
                 return category
         raise CategoryNotFound(category_id)

@@ -13,8 +13,7 @@ from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid, NotFound
 from petstore.core.journal import JournalPage, JournalQuery, read_about
 from petstore.core.moments import read_day
-from petstore.transactions.journal import Journal
-from petstore.transactions.people import People
+from petstore.transactions.store import Parts
 
 _FILTERS = ("about", "actor", "since", "until")
 _PAGE_LIMIT = 50
@@ -23,9 +22,8 @@ _PAGE_LIMIT = 50
 class JournalPages:
     """`/journal`."""
 
-    def __init__(self, journal: Journal, people: People) -> None:
-        self._journal = journal
-        self._people = people
+    def __init__(self, store: Parts) -> None:
+        self._store = store
 
     def views(self) -> list[View]:
         return [View("GET", "/journal", self.show)]
@@ -36,7 +34,7 @@ class JournalPages:
         before_id = place_in(visit.query, "before")
         page, status, faults = JournalPage([], has_more=False), 200, dict.fromkeys(_FILTERS, "")
         try:
-            page = await self._journal.page(_read_query(asked, before_id or None))
+            page = await self._store.journal.page(_read_query(asked, before_id or None))
         except (Invalid, NotFound) as error:
             status = error.status
             faults[error.field if isinstance(error, Invalid) else "about"] = error.message
@@ -46,7 +44,7 @@ class JournalPages:
             "Journal",
             status,
             fragment="rows",
-            lines=await lines_with_names(page.entries, self._people),
+            lines=await lines_with_names(page.entries, self._store.people),
             scan_end=page.scan_end,
             asked=asked,
             faults=faults,

@@ -45,10 +45,7 @@ class KeyPages:
     """`/keys/3` and the pages below it, `/accounts/2/keys` and `/accounts/2/keys/new`."""
 
     def __init__(self, store: Parts, defaults: KeyDefaults) -> None:
-        self._accounts = store.accounts
-        self._keys = store.keys
-        self._usage = store.usage
-        self._journal = store.journal
+        self._store = store
         self._defaults = defaults
 
     def views(self) -> list[View]:
@@ -66,7 +63,7 @@ class KeyPages:
 
     async def list_keys(self, visit: Visit) -> Response:
         """A page of an account's keys, newest first. With a number in the query, redirect to that key."""
-        account = await find_account(visit, self._accounts)
+        account = await find_account(visit, self._store.accounts)
         number, before_id = visit.query.get("number", "").strip(), place_in(visit.query, "before", INT64_MAX)
         try:
             if number:
@@ -80,7 +77,7 @@ class KeyPages:
         key_id = read_id(number)
         if key_id is not None:
             with suppress(NotFound):
-                key = await self._keys.key(key_id)
+                key = await self._store.keys.key(key_id)
                 if key.account_id == account.id:
                     return key
         raise NotFound(f"{account.name} has no key {number!r}. Write a key's number, such as 7.")
@@ -88,7 +85,7 @@ class KeyPages:
     async def _list_page(
         self, visit: Visit, account: Account, before_id: int, number: str = "", error: NotFound | None = None
     ) -> Response:
-        found = await self._keys.keys(str(account.id), newest=_ROWS + 1, before_id=before_id)
+        found = await self._store.keys.keys(str(account.id), newest=_ROWS + 1, before_id=before_id)
         keys = found[::-1][:_ROWS]
         here = f"accounts/{account.id}/keys"
         return visit.page(
@@ -105,7 +102,9 @@ class KeyPages:
         )
 
     async def _bans(self, visit: Visit, keys: list[ApiKey]) -> dict[int, KeyBan]:
-        return {ban.key_id: ban for ban in await self._usage.bans_of([key.id for key in keys], visit.now_ms)}
+        return {
+            ban.key_id: ban for ban in await self._store.usage.bans_of([key.id for key in keys], visit.now_ms)
+        }
 
     async def show(self, visit: Visit) -> Response:
         key = await self._find(visit)
@@ -113,23 +112,23 @@ class KeyPages:
             "key.html",
             f"Key {key.id}",
             key=key,
-            account=await self._accounts.find(str(key.account_id)),
+            account=await self._store.accounts.find(str(key.account_id)),
             ban=(await self._bans(visit, [key])).get(key.id),
-            history=await history_of(self._journal, About("key", str(key.id))),
+            history=await history_of(self._store.journal, About("key", str(key.id))),
         )
 
     async def ask_issue(self, visit: Visit) -> Response:
-        account = await find_account(visit, self._accounts)
+        account = await find_account(visit, self._store.accounts)
         return self._issue_page(visit, account, TypedKey(environment=self._defaults.environment))
 
     async def issue(self, visit: Visit) -> Response:
-        account = await find_account(visit, self._accounts)
+        account = await find_account(visit, self._store.accounts)
         typed, wanted = read_key(visit.form, visit.now_ms)
         if wanted is None:
             return self._issue_page(visit, account, typed, 400)
 
         def issue(once: Idempotency) -> Awaitable[IssuedKey]:
-            return self._keys.issue(
+            return self._store.keys.issue(
                 str(account.id),
                 wanted.environment,
                 visit.actor,
@@ -151,31 +150,31 @@ class KeyPages:
             overlap_ms = read_overlap(overlap)
         except Invalid as error:
             return await self._rotation_page(visit, key, overlap, 400, error.message)
-        account = await self._accounts.find(str(key.account_id))
+        account = await self._store.accounts.find(str(key.account_id))
         environment = "test" if key.display.startswith("pets_test_") else "live"
 
         def rotate(once: Idempotency) -> Awaitable[IssuedKey]:
-            return self._keys.rotate(key.id, environment, overlap_ms, visit.actor, once)
+            return self._store.keys.rotate(key.id, environment, overlap_ms, visit.actor, once)
 
         return await self._answer(visit, account, rotate, key)
 
     async def ask_revocation(self, visit: Visit) -> Response:
         key = await self._find(visit)
-        account = await self._accounts.find(str(key.account_id))
+        account = await self._store.accounts.find(str(key.account_id))
         return visit.page("key_revoke.html", f"Revoke key {key.id}", key=key, account=account)
 
     async def revoke(self, visit: Visit) -> Response:
-        key = await self._keys.revoke(visit.id_of("key"), visit.actor)
+        key = await self._store.keys.revoke(visit.id_of("key"), visit.actor)
         flash = f"Key {key.id} is revoked; its next request is refused."
         return visit.redirect(f"accounts/{key.account_id}", flash=flash)
 
     async def unban(self, visit: Visit) -> Response:
-        key = await self._keys.pardon(visit.id_of("key"), visit.actor)
+        key = await self._store.keys.pardon(visit.id_of("key"), visit.actor)
         back = "bans" if visit.form.get("back") == "bans" else f"accounts/{key.account_id}"
         return visit.redirect(back, flash=f"Key {key.id} is not banned any more, from its next request on.")
 
     async def _find(self, visit: Visit) -> ApiKey:
-        return await self._keys.key(visit.id_of("key"))
+        return await self._store.keys.key(visit.id_of("key"))
 
     def _issue_page(self, visit: Visit, account: Account, typed: TypedKey, status: int = 200) -> Response:
         return visit.page(
@@ -197,7 +196,7 @@ class KeyPages:
             f"Rotate key {key.id}",
             status,
             key=key,
-            account=await self._accounts.find(str(key.account_id)),
+            account=await self._store.accounts.find(str(key.account_id)),
             overlap=overlap,
             fault=fault,
             once=mark_of(visit),
@@ -219,6 +218,6 @@ class KeyPages:
             return visit.page(
                 "key_not_issued.html", title, 409, account=account, fault=error.message, issued_before=before
             )
-        old = None if rotated is None else await self._keys.key(rotated.id)
+        old = None if rotated is None else await self._store.keys.key(rotated.id)
         title = f"Key {issued.record.id} for {account.name}"
         return visit.page("key_issued.html", title, account=account, issued=issued, old=old)

@@ -12,24 +12,14 @@ from petstore.core.errors import Conflict, Invalid
 from petstore.core.journal import About, JournalQuery
 from petstore.core.people import Role, SignInLink
 from petstore.core.sign_ins import link_address
-from petstore.transactions.journal import Journal
-from petstore.transactions.people import People
-from petstore.transactions.sign_ins import SignIns
+from petstore.transactions.store import Parts
 
 
 class PeoplePages:
     """`/people`, for operators. `base` returns the service's address for links, without a final slash."""
 
-    def __init__(
-        self,
-        people: People,
-        sign_ins: SignIns,
-        journal: Journal,
-        base: Callable[[Request], str],
-    ) -> None:
-        self._people = people
-        self._sign_ins = sign_ins
-        self._journal = journal
+    def __init__(self, store: Parts, base: Callable[[Request], str]) -> None:
+        self._store = store
         self._base = base
 
     def views(self) -> list[View]:
@@ -49,7 +39,7 @@ class PeoplePages:
         return [View(method, path, handler, Role.OPERATOR) for (method, path), handler in pages.items()]
 
     async def list(self, visit: Visit) -> Response:
-        return visit.page("people.html", "People", people=await self._people.all())
+        return visit.page("people.html", "People", people=await self._store.people.all())
 
     async def ask_add(self, visit: Visit) -> Response:
         return self._add_form(visit)
@@ -57,7 +47,7 @@ class PeoplePages:
     async def add(self, visit: Visit) -> Response:
         try:
             role = _role(visit.form, "role")
-            link = await self._people.add(visit.form.get("name", "").strip(), role, visit.actor)
+            link = await self._store.people.add(visit.form.get("name", "").strip(), role, visit.actor)
         except Invalid as error:
             return self._add_form(visit, {error.field: error.message}, 400)
         except Conflict as error:
@@ -79,8 +69,8 @@ class PeoplePages:
         return await self._page(visit)
 
     async def _page(self, visit: Visit, fault: str = "", status: int = 200) -> Response:
-        person = await self._people.find(visit.path["name"])
-        sessions = await self._sign_ins.sessions_of(person.id)
+        person = await self._store.people.find(visit.path["name"])
+        sessions = await self._store.sign_ins.sessions_of(person.id)
         return visit.page(
             "people_person.html",
             person.name,
@@ -94,7 +84,7 @@ class PeoplePages:
     async def set_role(self, visit: Visit) -> Response:
         try:
             role, shown = _role(visit.form, "role"), _role(visit.form, "was")
-            person = await self._people.set_role(visit.path["name"], role, visit.actor, expected=shown)
+            person = await self._store.people.set_role(visit.path["name"], role, visit.actor, expected=shown)
         except (Conflict, Invalid) as error:
             return await self._page(visit, error.message, error.status)
         return visit.redirect(_address(person.name), flash=f"{person.name} has the role {person.role}.")
@@ -105,7 +95,7 @@ class PeoplePages:
     async def disable(self, visit: Visit) -> Response:
         try:
             await self._check_seen(visit)
-            person = await self._people.disable(visit.path["name"], visit.actor)
+            person = await self._store.people.disable(visit.path["name"], visit.actor)
         except Conflict as error:
             return await self._page(visit, error.message, 409)
         return visit.redirect(
@@ -113,7 +103,7 @@ class PeoplePages:
         )
 
     async def enable(self, visit: Visit) -> Response:
-        person = await self._people.enable(visit.path["name"], visit.actor)
+        person = await self._store.people.enable(visit.path["name"], visit.actor)
         return visit.redirect(_address(person.name), flash=f"{person.name} may sign in again.")
 
     async def ask_reset(self, visit: Visit) -> Response:
@@ -122,18 +112,18 @@ class PeoplePages:
     async def reset(self, visit: Visit) -> Response:
         try:
             await self._check_seen(visit)
-            link = await self._people.reset(visit.path["name"], visit.actor)
+            link = await self._store.people.reset(visit.path["name"], visit.actor)
         except Conflict as error:
             return await self._page(visit, error.message, 409)
         return self._show_link(visit, link, f"A new link for {link.person.name}")
 
     async def sign_out(self, visit: Visit) -> Response:
-        person = await self._people.find(visit.path["name"])
-        await self._sign_ins.end_sessions(person, visit.actor)
+        person = await self._store.people.find(visit.path["name"])
+        await self._store.sign_ins.end_sessions(person, visit.actor)
         return visit.redirect(_address(person.name), flash=f"{person.name} is signed out everywhere.")
 
     async def _question(self, visit: Visit, action: str) -> Response:
-        person = await self._people.find(visit.path["name"])
+        person = await self._store.people.find(visit.path["name"])
         title = {"disable": f"Disable {person.name}?", "reset": f"Reset the password of {person.name}?"}
         seen = await self._newest(person.name)
         return visit.page("people_ask.html", title[action], subject=person, action=action, seen=seen)
@@ -149,7 +139,7 @@ class PeoplePages:
 
     async def _newest(self, name: str) -> str:
         """The id of the newest journal entry about a person. Raises PersonNotFound."""
-        page = await self._journal.page(JournalQuery(1, About("person", name)))
+        page = await self._store.journal.page(JournalQuery(1, About("person", name)))
         return str(page.entries[0].id) if page.entries else "0"
 
     def _show_link(self, visit: Visit, link: SignInLink, title: str) -> Response:

@@ -29,10 +29,7 @@ class StockPages:
     """`timeout_seconds`: how long the next piece of a list may take to arrive."""
 
     def __init__(self, store: Parts, downloads: Downloads, timeout_seconds: float) -> None:
-        self._pets = store.pets
-        self._stock = store.stock
-        self._uploads = store.uploads
-        self._categories = store.categories
+        self._store = store
         self._reception = Reception(store.uploads, timeout_seconds)
         self._downloads = downloads
 
@@ -63,7 +60,7 @@ class StockPages:
             "stock.html",
             "Stock lists",
             200 if error is None else error.status,
-            uploads=await self._uploads.recent(),
+            uploads=await self._store.uploads.recent(),
             sent=sent,
             asked=asked,
             faults={} if error is None else {field: error.message},
@@ -90,17 +87,17 @@ class StockPages:
         """Let the background process carry it out; the page says what prevents it."""
         upload_id, flash = visit.id_of("list"), ""
         try:
-            await self._uploads.ask(upload_id, step, visit.actor, seen=visit.form.get("seen", ""))
+            await self._store.uploads.ask(upload_id, step, visit.actor, seen=visit.form.get("seen", ""))
         except Conflict as conflict:
             flash = conflict.message
         return visit.redirect(f"stock/{upload_id}", flash=flash)
 
     async def discard(self, visit: Visit) -> Response:
-        await self._uploads.discard(visit.id_of("list"))
+        await self._store.uploads.discard(visit.id_of("list"))
         return visit.redirect("stock", flash="Discarded; nothing of the list was stored.")
 
     async def show(self, visit: Visit) -> Response:
-        upload = await self._uploads.find(visit.id_of("list"))
+        upload = await self._store.uploads.find(visit.id_of("list"))
         return visit.page(
             "stock_upload.html",
             upload.file,
@@ -114,28 +111,28 @@ class StockPages:
         """The list that is worked on, while this one waits."""
         if not upload.is_queued:
             return None
-        return next((each for each in await self._uploads.recent() if each.is_running), None)
+        return next((each for each in await self._store.uploads.recent() if each.is_running), None)
 
     async def rejects(self, visit: Visit) -> Response:
         """All rows that can't be stored, in the list's format, with their faults."""
-        upload = await self._uploads.find(visit.id_of("list"))
+        upload = await self._store.uploads.find(visit.id_of("list"))
         name = f"rejects-{upload.id}.{upload.form}"
         return self._downloads.file(name, self._unpacked(upload))
 
     async def _unpacked(self, upload: Upload) -> AsyncIterator[bytes]:
-        async for chunk in self._uploads.chunks(upload.id, FileKind.REJECTS):
+        async for chunk in self._store.uploads.chunks(upload.id, FileKind.REJECTS):
             yield unpack(chunk)
 
     async def export(self, visit: Visit) -> Response:
         """The animals as a list, read and sent page by page."""
         asked = visit.asked("form", "status", "category", "key")
         try:
-            form, query, key_name = _read_export(asked, await names_in(self._categories))
+            form, query, key_name = _read_export(asked, await names_in(self._store.categories))
         except Invalid as error:
             return await self._page(visit, error, asked=asked)
         name = f"stock-{iso_day(visit.now_ms // DAY_MS)}.{form}"
         return self._downloads.file(
-            name, written_list(self._pets.page, self._stock.source_keys, query, form, key_name)
+            name, written_list(self._store.pets.page, self._store.stock.source_keys, query, form, key_name)
         )
 
 
