@@ -18,8 +18,10 @@ _HOUR_MS = 3_600_000
 _KEYS_MAX = 1_000
 
 _COLUMNS = select(ENTRY)
-_ACCOUNT = statement("SELECT id FROM accounts WHERE name = $1 OR id = $2")
-_PERSON = statement("SELECT id FROM people WHERE name = $1 OR id = $2")
+_NAMED = {
+    "account": (statement("SELECT id FROM accounts WHERE name = $1 OR id = $2"), AccountNotFound),
+    "person": (statement("SELECT id FROM people WHERE name = $1 OR id = $2"), PersonNotFound),
+}
 _KEYS = statement("SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE account_id = $1 LIMIT $2) AS keys")
 _NEWEST = statement("SELECT coalesce(max(id), 0) FROM journal")
 _NEXT = statement("SELECT id, at_ms FROM journal WHERE id >= $1 ORDER BY id LIMIT 1")
@@ -38,10 +40,10 @@ def page(query: JournalQuery) -> Script[JournalPage]:
     yield from _between(query, where)
     account_id, has_many_keys, stop = None, False, None
     if query.about is not None and query.about.subject == "account":
-        account_id = yield from _find_account(query.about)
+        account_id = yield from _find(query.about)
         has_many_keys = (yield _KEYS, (account_id, _KEYS_MAX + 1))[0][0] > _KEYS_MAX
     elif query.about is not None and query.about.subject == "person":
-        where.add("subject = 'person' AND subject_id = {}", (yield from _find_person(query.about)))
+        where.add("subject = 'person' AND subject_id = {}", (yield from _find(query.about)))
     elif query.about is not None:
         where.add("subject = {} AND subject_id = {}", query.about.subject, int(query.about.reference))
     if has_many_keys or (account_id is None and query.is_searched):
@@ -82,20 +84,12 @@ def _first_since(at_ms: int) -> Script[int]:
     return low
 
 
-def _find_account(about: About) -> Script[int]:
-    number = read_account_id(about.reference)
-    rows = yield _ACCOUNT, (about.reference, 0 if number is None else number)
-    if not rows:
-        raise AccountNotFound(about.reference)
-    return int(rows[0][0])
-
-
-def _find_person(about: About) -> Script[int]:
-    number = read_account_id(about.reference)
-    rows = yield _PERSON, (about.reference, 0 if number is None else number)
-    if not rows:
-        raise PersonNotFound(about.reference)
-    return int(rows[0][0])
+def _find(about: About) -> Script[int]:
+    """The id of an account or a person. Raises AccountNotFound and PersonNotFound."""
+    find, missing = _NAMED[about.subject]
+    for (found,) in (yield find, (about.reference, read_account_id(about.reference) or 0)):
+        return int(found)
+    raise missing(about.reference)
 
 
 def _stop(scan_max: int, where: Query) -> Script[ScanEnd | None]:

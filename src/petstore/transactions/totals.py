@@ -7,9 +7,8 @@ from petstore.core.limits.usage import DailyUsage
 from petstore.core.orders import OrderStatus
 from petstore.core.pets import PetStatus
 from petstore.core.totals import NAMED_MAX, NearLimit, Totals
-from petstore.transactions.bans import BANNED
 from petstore.transactions.script import Script, statement
-from petstore.transactions.usage import deprecated_callers
+from petstore.transactions.usage import BANNED, deprecated_callers
 
 _PETS = statement("SELECT status, count(*) FROM pets GROUP BY status")
 _ORDERS = statement("SELECT status, count(*) FROM orders GROUP BY status")

@@ -19,7 +19,6 @@ from petstore.core.limits.usage import (
 )
 from petstore.core.limits.windows import AccountWindows, oldest_day
 from petstore.core.values import INT64_MAX
-from petstore.transactions.bans import bans_in_force
 from petstore.transactions.rows import ACCOUNT_WINDOWS, BAN_STATE, DAILY_USAGE, select
 from petstore.transactions.script import Repository, Script, padded, read, statement
 
@@ -34,6 +33,17 @@ _BANS_WHERE = (
 _BANS = statement(f"{_BANS_WHERE} k.account_id = $2 ORDER BY k.id")
 _DAYS = statement(
     f"SELECT {select(DAILY_USAGE)} FROM usage_days WHERE account_id = $1 AND day > $2 ORDER BY day DESC"
+)
+# Every key that only its ban stops, at the time $1.
+BANNED = (
+    "FROM key_standings s JOIN api_keys k ON k.id = s.key_id JOIN accounts a ON a.id = k.account_id"
+    # The first two as the index by the end of bans has them.
+    " WHERE s.banned_until_ms > 0 AND s.banned_until_ms > $1 AND s.pardoned_ms >= k.pardoned_at_ms"
+    " AND k.revoked_at_ms IS NULL AND coalesce(k.expires_at_ms, $1 + 1) > $1"
+)
+BANS_IN_FORCE = statement(
+    f"SELECT a.id, a.name, k.id, k.display, k.label, s.level, s.banned_until_ms {BANNED}"
+    " AND (s.banned_until_ms, s.key_id) > ($2, $3) ORDER BY s.banned_until_ms, s.key_id LIMIT $4"
 )
 # Along the index of days with such calls, and no more of them than a page can wait for. The names come last:
 # for that many accounts PostgreSQL would read all.
@@ -56,12 +66,6 @@ def load_counters(now_ms: int) -> Script[LimiterState]:
     )
 
 
-def last_days(account_id: int, now_ms: int, days: int) -> Script[list[DailyUsage]]:
-    """The counted ones of the last `days` days, newest first."""
-    rows = yield _DAYS, (account_id, now_ms // DAY_MS - days)
-    return [DailyUsage(*row) for row in rows]
-
-
 def deprecated_callers(now_ms: int) -> Script[DeprecatedUse]:
     """The callers of the deprecated operation, as last written."""
     since = now_ms // DAY_MS - DEPRECATED_DAYS
@@ -79,13 +83,14 @@ class Usage(Repository):
         """The windows, the bans that have not ended, and the last `days` days, newest first."""
         windows = yield _WINDOWS, (account_id,)
         bans = yield _BANS, (now_ms, account_id)
-        daily = yield from last_days(account_id, now_ms, days)
+        daily = yield from _days(account_id, now_ms, days)
         used = AccountWindows.of(*windows[0]) if windows else AccountWindows()
         return UsageReport(used, [KeyBan(*ban) for ban in bans], daily)
 
     @read
     def days(self, account_id: int, now_ms: int, days: int) -> Script[list[DailyUsage]]:
-        return last_days(account_id, now_ms, days)
+        """The counted ones of the last `days` days, newest first."""
+        return _days(account_id, now_ms, days)
 
     @read
     def bans(
@@ -95,7 +100,7 @@ class Usage(Repository):
 
         At most `limit`, those behind the end (Unix time in ms) and id of `after`.
         """
-        return bans_in_force(now_ms, after, limit)
+        return [BannedKey(*row) for row in (yield BANS_IN_FORCE, (now_ms, *after, limit))]
 
     @read
     def bans_of(self, key_ids: Iterable[int], now_ms: int) -> Script[list[KeyBan]]:
@@ -110,3 +115,8 @@ class Usage(Repository):
     @read
     def deprecated_callers(self, now_ms: int) -> Script[DeprecatedUse]:
         return deprecated_callers(now_ms)
+
+
+def _days(account_id: int, now_ms: int, days: int) -> Script[list[DailyUsage]]:
+    rows = yield _DAYS, (account_id, now_ms // DAY_MS - days)
+    return [DailyUsage(*row) for row in rows]

@@ -18,8 +18,8 @@ from petstore.storage.sqlite.connection import open_reader
 from petstore.storage.sqlite.schema import prepare
 from petstore.transactions import orders
 from petstore.transactions.account_pages import page_of_accounts
-from petstore.transactions.bans import bans_in_force
 from petstore.transactions.pages import PAGE_BY_STATUS, after_every_name, by_name, page_of
+from petstore.transactions.usage import BANS_IN_FORCE
 
 
 @pytest.fixture
@@ -134,6 +134,5 @@ def test_a_page_of_accounts_begins_where_the_last_one_ended(
 
 def test_bans_are_found_by_their_end(connection: apsw.Connection) -> None:
     """However many keys there are."""
-    statement, arguments = next(bans_in_force(10**12, (0, 0), 50))
-    first = steps(connection, statement.sqlite, arguments)[0]
+    first = steps(connection, BANS_IN_FORCE.sqlite, (10**12, 0, 0, 50))[0]
     assert first == "SEARCH s USING INDEX key_standings_by_ban (banned_until_ms>?)"
