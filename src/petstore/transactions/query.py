@@ -9,6 +9,7 @@ from itertools import chain, product
 from petstore.core.orders import OrderQuery
 from petstore.core.pets import PageQuery
 from petstore.core.values import INT64_MAX
+from petstore.transactions.rows import places
 from petstore.transactions.script import Statement, padded, statement
 
 
@@ -30,8 +31,8 @@ class Query:
 
     def select(self, columns: str, end: str, *values: object) -> tuple[Statement, tuple[object, ...]]:
         """A SELECT of these rows, which later conditions do not change; `values` are those of both texts."""
-        places = [f"${len(self.values) + at}" for at, _ in enumerate(values, start=1)]
-        sql = f"{columns} WHERE {self.text} {end}".format(*places)
+        added = [f"${len(self.values) + at}" for at, _ in enumerate(values, start=1)]
+        sql = f"{columns} WHERE {self.text} {end}".format(*added)
         return statement(sql), (*self.values, *values)
 
 
@@ -56,19 +57,18 @@ def _page_by_id(
 ) -> Statement:
     """With `$1`, the id before the page, `$2`, its length, the values of each column, then the ids."""
     beyond, order = ("<", " DESC") if newest_first else (">", "")
-    places: dict[str, list[str]] = {}
+    listed: dict[str, list[str]] = {}
     first = 3
     for column, count in counts:
-        places[column] = [f"${at}" for at in range(first, first + count)]
+        listed[column] = [f"${at}" for at in range(first, first + count)]
         first += count
     if ids is None:
-        chosen = [dict(zip(places, each, strict=True)) for each in product(*places.values())]
+        chosen = [dict(zip(listed, each, strict=True)) for each in product(*listed.values())]
         walks = [_walk(table, equal, newest_first) for equal in chosen]
         return walks[0] if len(walks) == 1 else _merged(walks, order)
     # No index has such an expression: identifiers are the narrower way in.
-    others = [f"coalesce({column}, {column}) IN ({', '.join(each)})" for column, each in places.items()]
-    listed = ", ".join(f"${at}" for at in range(first, first + ids)) or "NULL"
-    conditions = " AND ".join([f"id {beyond} $1", *others, f"id IN ({listed})"])
+    others = [f"coalesce({column}, {column}) IN ({', '.join(each)})" for column, each in listed.items()]
+    conditions = " AND ".join([f"id {beyond} $1", *others, f"id IN ({places(ids, first) or 'NULL'})"])
     return statement(f"{table} WHERE {conditions} ORDER BY id{order} LIMIT $2")
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from petstore.core.clock import Clock
 from petstore.core.values import IDS_MAX
+from petstore.transactions.rows import places
 
 P = ParamSpec("P")
 R = TypeVar("R", bound="Repository")
@@ -40,10 +41,11 @@ def statement(sql: str, *, lock: str = "") -> Statement:
 
 
 def padded(ids: tuple[int, ...]) -> tuple[int, ...]:
-    """Identifiers for `IN`, repeated to one or a hundred: each text is one more statement that a connection
-    keeps prepared.
+    """Identifiers for `IN`, repeated to one, ten or a hundred: each text is one more statement that a
+    connection keeps prepared.
     """
-    return ids if len(ids) == 1 else (ids * IDS_MAX)[: max(IDS_MAX, len(ids))]
+    length = next((length for length in (1, 10, IDS_MAX) if len(ids) <= length), len(ids))
+    return (ids * length)[:length]
 
 
 def moment_ms(parameter: int) -> str:
@@ -62,8 +64,9 @@ def names_of(table: str, ids: tuple[int, ...]) -> Script[dict[int, str]]:
     if not ids:
         return {}
     wanted = padded(ids)
-    places = ", ".join(f"${at}" for at, _ in enumerate(wanted, start=1))
-    return dict((yield statement(f"SELECT id, name FROM {table} WHERE id IN ({places})"), wanted))
+    return dict(
+        (yield statement(f"SELECT id, name FROM {table} WHERE id IN ({places(len(wanted))})"), wanted)
+    )
 
 
 class Effect(msgspec.Struct, frozen=True):
