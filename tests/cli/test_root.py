@@ -21,7 +21,7 @@ from petstore.core.errors import (
     StoreUnavailable,
 )
 from petstore.ops import build
-from petstore.storage.sqlite.database_file import DatabaseFile
+from petstore.storage.sqlite.backend import SqliteBackend
 from tests.cli.conftest import Cli
 
 
@@ -127,7 +127,7 @@ class TestErrors:
         def interrupt(*_: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(DatabaseFile, "checked_path", interrupt)
+        monkeypatch.setattr(SqliteBackend, "checked_path", interrupt)
         result = cli.run("accounts", "list")
         assert (result.exit_code, result.output) == (130, "\n")
 

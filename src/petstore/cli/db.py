@@ -29,7 +29,7 @@ from petstore.core.errors import ConfigurationError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from petstore.wiring.administration import CheckReport, Contents, DatabaseFile
+    from petstore.wiring.administration import CheckReport, Contents, SqliteBackend
 
 
 @click.group(cls=LazyGroup)
@@ -172,7 +172,7 @@ def restore(session: Session, file: Path, into: str | None, yes: str | None, as_
         echo_err(f"Restored {target} from {file.resolve()}.{kept}")
 
 
-def _target_of(session: Session, into: str | None) -> tuple[DatabaseFile, Path]:
+def _target_of(session: Session, into: str | None) -> tuple[SqliteBackend, Path]:
     """The database that is restored into, and its whole path; links are followed."""
     from petstore.wiring import administration
 

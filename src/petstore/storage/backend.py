@@ -16,7 +16,6 @@ from petstore.storage.observer import MigrationObserver, StoreObserver
 from petstore.storage.options import PostgresOptions, SqliteOptions
 from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite.backend import SqliteBackend
-from petstore.storage.sqlite.database_file import DatabaseFile
 from petstore.storage.store import Store
 
 
@@ -28,7 +27,7 @@ class Backend(Protocol):
     """
 
     @property
-    def file(self) -> DatabaseFile | None: ...
+    def file(self) -> SqliteBackend | None: ...
 
     @property
     def migrates_at_start(self) -> bool: ...
@@ -38,7 +37,7 @@ class Backend(Protocol):
         """The database in messages: its file, or its server and name without user and password."""
         ...
 
-    def require_file(self) -> DatabaseFile:
+    def require_file(self) -> SqliteBackend:
         """The file. Raises OperatorError for a database on a server."""
         ...
 

@@ -16,14 +16,14 @@ from petstore.storage.backend import Backend
 from petstore.storage.observer import MigrationObserver
 from petstore.storage.options import PostgresOptions, SqliteOptions
 from petstore.storage.reports import CheckReport, Contents
-from petstore.storage.sqlite.database_file import DatabaseFile
+from petstore.storage.sqlite.backend import SqliteBackend
 from petstore.storage.store import Store
 
 if TYPE_CHECKING:
     from petstore.limiter.valkey.inspection import CountersReport
     from petstore.storage.copying import CopiedTable
 
-__all__ = ["Backend", "CheckReport", "Contents", "DatabaseFile", "Store"]
+__all__ = ["Backend", "CheckReport", "Contents", "SqliteBackend", "Store"]
 
 
 def backend_of(settings: Settings) -> Backend:

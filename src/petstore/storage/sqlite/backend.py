@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 from petstore.core.clock import Clock
+from petstore.core.errors import ConfigurationError
 from petstore.core.versions import Publisher
 from petstore.storage.migrations import Schema
 from petstore.storage.observer import MigrationObserver, StoreObserver
 from petstore.storage.options import SqliteOptions
-from petstore.storage.reports import CheckReport
-from petstore.storage.sqlite import files, lock, migrating, start_checks, upkeep
+from petstore.storage.reports import CheckReport, Contents
+from petstore.storage.sqlite import files, lock, migrating, reserve, start_checks, upkeep
 from petstore.storage.sqlite import schema as schemas
-from petstore.storage.sqlite.database_file import DatabaseFile
 from petstore.storage.sqlite.store import SqliteStore
+from petstore.storage.sqlite.upkeep import Restored
 
 
 class SqliteBackend:
-    """Implements storage.backend.Backend for the file at `path`."""
+    """Implements storage.backend.Backend for the file at `path`, which may be missing. For operators it also
+    makes backups, restores them and reserves disk space.
+    """
 
     migrates_at_start = True
 
@@ -25,14 +29,17 @@ class SqliteBackend:
         self._path = path
         self._options = options
         self._busy_timeout_ms = options.busy_timeout_ms
-        self.file = DatabaseFile(path, options.busy_timeout_ms)
+
+    @property
+    def file(self) -> SqliteBackend:
+        return self
 
     @property
     def name(self) -> str:
-        return str(self.file.checked_path())
+        return str(self.checked_path())
 
-    def require_file(self) -> DatabaseFile:
-        return self.file
+    def require_file(self) -> SqliteBackend:
+        return self
 
     def open(
         self, clock: Clock, observer: StoreObserver | None = None, publisher: Publisher | None = None
@@ -43,7 +50,7 @@ class SqliteBackend:
         return schemas.read_file(self.name, self._busy_timeout_ms)
 
     def size_bytes(self) -> int:
-        return self.file.checked_path().stat().st_size
+        return self.checked_path().stat().st_size
 
     def migrate(self, clock: Clock, observer: MigrationObserver, *, serving: bool = False) -> None:
         migrating.migrate(self.name, self._busy_timeout_ms, clock, observer, serving=serving)
@@ -60,3 +67,64 @@ class SqliteBackend:
 
     def warnings_before_start(self, clock: Clock) -> list[str]:
         return start_checks.warnings(self.name, self._busy_timeout_ms, clock)
+
+    def checked_path(self) -> Path:
+        """The path, once this user may use it.
+
+        Raises ConfigurationError when it is a directory or may not be read, and when its directory does not
+        exist or may not be entered.
+        """
+        path = Path(self._path)
+        try:
+            path.stat()
+        except PermissionError as error:
+            raise ConfigurationError(
+                f"PETSTORE_DATABASE_URL: this user may not enter a directory before {path}; allow that first."
+            ) from error
+        except OSError:
+            pass  # it may be missing
+        if not path.absolute().parent.is_dir():
+            raise ConfigurationError(
+                f"PETSTORE_DATABASE_URL: there is no directory {path.absolute().parent}; make it first."
+            )
+        if path.is_dir():
+            raise ConfigurationError(f"PETSTORE_DATABASE_URL: {path} is a directory; name a file in it.")
+        files.refuse_unreadable(path)
+        return path
+
+    def backup_mark(self) -> Path:
+        """An empty file beside the database; it is as old as the last sound backup."""
+        return Path(f"{self.checked_path().resolve()}.last-backup")
+
+    def back_up(self, target: Path) -> CheckReport:
+        """Copy the database, in use or not, to a new file. Raises OperatorError when `target` exists."""
+        return upkeep.backup(self.name, str(target), self._busy_timeout_ms)
+
+    def note_backup(self) -> None:
+        """Note for metrics that a sound backup was made now. Raises OSError."""
+        mark = self.backup_mark()
+        files.make(str(mark), like=self.name)
+        mark.touch()
+
+    def contents(self) -> Contents | None:
+        """What a restore would replace; None where no file is yet."""
+        return upkeep.contents(self.name, self._busy_timeout_ms)
+
+    def restore(self, source: Path, actor: str, clock: Clock) -> Restored:
+        """Put a backup in the database's place.
+
+        Raises OperatorError while a server uses the database, and when the backup is damaged.
+        """
+        return upkeep.restore(self.name, str(source), actor, clock, self._busy_timeout_ms)
+
+    def keep_reserve(self) -> None:
+        """Reserve disk space for `keys revoke` on a full disk, while there is plenty."""
+        reserve.keep(self._path)
+
+    def has_reserve(self) -> bool:
+        """Whether the space is reserved."""
+        return reserve.is_kept(self._path)
+
+    def give_up_reserve(self) -> bool:
+        """Free the reserved space; whether there was any."""
+        return reserve.give_up(self._path)
