@@ -2,7 +2,8 @@
 
 N-1 is the program of COMMIT, built from history with its own lock; N is this one with one more migration made
 up, which adds a column. Under load they use one database, a SQLite file, then PostgreSQL with Valkey behind
-nginx: it is migrated, commands of both run, workers are killed, replicas are rolled to N and back. The exit
+nginx: it is migrated, commands of both run, workers are killed, replicas are rolled to N and back, and each
+program stores lists that the other one has begun with. The exit
 code is 1 when a request failed that should not have, or when something was lost.
 """
 
@@ -29,6 +30,7 @@ from tests.support.server import running_server
 from tests.support.waiting import wait_for
 from tools.cluster.cluster import Cluster
 from tools.servers.petstore import run
+from verification.torture.meeting import Staff
 
 # Of the last release, which no change may shut out by accident. Tags may not travel, so the changelog has it.
 LAST_RELEASE = re.findall(r"^Its last commit is ([0-9a-f]{7,})", (ROOT / "CHANGELOG.md").read_text(), re.M)[0]
@@ -68,6 +70,7 @@ class Report:
         self.rows: list[tuple[str, int, int]] = []
         self.faults: list[str] = []
         self.loads: list[Load] = []
+        self.lists = 0  # begun by one program and stored by the other
         self.mixed: list[int] = []  # admitted within a limit by replicas of two programs
 
     @contextmanager
@@ -101,6 +104,12 @@ class Report:
             self.expect(f"a key that {program.name} has issued, and revoked", answers, {expected})
             program("keys", "revoke", number)
 
+    def finish(self, staff: Staff, stored_by: int, read_at: int, key: str) -> None:
+        """A list that the other program has begun with is stored once, and its animals are read at once."""
+        staff.store(stored_by)
+        self.lists += 1
+        self.expect("animals of a list lost or doubled", staff.missing([Client(read_at, key)]), 0)
+
     def look_back(self, port: int, key: str) -> None:
         """Every animal that was acknowledged is there, and there once."""
         kept = Counter(pet["name"] for pet in walk([Client(port, key)]))
@@ -113,6 +122,7 @@ def try_sqlite(report: Report, before: Program, after: Program, folder: Path, se
     """One server at a time: N-1 on a file that N migrates under it, then each of them on that file."""
     chance = random.Random(seed)
     before.settings = after.settings = {"database_url": f"sqlite:///{folder}/petstore.db"}
+    before("db", "migrate")
     key, _ = before.key("load")
     with (
         running_server(folder, program=before.file, drain=None, access_log="off") as server,
@@ -128,11 +138,15 @@ def try_sqlite(report: Report, before: Program, after: Program, folder: Path, se
             load.wait_for_more(chance.randrange(20, 200))
             _replace(server.workers, server.workers()[0], signal.SIGKILL)
             server.wait_until_ready()
+        staff = Staff(before, server.port)
+        staff.send(server.port)
     for program, other in ((before, after), (after, before), (before, after)):
         with running_server(folder, program=program.file, drain=None, access_log="off") as server:
             with report.load(server.port, key) as load, report.step(f"{program.name} is started on it", load):
                 report.revoke(other, [server.port])
                 load.wait_for_more(chance.randrange(50, 300))
+                report.finish(staff, server.port, server.port, key)
+                staff.send(server.port)
             if len(report.loads) == 4:
                 report.look_back(server.port, key)
     report.expect("problems", json.loads(before("db", "check", "--json"))["problems"], [])
@@ -148,6 +162,7 @@ def try_cluster(
     }
     key, _ = before.key("load")
     ports = list(cluster.ports.replicas)
+    staff = Staff(before, ports[0])
     with report.load(cluster.ports.front, key) as load:
         with report.step("N migrates the database of N-1", load):
             report.expect("a step ran", "_made_up" in after("db", "migrate"), True)
@@ -170,6 +185,9 @@ def try_cluster(
                     with report.step("N and N-1 side by side", load):
                         report.revoke(before, ports)
                         report.revoke(after, ports)
+                        for sent_to, stored_by in (ports, ports[::-1]):
+                            staff.send(sent_to)
+                            report.finish(staff, stored_by, sent_to, key)
                         report.mixed.append(_admitted(before, ports))
             report.expect("admitted by replicas of one program", _admitted(before, ports), _LIMIT)
             rolls += 1
@@ -226,9 +244,11 @@ def main() -> int:
         reports = [Report("SQLite"), Report("PostgreSQL")]
         with _noted(reports[0]):
             try_sqlite(reports[0], before, after, folder / "store", arguments.seed)
-        with _noted(reports[1]), running_cluster(before.file, access_log="off") as cluster:
+        with _noted(reports[1]), running_cluster(before.file, access_log="off", console="on") as cluster:
             try_cluster(reports[1], before, after, cluster, arguments.seed, arguments.seconds)
     sys.stdout.write(f"N-1 is {arguments.commit}, seed {arguments.seed}\n{_table(reports)}\n")
+    lists = ", ".join(f"{report.lists} on {report.store}" for report in reports)
+    sys.stdout.write(f"lists begun by one program and stored by the other: {lists}\n")
     mixed = reports[1].mixed
     # A release may count under other names in Valkey than the one before: then each admits the whole limit.
     sys.stdout.write(
