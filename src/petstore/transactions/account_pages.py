@@ -1,4 +1,4 @@
-"""Pages of accounts by name, for both databases: each walks one index and looks at a bounded number of rows.
+"""Pages of accounts by name, for both databases: each walks one index and reads a bounded number of rows.
 
 Names are in the order of their lower-case letters; two that differ by case alone are neighbours.
 """

@@ -1,4 +1,4 @@
-"""Reads on the event loop: one check for changes and one read transaction for each turn of the loop.
+"""Reads on the event loop: one check for changes and one read transaction for each iteration.
 
 `PRAGMA data_version` changes when another connection of any process has committed. (The file
 control behind `apsw.Connection.data_version` does not look at the file and misses such commits.)
@@ -17,17 +17,17 @@ from petstore.storage.sqlite.connection import translate
 
 
 class LoopReader:
-    """Implements versions.VersionSource, and runs queries; all of a turn share one state of the database.
+    """Implements versions.VersionSource, and runs queries; all of an iteration share one state.
 
-    A callback that runs in a turn was queued before the turn began, so its request was received before
-    anything that is read in that turn. The callback that ends the turn's state is queued before the state
-    is read, and it ends all of it: else a request that was queued in between, or that arrives later, would
-    be answered from a state older than itself.
+    A callback that runs in an iteration of the loop was queued before the iteration began, so its request was
+    received before anything that is read in it. The callback that ends the iteration's state is queued before
+    the state is read, and it ends all of it: else a request that was queued in between, or that arrives
+    later, would be answered from a state older than itself.
     """
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
-        self._in_turn = False
+        self._has_begun = False
         self._checked = False
         self._data_version = -1
         self._versions = Versions(-1, -1)
@@ -36,10 +36,10 @@ class LoopReader:
         return self.known()
 
     def known(self) -> Versions:
-        """The turn's versions: must be called on the event loop."""
+        """The iteration's versions: must be called on the event loop."""
         if self._checked:
             return self._versions
-        self._begin_turn()
+        self._begin()
         try:
             data_version = self._connection.execute("PRAGMA data_version").get
             if data_version != self._data_version:
@@ -54,23 +54,23 @@ class LoopReader:
     try_current = known
 
     def execute(self, sql: str, bindings: tuple[Any, ...] = ()) -> apsw.Cursor:
-        """Run a query in the turn's read transaction: taking SQLite's lock costs as much as a small query.
+        """Run a query in the iteration's transaction: taking SQLite's lock costs as much as a small query.
 
         Raises the driver's errors.
         """
-        self._begin_turn()
+        self._begin()
         if not self._connection.in_transaction:
             self._connection.execute("BEGIN")
         return self._connection.execute(sql, bindings)
 
-    def _begin_turn(self) -> None:
-        if not self._in_turn:
+    def _begin(self) -> None:
+        if not self._has_begun:
             asyncio.get_running_loop().call_soon(self.end)
-            self._in_turn = True
+            self._has_begun = True
 
     def end(self) -> None:
-        """Forget the turn's state; the next use reads a new one."""
-        self._in_turn = self._checked = False
+        """Forget the iteration's state; the next use reads a new one."""
+        self._has_begun = self._checked = False
         if self._connection.in_transaction:
             with contextlib.suppress(apsw.Error):  # nothing was written; the next query raises the cause
                 self._connection.execute("COMMIT")
