@@ -7,7 +7,7 @@ import os
 import random
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import apsw
@@ -91,22 +91,55 @@ async def test_a_list_is_checked_and_stored(server: Server, store: Store) -> Non
 
 
 async def test_a_killed_process_has_stored_all_or_nothing(url: str, server: Server, store: Store) -> None:
-    """SIGKILL at random moments, without source keys: the one that takes its place stores the list once."""
+    """SIGKILL at random moments, without source keys: the one that takes its place stores the list once, and
+    does not need the workers."""
     chance = random.Random(int(os.environ.get("TEST_SEED", "7")))
     upload_id = await keep_list(store, LIST, ANNA)
     upload = await until(store, upload_id, UploadState.CHECKED)
     await store.uploads.ask(upload_id, UploadState.STORING, ANNA, seen=upload.run)
+    victims = server.workers()  # one that dies twice within seconds ends the service
     for _ in range(KILLS):
         await wait_for(lambda: bool(background(server.pid)))
         await asyncio.to_thread(pause, chance.uniform(0.1, 1.0))
-        for pid in background(server.pid):
+        for pid in (*background(server.pid), *victims):
             os.kill(pid, signal.SIGKILL)
+        victims = []
         stored = (await store.uploads.find(upload_id)).state is UploadState.STORED
         assert len(await names_of(store)) == (ROWS if stored else 0)
         end_leases(url)
     await until(store, upload_id, UploadState.STORED)
     assert await names_of(store) == [f"Rex {number}" for number in range(ROWS)]
-    assert server.request("GET", "/healthz").status == 200
+    server.wait_until_ready()
+
+
+@pytest.mark.parametrize("victim", ["workers", "background", "replica"])
+async def test_a_kill_beside_another_replica(victim: str, tmp_path: Path) -> None:
+    """On PostgreSQL and Valkey, while one of two replicas stores a list: it is stored once, and the other one
+    shows it at once."""
+    folders = [tmp_path / name for name in ("one", "other")]
+    for folder in folders:
+        folder.mkdir()
+    with fresh_database() as url, ExitStack() as running:
+        shared = {"database_url": url, "valkey_url": emptied_url()}
+        one, other = [running.enter_context(running_server(folder, **shared)) for folder in folders]
+        store = backend_of(config.load({"PETSTORE_DATABASE_URL": url})).open(SystemClock())
+        upload_id = await keep_list(store, LIST, ANNA)
+        upload = await until(store, upload_id, UploadState.CHECKED)
+        first = "/v1/pets?limit=1"
+        assert [each.request("GET", first, key=one.key).json() for each in (one, other)] == [[], []]
+        (idle,) = background(other.pid)
+        os.kill(idle, signal.SIGSTOP)  # so the one that is killed has the job
+        await store.uploads.ask(upload_id, UploadState.STORING, ANNA, seen=upload.run)
+        await wait_for(lambda: postgres.run(url, "SELECT 1 FROM jobs WHERE attempts = 0") == [])
+        victims = {"workers": one.workers(), "background": background(one.pid), "replica": [one.pid]}
+        for pid in victims[victim]:
+            os.kill(pid, signal.SIGKILL)
+        end_leases(url)
+        os.kill(idle, signal.SIGCONT)
+        await until(store, upload_id, UploadState.STORED)
+        assert await names_of(store) == [f"Rex {number}" for number in range(ROWS)]
+        assert other.request("GET", first, key=one.key).json()[0]["name"] == "Rex 0"
+        await store.close()
 
 
 async def test_a_killed_parent(url: str, server: Server, store: Store, tmp_path: Path) -> None:
