@@ -8,14 +8,14 @@ from collections.abc import Callable
 from petstore.core.errors import IdempotencyKeyInUse
 from petstore.core.idempotency import KEPT_MS, Creation, Idempotency
 from petstore.transactions.rows import CREATION, select
-from petstore.transactions.script import Database, Script, Statement, moment_ms, statement
+from petstore.transactions.script import Database, Script, Statement, moment_ms, sqlite_moment_ms, statement
 
 _PURGE_AT_A_TIME = 1_000
 
 # The lock is tried, never waited for: another process that holds it is carrying the key out. The statements
 # after it see everything that the holder before committed. SQLite has one writer.
 _LOCK_KEY = Statement(
-    sqlite="SELECT true, coalesce(?2, CAST(unixepoch('subsec') * 1000 AS INTEGER))",
+    sqlite=f"SELECT true, {sqlite_moment_ms(2)}",
     postgres=f"SELECT pg_try_advisory_xact_lock($1::bigint), {moment_ms(2)}",
 )
 _FIND = statement(
@@ -32,7 +32,8 @@ _KEEP = statement(
 # Several processes may purge at once: each takes rows that no other one holds.
 _PURGE = Statement(
     sqlite="DELETE FROM creations WHERE (account_id, key) IN (SELECT account_id, key FROM creations"
-    f" WHERE created_at_ms <= ?1 - {KEPT_MS} LIMIT {_PURGE_AT_A_TIME}) RETURNING account_id",
+    f" WHERE created_at_ms <= {sqlite_moment_ms(1)} - {KEPT_MS} LIMIT {_PURGE_AT_A_TIME})"
+    " RETURNING account_id",
     postgres="DELETE FROM creations WHERE (account_id, key) IN (SELECT account_id, key FROM creations"
     f" WHERE created_at_ms <= {moment_ms(1)} - {KEPT_MS} ORDER BY created_at_ms LIMIT {_PURGE_AT_A_TIME}"
     " FOR UPDATE SKIP LOCKED) RETURNING account_id",

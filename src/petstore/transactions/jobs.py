@@ -19,6 +19,7 @@ from petstore.transactions.script import (
     Statement,
     moment_ms,
     read,
+    sqlite_moment_ms,
     statement,
     write,
 )
@@ -38,8 +39,7 @@ class Job(msgspec.Struct, frozen=True):
 
 def _timed(sql: str) -> Statement:
     """A statement with `{now}`: parameter 1 or, if that is NULL, the time of the one database."""
-    system_ms = "coalesce(?1, CAST(unixepoch('subsec') * 1000 AS INTEGER))"
-    return Statement(sql.format(now=system_ms).replace("$", "?"), sql.format(now=moment_ms(1)))
+    return Statement(sql.format(now=sqlite_moment_ms(1)).replace("$", "?"), sql.format(now=moment_ms(1)))
 
 
 # A job that is added again begins anew: who works on it loses it.

@@ -56,6 +56,11 @@ def moment_ms(parameter: int) -> str:
     return f"coalesce(${parameter}::bigint, (extract(epoch FROM statement_timestamp()) * 1000)::bigint)"
 
 
+def sqlite_moment_ms(parameter: int) -> str:
+    """The same in SQL of SQLite, whose server is this machine."""
+    return f"coalesce(?{parameter}, CAST(unixepoch('subsec') * 1000 AS INTEGER))"
+
+
 Script = Generator[tuple[Statement, tuple[object, ...]], list[Any], T]
 
 

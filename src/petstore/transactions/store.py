@@ -8,6 +8,7 @@ from petstore.core.totals import TotalsRepository
 from petstore.transactions.accounts import Accounts, has_accounts
 from petstore.transactions.billing import Billing
 from petstore.transactions.categories import Categories
+from petstore.transactions.idempotency import purge
 from petstore.transactions.imports import Uploads
 from petstore.transactions.jobs import Jobs
 from petstore.transactions.journal import Journal
@@ -55,8 +56,7 @@ class Parts:
         return not await self._database.read(has_accounts())
 
     async def purge(self, now_ms: int) -> None:
-        """Delete uploads older than 24 hours, and ended sessions, links and tries; each store adds its
-        Idempotency-Keys of that age.
-        """
+        """Delete uploads and Idempotency-Keys older than 24 hours, and ended sessions, links and tries."""
+        await purge(self._database, self._clock.pinned_ms())
         await purge_sign_ins(self._database, now_ms)
         await self.uploads.purge()

@@ -18,7 +18,6 @@ from petstore.storage.postgres.snapshots import SnapshotVersions
 from petstore.storage.postgres.stock import PostgresStock
 from petstore.storage.postgres.totals import PostgresTotals
 from petstore.storage.store import Store
-from petstore.transactions.idempotency import purge
 
 _TRY_WRITE = "INSERT INTO usage_days SELECT * FROM usage_days WHERE false"
 _NOTE_VALKEY = "INSERT INTO served_with_valkey DEFAULT VALUES ON CONFLICT DO NOTHING"
@@ -84,7 +83,6 @@ class PostgresStore(Store):
     async def purge(self, now_ms: int) -> None:
         if self._with_valkey:  # a service without Valkey, or a restored dump, may have removed the note
             await self._database.write_rows(_NOTE_VALKEY)
-        await purge(self._database, self._clock.pinned_ms())
         await super().purge(now_ms)
 
     async def close(self) -> None:

@@ -22,7 +22,6 @@ from petstore.storage.sqlite.stock import SqliteStock
 from petstore.storage.sqlite.totals import SqliteTotals
 from petstore.storage.sqlite.writer import Writer
 from petstore.storage.store import Store
-from petstore.transactions.idempotency import purge
 
 
 class SqliteStore(Store):
@@ -78,10 +77,6 @@ class SqliteStore(Store):
 
     async def served_with_valkey(self) -> bool:
         return False
-
-    async def purge(self, now_ms: int) -> None:
-        await purge(self._database, now_ms)
-        await super().purge(now_ms)
 
     async def close(self) -> None:
         await self.writer.drain()
