@@ -7,10 +7,11 @@ fixed number of statements, whatever its size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+from petstore.core.clock import Clock
 from petstore.core.fields import Field
 from petstore.core.imports import UploadRun
 from petstore.core.pets import FIELDS, MEMBERS, STATUSES, TRANSITIONS, PetStatus
@@ -18,25 +19,13 @@ from petstore.core.stock import SOURCE_KEYS_MAX, StockPlan, StockRow, change_fau
 from petstore.transactions.imports import mark_stored
 from petstore.transactions.journal import encode
 from petstore.transactions.rows import ENTRY, NEW_PET, PET, places, select
-from petstore.transactions.script import Database, Script, Statement, statement
+from petstore.transactions.script import Repository, Script, Statement, T, read, statement
 
 # Of a row and, for an animal that it adds, the JSON of its entry in the journal.
 _ROW = ("position", "line", "source_key", *NEW_PET)
 STAGED = (*_ROW, "entry")
 _PAGE_ROWS = 500
-
-
 _DEFAULTS = [None if field.is_required else field.default for field in FIELDS]
-
-
-def staged(rows: Sequence[StockRow], first: int) -> Iterator[tuple[object, ...]]:
-    """The rows as the columns STAGED, with their positions from `first` on."""
-    for position, row in enumerate(rows, first):
-        added = {
-            member: default if value is None else value
-            for member, value, default in zip(MEMBERS, row.values, _DEFAULTS, strict=True)
-        }
-        yield position, row.line, row.source_key, *row.values, encode(added)
 
 
 _COLUMNS = ", ".join(f"{field.name} {{{'number' if field.kind is int else 'text'}}}" for field in FIELDS)
@@ -55,7 +44,12 @@ _TABLES = [
         " order_id {number})",
     )
 ]
-_BY_KEY = statement("CREATE INDEX stock_rows_by_key ON stock_rows (source_key)")
+_BY_KEY = statement("CREATE INDEX IF NOT EXISTS stock_rows_by_key ON stock_rows (source_key)")
+_ANALYZE = Statement("SELECT 1", "ANALYZE stock_rows")
+# Imports plan and store one after the other, so that none adds what another is adding. SQLite has one writer.
+_ONE_AT_A_TIME = Statement(
+    "SELECT 1", "SELECT pg_advisory_xact_lock(hashtextextended('petstore stock list', 0))"
+)
 _CLEAR = [
     statement(f"DELETE FROM {table}")
     for table in ("stock_new", "stock_changes", "stock_entries", "stock_conflicts")
@@ -184,26 +178,6 @@ def begin() -> Script[None]:
         yield table, ()
 
 
-def index_keys() -> Script[None]:
-    """After the last row of a list with source keys."""
-    yield _BY_KEY, ()
-
-
-def plan(*, with_keys: bool) -> Script[StockPlan]:
-    """Fill the tables of the plan. PostgreSQL locks the animals that change until the end."""
-    for table in _CLEAR:
-        yield table, ()
-    if with_keys:
-        yield _FIND_SAME, ()
-        yield _FIND_CHANGES, ()
-        yield _FIND_REFUSED, ()
-        yield _DROP_REFUSED, ()
-        yield from _write_entries()
-    yield _FIND_NEW, ()
-    ((rows, added, changed, rejected),) = yield _COUNT, ()
-    return StockPlan(added, changed, rows - added - changed - rejected, rejected)
-
-
 def _write_entries() -> Script[None]:
     """The journal entries of the changes, a page at a time."""
     after = 0
@@ -226,12 +200,6 @@ def _add_entries(count: int) -> Statement:
     return statement(f"INSERT INTO stock_entries (position, before, after) VALUES {groups}")
 
 
-def rejected(after: int, key_name: str) -> Script[tuple[int, list[tuple[StockRow, str]]]]:
-    """A page of the rows that can't be carried out, with their faults; the position of its last one."""
-    rows = yield _REJECTED, (after,)
-    return (rows[-1][0] if rows else after), [(_row(row), _fault(row, key_name)) for row in rows]
-
-
 def _row(row: Sequence[Any]) -> StockRow:
     return StockRow(row[1], row[2], tuple(row[3 : len(_ROW)]))
 
@@ -243,40 +211,90 @@ def _fault(row: Sequence[Any], key_name: str) -> str:
     return change_fault(pet_id, STATUSES[status], STATUSES[row[_ROW.index("status")]], order_id)
 
 
-def store(actor: str, now_ms: int, upload: UploadRun | None) -> Script[bool]:
-    """Carry out the plan. False, and nothing was changed, when an animal is not as it was planned.
+class Import:
+    """What an import is in both databases: a StockImport but for staging and storing, which differ."""
 
-    Raises Conflict when the upload is somebody else's by now.
-    """
-    if (yield _MOVED, ()):
-        return False
-    yield _NUMBER, ()
-    ((base,),) = yield _BASE, ()
-    yield _ADD_PETS, (base,)
-    yield _ADD_SOURCES, (base,)
-    yield _RECORD_ADDED, (now_ms, actor, base)
-    yield _CHANGE_PETS, ()
-    yield _RECORD_CHANGED, (now_ms, actor)
-    if upload is not None:
-        yield from mark_stored(upload)
-    return True
+    def __init__(self, clock: Clock, actor: str, key_name: str | None, upload: UploadRun | None) -> None:
+        self._clock = clock
+        self._actor = actor
+        self._key_name = key_name
+        self._upload = upload
+        self._count = 0
+        self._has_work = False
+
+    async def _run(self, script: Script[T]) -> T:
+        """Step a script on the connection of the import. Raises StoreUnavailable: nothing was stored."""
+        raise NotImplementedError
+
+    def _staged(self, rows: Sequence[StockRow]) -> Iterator[tuple[object, ...]]:
+        """The next rows as the columns STAGED."""
+        for row in rows:
+            self._count += 1
+            added = {
+                member: default if value is None else value
+                for member, value, default in zip(MEMBERS, row.values, _DEFAULTS, strict=True)
+            }
+            yield self._count, row.line, row.source_key, *row.values, encode(added)
+
+    def _plan(self) -> Script[StockPlan]:
+        """Fill the tables of the plan. PostgreSQL locks the animals that change until the end."""
+        with_keys = self._key_name is not None
+        if with_keys:
+            yield _BY_KEY, ()
+        yield _ANALYZE, ()
+        yield _ONE_AT_A_TIME, ()
+        for table in _CLEAR:
+            yield table, ()
+        if with_keys:
+            yield _FIND_SAME, ()
+            yield _FIND_CHANGES, ()
+            yield _FIND_REFUSED, ()
+            yield _DROP_REFUSED, ()
+            yield from _write_entries()
+        yield _FIND_NEW, ()
+        ((rows, added, changed, rejected),) = yield _COUNT, ()
+        self._has_work = added + changed > 0 or self._upload is not None
+        return StockPlan(added, changed, rows - added - changed - rejected, rejected)
+
+    def _store(self, now_ms: int) -> Script[bool]:
+        """Carry out the plan. False, and nothing was changed, when an animal is not as it was planned.
+
+        Raises Conflict when the upload is somebody else's by now.
+        """
+        if (yield _MOVED, ()):
+            return False
+        yield _NUMBER, ()
+        ((base,),) = yield _BASE, ()
+        yield _ADD_PETS, (base,)
+        yield _ADD_SOURCES, (base,)
+        yield _RECORD_ADDED, (now_ms, self._actor, base)
+        yield _CHANGE_PETS, ()
+        yield _RECORD_CHANGED, (now_ms, self._actor)
+        if self._upload is not None:
+            yield from mark_stored(self._upload)
+        return True
+
+    async def rejected(self) -> AsyncIterator[list[tuple[StockRow, str]]]:
+        """See core.stock.StockImport."""
+        after = 0
+        while rows := await self._run(_rejected(after)):
+            yield [(_row(row), _fault(row, self._key_name or "")) for row in rows]
+            after = rows[-1][0]
 
 
-def source_keys(pet_ids: Sequence[int]) -> Script[dict[int, str]]:
-    """See core.stock.StockRepository."""
-    assert len(pet_ids) <= SOURCE_KEYS_MAX
-    if not pet_ids:
-        return {}
-    places = ", ".join(f"${at}" for at in range(1, len(pet_ids) + 1))
-    find = statement(f"SELECT pet_id, source_key FROM pet_sources WHERE pet_id IN ({places})")
-    return dict([tuple(row) for row in (yield find, tuple(pet_ids))])
+def _rejected(after: int) -> Script[list[Any]]:
+    return (yield _REJECTED, (after,))
 
 
-class Stock:
+class Stock(Repository):
     """A StockRepository but for `importing`, which is each database's own."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def source_keys(self, pet_ids: Sequence[int]) -> dict[int, str]:
-        return await self._database.read(source_keys(pet_ids))
+    @read
+    def source_keys(self, pet_ids: Sequence[int]) -> Script[dict[int, str]]:
+        """See core.stock.StockRepository."""
+        assert len(pet_ids) <= SOURCE_KEYS_MAX
+        if not pet_ids:
+            return {}
+        wanted = places(len(pet_ids))
+        find = statement(f"SELECT pet_id, source_key FROM pet_sources WHERE pet_id IN ({wanted})")
+        return dict([tuple(row) for row in (yield find, tuple(pet_ids))])

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Sequence
-from typing import TypeVar
 
 from petstore.core.clock import Clock
 from petstore.core.imports import UploadRun
@@ -23,13 +22,9 @@ from petstore.storage.postgres.faults import is_answer, is_the_drivers, translat
 from petstore.storage.postgres.pool import Connection, close_connection
 from petstore.storage.postgres.transaction import run_locking
 from petstore.transactions import stock
-from petstore.transactions.script import Script
-from petstore.transactions.stock import STAGED, Stock
+from petstore.transactions.script import Script, T
+from petstore.transactions.stock import STAGED, Import, Stock
 
-_T = TypeVar("_T")
-# Imports plan and store one after the other, so that none adds what another is adding.
-_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('petstore stock list', 0))"
-_ANALYZE = "ANALYZE stock_rows"
 # All is written by then: what is left is the sync of the server's log.
 _COMMIT_SECONDS = WRITER_SECONDS - 1
 
@@ -40,11 +35,10 @@ class PostgresStock(Stock):
     def __init__(
         self, url: str, options: PostgresOptions, publisher: Publisher, database: Database, clock: Clock
     ) -> None:
-        super().__init__(database)
+        super().__init__(database, clock)
         self._url = url
         self._options = options
         self._publisher = publisher
-        self._clock = clock
 
     @contextlib.asynccontextmanager
     async def importing(
@@ -62,7 +56,7 @@ class PostgresStock(Stock):
             await close_connection(connection)  # which rolls back what was not committed
 
 
-class PostgresStockImport:
+class PostgresStockImport(Import):
     """Implements stock.StockImport."""
 
     def __init__(
@@ -74,15 +68,9 @@ class PostgresStockImport:
         key_name: str | None,
         upload: UploadRun | None,
     ) -> None:
+        super().__init__(clock, actor, key_name, upload)
         self._connection = connection
         self._publisher = publisher
-        self._clock = clock
-        self._actor = actor
-        self._key_name = key_name
-        self._upload = upload
-        self._staged = 0
-        self._indexed = key_name is None
-        self._has_work = False
 
     async def begin(self) -> None:
         """Begin the transaction and make its temporary tables."""
@@ -90,37 +78,19 @@ class PostgresStockImport:
         await self._run(stock.begin())
 
     async def stage(self, rows: Sequence[StockRow]) -> None:
-        first = self._staged + 1
-        self._staged += len(rows)
+        records = self._staged(rows)
         await self._known(
-            self._connection.copy_records_to_table(
-                "stock_rows", records=stock.staged(rows, first), columns=STAGED
-            )
+            self._connection.copy_records_to_table("stock_rows", records=records, columns=STAGED)
         )
 
     async def plan(self, *, locked: bool = False) -> StockPlan:
         """Every plan holds: it locks the animals that change."""
-        if not self._indexed:
-            await self._run(stock.index_keys())
-            self._indexed = True
-        await self._known(self._connection.execute(_ANALYZE))
-        await self._known(self._connection.execute(_ONE_AT_A_TIME))
-        plan = await self._run(stock.plan(with_keys=self._key_name is not None))
-        self._has_work = plan.added + plan.changed > 0 or self._upload is not None
-        return plan
-
-    async def rejected(self) -> AsyncIterator[list[tuple[StockRow, str]]]:
-        after = 0
-        while True:
-            after, page = await self._run(stock.rejected(after, self._key_name or ""))
-            if not page:
-                return
-            yield page
+        return await self._run(self._plan())
 
     async def store(self) -> Stored | None:
         if not self._has_work:
             return Stored(0.0)
-        if not await self._run(stock.store(self._actor, self._clock.now_ms(), self._upload)):
+        if not await self._run(self._store(self._clock.now_ms())):
             return None
         ending = asyncio.ensure_future(self._commit())
         try:
@@ -142,10 +112,10 @@ class PostgresStockImport:
                     await asyncio.sleep(_COMMIT_SECONDS)
                 raise translate(error, OUTCOME_UNKNOWN) from error
 
-    async def _run(self, script: Script[_T]) -> _T:
+    async def _run(self, script: Script[T]) -> T:
         return await self._known(run_locking(self._connection, script))
 
-    async def _known(self, work: Awaitable[_T]) -> _T:
+    async def _known(self, work: Awaitable[T]) -> T:
         """Await what comes before the commit: after a failure nothing is stored."""
         try:
             return await work

@@ -6,10 +6,8 @@ planned rows, and the sync of the log.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TypeVar
 
 import apsw
 
@@ -18,13 +16,13 @@ from petstore.core.imports import UploadRun
 from petstore.core.stock import StockPlan, StockRow, Stored
 from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
 from petstore.storage.sqlite.apart import in_thread
-from petstore.storage.sqlite.connection import open_writer, translate, translated
+from petstore.storage.sqlite.connection import open_writer, translate
 from petstore.storage.sqlite.database import Database, run
 from petstore.transactions import stock
 from petstore.transactions.rows import places
-from petstore.transactions.stock import STAGED, Stock
+from petstore.transactions.script import Script, T
+from petstore.transactions.stock import STAGED, Import, Stock
 
-_T = TypeVar("_T")
 # Together with Python less than 150 MiB. With a quarter of it the lock is held for twice as long.
 _CACHE_KIB = 80 << 10
 _STAGE_CACHE_KIB = 16 << 10
@@ -37,10 +35,9 @@ class SqliteStock(Stock):
     """Implements stock.StockRepository."""
 
     def __init__(self, path: str, busy_timeout_ms: int, database: Database, clock: Clock) -> None:
-        super().__init__(database)
+        super().__init__(database, clock)
         self._path = path
         self._busy_timeout_ms = busy_timeout_ms
-        self._clock = clock
 
     @contextlib.asynccontextmanager
     async def importing(
@@ -58,7 +55,7 @@ class SqliteStock(Stock):
             yield opened
 
 
-class SqliteStockImport:
+class SqliteStockImport(Import):
     """Implements stock.StockImport."""
 
     def __init__(
@@ -69,64 +66,42 @@ class SqliteStockImport:
         key_name: str | None,
         upload: UploadRun | None,
     ) -> None:
+        super().__init__(clock, actor, key_name, upload)
         self._connection = connection
-        self._clock = clock
-        self._actor = actor
-        self._key_name = key_name
-        self._upload = upload
-        self._staged = 0
-        self._indexed = key_name is None
-        self._has_work = False
         self._locked_at = 0.0
 
     async def begin(self) -> None:
         """Make the temporary tables."""
-        await self._in_thread(lambda: run(self._connection, stock.begin()))
+        await self._run(stock.begin())
 
     async def stage(self, rows: Sequence[StockRow]) -> None:
-        first = self._staged + 1
-        self._staged += len(rows)
+        records = self._staged(rows)
 
         def insert() -> None:
             with self._connection:
-                self._connection.executemany(_STAGE, stock.staged(rows, first))
+                self._connection.executemany(_STAGE, records)
 
         await self._in_thread(insert)
 
     async def plan(self, *, locked: bool = False) -> StockPlan:
         def make() -> StockPlan:
-            if not self._indexed:
-                run(self._connection, stock.index_keys())
-                self._indexed = True
             if locked:
                 self._lock()
-                return run(self._connection, stock.plan(with_keys=self._key_name is not None))
+                return run(self._connection, self._plan())
             self._connection.execute("BEGIN")  # one state of the database, without its write lock
             try:
-                return run(self._connection, stock.plan(with_keys=self._key_name is not None))
+                return run(self._connection, self._plan())
             finally:
                 if self._connection.in_transaction:  # an interruption or a full disk has ended it
                     self._connection.execute("COMMIT")
 
-        plan = await self._in_thread(make)
-        self._has_work = plan.added + plan.changed > 0 or self._upload is not None
-        return plan
-
-    async def rejected(self) -> AsyncIterator[list[tuple[StockRow, str]]]:
-        after = 0
-        while True:
-            with translated():
-                after, page = run(self._connection, stock.rejected(after, self._key_name or ""))
-            if not page:
-                return
-            yield page
-            await asyncio.sleep(0)  # a report may have millions of rows: heartbeats and signals go on
+        return await self._in_thread(make)
 
     async def store(self) -> Stored | None:
         now_ms = self._clock.now_ms()
-        return await self._in_thread(lambda: self._store(now_ms), keeps_result=True)
+        return await self._in_thread(lambda: self._commit(now_ms), keeps_result=True)
 
-    def _store(self, now_ms: int) -> Stored | None:
+    def _commit(self, now_ms: int) -> Stored | None:
         connection = self._connection
         if not self._has_work:
             return Stored(0.0)
@@ -134,7 +109,7 @@ class SqliteStockImport:
         try:
             if not connection.in_transaction:
                 self._lock()
-            if not run(connection, stock.store(self._actor, now_ms, self._upload)):
+            if not run(connection, self._store(now_ms)):
                 connection.execute("ROLLBACK")
                 return None
             connection.execute(_MOVE_VERSION)
@@ -165,7 +140,10 @@ class SqliteStockImport:
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
-    async def _in_thread(self, work: Callable[[], _T], *, keeps_result: bool = False) -> _T:
+    async def _run(self, script: Script[T]) -> T:
+        return await self._in_thread(lambda: run(self._connection, script))
+
+    async def _in_thread(self, work: Callable[[], T], *, keeps_result: bool = False) -> T:
         try:
             return await in_thread(self._connection, work, keeps_result=keeps_result)
         except apsw.Error as error:
