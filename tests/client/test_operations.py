@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 import warnings
@@ -22,6 +23,8 @@ from petstore_client import (
 from petstore_client.calls import OPERATIONS
 
 from petstore.api.openapi.document import OpenApiDocument
+from petstore.core import pets
+from petstore.core.fields import fields_of, published
 from tests.client.kit import Served, answer, scripted
 
 
@@ -43,6 +46,21 @@ def test_the_client_has_every_operation_of_the_contract() -> None:
         if isinstance(operation, dict) and "operationId" in operation
     }
     assert contract == OPERATIONS
+
+
+def test_an_animal_has_the_same_public_members_everywhere() -> None:
+    """The structs, the contract's schemas, the client's model and its methods name the same members."""
+    schemas = OpenApiDocument([]).read()["components"]["schemas"]
+    for struct in (pets.NewPet, pets.Pet, pets.PetChange):
+        members = [field.member for field in fields_of(published(struct))]
+        assert list(schemas[struct.__name__]["properties"]) == members
+    new, shown, change = (
+        [field.name for field in fields_of(published(struct))]
+        for struct in (pets.NewPet, pets.Pet, pets.PetChange)
+    )
+    assert [field.name for field in dataclasses.fields(Pet)] == [*shown, "etag"]
+    assert set(new) <= inspect.signature(client.Pets.create).parameters.keys()
+    assert set(change) <= inspect.signature(client.Pets.update).parameters.keys()
 
 
 def test_both_clients_have_the_same_methods() -> None:
