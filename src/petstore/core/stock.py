@@ -43,12 +43,6 @@ class StockPlan(msgspec.Struct, frozen=True):
     rejected: int
 
 
-class Stored(msgspec.Struct, frozen=True):
-    """`locked_seconds`: how long other writes had to wait; 0 where they do not wait for each other."""
-
-    locked_seconds: float
-
-
 class StockImport(Protocol):
     """One import: `stage` all rows, `plan`, then `store`, which changes all or nothing."""
 
@@ -67,9 +61,10 @@ class StockImport(Protocol):
         """The rows of the plan that can't be carried out with their faults, in pages, in the list's order."""
         ...
 
-    async def store(self) -> Stored | None:
+    async def store(self) -> float | None:
         """Carry out the plan, and record each change; durable when this returns.
 
+        For how many seconds other writes had to wait; 0 where they do not wait for each other.
         None, and nothing is stored, when another program has changed an animal of the plan: plan again.
         """
         ...

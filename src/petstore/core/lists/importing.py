@@ -132,7 +132,7 @@ async def plan_and_store(
                 bad.add_row(row, fault)
         if not stores(plan, bad.count):
             return plan, 0.0
-        stored = await load.store()
-        if stored is not None:
-            return plan, stored.locked_seconds
+        locked_seconds = await load.store()
+        if locked_seconds is not None:
+            return plan, locked_seconds
     raise AssertionError("somebody else has changed what is locked")

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 
 from petstore.core.clock import Clock
 from petstore.core.imports import UploadRun
-from petstore.core.stock import StockPlan, StockRow, Stored
+from petstore.core.stock import StockPlan, StockRow
 from petstore.core.versions import WRITER_SECONDS, Publisher
 from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
 from petstore.storage.options import PostgresOptions
@@ -87,9 +87,9 @@ class PostgresStockImport(Import):
         """Every plan holds: it locks the animals that change."""
         return await self._run(self._plan())
 
-    async def store(self) -> Stored | None:
+    async def store(self) -> float | None:
         if not self._has_work:
-            return Stored(0.0)
+            return 0.0
         if not await self._run(self._store(self._clock.now_ms())):
             return None
         ending = asyncio.ensure_future(self._commit())
@@ -97,7 +97,7 @@ class PostgresStockImport(Import):
             await asyncio.shield(ending)
         except asyncio.CancelledError:  # too late: the answer tells what became of it
             await ending
-        return Stored(0.0)
+        return 0.0
 
     async def _commit(self) -> None:
         async with self._publisher.changing(catalogue=True):

@@ -13,7 +13,7 @@ import apsw
 
 from petstore.core.clock import Clock
 from petstore.core.imports import UploadRun
-from petstore.core.stock import StockPlan, StockRow, Stored
+from petstore.core.stock import StockPlan, StockRow
 from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
 from petstore.storage.sqlite.apart import in_thread
 from petstore.storage.sqlite.connection import open_writer, translate
@@ -97,14 +97,14 @@ class SqliteStockImport(Import):
 
         return await self._in_thread(make)
 
-    async def store(self) -> Stored | None:
+    async def store(self) -> float | None:
         now_ms = self._clock.now_ms()
         return await self._in_thread(lambda: self._commit(now_ms), keeps_result=True)
 
-    def _commit(self, now_ms: int) -> Stored | None:
+    def _commit(self, now_ms: int) -> float | None:
         connection = self._connection
         if not self._has_work:
-            return Stored(0.0)
+            return 0.0
         committing = False
         try:
             if not connection.in_transaction:
@@ -126,7 +126,7 @@ class SqliteStockImport(Import):
             raise translate(error, NOTHING_STORED if certain else OUTCOME_UNKNOWN) from error
         locked_seconds = self._clock.monotonic() - self._locked_at
         self._shorten_log()
-        return Stored(locked_seconds)
+        return locked_seconds
 
     def _lock(self) -> None:
         """Begin a transaction that excludes other writers."""
