@@ -17,7 +17,7 @@ from petstore.core.imports import FileKind, Upload, UploadRun, UploadState, unpa
 from petstore.core.pets import NewPet, PageQuery, PetChange
 from petstore.storage.store import Store
 from petstore.transactions.imports import IMPORT
-from petstore.transactions.jobs import LEASE_MS
+from petstore.transactions.jobs import LEASE_MS, Job
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.jobs import carry_out, keep_list
@@ -26,6 +26,7 @@ from tests.support.journal import entries
 ANNA, OTTO = "console:anna", "console:otto"
 CHECKING, STORING = UploadState.CHECKING, UploadState.STORING
 LIST = b"sku,name,categoryId,status\r\nA,Rex,1,\r\nB,Mia,1,sold\r\n"
+REX = b"name,categoryId\r\nRex,1\r\n"  # without source keys: storing it twice would add it twice
 
 
 async def send(
@@ -49,6 +50,23 @@ async def work(store: Store, upload_id: int, step: UploadState, actor: str = ANN
     await store.uploads.ask(upload_id, step, actor, seen=seen)
     await carry_out(store)
     return await store.uploads.find(upload_id)
+
+
+async def taken_to_store(store: Store) -> Job:
+    """REX, agreed to, and the job of storing it as a process has taken it."""
+    upload = await sent_and_checked(store, REX, key_name=None)
+    await store.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
+    job = await store.jobs.take(IMPORT)
+    assert job is not None
+    return job
+
+
+async def storing_is_refused(store: Store, run: UploadRun) -> None:
+    """The transaction of a run that another one has replaced stores nothing."""
+    async with store.stock.importing(ANNA, None, run) as load:
+        await load.plan()
+        with pytest.raises(Conflict, match="nothing was stored"):
+            await load.store()
 
 
 async def names(store: Store) -> list[str]:
@@ -140,7 +158,7 @@ class TestStore:
 
     async def test_two_who_store_at_once(self, store: Store, backend: SharedData) -> None:
         """One of two clicks counts, also on two processes; without source keys it would add all twice."""
-        upload = await sent_and_checked(store, b"name,categoryId\r\nRex,1\r\n", key_name=None)
+        upload = await sent_and_checked(store, REX, key_name=None)
         asked = await asyncio.gather(
             *(
                 each.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
@@ -154,10 +172,7 @@ class TestStore:
 
     async def test_a_process_that_was_taken_for_dead(self, store: Store, clock: ManualClock) -> None:
         """Another one stores in its place; when it goes on, its own transaction stores nothing."""
-        upload = await sent_and_checked(store, b"name,categoryId\r\nRex,1\r\n", key_name=None)
-        await store.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
-        job = await store.jobs.take(IMPORT)
-        assert job is not None
+        job = await taken_to_store(store)
         begun = await store.uploads.begin(job)
         assert begun is not None
         frozen = UploadRun(begun.id, begun.run)
@@ -166,27 +181,21 @@ class TestStore:
         assert other is not None
         assert await store.uploads.begin(job) is None
         assert await store.uploads.begin(other) is not None
-        before = await store.uploads.find(upload.id)
+        before = await store.uploads.find(job.subject)
         assert not await store.jobs.renew(job, 1)
         await store.jobs.finish(job)
         assert not await store.uploads.end(frozen, UploadState.CHECKED)
-        assert await store.uploads.find(upload.id) == before
-        async with store.stock.importing(ANNA, None, frozen) as load:
-            await load.plan()
-            with pytest.raises(Conflict, match="nothing was stored"):
-                await load.store()
+        assert await store.uploads.find(job.subject) == before
+        await storing_is_refused(store, frozen)
         clock.advance(LEASE_MS / 1_000)
         await carry_out(store)
-        assert (await store.uploads.find(upload.id)).state is UploadState.STORED
+        assert (await store.uploads.find(job.subject)).state is UploadState.STORED
         assert not await store.uploads.end(frozen, UploadState.CHECKED)
         assert await names(store) == ["Rex"]
 
     async def test_a_process_that_died_after_it_stored(self, store: Store, clock: ManualClock) -> None:
         """Its job is taken once more, and nothing is left to do."""
-        upload = await sent_and_checked(store, b"name,categoryId\r\nRex,1\r\n", key_name=None)
-        await store.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
-        job = await store.jobs.take(IMPORT)
-        assert job is not None
+        job = await taken_to_store(store)
         await Imports(store).carry_out(job, Progress())
         clock.advance(LEASE_MS / 1_000)
         await carry_out(store)
@@ -305,31 +314,22 @@ class TestNeighbours:
         self, store: Store, backend: SharedData, clock: ManualClock
     ) -> None:
         """And when it goes on after all, it stores nothing."""
-        upload = await sent_and_checked(store, b"name,categoryId\r\nRex,1\r\n", key_name=None)
+        upload = await sent_and_checked(store, REX, key_name=None)
         await self.take_over(backend, upload.id, STORING, clock.now_ms())
         clock.advance(MINUTE_MS / 1_000)
         await Imports(store).sweep()
         await carry_out(store)
-        async with store.stock.importing(ANNA, None, UploadRun(upload.id, "theirs")) as load:
-            await load.plan()
-            with pytest.raises(Conflict, match="nothing was stored"):
-                await load.store()
+        await storing_is_refused(store, UploadRun(upload.id, "theirs"))
         assert await names(store) == ["Rex"]
 
     async def test_it_takes_a_list_of_ours(self, store: Store, backend: SharedData) -> None:
         """The last one to begin stores; the other one stores nothing."""
-        upload = await sent_and_checked(store, b"name,categoryId\r\nRex,1\r\n", key_name=None)
-        await store.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
-        job = await store.jobs.take(IMPORT)
-        assert job is not None
+        job = await taken_to_store(store)
         begun = await store.uploads.begin(job)
         assert begun is not None
-        await self.take_over(backend, upload.id, STORING, 0)
-        async with store.stock.importing(ANNA, None, UploadRun(upload.id, begun.run)) as load:
-            await load.plan()
-            with pytest.raises(Conflict, match="nothing was stored"):
-                await load.store()
-        assert not await store.uploads.end(UploadRun(upload.id, begun.run), UploadState.CHECKED)
+        await self.take_over(backend, job.subject, STORING, 0)
+        await storing_is_refused(store, UploadRun(job.subject, begun.run))
+        assert not await store.uploads.end(UploadRun(job.subject, begun.run), UploadState.CHECKED)
         assert await names(store) == []
 
 
