@@ -28,3 +28,17 @@ async def test_the_hour_refuses(shop: Shop) -> None:
     assert int(refused.headers["retry-after"]) > 60
     shop.clock.advance(int(refused.headers["retry-after"]))
     assert (await shop.ask("GET", "/v1/pets", key=key)).status == 200
+
+
+async def test_the_hour_is_saved_and_loaded(shop: Shop) -> None:
+    """By the names of its columns: a migration adds them behind those of the day."""
+    key, _ = await shop.open_account("a", "free")
+    for _ in range(3):
+        await shop.ask("GET", "/v1/pets", key=key)
+    await shop.application.service.flusher.save()
+    saved = await shop.store.counters.load(shop.clock.now_ms())
+    account = (await shop.store.accounts.find("a")).id
+    now_ms = shop.clock.now_ms()
+    opened = (now_ms - now_ms % 1_000, now_ms - now_ms % 1_000, now_ms - now_ms % 86_400_000)
+    assert saved.windows[account].openings.opened_ms == opened
+    assert saved.windows[account].used == (3, 3, 3)

@@ -9,25 +9,25 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import UsageChanges
 from petstore.storage.sqlite.database import Database
 from petstore.storage.sqlite.writer import Writer
-from petstore.transactions.rows import ACCOUNT_WINDOWS, batch_rows
+from petstore.transactions.rows import ACCOUNT_WINDOWS, BAN_STATE, DAILY_USAGE, batch_rows, select
 from petstore.transactions.usage import load_counters
 
 
-def _all(table: str, columns: int) -> str:
-    """The rows of a JSON array of arrays, for an INSERT."""
-    values = ", ".join(f"value ->> {column}" for column in range(columns))
-    return f"INTO {table} SELECT {values} FROM json_each(?)"
+def _all(table: str, *columns: str) -> str:
+    """The rows of a JSON array of arrays, for an INSERT. Migrations add columns behind the others."""
+    values = ", ".join(f"value ->> {at}" for at, _ in enumerate(columns))
+    return f"INTO {table} ({select(columns)}) SELECT {values} FROM json_each(?)"
 
 
 # In the order of `batch_rows`.
 _SAVE = (
-    f"INSERT OR REPLACE {_all('account_windows', 1 + len(ACCOUNT_WINDOWS))}",
-    f"INSERT OR REPLACE {_all('key_standings', 9)}",
+    f"INSERT OR REPLACE {_all('account_windows', 'account_id', *ACCOUNT_WINDOWS)}",
+    f"INSERT OR REPLACE {_all('key_standings', 'key_id', *BAN_STATE)}",
     # Without the condition SQLite parses ON CONFLICT as the ON of a join.
-    f"INSERT {_all('usage_days', 5)} WHERE true ON CONFLICT DO UPDATE SET"
+    f"INSERT {_all('usage_days', 'account_id', *DAILY_USAGE)} WHERE true ON CONFLICT DO UPDATE SET"
     " requests = requests + excluded.requests, refused = refused + excluded.refused,"
     " deprecated = deprecated + excluded.deprecated",
-    f"INSERT OR REPLACE {_all('key_activity', 2)}",
+    f"INSERT OR REPLACE {_all('key_activity', 'key_id', 'last_used_at_ms')}",
 )
 
 
