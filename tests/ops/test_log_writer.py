@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from collections.abc import Iterator, MutableMapping
 from pathlib import Path
 from time import monotonic
@@ -54,8 +55,12 @@ class Pipe:
             return file.read()
 
     def close(self) -> None:
-        """The reader first: it lets a thread go that waits for it."""
+        """The reader first: it lets a thread go that waits for it. A thread that still had lines would write
+        them to whatever has the writer's number next, such as the pipe of the next test."""
         os.close(self.reader)
+        for thread in threading.enumerate():
+            if thread.name == "petstore-log":
+                thread.join(30)
         if self.writer >= 0:
             os.close(self.writer)
 
