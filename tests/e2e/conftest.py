@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.postgres import fresh_database
+from tests.support.backends import url
 from tests.support.server import Server, issue_key, running_server
+
+__all__ = ["url"]
 
 
 @pytest.fixture(scope="module")
@@ -24,13 +26,3 @@ def server(folder: Path) -> Iterator[Server]:
     with running_server(folder, body_timeout="1s") as running:
         running.key = key
         yield running
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of a database of each kind."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/petstore.db"
-        return
-    with fresh_database() as address:
-        yield address

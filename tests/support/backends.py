@@ -196,3 +196,13 @@ LIMITERS: dict[str, Callable[[Store, ManualClock, BanPolicy], LimiterBackend]] =
 @pytest.fixture(params=sorted(LIMITERS))
 def limiter_kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a database of each kind, with nothing in it."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/petstore.db"
+        return
+    with fresh_database() as address:
+        yield address
