@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
 from petstore.core import packaged
 from petstore.core.limits.plans import WINDOWS
@@ -12,13 +13,6 @@ TAG = b"{petstore}:"
 CATALOGUE, KEYRING = TAG + b"version:catalogue", TAG + b"version:keyring"
 CATALOGUE_WRITERS, KEYRING_WRITERS = TAG + b"writers:catalogue", TAG + b"writers:keyring"
 EPOCH, HISTORY = TAG + b"epoch", TAG + b"history"
-# See take.lua.
-_WINDOWS = "local LENGTH, OPENS, UNIT = {{{}}}, {{{}}}, {{{}}}\n".format(
-    *(
-        ", ".join(map(str, column))
-        for column in zip(*((kind.length_ms, kind.opens_ms, kind.stored_ms) for kind in WINDOWS), strict=True)
-    )
-)
 PROBE = TAG + b"probe"
 
 
@@ -62,6 +56,16 @@ CAN_WRITE = command(b"SET", PROBE, b"1", b"PX", b"1000")
 
 
 def text_of(name: str) -> str:
-    """The text of a script in this folder; take.lua begins with the list of windows."""
+    """The text of a script in this folder, with each `{{...}}` once for each window: see take.lua."""
     text = packaged.files("petstore.limiter.valkey").joinpath(name).read_text()
-    return _WINDOWS + text if name == "take.lua" else text
+    return re.sub(r"(?s)\{\{(.*?)\}\}", lambda braces: _for_each_window(braces[1]), text)
+
+
+def _for_each_window(template: str) -> str:
+    return "".join(
+        template.replace("@LENGTH", str(window.length_ms))
+        .replace("@OPENS", str(window.opens_ms))
+        .replace("@UNIT", str(window.stored_ms))
+        .replace("@", str(number))
+        for number, window in enumerate(WINDOWS, start=1)
+    )

@@ -16,24 +16,11 @@
 --       {2 admitted or 3 refused, catalogue, keyring, now, opened, used, ...}
 --       {4 banned or 5 began now, catalogue, keyring, now, from, until, level, pardoned}
 -- A version of 0 is unknown: a writer is at work.
--- Limits, and the pairs of an opening and a count, are in the order of the windows. scripts.py begins this script with
--- their list: LENGTH, at which multiples they open (OPENS) and the UNIT of openings in texts, all in milliseconds.
+-- What stands in double braces, scripts.py writes once for each window, in their order: @ is its number, @LENGTH its
+-- length, @OPENS at which multiples it opens, @UNIT the unit of its opening in texts, all in milliseconds. Loops over
+-- tables take half as long again.
 local DAY = 86400000
 local floor, ceil, max, min, format, match = math.floor, math.ceil, math.max, math.min, string.format, string.match
-
-local function numbers_of(text)
-  local numbers = {}
-  for number in string.gmatch(text, '-?%d+') do numbers[#numbers + 1] = tonumber(number) end
-  return numbers
-end
-
--- Openings in milliseconds, and counts; none for a record of another list of windows.
-local function windows_of(text)
-  local numbers, opened, used = numbers_of(text), {}, {}
-  if #numbers ~= 2 * #LENGTH then return opened, used end
-  for at = 1, #LENGTH do opened[at], used[at] = numbers[2 * at - 1] * UNIT[at], numbers[2 * at] end
-  return opened, used
-end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
@@ -58,26 +45,27 @@ if not catalogue or not keyring or redis.call('EXISTS', KEYS[5], KEYS[6]) > 0 th
   keyring = current(keyring, KEYS[4], KEYS[6])
 end
 
-local limits = numbers_of(ARGV[1])
-local cached_until, cached_version, pardoned_now = table.remove(limits), table.remove(limits), table.remove(limits)
-if cached_version ~= 0 and (cached_version ~= keyring or now >= cached_until) then
+local {{limit_@, }}pardoned_now, cached_version, cached_until = match(ARGV[1], '^{{(%d+) }}(%d+) (%d+) (%d+)$')
+if cached_version ~= '0' and (tonumber(cached_version) ~= keyring or now >= tonumber(cached_until)) then
   return {0, catalogue, keyring, now}
 end
-local record, epoch_then = match(held[1] or '', '^(.-) (%d+)$')
+-- A record of another list of windows does not match: it counts as none.
+local {{opened_@, used_@, }}epoch_then = match(held[1] or '', '^{{(-?%d+) (%d+) }}(%d+)$')
 local key, key_epoch = match(held[2] or '', '^(.-) (%d+)$')
-local opened, used = windows_of(record or '')
-local account_changed, key_changed = epoch_then ~= epoch or not opened[1], key_epoch ~= epoch
+local account_changed, key_changed = epoch_then ~= epoch, key_epoch ~= epoch
 if (account_changed or key_changed) and ARGV[3] ~= epoch then
   return {1, tonumber(epoch)}
 end
-
+pardoned_now = tonumber(pardoned_now)
+{{limit_@, opened_@, used_@ = tonumber(limit_@), opened_@ and opened_@ * @UNIT, tonumber(used_@)
+}}
 if account_changed then -- of each window the later one, of the same window the greater count
-  local its_opened, its_used = windows_of(ARGV[4])
-  for at = 1, #LENGTH do
-    if not opened[at] or its_opened[at] > opened[at] or its_opened[at] == opened[at] and its_used[at] > used[at] then
-      opened[at], used[at] = its_opened[at], its_used[at]
-    end
+  local {{its_opened_@, its_used_@, }}_ = match(ARGV[4] .. ' ', '^{{(-?%d+) (%d+) }}$')
+  {{its_opened_@, its_used_@ = its_opened_@ * @UNIT, tonumber(its_used_@)
+  if not opened_@ or its_opened_@ > opened_@ or its_opened_@ == opened_@ and its_used_@ > used_@ then
+    opened_@, used_@ = its_opened_@, its_used_@
   end
+  }}
 end
 if key_changed then -- the one with the later pardon, then the later start, then the later strikes
   local function order(ban)
@@ -104,55 +92,50 @@ if pardoned_now > pardoned then
 end
 
 -- After the clock was set back: counts stay, and no window or ban ends later than its length from now.
-for at = 1, #LENGTH do
-  if now < opened[at] then
-    opened[at], account_changed = now - now % OPENS[at], true
-  end
+{{if now < opened_@ then
+  opened_@, account_changed = now - now % @OPENS, true
 end
-if now < from then
+}}if now < from then
   from, till, key_changed = now, ceil((now + till - from) / 1000) * 1000, true
 end
 
 -- New windows open with a request that may pass, or with pending counts.
 local banned, has_pending = now < till, (ARGV[6] or '') ~= ''
 if has_pending or not banned then
-  for at = 1, #LENGTH do
-    if now - opened[at] >= LENGTH[at] then
-      opened[at], used[at], account_changed = now - now % OPENS[at], 0, true
-    end
+  {{if now - opened_@ >= @LENGTH then
+    opened_@, used_@, account_changed = now - now % @OPENS, 0, true
   end
+  }}
 end
 if has_pending then
-  local its_opened, its_used = windows_of(ARGV[6])
-  for at = 1, #LENGTH do
-    local began = min(its_opened[at], now - now % OPENS[at])
-    if now - began < LENGTH[at] then
-      if used[at] == 0 then opened[at] = began end
-      used[at] = used[at] + its_used[at]
-    end
+  local {{its_opened_@, its_used_@, }}_ = match(ARGV[6] .. ' ', '^{{(-?%d+) (%d+) }}$')
+  {{its_opened_@ = min(its_opened_@ * @UNIT, now - now % @OPENS)
+  if now - its_opened_@ < @LENGTH then
+    if used_@ == 0 then opened_@ = its_opened_@ end
+    used_@ = used_@ + its_used_@
   end
+  }}
   account_changed = true
 end
 
-local admitted = not banned
-for at = 1, #LENGTH do admitted = admitted and used[at] < limits[at] end
+local admitted = not banned{{ and used_@ < limit_@}}
 if admitted then
-  for at = 1, #LENGTH do used[at] = used[at] + 1 end
-  account_changed = true
+  {{used_@ = used_@ + 1
+  }}account_changed = true
 end
 
 local forgiven
 local began = false
 if not admitted and not banned or key_changed and key ~= '-' then
-  local rule = numbers_of(ARGV[2])
+  local rule = {}
+  for number in string.gmatch(ARGV[2], '%d+') do rule[#rule + 1] = tonumber(number) end
   forgiven = rule[4]
   if not admitted and not banned then
     -- The binding window: the one with less remaining, on a tie the later reset.
-    local least, binding = nil, nil
-    for at = 1, #LENGTH do
-      local left, its_reset = max(limits[at] - used[at], 0), (opened[at] + LENGTH[at]) / 1000
-      if not least or left < least or left == least and its_reset > binding then least, binding = left, its_reset end
-    end
+    local least, binding = math.huge, 0
+    {{local left_@, reset_@ = max(limit_@ - used_@, 0), (opened_@ + @LENGTH) / 1000
+    if left_@ < least or left_@ == least and reset_@ > binding then least, binding = left_@, reset_@ end
+    }}
 
     -- The first 429 of a window does not count, nor those within the grace after it: they were in flight.
     if reset ~= binding then
@@ -162,7 +145,7 @@ if not admitted and not banned or key_changed and key ~= '-' then
         strikes_opened, strikes = now, 0
       end
       strikes = strikes + 1
-      if strikes > max(rule[1], limits[1]) then
+      if strikes > max(rule[1], limit_1) then
         began = true
         if now - till >= forgiven then level = 0 end
         local duration = rule[min(level + 5, #rule)]
@@ -174,13 +157,9 @@ if not admitted and not banned or key_changed and key ~= '-' then
   end
 end
 
-local pairs_of_windows = {}
-for at = 1, #LENGTH do
-  pairs_of_windows[2 * at - 1], pairs_of_windows[2 * at] = floor(opened[at] / UNIT[at]), used[at]
-end
-if account_changed then
-  local text = format(string.rep('%.0f ', 2 * #LENGTH), unpack(pairs_of_windows))
-  redis.call('SET', KEYS[1], text .. epoch, 'PX', 2 * DAY)
+{{opened_@ = floor(opened_@ / @UNIT)
+}}if account_changed then
+  redis.call('SET', KEYS[1], format('{{%.0f %.0f }}%s'{{, opened_@, used_@}}, epoch), 'PX', 2 * DAY)
 end
 if key_changed and key == '-' then
   redis.call('SET', KEYS[2], '- ' .. epoch, 'PX', 2 * DAY)
@@ -192,4 +171,4 @@ end
 if banned or began then
   return {began and 5 or 4, catalogue, keyring, now, from, till, level, pardoned}
 end
-return {admitted and 2 or 3, catalogue, keyring, now, unpack(pairs_of_windows)}
+return {admitted and 2 or 3, catalogue, keyring, now{{, opened_@, used_@}} }
