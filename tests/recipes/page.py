@@ -7,8 +7,8 @@ from tests.support.service import Shop
 
 async def test_the_page_is_served_and_found(shop: Shop) -> None:
     """With its title; the overview leads to it."""
-    page = await shop.call("GET", "/docs/behaviour")
+    page = await shop.call("GET", "/docs/welcome")
     assert page.status == 200
     assert "<h1" in page.body.decode()
     overview = (await shop.call("GET", "/docs")).body.decode()
-    assert ">Behaviour</a>" in overview
+    assert ">Welcome</a>" in overview

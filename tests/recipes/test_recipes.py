@@ -12,15 +12,40 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from tests.architecture.sources import ROOT
+from tests.architecture.sources import ROOT, tracked
+from tests.docs.documents import section, text_of
 
 HERE = Path(__file__).parent
-# How many files a recipe may touch, beside a new word's own.
-MOST_FILES = {"member": 3, "limit": 5, "page": 3}
-_COPIED = ("src", "clients", "docs", "tests", "tools", "pyproject.toml", "README.md", "CHANGELOG.md")
+_CONTRACT = ("tests/api/test_document.py",)
+
+
+class Recipe(NamedTuple):
+    """How many files it may touch, beside a new word's own; and further tests that pass in the copy."""
+
+    title: str  # the beginning of its line under "To add"
+    most_files: int
+    tests: tuple[str, ...] = _CONTRACT
+
+
+RECIPES = {
+    "member": Recipe("a member of an animal", 3),
+    "limit": Recipe("a limit (a window)", 5),
+    "page": Recipe("a page of the documentation", 3, ()),
+    "operation": Recipe(
+        "an operation",
+        17,
+        (
+            *_CONTRACT,
+            *("tests/api/test_walks.py", "tests/api/test_refusals.py", "tests/docs/test_operations.py"),
+            *("tests/storage/contract/test_journal.py", "tests/architecture"),
+            "-kcountPets or knows_every or table or document or contract or architecture",
+        ),
+    ),
+}
 
 
 def newest(database: str) -> int:
@@ -43,6 +68,15 @@ def numbered(diff: str) -> str:
     return "".join(parts)
 
 
+def diff_of(recipe: str) -> str:
+    return numbered(text_of(HERE / f"{recipe}.diff"))
+
+
+def touched(recipe: str) -> set[str]:
+    """The files of a recipe's diff."""
+    return set(re.findall(r"^diff --git a/(\S+) ", diff_of(recipe), re.M))
+
+
 def run(folder: Path, *command: str, text: str | None = None) -> None:
     """A command in the copy; its output fails the test."""
     ran = subprocess.run(
@@ -58,19 +92,33 @@ def run(folder: Path, *command: str, text: str | None = None) -> None:
     assert ran.returncode == 0, f"{ran.stdout}{ran.stderr}"
 
 
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_text_names_the_files(recipe: str) -> None:
+    """Each file of the diff, or its folder, stands in the recipe; the first sentence names no other."""
+    to_add = section(text_of(ROOT / "ARCHITECTURE.md"), "To add")
+    (text,) = re.findall(rf"^\* {re.escape(RECIPES[recipe].title)}: (.*?)(?=^\* |\Z)", to_add, re.M | re.S)
+    first = re.split(r"\.\s", text)[0]
+    named, needed = (
+        set(re.findall(r"`((?:[\w-]+/)+[\w.-]*|[\w-]+\.(?:py|yaml|md))`", part)) for part in (text, first)
+    )
+    files = touched(recipe)
+    assert {file for file in files if not any(f"/{name}" in f"/{file}" for name in named)} == set()
+    assert {name for name in needed if not any(f"/{name}" in f"/{file}" for file in files)} == set()
+    assert len(files) <= RECIPES[recipe].most_files
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", MOST_FILES)
+@pytest.mark.parametrize("recipe", RECIPES)
 def test_the_recipe_is_all_that_is_needed(recipe: str, tmp_path: Path) -> None:
-    """Its files alone are changed, and the addition works. Correct recipe and diff together."""
-    diff = numbered((HERE / f"{recipe}.diff").read_text(encoding="utf-8"))
-    assert diff.count("diff --git ") <= MOST_FILES[recipe]
-    for name in _COPIED:
-        if (ROOT / name).is_dir():
-            shutil.copytree(
-                ROOT / name, tmp_path / name, symlinks=True, ignore=shutil.ignore_patterns("node_modules")
-            )
-        else:
-            shutil.copy2(ROOT / name, tmp_path / name)
-    run(tmp_path, "git", "apply", "--recount", "-", text=diff)
-    pytest_alone = (sys.executable, "-m", "pytest", "-qx", "-n0", "--no-cov", "-pno:schemathesis")
-    run(tmp_path, *pytest_alone, f"tests/recipes/{recipe}.py", "tests/api/test_document.py")
+    """The addition works, and so does what is near it. Correct recipe and diff together."""
+    for path in tracked():
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, copy)
+    run(tmp_path, "git", "init", "-q")
+    run(tmp_path, "git", "apply", "--recount", "-", text=diff_of(recipe))
+    run(tmp_path, "git", "add", "-A")
+    pytest_alone = (sys.executable, "-m", "pytest", "-qx", "-n0", "--no-cov", "-mnot slow", "--timeout=170")
+    run(tmp_path, *pytest_alone, f"tests/recipes/{recipe}.py")
+    if RECIPES[recipe].tests:
+        run(tmp_path, *pytest_alone, *RECIPES[recipe].tests)
