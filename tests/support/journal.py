@@ -9,21 +9,22 @@ from typing import Any
 
 from petstore.core.journal import Entry, JournalQuery, read_about
 from petstore.core.moments import iso_moment
+from petstore.core.pets import MEMBERS
 from petstore.storage.store import Store
+from petstore.transactions.rows import TABLES, select
 
 # Of changes whose actor a test says nothing about.
 ACTOR = "cli:tests"
 
 Execute = Callable[[str], Sequence[tuple[Any, ...]]]
 
-# Everything about an object that only a recorded change may change.
+# Tables whose name is not their subject's with an s.
+_SUBJECTS = {"api_keys": "key", "categories": "category", "people": "person"}
+_NOUNS = [table for table in TABLES if table.columns[0] == "id" and table.name != "journal"]
+# Of objects that only a recorded change may change, everything.
 _OBJECTS = {
-    "pet": "SELECT id, name, category_id, status FROM pets",
-    "order": "SELECT id, account_id, pet_id, status, ship_date_ms FROM orders",
-    "category": "SELECT id, name FROM categories",
-    "account": "SELECT id, name, plan, per_minute, per_day, suspended_at_ms, closed_at_ms FROM accounts",
-    "key": "SELECT id, account_id, label, access, expires_at_ms, revoked_at_ms, pardoned_at_ms FROM api_keys",
-    "person": "SELECT id, name, role, password, disabled_at_ms FROM people",
+    _SUBJECTS.get(noun.name, noun.name.removesuffix("s")): f"SELECT {select(noun.columns)} FROM {noun.name}"
+    for noun in _NOUNS
 }
 _NEW = "SELECT id, subject, action, subject_id, actor FROM journal WHERE id > {} ORDER BY id"
 _HISTORY = (
@@ -106,12 +107,9 @@ def history_faults(execute: Execute) -> list[str]:
 
 def _tables(execute: Execute) -> dict[tuple[str, int], dict[str, Any]]:
     """Animals and orders with the members that the journal keeps."""
-    pets = {
-        ("pet", row[0]): {"name": row[1], "categoryId": row[2], "status": row[3]}
-        for row in execute(_OBJECTS["pet"])
-    }
+    pets = {("pet", row[0]): dict(zip(MEMBERS, row[1:], strict=True)) for row in execute(_OBJECTS["pet"])}
     orders = {}
-    for order_id, account_id, pet_id, status, ship_date_ms in execute(_OBJECTS["order"]):
+    for order_id, account_id, pet_id, status, ship_date_ms, _ in execute(_OBJECTS["order"]):
         shipped = {} if ship_date_ms is None else {"shipDate": iso_moment(ship_date_ms)}
         orders["order", order_id] = {
             "accountId": account_id,
