@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from petstore.console.visit import Page
+from petstore.console.rendering import Page
 from tests.support.console import Visitor
 from tests.support.service import Shop, open_shop
 
@@ -66,9 +66,9 @@ async def test_pages_are_made_in_slots(shop: Shop, viewer: Visitor, monkeypatch:
             await asyncio.sleep(0)
 
     def noted(function: Callable[..., Any]) -> Callable[..., Any]:
-        def note(*arguments: Any) -> Any:
+        def note(*arguments: Any, **options: Any) -> Any:
             works.append(rounds)
-            return function(*arguments)
+            return function(*arguments, **options)
 
         return note
 
@@ -85,7 +85,7 @@ async def test_pages_are_made_in_slots(shop: Shop, viewer: Visitor, monkeypatch:
 async def test_a_page_that_cant_be_made(viewer: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     """Is answered 500, in words, and the next one is served."""
 
-    def fail_once(*_: object) -> None:
+    def fail_once(*_: object, **__: object) -> None:
         monkeypatch.undo()
         raise ZeroDivisionError
 

@@ -28,15 +28,15 @@ from petstore.console.new_pets import NewPetPages
 from petstore.console.order_moves import OrderMoves
 from petstore.console.orders import OrderPages
 from petstore.console.overview import OverviewPage
-from petstore.console.page_maker import PageMaker
 from petstore.console.passwords import Passwords
 from petstore.console.people import PeoplePages
 from petstore.console.pets import PetPages
+from petstore.console.rendering import Renderer
 from petstore.console.service import ServicePages
 from petstore.console.sign_in import Authenticator, SignInPages
 from petstore.console.statistics import Statistics
 from petstore.console.stock import StockPages
-from petstore.console.visit import Renderer, View
+from petstore.console.visit import View
 from petstore.core import packaged
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
@@ -71,13 +71,14 @@ class Console:
     def __init__(self, stores: Parts, clock: Clock, service: ServiceReport, options: ConsoleOptions) -> None:
         folder = packaged.files("petstore.console")
         self._static = StaticFiles(folder.joinpath("static"))
-        self._templates = folder.joinpath("templates")
         trusted, base = options.trusted, options.base
         connections = Connections(trusted, options.hosts)
         cookies = Cookies(connections)
         slots = Slots(clock)
-        maker = PageMaker(self._new_renderer, slots)
-        self._guard = Guard(stores.sign_ins, cookies, connections, maker, clock, options.body_timeout_seconds)
+        renderer = Renderer(folder.joinpath("templates"), self._static.address, slots)
+        self._guard = Guard(
+            stores.sign_ins, cookies, connections, renderer, clock, options.body_timeout_seconds
+        )
         authenticator = Authenticator(stores.sign_ins, Passwords(), cookies, connections)
         downloads = Downloads(slots)
         self._statistics = Statistics(stores.totals, clock)
@@ -116,11 +117,6 @@ class Console:
             *routes_of(self.views(), self._guard),
             *self._static.routes(),
         ]
-
-    def _new_renderer(self) -> Renderer:
-        from petstore.console.rendering import TemplateRenderer
-
-        return TemplateRenderer(self._templates, self._static.address)
 
 
 def routes_of(views: Sequence[View], guard: Guard) -> list[Route]:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from petstore.console.connections import Connections
 from petstore.console.cookies import Cookies
-from petstore.console.page_maker import PageMaker
+from petstore.console.rendering import Renderer
 from petstore.console.tokens import check_csrf
 from petstore.console.visit import View, Visit, with_retry_after
 from petstore.core.clock import Clock
@@ -45,14 +45,14 @@ class Guard:
         sign_ins: SignIns,
         cookies: Cookies,
         connections: Connections,
-        maker: PageMaker,
+        renderer: Renderer,
         clock: Clock,
         body_timeout_seconds: float,
     ) -> None:
         self._sign_ins = sign_ins
         self._cookies = cookies
         self._connections = connections
-        self._maker = maker
+        self._renderer = renderer
         self._clock = clock
         self._body_timeout_seconds = body_timeout_seconds
 
@@ -62,13 +62,14 @@ class Guard:
         by_method |= {"HEAD": by_method["GET"]} if "GET" in by_method else {}
 
         async def answer(request: Request) -> Response:
-            await self._maker.slots.wait()
+            await self._renderer.slots.wait()
             try:
-                return await self._maker.finish(await self._answer(request, by_method[request.method]))
+                response = await self._answer(request, by_method[request.method])
+                return await self._renderer.finish(request, response)
             except Exception as error:
                 _log.error("unexpected error", exc_info=error)
                 failed = InternalError("Something went wrong on our side.")
-                return await self._maker.finish(_refusal(self._visit(request, None, ""), failed))
+                return await self._renderer.finish(request, _refusal(self._visit(request, None, ""), failed))
 
         return answer
 

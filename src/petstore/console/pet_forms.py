@@ -18,8 +18,6 @@ from petstore.core.values import INT64_MAX, INT64_MIN, read_id, read_int64
 
 # Fields of the form are named as those of an animal, but for the category, which has a name.
 _WORDS = {field.name: field.name.removesuffix("_id") for field in FIELDS}
-# Those that pages show as they are, after name, category and status.
-FURTHER = [field for field in FIELDS if field.name not in ("name", "category_id", "status")]
 
 
 class Typed(msgspec.Struct):

@@ -1,16 +1,25 @@
-"""Renders templates. Imported at the first visit, so that unused pages cost no memory."""
+"""Renders pages from templates, each in a slot of event-loop time."""
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-import jinja2
+from starlette.requests import Request
+from starlette.responses import Response
 
 from petstore.console import formats
-from petstore.console.pet_forms import FURTHER
 from petstore.core.packaged import Resource
+from petstore.core.pets import FIELDS
+from petstore.web.negotiation import takes_gzip
+from petstore.web.slots import Slots
+
+if TYPE_CHECKING:
+    import jinja2
 
 # The menu: address, title and least role of each page.
 NAVIGATION = (
@@ -32,34 +41,86 @@ NAVIGATION = (
         ("people", "People", "operator"),
     )),
 )  # fmt: skip
+# The fields of an animal that pages show as they are, after name, category and status.
+_PET_FIELDS = [field for field in FIELDS if field.name not in ("name", "category_id", "status")]
 _REFERENCE = re.compile(r'{% (?:extends|import|include) "([^"]+)"')
+_COMPRESSED_FROM_BYTES = 1_024
+_GZIP_LEVEL = 5
 
 
-class TemplateRenderer:
-    """`folder` has the templates; `static` returns a file's address without a leading slash."""
+class Page(Response):
+    """A page, or a block of one. `fill` renders it."""
 
-    def __init__(self, folder: Resource, static: Callable[[str], str]) -> None:
-        templates = {each.name: each.read_text() for each in folder.iterdir()}
-        self._environment = jinja2.Environment(
-            loader=jinja2.DictLoader(templates),
+    def __init__(
+        self, template: str, block: str, values: Mapping[str, Any], status: int, headers: Mapping[str, str]
+    ) -> None:
+        super().__init__(None, status, headers, "text/html")
+        self.template = template
+        self._block = block
+        self._values = values
+
+    def fill(self, environment: jinja2.Environment, *, compress: bool) -> None:
+        """Render and compress, which takes milliseconds of the event loop."""
+        template = environment.get_template(self.template)
+        if self._block:
+            context = template.new_context(dict(self._values))
+            body = "".join(template.blocks[self._block](context)).encode()
+        else:
+            body = template.render(self._values).encode()
+        if compress and len(body) >= _COMPRESSED_FROM_BYTES:
+            body = gzip.compress(body, _GZIP_LEVEL, mtime=0)
+            self.headers["content-encoding"] = "gzip"
+        self.body = body
+        self.headers["content-length"] = str(len(body))
+
+
+class Renderer:
+    """`folder` has the templates; `static` returns a file's address without a leading slash.
+
+    The first page imports the template engine: an unused console takes no memory. A template is compiled in a
+    thread at its first use.
+    """
+
+    def __init__(self, folder: Resource, static: Callable[[str], str], slots: Slots) -> None:
+        self.slots = slots
+        self._folder = folder
+        self._static = static
+        self._ready: set[str] = set()
+        self._preparing = asyncio.Lock()
+
+    async def finish(self, request: Request, response: Response) -> Response:
+        """The response; a Page is rendered first."""
+        if isinstance(response, Page):
+            if response.template not in self._ready:
+                async with self._preparing:
+                    await asyncio.to_thread(self._prepare, response.template)
+                    self._ready.add(response.template)
+            await self.slots.wait()
+            accepted = request.headers.getlist("accept-encoding")
+            response.fill(self._environment, compress=takes_gzip(accepted))
+        return response
+
+    @cached_property
+    def _environment(self) -> jinja2.Environment:
+        import jinja2
+
+        environment = jinja2.Environment(
+            loader=jinja2.DictLoader(self._sources),
             autoescape=True,
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters.update(formats.FILTERS)
-        self._environment.globals.update(static=static, navigation=NAVIGATION, pet_fields=FURTHER)
-        self._sources = templates
+        environment.filters.update(formats.FILTERS)
+        environment.globals.update(static=self._static, navigation=NAVIGATION, pet_fields=_PET_FIELDS)
+        return environment
 
-    def prepare(self, template: str) -> None:
+    @cached_property
+    def _sources(self) -> dict[str, str]:
+        return {each.name: each.read_text() for each in self._folder.iterdir()}
+
+    def _prepare(self, template: str) -> None:
         """Compile a template and those that it extends and imports."""
         self._environment.get_template(template)
         for name in _REFERENCE.findall(self._sources[template]):
-            self.prepare(name)
-
-    def page(self, template: str, values: Mapping[str, Any]) -> str:
-        return self._environment.get_template(template).render(values)
-
-    def block(self, template: str, name: str, values: Mapping[str, Any]) -> str:
-        found = self._environment.get_template(template)
-        return "".join(found.blocks[name](found.new_context(dict(values))))
+            self._prepare(name)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from petstore.console.cookies import Cookies
+from petstore.console.rendering import Page
 from petstore.console.tokens import csrf_token
 from petstore.core.errors import NotFound, PetstoreError
 from petstore.core.people import Person, Role
 from petstore.core.values import read_id
-from petstore.web.negotiation import takes_gzip
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -29,46 +28,6 @@ HEADERS = {
 }
 # For a form that no page of the console sent.
 INCOMPLETE_FORM = "The form is incomplete; load its page again."
-_COMPRESSED_FROM_BYTES = 1_024
-_GZIP_LEVEL = 5
-
-
-class Renderer(Protocol):
-    """Renders a page, or one block of it."""
-
-    def prepare(self, template: str) -> None:
-        """Compile a template, which takes milliseconds."""
-        ...
-
-    def page(self, template: str, values: Mapping[str, Any]) -> str: ...
-
-    def block(self, template: str, name: str, values: Mapping[str, Any]) -> str: ...
-
-
-class Page(Response):
-    """A page, or a block of one. `fill` renders it; see page_maker.py."""
-
-    def __init__(
-        self, template: str, block: str, values: Mapping[str, Any], status: int, *, takes_gzip: bool
-    ) -> None:
-        super().__init__(None, status, HEADERS, "text/html")
-        self.template = template
-        self._block = block
-        self._values = values
-        self._takes_gzip = takes_gzip
-
-    def fill(self, renderer: Renderer) -> None:
-        """Render and compress, which takes milliseconds of the event loop."""
-        if self._block:
-            text = renderer.block(self.template, self._block, self._values)
-        else:
-            text = renderer.page(self.template, self._values)
-        body = text.encode()
-        if self._takes_gzip and len(body) >= _COMPRESSED_FROM_BYTES:
-            body = gzip.compress(body, _GZIP_LEVEL, mtime=0)
-            self.headers["content-encoding"] = "gzip"
-        self.body = body
-        self.headers["content-length"] = str(len(body))
 
 
 class Visit:
@@ -154,9 +113,8 @@ class Visit:
         """A page; for htmx only its block `fragment`."""
         block = fragment if self.wants_fragment else ""
         flash = "" if block else self._cookies.flash(self.request)
-        accepted = self.request.headers.getlist("accept-encoding")
         given = {**self._values(title, values), "flash": flash}
-        page = Page(template, block, given, status, takes_gzip=takes_gzip(accepted))
+        page = Page(template, block, given, status, HEADERS)
         if flash:
             self._cookies.set_flash(self.request, page, "")
         return page
