@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import count
 
 import pytest
 
-from tests.client.kit import KINDS, Served, served
+from tests.client import kit
+from tests.client.kit import KINDS, Scripted, Served, served
 
 _names = count()
 
@@ -16,6 +18,13 @@ _names = count()
 def kind(request: pytest.FixtureRequest) -> str:
     """Petstore, or AsyncPetstore."""
     return str(request.param)
+
+
+@pytest.fixture
+def scripted(kind: str) -> Iterator[Scripted]:
+    """Opens clients of this kind, each with the answers that it gets."""
+    with ExitStack() as opened:
+        yield lambda *answers, **options: opened.enter_context(kit.scripted(kind, *answers, **options))
 
 
 @pytest.fixture(scope="module")

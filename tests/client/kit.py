@@ -22,7 +22,9 @@ T = TypeVar("T")
 KEY = "pets_test_" + "k" * 38
 KINDS = ["sync", "async"]
 ADDRESS = "http://localhost"
-Handler = Callable[[httpx2.Request], httpx2.Response]
+Scripted = Callable[..., tuple[Any, "Script"]]
+PET = {"id": 7, "name": "Rex", "categoryId": 1, "status": "available"}
+DROPPED = httpx2.ReadError("the connection ended")
 
 
 class Pace:

@@ -8,10 +8,8 @@ import httpx2
 import pytest
 from petstore_client import NotFound, PetstoreError, PreconditionFailed
 
-from tests.client.kit import Served, answer, failure, scripted
+from tests.client.kit import DROPPED, PET, Scripted, Served, answer, failure
 
-PET = {"id": 7, "name": "Rex", "categoryId": 1, "status": "available"}
-DROPPED = httpx2.ReadError("the connection ended")
 CHANGED = failure(412, "precondition_failed")
 TAG = '"abc"'
 
@@ -63,40 +61,43 @@ def test_a_tag_is_no_part_of_an_animal(service: Served, kind: str) -> None:
 
 
 @pytest.mark.parametrize("tag", ["", "abc", '"a"\n', '"a", "b"', '"é"'])
-def test_what_is_no_tag_is_refused(kind: str, tag: str) -> None:
+def test_what_is_no_tag_is_refused(scripted: Scripted, tag: str) -> None:
     """Before anything is sent: the tag of a list's animal is empty, and must not mean any state."""
-    with scripted(kind, answer(200, PET)) as (petstore, script):
-        for call in calls(petstore, if_match=tag):
-            with pytest.raises(ValueError, match="if_match"):
-                call()
+    petstore, script = scripted(answer(200, PET))
+    for call in calls(petstore, if_match=tag):
+        with pytest.raises(ValueError, match="if_match"):
+            call()
     assert script.requests == []
 
 
-def test_a_change_of_a_seen_state_is_repeated(kind: str) -> None:
+def test_a_change_of_a_seen_state_is_repeated(scripted: Scripted) -> None:
     """It takes place only in that state, so it can't undo what somebody else did. `*` is any state."""
-    with scripted(kind, DROPPED, answer(200, PET, {"ETag": '"new"'})) as (petstore, script):
-        assert petstore.pets.update(7, name="Rex", if_match=TAG).etag == '"new"'
+    petstore, script = scripted(DROPPED, answer(200, PET, {"ETag": '"new"'}))
+    assert petstore.pets.update(7, name="Rex", if_match=TAG).etag == '"new"'
     assert [request.headers["if-match"] for request in script.requests] == [TAG, TAG]
-    with scripted(kind, DROPPED) as (petstore, script), pytest.raises(PetstoreError) as caught:
+    petstore, script = scripted(DROPPED)
+    with pytest.raises(PetstoreError) as caught:
         petstore.pets.update(7, name="Rex", if_match="*")
     assert caught.value.outcome_unknown
     assert len(script.requests) == 1
 
 
 @pytest.mark.parametrize("number", range(4))
-def test_a_412_after_a_lost_answer_is_of_unknown_outcome(kind: str, number: int) -> None:
+def test_a_412_after_a_lost_answer_is_of_unknown_outcome(scripted: Scripted, number: int) -> None:
     """The lost try may be what changed the tag. One that was not sent is not."""
     for before, unknown in [(DROPPED, True), (httpx2.ConnectError("nobody listens"), False)]:
-        with scripted(kind, before, CHANGED) as (petstore, _), pytest.raises(PreconditionFailed) as caught:
+        petstore, _ = scripted(before, CHANGED)
+        with pytest.raises(PreconditionFailed) as caught:
             calls(petstore, if_match=TAG)[number]()
         assert caught.value.outcome_unknown is unknown
 
 
-def test_a_404_after_a_lost_change_is_of_unknown_outcome(kind: str) -> None:
+def test_a_404_after_a_lost_change_is_of_unknown_outcome(scripted: Scripted) -> None:
     """The animal may have been changed, and removed by somebody since."""
     absent = failure(404, "not_found")
-    with scripted(kind, DROPPED, absent) as (petstore, _), pytest.raises(NotFound) as caught:
+    petstore, _ = scripted(DROPPED, absent)
+    with pytest.raises(NotFound) as caught:
         petstore.pets.update(7, name="Max", if_match=TAG)
     assert caught.value.outcome_unknown
-    with scripted(kind, DROPPED, absent) as (petstore, _):
-        petstore.pets.delete(7, if_match=TAG)
+    petstore, _ = scripted(DROPPED, absent)
+    petstore.pets.delete(7, if_match=TAG)

@@ -19,7 +19,7 @@ from petstore_client import AsyncPetstore, NoAnswer, Petstore, Unavailable, Unex
 from petstore_client.connection import LARGEST_ANSWER
 from petstore_client.deadline import Silence, watch
 
-from tests.client.kit import KEY, Driven, Pace, answer, scripted
+from tests.client.kit import KEY, Driven, Pace, Scripted, answer
 from tests.support.clock import ManualClock
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -150,24 +150,24 @@ def test_reads_are_watched_with_tls_and_without(opened: str) -> None:
         stream.read(2, timeout=silence)
 
 
-def test_every_step_of_a_request_has_the_deadline(kind: str) -> None:
+def test_every_step_of_a_request_has_the_deadline(scripted: Scripted) -> None:
     """Waiting for a connection, opening it, writing and reading."""
-    with scripted(kind, answer(200, []), seconds=7) as (petstore, script):
-        petstore.categories.list()
+    petstore, script = scripted(answer(200, []), seconds=7)
+    petstore.categories.list()
     given = script.requests[0].extensions["timeout"]
     assert given == {"pool": 7, "connect": 7, "write": 7, "read": 7}
 
 
-def test_no_call_begins_its_try_in_its_last_second(kind: str) -> None:
+def test_no_call_begins_its_try_in_its_last_second(scripted: Scripted) -> None:
     """The answer of a change would come too late, and its outcome be unknown. Or in its last tenth."""
     for seconds, waits in [(61, 60), (60.5, 0), (1e9, 60)]:
-        with scripted(kind, answer(200, [], left=0), answer(200, []), seconds=seconds) as (petstore, script):
+        petstore, script = scripted(answer(200, [], left=0), answer(200, []), seconds=seconds)
+        petstore.categories.list()
+        with suppress(Exception):
             petstore.categories.list()
-            with suppress(Exception):
-                petstore.categories.list()
         assert script.clock.monotonic() - script.times[0] == waits
-    with scripted(kind, answer(200, []), seconds=0.001) as (petstore, _):
-        assert petstore.categories.list() == []
+    petstore, _ = scripted(answer(200, []), seconds=0.001)
+    assert petstore.categories.list() == []
 
 
 def blocks(head: bytes, block: bytes) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ import pytest
 from petstore_client import AsyncPetstore, KeyBanned, Petstore, PetstoreError, RateLimited
 from petstore_client.caution import Caution
 
-from tests.client.kit import ADDRESS, KEY, Pace, Script, Served, answer, failure, scripted
+from tests.client.kit import ADDRESS, KEY, Pace, Script, Scripted, Served, answer, failure, scripted
 from tests.support.clock import ManualClock
 
 
@@ -128,18 +128,18 @@ def test_the_day_is_waited_for_only_within_the_callers_seconds(service: Served, 
     assert service.statuses() == [200] * 13
 
 
-def test_a_ban_is_silence(kind: str) -> None:
+def test_a_ban_is_silence(scripted: Scripted) -> None:
     """Nothing is sent until its end. A call that may not wait so long raises KeyBanned at once."""
     banned = failure(429, "key_banned", retry_after="61")
-    with scripted(kind, banned, answer(200, [])) as (petstore, script):
-        impatient = petstore.with_options(seconds=60)
-        for _ in range(3):
-            with pytest.raises(KeyBanned) as caught:
-                impatient.pets.get_many([1])
-            assert caught.value.retry_after_seconds == 61
-        assert len(script.requests) == 1
-        petstore.pets.get_many([1])
-        assert script.waits == [61]
+    petstore, script = scripted(banned, answer(200, []))
+    impatient = petstore.with_options(seconds=60)
+    for _ in range(3):
+        with pytest.raises(KeyBanned) as caught:
+            impatient.pets.get_many([1])
+        assert caught.value.retry_after_seconds == 61
+    assert len(script.requests) == 1
+    petstore.pets.get_many([1])
+    assert script.waits == [61]
 
 
 def test_a_ban_outlives_its_client() -> None:
@@ -173,23 +173,24 @@ def test_keys_and_addresses_have_limiters_of_their_own() -> None:
     assert other_address.limits is None
 
 
-def test_a_refusal_stops_all_until_its_end(kind: str) -> None:
+def test_a_refusal_stops_all_until_its_end(scripted: Scripted) -> None:
     """Not only the call that was refused."""
     script_answers = answer(200, []), failure(429, "rate_limited", retry_after="20"), answer(200, [])
-    with scripted(kind, *script_answers) as (petstore, script):
-        petstore.pets.get_many([1])
-        with pytest.raises(RateLimited):
-            petstore.with_options(seconds=5).pets.get_many([1])
-        with pytest.raises(RateLimited):
-            petstore.with_options(seconds=5).pets.get_many([1])
-        petstore.pets.get_many([1])
-        assert script.waits == [0, 20]
+    petstore, script = scripted(*script_answers)
+    petstore.pets.get_many([1])
+    with pytest.raises(RateLimited):
+        petstore.with_options(seconds=5).pets.get_many([1])
+    with pytest.raises(RateLimited):
+        petstore.with_options(seconds=5).pets.get_many([1])
+    petstore.pets.get_many([1])
+    assert script.waits == [0, 20]
 
 
-def test_refusals_one_after_another_are_few(kind: str) -> None:
+def test_refusals_one_after_another_are_few(scripted: Scripted) -> None:
     """Not more than three in five minutes, whatever the service says: twenty processes are not banned."""
     refusal = failure(429, "rate_limited", retry_after="1")
-    with scripted(kind, refusal, seconds=3_000) as (petstore, script), pytest.raises(RateLimited):
+    petstore, script = scripted(refusal, seconds=3_000)
+    with pytest.raises(RateLimited):
         petstore.usage()
     times = script.times
     assert len(times) > 20
@@ -208,25 +209,25 @@ def test_any_number_of_calls_may_be_refused_at_once(lost: int) -> None:
     assert caution.resumes_at(310.0) <= 310
 
 
-def test_answers_that_get_lost_are_few(kind: str) -> None:
+def test_answers_that_get_lost_are_few(scripted: Scripted) -> None:
     """Each may have been a refusal: not more than sixty in any five minutes."""
-    with scripted(kind, httpx2.ReadError("ended"), tries=1) as (petstore, script):
-        for _ in range(200):
-            with pytest.raises(PetstoreError):
-                petstore.usage()
+    petstore, script = scripted(httpx2.ReadError("ended"), tries=1)
+    for _ in range(200):
+        with pytest.raises(PetstoreError):
+            petstore.usage()
     times = script.times
     assert all(later - earlier >= 300 for earlier, later in zip(times, times[60:], strict=False))
 
 
-def test_a_pause_for_caution_says_so(kind: str) -> None:
+def test_a_pause_for_caution_says_so(scripted: Scripted) -> None:
     """Calls are left, so that the limit is used up would mislead."""
     answers: list[httpx2.Response | Exception] = [answer(200, []), httpx2.ReadError("ended")] * 60
-    with scripted(kind, *answers, tries=1, seconds=9) as (petstore, script):
-        for each in answers:
-            with pytest.raises(PetstoreError) if isinstance(each, Exception) else nullcontext():
-                petstore.categories.list()
-        with pytest.raises(RateLimited, match="got no answer"):
+    petstore, script = scripted(*answers, tries=1, seconds=9)
+    for each in answers:
+        with pytest.raises(PetstoreError) if isinstance(each, Exception) else nullcontext():
             petstore.categories.list()
+    with pytest.raises(RateLimited, match="got no answer"):
+        petstore.categories.list()
     assert len(script.requests) == 120
 
 
@@ -239,19 +240,19 @@ def test_an_outage_of_days_ends_no_program(lost: Exception) -> None:
     assert len(script.requests) == 1_100
 
 
-def test_the_windows_of_an_address_are_forgotten(kind: str) -> None:
+def test_the_windows_of_an_address_are_forgotten(scripted: Scripted) -> None:
     """A 401 tells the limit of the address. Once the key is good again, calls go on side by side."""
     address = {"RateLimit-Policy": '"address";q=600;w=60', "RateLimit": '"address";r=599;t=60'}
     unauthorized = answer(401, {"code": "unauthorized", "message": "No.", "status": 401}, address)
-    with scripted(kind, answer(200, []), unauthorized, answer(200, [])) as (petstore, script):
+    petstore, script = scripted(answer(200, []), unauthorized, answer(200, []))
+    petstore.categories.list()
+    with pytest.raises(PetstoreError):
         petstore.categories.list()
-        with pytest.raises(PetstoreError):
-            petstore.categories.list()
-        petstore.categories.list()
-        script.clock.advance(61)
-        petstore.categories.list()
-        limiter = script.runtime.limiter(f"{ADDRESS}/v1", KEY)
-        assert limiter._windows.keys() == {"minute"}
+    petstore.categories.list()
+    script.clock.advance(61)
+    petstore.categories.list()
+    limiter = script.runtime.limiter(f"{ADDRESS}/v1", KEY)
+    assert limiter._windows.keys() == {"minute"}
 
 
 @pytest.mark.parametrize(
@@ -264,25 +265,25 @@ def test_the_windows_of_an_address_are_forgotten(kind: str) -> None:
         {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "", "X-RateLimit-Reset": "soon"},
     ],
 )
-def test_without_limits_calls_go_one_by_one(kind: str, headers: dict[str, str]) -> None:
+def test_without_limits_calls_go_one_by_one(scripted: Scripted, headers: dict[str, str]) -> None:
     """Nothing is known, so nothing is used up, and no call waits."""
     told = httpx2.Response(200, headers=headers, content=b"[]")
-    with scripted(kind, told) as (petstore, script):
-        for _ in range(100):
-            petstore.categories.list()
-        assert petstore.limits is None
-        assert set(script.waits) == {0}
+    petstore, script = scripted(told)
+    for _ in range(100):
+        petstore.categories.list()
+    assert petstore.limits is None
+    assert set(script.waits) == {0}
 
 
-def test_the_older_headers_are_understood(kind: str) -> None:
+def test_the_older_headers_are_understood(scripted: Scripted) -> None:
     """`X-RateLimit-*` alone: one window, by the machine's clock."""
     headers = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1800000040"}
-    with scripted(kind, httpx2.Response(200, headers=headers, content=b"[]")) as (petstore, script):
-        petstore.categories.list()
-        (window,) = petstore.limits.windows
-        assert (window.limit, window.remaining, window.reset_after_seconds) == (60, 0, 10)
-        petstore.categories.list()
-        assert script.waits == [10]
+    petstore, script = scripted(httpx2.Response(200, headers=headers, content=b"[]"))
+    petstore.categories.list()
+    (window,) = petstore.limits.windows
+    assert (window.limit, window.remaining, window.reset_after_seconds) == (60, 0, 10)
+    petstore.categories.list()
+    assert script.waits == [10]
 
 
 @pytest.mark.parametrize(
@@ -295,21 +296,23 @@ def test_the_older_headers_are_understood(kind: str) -> None:
         ("soon", 0),
     ],
 )
-def test_the_older_headers_are_read_by_the_date_of_their_answer(kind: str, date: str, wait: int) -> None:
+def test_the_older_headers_are_read_by_the_date_of_their_answer(
+    scripted: Scripted, date: str, wait: int
+) -> None:
     """Not by the machine's clock, which says January 15; and a wait is a day at most."""
     headers = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1798761600"}
     told = httpx2.Response(200, headers={**headers, "Date": date}, content=b"[]")
-    with scripted(kind, told, seconds=1e6) as (petstore, script):
-        for _ in range(2):
-            petstore.categories.list()
+    petstore, script = scripted(told, seconds=1e6)
+    for _ in range(2):
+        petstore.categories.list()
     assert script.waits == [wait]
 
 
-def test_no_window_is_waited_for_longer_than_a_day(kind: str) -> None:
+def test_no_window_is_waited_for_longer_than_a_day(scripted: Scripted) -> None:
     """Whatever an answer says of its end."""
-    with scripted(kind, answer(200, [], left=0, reset=999_999_999), seconds=1e6) as (petstore, script):
-        for _ in range(2):
-            petstore.categories.list()
+    petstore, script = scripted(answer(200, [], left=0, reset=999_999_999), seconds=1e6)
+    for _ in range(2):
+        petstore.categories.list()
     assert script.waits == [86_400]
 
 
@@ -372,11 +375,11 @@ def test_an_interrupt_in_any_line_holds_up_no_other_call(place: str, monkeypatch
     assert script.clock.monotonic() == script.times[0]
 
 
-def test_a_call_that_gives_up_its_turn_lets_the_next_one_go(kind: str) -> None:
+def test_a_call_that_gives_up_its_turn_lets_the_next_one_go(scripted: Scripted) -> None:
     """Its place in the queue is not kept."""
-    with scripted(kind, failure(429, "rate_limited", retry_after="9"), answer(200, [])) as (petstore, script):
-        for seconds in (5, 5):
-            with pytest.raises(RateLimited):
-                petstore.with_options(seconds=seconds).categories.list()
-        assert petstore.categories.list() == []
-        assert script.waits == [9]
+    petstore, script = scripted(failure(429, "rate_limited", retry_after="9"), answer(200, []))
+    for seconds in (5, 5):
+        with pytest.raises(RateLimited):
+            petstore.with_options(seconds=seconds).categories.list()
+    assert petstore.categories.list() == []
+    assert script.waits == [9]
