@@ -25,7 +25,7 @@ from petstore_client.calls import OPERATIONS
 from petstore.api.openapi.document import OpenApiDocument
 from petstore.core import pets
 from petstore.core.fields import fields_of, published
-from tests.client.kit import Served, answer, scripted
+from tests.client.kit import Scripted, Served, answer
 
 
 @pytest.fixture
@@ -173,33 +173,23 @@ def test_a_change_of_nothing_is_refused_before_it_is_sent(service: Served) -> No
     assert len(service.seen) == before
 
 
-def test_the_deprecated_operation_warns_once_with_its_date(kind: str, tmp_path: object) -> None:
+def test_the_deprecated_operation_warns_once_with_its_date(service: Served, kind: str) -> None:
     """At the line of the program, once in a process, also when it raises; the date is the answer's."""
-    headers = {"Deprecation": "@1", "Sunset": "Thu, 05 Dec 2030 00:00:00 GMT"}
-    pet = {"id": 7, "name": "Rex", "categoryId": 1, "status": "available"}
-    with (
-        scripted(kind, answer(200, pet, headers)) as (petstore, _),
-        warnings.catch_warnings(record=True) as caught,
-    ):
+    petstore = service.client(kind)
+    service.runtime.warned.clear()
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        petstore.pets.get_by_path(7)
-        petstore.pets.get_by_path(7)
+        for _ in range(2):
+            with pytest.raises(NotFound):
+                petstore.pets.get_by_path(10**9)
     assert [each.category for each in caught] == [OperationDeprecated]
     assert re.search("05 Dec 2030.*pets.get", str(caught[0].message))
     if kind == "sync":
         assert caught[0].filename == __file__
 
 
-def test_the_service_announces_the_deprecation(service: Served, kind: str) -> None:
-    """With its real answer, and on its 404 too."""
-    petstore = service.client(kind)
-    service.runtime.warned.clear()
-    with pytest.warns(OperationDeprecated, match="2030"), pytest.raises(NotFound):
-        petstore.pets.get_by_path(10**9)
-
-
-def test_unknown_members_and_states_are_passed_over(kind: str) -> None:
+def test_unknown_members_and_states_are_passed_over(scripted: Scripted) -> None:
     """A later service may send more."""
     pet = {"id": 7, "name": "Rex", "categoryId": 1, "status": "adopted", "chip": "new"}
-    with scripted(kind, answer(200, [pet])) as (petstore, _):
-        assert petstore.pets.get(7) == Pet(7, "Rex", 1, "adopted")  # type: ignore[arg-type]
+    petstore, _ = scripted(answer(200, [pet]))
+    assert petstore.pets.get(7) == Pet(7, "Rex", 1, "adopted")  # type: ignore[arg-type]

@@ -28,14 +28,10 @@ def test_the_examples_run_one_after_another(
     """Each goes on where the one before ended, as a reader would."""
     monkeypatch.setenv("PETSTORE_URL", f"http://127.0.0.1:{server.port}")
     monkeypatch.setenv("PETSTORE_KEY", server.key)
+    assert len(EXAMPLES) >= 5
     names: dict[str, object] = {}
     for number, example in enumerate(EXAMPLES, 1):
         exec(compile(example, f"{README.name}, example {number}", "exec"), names)
     printed = capsys.readouterr().out
     for expected in ("1 available", "Rex", "Mia", "of 60 calls until", "There is no animal", "free"):
         assert expected in printed
-
-
-def test_there_are_examples() -> None:
-    """Else the test above would show nothing."""
-    assert len(EXAMPLES) >= 5
