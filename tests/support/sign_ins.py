@@ -15,8 +15,8 @@ import msgspec
 from argon2 import PasswordHasher
 
 from petstore import config
+from petstore.console.cookies import csrf_token
 from petstore.console.passwords import Passwords
-from petstore.console.tokens import csrf_token
 from petstore.core.clock import Clock
 from petstore.core.people import Role
 from petstore.core.sign_ins import NEW_NETWORKS

@@ -8,10 +8,9 @@ import msgspec
 from starlette.responses import Response
 
 from petstore.console.account_forms import PLANS, TypedPlan, read_plan
-from petstore.console.addresses import address
 from petstore.console.formats import choose
 from petstore.console.history import history_of
-from petstore.console.visit import View, Visit
+from petstore.console.visit import View, Visit, address
 from petstore.core.accounts import STATES, Account, AccountPage, AccountQuery, can_begin_name
 from petstore.core.durations import DAY_MS, DAY_SECONDS
 from petstore.core.errors import AccountExists, Invalid

@@ -6,8 +6,7 @@ import re
 
 from starlette.responses import Response
 
-from petstore.console.addresses import INCOMPLETE_ADDRESS, address
-from petstore.console.visit import View, Visit
+from petstore.console.visit import INCOMPLETE_ADDRESS, View, Visit, address
 from petstore.core.errors import InvalidParameter
 from petstore.core.limits.usage import BannedKey
 from petstore.transactions.usage import Usage

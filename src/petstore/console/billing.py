@@ -8,10 +8,9 @@ from itertools import islice
 
 from starlette.responses import Response
 
-from petstore.console.addresses import address
 from petstore.console.downloads import Downloads
 from petstore.console.formats import choose
-from petstore.console.visit import View, Visit
+from petstore.console.visit import View, Visit, address
 from petstore.core.billing import row_members
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid

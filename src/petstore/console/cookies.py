@@ -1,17 +1,22 @@
-"""The three cookies of the console: session, CSRF secret before there is a session, flash message.
+"""The three cookies of the console, and the CSRF tokens of its forms.
 
-`__Host-` keeps a cookie to this host, path / and TLS (RFC 6265bis, section 4.1.3.2). On a loopback address
-without TLS a browser would refuse such a name, so there it has no prefix.
+The cookies: session, CSRF secret before there is a session, flash message. `__Host-` keeps a cookie to this
+host, path / and TLS (RFC 6265bis, section 4.1.3.2). On a loopback address without TLS a browser would refuse
+such a name, so there it has no prefix.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import secrets
 from urllib.parse import quote, unquote
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from petstore.console.connections import Connections
+from petstore.core.errors import Forbidden
 from petstore.core.sign_ins import SESSION_MAX_MS, new_token
 
 _SESSION = "petstore-session"
@@ -19,6 +24,7 @@ _FORM = "petstore-form"
 _FLASH = "petstore-told"
 _FLASH_SECONDS = 60
 _DEVICE = "petstore-device"  # only 1.1.0 reads it
+_NONCE_CHARACTERS = 32
 
 
 class Cookies:
@@ -68,3 +74,31 @@ class Cookies:
             httponly=True,
             samesite="lax",
         )
+
+
+class FormExpired(Forbidden):
+    """The form's token is not of the present session."""
+
+    def __init__(self) -> None:
+        super().__init__("This form is from another session. Load its page again, and send it once more.")
+
+
+def csrf_token(secret: str) -> str:
+    """A token for a form of the session with this secret: no other site's page can send the form.
+
+    Each page has another token: in a compressed page, the length reveals a secret that repeats beside text of
+    an attacker (BREACH).
+    """
+    nonce = secrets.token_hex(_NONCE_CHARACTERS // 2)
+    return nonce + _sign(secret, nonce)
+
+
+def check_csrf(secret: str, token: str) -> None:
+    """Raise FormExpired unless the token belongs to the session with this secret."""
+    nonce, signature = token[:_NONCE_CHARACTERS], token[_NONCE_CHARACTERS:]
+    if not secret or not hmac.compare_digest(signature.encode(), _sign(secret, nonce).encode()):
+        raise FormExpired
+
+
+def _sign(secret: str, nonce: str) -> str:
+    return hmac.new(secret.encode(), f"csrf {nonce}".encode(), hashlib.sha256).hexdigest()

@@ -11,9 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from petstore.console.connections import Connections
-from petstore.console.cookies import Cookies
+from petstore.console.cookies import Cookies, check_csrf
 from petstore.console.rendering import Renderer
-from petstore.console.tokens import check_csrf
 from petstore.console.visit import View, Visit, with_retry_after
 from petstore.core.clock import Clock
 from petstore.core.errors import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from petstore.console.addresses import address
+from petstore.console.visit import address
 from petstore.core.journal import STORE, About, Entry, JournalQuery, people_of
 from petstore.core.moments import read_moment
 from petstore.core.people import Role

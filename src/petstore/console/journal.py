@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from petstore.console.addresses import address, place_in
+from petstore.console.addresses import place_in
 from petstore.console.history import lines_with_names
-from petstore.console.visit import View, Visit
+from petstore.console.visit import View, Visit, address
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid, NotFound
 from petstore.core.journal import JournalPage, JournalQuery, read_about

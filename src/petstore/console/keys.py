@@ -9,11 +9,11 @@ import msgspec
 from starlette.responses import Response
 
 from petstore.console.accounts import find_account
-from petstore.console.addresses import address, place_in
+from petstore.console.addresses import place_in
 from petstore.console.history import history_of
 from petstore.console.idempotency import act_once, mark_of
 from petstore.console.key_forms import ACCESS, TypedKey, read_key, read_overlap
-from petstore.console.visit import View, Visit
+from petstore.console.visit import View, Visit, address
 from petstore.core.accounts import Account
 from petstore.core.durations import format_duration
 from petstore.core.errors import (

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from petstore.console.addresses import address, place_in
+from petstore.console.addresses import place_in
+from petstore.console.visit import address
 from petstore.core.errors import Invalid
 from petstore.core.orders import OPEN, ORDER_STATUSES, OrderStatus
 from petstore.core.values import read_id

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import msgspec
 from msgspec.structs import replace
 
-from petstore.console.addresses import INCOMPLETE_ADDRESS, address, place_in
+from petstore.console.addresses import place_in
 from petstore.console.formats import sentence
+from petstore.console.visit import INCOMPLETE_ADDRESS, address
 from petstore.core.errors import Invalid, InvalidParameter
 from petstore.core.pets import STATUSES, NamePlace, NameQuery, PageQuery, Pet, PetStatus
 from petstore.core.values import name_fault, read_id, read_int64

@@ -15,7 +15,7 @@ from starlette.datastructures import FormData
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
-from petstore.console.tokens import FormExpired, check_csrf
+from petstore.console.cookies import FormExpired, check_csrf
 from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.errors import Conflict, Invalid, InvalidBody, PayloadTooLarge, RequestTimeout
 from petstore.core.imports import UPLOAD_BYTES_MAX, NewUpload, pack

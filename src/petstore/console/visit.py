@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from petstore.console.cookies import Cookies
+from petstore.console.cookies import Cookies, csrf_token
 from petstore.console.rendering import Page
-from petstore.console.tokens import csrf_token
 from petstore.core.errors import NotFound, PetstoreError
 from petstore.core.people import Person, Role
 from petstore.core.values import read_id
@@ -26,8 +26,9 @@ HEADERS = {
     "cache-control": "no-store",
     "vary": "accept-encoding, hx-request",
 }
-# For a form that no page of the console sent.
+# For a form that no page of the console sent, and for an address that none links to.
 INCOMPLETE_FORM = "The form is incomplete; load its page again."
+INCOMPLETE_ADDRESS = "The address of this page is incomplete; begin at the first page."
 
 
 class Visit:
@@ -145,6 +146,12 @@ def with_retry_after(response: Response, error: PetstoreError) -> Response:
     if error.retry_after_seconds is not None:
         response.headers["retry-after"] = str(error.retry_after_seconds)
     return response
+
+
+def address(page: str, asked: Mapping[str, object]) -> str:
+    """Such as `orders?state=placed`, for Visit.href. Leaves out empty values and 0."""
+    query = urlencode({name: value for name, value in asked.items() if value})
+    return f"{page}?{query}" if query else page
 
 
 Handler = Callable[[Visit], Awaitable[Response]]
