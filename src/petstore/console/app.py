@@ -6,23 +6,20 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Protocol
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from petstore.console import sign_ins
 from petstore.console.account_changes import AccountChangePages
 from petstore.console.accounts import AccountPages
 from petstore.console.bans import BanPages
 from petstore.console.billing import BillingPages
 from petstore.console.categories import CategoryPages
-from petstore.console.connections import Connections
-from petstore.console.cookies import Cookies
 from petstore.console.downloads import Downloads
 from petstore.console.guard import Guard
 from petstore.console.journal import JournalPages
-from petstore.console.keys import KeyDefaults, KeyPages
-from petstore.console.me import MyPages
+from petstore.console.keys import KeyPages
 from petstore.console.new_orders import NewOrderPages
 from petstore.console.new_pets import NewPetPages
 from petstore.console.order_moves import OrderMoves
@@ -31,18 +28,18 @@ from petstore.console.overview import OverviewPage
 from petstore.console.passwords import Passwords
 from petstore.console.people import PeoplePages
 from petstore.console.pets import PetPages
+from petstore.console.reception import Reception
 from petstore.console.rendering import Renderer
 from petstore.console.service import ServicePages
-from petstore.console.sign_in import Authenticator, SignInPages
 from petstore.console.statistics import Statistics
 from petstore.console.stock import StockPages
-from petstore.console.visit import View
+from petstore.console.visit import ConsoleOptions, Desk, View
 from petstore.core import packaged
-from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
 from petstore.core.service import ServiceReport
 from petstore.transactions.store import Parts
 from petstore.web.addresses import address_of
+from petstore.web.delivery import ChunkMaker
 from petstore.web.slots import Slots
 from petstore.web.static import StaticFiles
 
@@ -55,33 +52,21 @@ class Pages(Protocol):
     def views(self) -> list[View]: ...
 
 
-class ConsoleOptions(msgspec.Struct, frozen=True):
-    """Settings of the service."""
-
-    trusted: Networks  # the proxies whose headers count
-    hosts: frozenset[str]  # the names of the service
-    base: str  # the address for links; empty uses the address that the reader used
-    body_timeout_seconds: float
-    new_keys: KeyDefaults
-
-
 class Console:
     """The pages below /console."""
 
     def __init__(self, stores: Parts, clock: Clock, service: ServiceReport, options: ConsoleOptions) -> None:
         folder = packaged.files("petstore.console")
-        self._static = StaticFiles(folder.joinpath("static"))
-        trusted, base = options.trusted, options.base
-        connections = Connections(trusted, options.hosts)
-        cookies = Cookies(connections)
         slots = Slots(clock)
-        renderer = Renderer(folder.joinpath("templates"), self._static.address, slots)
-        self._guard = Guard(
-            stores.sign_ins, cookies, connections, renderer, clock, options.body_timeout_seconds
-        )
-        authenticator = Authenticator(stores.sign_ins, Passwords(), cookies, connections)
-        downloads = Downloads(slots)
+        chunks = ChunkMaker(slots)
+        downloads = Downloads(chunks)
+        self._static = StaticFiles(folder.joinpath("static"))
         self._statistics = Statistics(stores.totals, clock)
+        reception = Reception(stores.uploads, options.body_timeout_seconds)
+        desk = Desk(stores, clock, service, options, Passwords(), self._statistics, reception, chunks)
+        renderer = Renderer(folder.joinpath("templates"), self._static.address, slots)
+        self._guard = Guard(desk, renderer)
+        trusted, base = options.trusted, options.base
         self._pages: tuple[Pages, ...] = (
             OverviewPage(stores, self._statistics, service, clock),
             NewPetPages(stores),
@@ -89,18 +74,16 @@ class Console:
             CategoryPages(stores),
             JournalPages(stores),
             ServicePages(service, stores.usage),
-            SignInPages(authenticator),
-            MyPages(authenticator),
             PeoplePages(stores, lambda request: base or address_of(request, trusted)),
             NewOrderPages(stores),
             OrderPages(stores),
             OrderMoves(stores),
             AccountPages(stores),
             AccountChangePages(stores),
-            KeyPages(stores, options.new_keys),
+            KeyPages(stores, options),
             BanPages(stores.usage),
             BillingPages(stores.billing, downloads),
-            StockPages(stores, downloads, options.body_timeout_seconds),
+            StockPages(stores, downloads, reception),
         )
 
     async def close(self) -> None:
@@ -109,7 +92,7 @@ class Console:
 
     def views(self) -> list[View]:
         """Every page and action, in the order in which paths are compared."""
-        return [view for pages in self._pages for view in pages.views()]
+        return [*(view for pages in self._pages for view in pages.views()), *sign_ins.VIEWS]
 
     def routes(self) -> list[Route]:
         return [

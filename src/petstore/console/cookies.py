@@ -15,7 +15,6 @@ from urllib.parse import quote, unquote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from petstore.console.connections import Connections
 from petstore.core.errors import Forbidden
 from petstore.core.sign_ins import SESSION_MAX_MS, new_token
 
@@ -28,49 +27,53 @@ _NONCE_CHARACTERS = 32
 
 
 class Cookies:
-    """Reads and sets the cookies. `connections` knows whether the browser uses TLS."""
+    """Reads the cookies of a request, and sets those of its response. `is_secure`: the browser uses TLS."""
 
-    def __init__(self, connections: Connections) -> None:
-        self._connections = connections
+    def __init__(self, request: Request, is_secure: bool) -> None:
+        self._sent = request.cookies
+        self._is_secure = is_secure
 
-    def session(self, request: Request) -> str:
+    def session(self) -> str:
         """The session's token; empty without one."""
-        return request.cookies.get(self._name(_SESSION, request), "")
+        return self._get(_SESSION)
 
-    def keep_session(self, request: Request, response: Response, token: str) -> None:
-        self._set(_SESSION, request, response, token, SESSION_MAX_MS // 1_000)
-        if self._name(_DEVICE, request) in request.cookies:
-            self._set(_DEVICE, request, response, "", 0)
+    def keep_session(self, response: Response, token: str) -> None:
+        self._set(_SESSION, response, token, SESSION_MAX_MS // 1_000)
+        if self._name(_DEVICE) in self._sent:
+            self._set(_DEVICE, response, "", 0)
 
-    def end_session(self, request: Request, response: Response) -> None:
-        self._set(_SESSION, request, response, "", 0)
+    def end_session(self, response: Response) -> None:
+        self._set(_SESSION, response, "", 0)
 
-    def form_secret(self, request: Request) -> str:
+    def form_secret(self) -> str:
         """The secret that forms are bound to before a session; a new one without a cookie."""
-        return request.cookies.get(self._name(_FORM, request), "") or new_token()
+        return self._get(_FORM) or new_token()
 
-    def keep_form_secret(self, request: Request, response: Response, secret: str) -> None:
-        if request.cookies.get(self._name(_FORM, request)) != secret:
-            self._set(_FORM, request, response, secret, None)
+    def keep_form_secret(self, response: Response, secret: str) -> None:
+        if self._get(_FORM) != secret:
+            self._set(_FORM, response, secret, None)
 
-    def flash(self, request: Request) -> str:
+    def flash(self) -> str:
         """The flash message for this page; empty without one."""
-        return unquote(request.cookies.get(self._name(_FLASH, request), ""))
+        return unquote(self._get(_FLASH))
 
-    def set_flash(self, request: Request, response: Response, text: str) -> None:
+    def set_flash(self, response: Response, text: str) -> None:
         """Set the flash message of the next page; an empty text removes it."""
-        self._set(_FLASH, request, response, quote(text), _FLASH_SECONDS if text else 0)
+        self._set(_FLASH, response, quote(text), _FLASH_SECONDS if text else 0)
 
-    def _name(self, name: str, request: Request) -> str:
-        return f"__Host-{name}" if self._connections.is_secure(request) else name
+    def _name(self, name: str) -> str:
+        return f"__Host-{name}" if self._is_secure else name
 
-    def _set(self, name: str, request: Request, response: Response, value: str, seconds: int | None) -> None:
+    def _get(self, name: str) -> str:
+        return self._sent.get(self._name(name), "")
+
+    def _set(self, name: str, response: Response, value: str, seconds: int | None) -> None:
         response.set_cookie(
-            self._name(name, request),
+            self._name(name),
             value,
             max_age=seconds,
             path="/",
-            secure=self._connections.is_secure(request),
+            secure=self._is_secure,
             httponly=True,
             samesite="lax",
         )

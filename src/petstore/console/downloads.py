@@ -9,7 +9,6 @@ from starlette.responses import Response
 
 from petstore.console.visit import HEADERS
 from petstore.web.delivery import ChunkMaker, Streamed
-from petstore.web.slots import Slots
 
 _MEDIA_TYPES = {".csv": "text/csv", ".json": "application/json", ".jsonl": "application/jsonl"}
 
@@ -17,8 +16,8 @@ _MEDIA_TYPES = {".csv": "text/csv", ".json": "application/json", ".jsonl": "appl
 class Downloads:
     """Produces one chunk at a time over all concurrent downloads."""
 
-    def __init__(self, slots: Slots) -> None:
-        self._maker = ChunkMaker(slots)
+    def __init__(self, maker: ChunkMaker) -> None:
+        self._maker = maker
 
     def file(self, name: str, chunks: AsyncIterator[bytes]) -> Response:
         """`name` ends with .csv, .json or .jsonl."""

@@ -10,11 +10,9 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
-from petstore.console.connections import Connections
-from petstore.console.cookies import Cookies, check_csrf
+from petstore.console.cookies import check_csrf
 from petstore.console.rendering import Renderer
-from petstore.console.visit import View, Visit, with_retry_after
-from petstore.core.clock import Clock
+from petstore.console.visit import Desk, View, Visit
 from petstore.core.errors import (
     Forbidden,
     InternalError,
@@ -24,8 +22,6 @@ from petstore.core.errors import (
     RequestTimeout,
     Unauthorized,
 )
-from petstore.core.sign_ins import PersonSession
-from petstore.transactions.sign_ins import SignIns
 from petstore.web.negotiation import prefers_html
 
 _FORM_MAX_BYTES = 64 * 1024
@@ -39,21 +35,9 @@ _log = structlog.get_logger("petstore.console")
 class Guard:
     """Turns a request into a Visit, or refuses it."""
 
-    def __init__(
-        self,
-        sign_ins: SignIns,
-        cookies: Cookies,
-        connections: Connections,
-        renderer: Renderer,
-        clock: Clock,
-        body_timeout_seconds: float,
-    ) -> None:
-        self._sign_ins = sign_ins
-        self._cookies = cookies
-        self._connections = connections
+    def __init__(self, desk: Desk, renderer: Renderer) -> None:
+        self._desk = desk
         self._renderer = renderer
-        self._clock = clock
-        self._body_timeout_seconds = body_timeout_seconds
 
     def endpoint(self, views: Sequence[View]) -> Callable[[Request], Awaitable[Response]]:
         """The endpoint of one path; the views are its methods."""
@@ -63,65 +47,51 @@ class Guard:
         async def answer(request: Request) -> Response:
             await self._renderer.slots.wait()
             try:
-                response = await self._answer(request, by_method[request.method])
+                visit = Visit(self._desk, request)
+                response = await self._answer(visit, by_method[request.method])
                 return await self._renderer.finish(request, response)
             except Exception as error:
                 _log.error("unexpected error", exc_info=error)
                 failed = InternalError("Something went wrong on our side.")
-                return await self._renderer.finish(request, _refusal(self._visit(request, None, ""), failed))
+                return await self._renderer.finish(request, _refusal(Visit(self._desk, request), failed))
 
         return answer
 
-    async def _answer(self, request: Request, view: View) -> Response:
-        token = self._cookies.session(request)
+    async def _answer(self, visit: Visit, view: View) -> Response:
+        request, token = visit.request, visit.cookies.session()
         try:
-            self._connections.check_host(request)
-            session = await self._session(request, token) if token else None
+            visit.connection.check_host()
+            # A page's own refresh does not keep a session alive; see console.js.
+            unattended = _UNATTENDED in request.headers
+            session = await self._desk.store.sign_ins.session(token, unattended=unattended) if token else None
         except PetstoreError as error:
-            return _refusal(self._visit(request, None, ""), error)
-        if session is None and view.role is not None:
-            return self._sign_in_first(request)
-        secret = token if session is not None else self._cookies.form_secret(request)
-        visit = self._visit(request, session, secret)
+            return _refusal(visit, error)
+        if session is not None:
+            visit.recognize(session.person, token)
+        elif view.role is not None:
+            return _sign_in_first(visit)
+        else:
+            visit.recognize(None, visit.cookies.form_secret())
         try:
             if view.role is not None and not visit.may(view.role):
                 raise Forbidden(f"This takes the role {view.role}; yours is {visit.person.role}.")
             if request.method == "POST":
-                self._connections.check_origin(request)
+                visit.connection.check_origin()
             if request.method == "POST" and view.reads_form:
                 visit.form = await self._read_form(request)
-                check_csrf(secret, visit.form.get(_CSRF_FIELD, ""))
+                check_csrf(visit.secret, visit.form.get(_CSRF_FIELD, ""))
             response = await view.handler(visit)
         except PetstoreError as error:
             response = _refusal(visit, error)
         if session is None:
-            self._cookies.keep_form_secret(request, response, secret)
+            visit.cookies.keep_form_secret(response, visit.secret)
         return response
-
-    async def _session(self, request: Request, token: str) -> PersonSession | None:
-        """The session of a token. A page's own refresh does not keep it alive; see console.js."""
-        return await self._sign_ins.session(token, unattended=_UNATTENDED in request.headers)
-
-    def _visit(self, request: Request, session: PersonSession | None, secret: str) -> Visit:
-        person = None if session is None else session.person
-        return Visit(request, self._cookies, person, secret, self._clock.now_ms())
-
-    def _sign_in_first(self, request: Request) -> Response:
-        """Redirect to the sign-in page, which leads on to the wanted page."""
-        visit = self._visit(request, None, "")
-        if visit.wants_fragment:
-            return Response(status_code=401, headers={"hx-refresh": "true", "cache-control": "no-store"})
-        if request.method in ("GET", "HEAD") and prefers_html(request.headers.getlist("accept")):
-            query = request.scope["query_string"].decode("latin-1")
-            wanted = f"{visit.page_path}?{query}" if query else visit.page_path
-            return visit.redirect(f"sign-in?next={quote(wanted)}" if visit.page_path else "sign-in")
-        return _refusal(visit, Unauthorized("Sign in to the console first."))
 
     async def _read_form(self, request: Request) -> Mapping[str, str]:
         """Raises RequestTimeout, PayloadTooLarge and InvalidBody."""
         body = bytearray()
         try:
-            async with asyncio.timeout(self._body_timeout_seconds):
+            async with asyncio.timeout(self._desk.options.body_timeout_seconds):
                 async for chunk in request.stream():
                     body += chunk
                     if len(body) > _FORM_MAX_BYTES:
@@ -141,9 +111,21 @@ class Guard:
         return dict(pairs)
 
 
+def _sign_in_first(visit: Visit) -> Response:
+    """Redirect to the sign-in page, which leads on to the wanted page."""
+    request = visit.request
+    if visit.wants_fragment:
+        return Response(status_code=401, headers={"hx-refresh": "true", "cache-control": "no-store"})
+    if request.method in ("GET", "HEAD") and prefers_html(request.headers.getlist("accept")):
+        query = request.scope["query_string"].decode("latin-1")
+        wanted = f"{visit.page_path}?{query}" if query else visit.page_path
+        return visit.redirect(f"sign-in?next={quote(wanted)}" if visit.page_path else "sign-in")
+    return _refusal(visit, Unauthorized("Sign in to the console first."))
+
+
 def _refusal(visit: Visit, error: PetstoreError) -> Response:
     title = _TITLES.get(error.status, "That did not work")
-    return with_retry_after(visit.page("refusal.html", title, error.status, error=error), error)
+    return visit.page("refusal.html", title, error=error, message=error.public_message)
 
 
 _TITLES = {401: "Sign in", 403: "Not allowed", 404: "Not found", 409: "Something has changed"}

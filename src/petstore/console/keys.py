@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-import msgspec
 from starlette.responses import Response
 
 from petstore.console.accounts import find_account
@@ -13,7 +12,7 @@ from petstore.console.addresses import place_in
 from petstore.console.history import history_of
 from petstore.console.idempotency import act_once, mark_of
 from petstore.console.key_forms import ACCESS, TypedKey, read_key, read_overlap
-from petstore.console.visit import View, Visit, address
+from petstore.console.visit import ConsoleOptions, View, Visit, address
 from petstore.core.accounts import Account
 from petstore.core.durations import format_duration
 from petstore.core.errors import (
@@ -34,17 +33,10 @@ from petstore.transactions.store import Parts
 _ROWS = 50
 
 
-class KeyDefaults(msgspec.Struct, frozen=True):
-    """Defaults of the forms, from the settings."""
-
-    environment: str
-    overlap_ms: int  # of a rotation
-
-
 class KeyPages:
     """`/keys/3` and the pages below it, `/accounts/2/keys` and `/accounts/2/keys/new`."""
 
-    def __init__(self, store: Parts, defaults: KeyDefaults) -> None:
+    def __init__(self, store: Parts, defaults: ConsoleOptions) -> None:
         self._store = store
         self._defaults = defaults
 
@@ -119,7 +111,7 @@ class KeyPages:
 
     async def ask_issue(self, visit: Visit) -> Response:
         account = await find_account(visit, self._store.accounts)
-        return self._issue_page(visit, account, TypedKey(environment=self._defaults.environment))
+        return self._issue_page(visit, account, TypedKey(environment=self._defaults.key_environment))
 
     async def issue(self, visit: Visit) -> Response:
         account = await find_account(visit, self._store.accounts)

@@ -26,11 +26,11 @@ _EXPORTED_AT_A_TIME = 250
 
 
 class StockPages:
-    """`timeout_seconds`: how long the next piece of a list may take to arrive."""
+    """`/stock` and the pages below it."""
 
-    def __init__(self, store: Parts, downloads: Downloads, timeout_seconds: float) -> None:
+    def __init__(self, store: Parts, downloads: Downloads, reception: Reception) -> None:
         self._store = store
-        self._reception = Reception(store.uploads, timeout_seconds)
+        self._reception = reception
         self._downloads = downloads
 
     def views(self) -> list[View]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import PurePath
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,11 +11,20 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from petstore.console.connection import Connection
 from petstore.console.cookies import Cookies, csrf_token
+from petstore.console.passwords import Passwords
+from petstore.console.reception import Reception
 from petstore.console.rendering import Page
-from petstore.core.errors import NotFound, PetstoreError
+from petstore.console.statistics import Statistics
+from petstore.core.client_address import Networks
+from petstore.core.clock import Clock
+from petstore.core.errors import Invalid, InvalidBody, InvalidParameter, NotFound, PetstoreError
 from petstore.core.people import Person, Role
+from petstore.core.service import ServiceReport
 from petstore.core.values import read_id
+from petstore.transactions.store import Parts
+from petstore.web.delivery import ChunkMaker, Streamed
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -29,28 +39,62 @@ HEADERS = {
 # For a form that no page of the console sent, and for an address that none links to.
 INCOMPLETE_FORM = "The form is incomplete; load its page again."
 INCOMPLETE_ADDRESS = "The address of this page is incomplete; begin at the first page."
+_MEDIA_TYPES = {".csv": "text/csv", ".json": "application/json", ".jsonl": "application/jsonl"}
+
+
+class ConsoleOptions(msgspec.Struct, frozen=True):
+    """Settings of the service."""
+
+    trusted: Networks  # the proxies whose headers count
+    hosts: frozenset[str]  # the names of the service
+    base: str  # the address for links; empty uses the address that the reader used
+    body_timeout_seconds: float  # how long the next piece of a form may take to arrive
+    key_environment: str  # of a new key, unless another is chosen
+    overlap_ms: int  # of a rotation, unless another is written
+
+
+class Desk(msgspec.Struct, frozen=True):
+    """What all pages work with."""
+
+    store: Parts
+    clock: Clock
+    service: ServiceReport
+    options: ConsoleOptions
+    passwords: Passwords
+    statistics: Statistics
+    reception: Reception
+    chunks: ChunkMaker  # produces one chunk at a time over all concurrent downloads
+
+
+class Faults(InvalidBody):
+    """Several fields of a form are wrong: a message for each."""
+
+    def __init__(self, by_field: Mapping[str, str]) -> None:
+        super().__init__(" ".join(by_field.values()))
+        self.by_field = by_field
 
 
 class Visit:
-    """A request. `person` is None without a session; `form` has the fields of a POST.
+    """A request. `form` has the fields of a POST.
 
     Forms are bound to `secret`: the session's token, or before a session the form cookie's.
     """
 
-    def __init__(
-        self,
-        request: Request,
-        cookies: Cookies,
-        person: Person | None,
-        secret: str,
-        now_ms: int,
-    ) -> None:
+    def __init__(self, desk: Desk, request: Request) -> None:
+        self.desk = desk
+        self.store = desk.store
         self.request = request
-        self.now_ms = now_ms
-        self.secret = secret
+        self.now_ms = desk.clock.now_ms()
+        self.connection = Connection(request, desk.options.trusted, desk.options.hosts)
+        self.cookies = Cookies(request, self.connection.is_secure)
+        self.secret = ""
         self.form: Mapping[str, str] = {}
+        self._person: Person | None = None
+
+    def recognize(self, person: Person | None, secret: str) -> None:
+        """`person` is None without a session."""
         self._person = person
-        self._cookies = cookies
+        self.secret = secret
 
     @property
     def person(self) -> Person:
@@ -70,6 +114,22 @@ class Visit:
     def asked(self, *names: str) -> dict[str, str]:
         """Parameters of the query without white space around them; empty for those that are not there."""
         return {name: self.query.get(name, "").strip() for name in names}
+
+    def place(self, name: str, first: int = 0) -> int:
+        """The identifier that a page starts after; `first` for the first page. Raises InvalidParameter."""
+        text = self.query.get(name, "")
+        place = read_id(text) if text else first
+        if place is None:
+            raise InvalidParameter(INCOMPLETE_ADDRESS)
+        return place
+
+    def typed(self, name: str) -> str:
+        """A field of the form without white space around it; empty if it is not there."""
+        return self.form.get(name, "").strip()
+
+    def sent(self, **shown: str) -> dict[str, str]:
+        """These fields as typed; before the form is sent, as `shown`."""
+        return {name: self.typed(name) for name in shown} if self.form else shown
 
     @property
     def path(self) -> Mapping[str, Any]:
@@ -109,26 +169,24 @@ class Visit:
         return self._person is not None and self._person.role.includes(Role(role))
 
     def page(
-        self, template: str, title: str, status: int = 200, *, fragment: str = "", **values: Any
+        self,
+        template: str,
+        title: str,
+        status: int = 200,
+        *,
+        error: PetstoreError | None = None,
+        beside: str = "",
+        fragment: str = "",
+        **values: Any,
     ) -> Response:
-        """A page; for htmx only its block `fragment`."""
+        """A page; for htmx only its block `fragment`.
+
+        It has the status of the error. Its `faults` are messages by field: the error's stands beside its own
+        field, else `beside`; the empty name is the form as a whole.
+        """
         block = fragment if self.wants_fragment else ""
-        flash = "" if block else self._cookies.flash(self.request)
-        given = {**self._values(title, values), "flash": flash}
-        page = Page(template, block, given, status, HEADERS)
-        if flash:
-            self._cookies.set_flash(self.request, page, "")
-        return page
-
-    def redirect(self, path: str = "", *, flash: str = "") -> Response:
-        """303 to another page of the console, which shows the flash message once."""
-        response = Response(status_code=303, headers={**HEADERS, "location": self.href(path)})
-        if flash:
-            self._cookies.set_flash(self.request, response, flash)
-        return response
-
-    def _values(self, title: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        return {
+        flash = "" if block else self.cookies.flash()
+        given = {
             "title": title,
             "person": self._person,
             "may": self.may,
@@ -137,15 +195,36 @@ class Visit:
             "page_path": self.page_path,
             "now_ms": self.now_ms,
             "csrf": csrf_token(self.secret),
+            "flash": flash,
+            "faults": _faults_of(error, beside),
             **values,
         }
+        page = Page(template, block, given, error.status if error else status, HEADERS)
+        if flash:
+            self.cookies.set_flash(page, "")
+        if error and error.retry_after_seconds is not None:
+            page.headers["retry-after"] = str(error.retry_after_seconds)
+        return page
+
+    def redirect(self, path: str = "", *, flash: str = "") -> Response:
+        """303 to another page of the console, which shows the flash message once."""
+        response = Response(status_code=303, headers={**HEADERS, "location": self.href(path)})
+        if flash:
+            self.cookies.set_flash(response, flash)
+        return response
+
+    def download(self, name: str, chunks: AsyncIterator[bytes]) -> Response:
+        """A file, produced while it is sent. `name` ends with .csv, .json or .jsonl."""
+        headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}"'}
+        return Streamed(chunks, headers, _MEDIA_TYPES[PurePath(name).suffix], self.desk.chunks)
 
 
-def with_retry_after(response: Response, error: PetstoreError) -> Response:
-    """The response with Retry-After, if the error has one."""
-    if error.retry_after_seconds is not None:
-        response.headers["retry-after"] = str(error.retry_after_seconds)
-    return response
+def _faults_of(error: PetstoreError | None, beside: str) -> Mapping[str, str]:
+    if error is None:
+        return {}
+    if isinstance(error, Faults):
+        return error.by_field
+    return {error.field if isinstance(error, Invalid) else beside: error.message}
 
 
 def address(page: str, asked: Mapping[str, object]) -> str:

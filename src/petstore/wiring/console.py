@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from petstore.config import Settings
-from petstore.console.app import Console, ConsoleOptions
-from petstore.console.keys import KeyDefaults
+from petstore.console.app import Console
+from petstore.console.visit import ConsoleOptions
 from petstore.core.clock import Clock
 from petstore.core.service import DatabaseState
 from petstore.ops import build, disk
@@ -44,7 +44,8 @@ def build_console(
         hosts=settings.own_hosts,
         base=settings.base_url.removesuffix("/v1"),
         body_timeout_seconds=settings.body_timeout_ms / 1_000,
-        new_keys=KeyDefaults(settings.environment, settings.key_rotation_overlap_ms),
+        key_environment=settings.environment,
+        overlap_ms=settings.key_rotation_overlap_ms,
     )
     return Console(store, clock, report, options)
 

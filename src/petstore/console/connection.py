@@ -26,48 +26,48 @@ _OTHER_NAME = (
 )
 
 
-class Connections:
+class Connection:
     """`trusted`: proxies whose X-Forwarded-For and -Proto count. `hosts`: the service's names."""
 
-    def __init__(self, trusted: Networks, hosts: frozenset[str]) -> None:
+    def __init__(self, request: Request, trusted: Networks, hosts: frozenset[str]) -> None:
+        self._headers = request.headers
+        self._peer = request.client.host if request.client else UNKNOWN_CLIENT
         self._trusted = trusted
         self._hosts = hosts
+        # Whether the reader's browser uses TLS.
+        self.is_secure = scheme_of(request, trusted) == "https"
 
-    def address(self, request: Request) -> str:
+    @property
+    def address(self) -> str:
         """The client's address, behind trusted proxies too."""
-        peer = request.client.host if request.client else UNKNOWN_CLIENT
-        return client_address(peer, ",".join(request.headers.getlist("x-forwarded-for")), self._trusted)
+        return client_address(self._peer, ",".join(self._headers.getlist("x-forwarded-for")), self._trusted)
 
-    def is_secure(self, request: Request) -> bool:
-        """Whether the reader's browser uses TLS."""
-        return scheme_of(request, self._trusted) == "https"
-
-    def takes_secrets(self, request: Request) -> bool:
+    def takes_secrets(self) -> bool:
         """Whether a password may be sent: over TLS, or from a browser on this machine.
 
         An unconfigured proxy may send `Host: 127.0.0.1` for any request. Its forwarding headers or the form's
         Origin reveal it.
         """
-        if self.is_secure(request):
+        if self.is_secure:
             return True
-        asked_for = [request.headers.get("host", ""), *map(_host_of, request.headers.getlist("origin"))]
-        return all(map(_is_loopback, asked_for)) and not self._has_unknown_proxy(request)
+        asked_for = [self._headers.get("host", ""), *map(_host_of, self._headers.getlist("origin"))]
+        return all(map(_is_loopback, asked_for)) and not self._has_unknown_proxy()
 
-    def _has_unknown_proxy(self, request: Request) -> bool:
-        is_known = request.client is not None and is_within(request.client.host, self._trusted)
-        return not is_known and any(name in request.headers for name in _PROXY_HEADERS)
+    def _has_unknown_proxy(self) -> bool:
+        is_known = is_within(self._peer, self._trusted)
+        return not is_known and any(name in self._headers for name in _PROXY_HEADERS)
 
-    def check_host(self, request: Request) -> None:
+    def check_host(self) -> None:
         """Prevent DNS rebinding. Raises Forbidden."""
-        hosts = request.headers.getlist("host")
+        hosts = self._headers.getlist("host")
         if len(hosts) != 1 or not is_host_of_ours(hosts[0], self._hosts):
             raise Forbidden(_OTHER_NAME)
 
-    def check_origin(self, request: Request) -> None:
+    def check_origin(self) -> None:
         """Refuse the form of another site's page (Fetch Metadata, RFC 6454). Raises Forbidden."""
-        site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+        site, origin = self._headers.get("sec-fetch-site"), self._headers.get("origin")
         # `null` has no host; a proxy may give another Host than the browser sent.
-        host, here = _host_of(origin or ""), request.headers.get("host", "")
+        host, here = _host_of(origin or ""), self._headers.get("host", "")
         name = _PORT.sub("", host)
         is_ours = host != "" and (host == here or name in self._hosts)
         if site not in (None, "same-origin", "none") or (site is None and origin is not None and not is_ours):
