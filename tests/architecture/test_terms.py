@@ -1,4 +1,4 @@
-"""One term, one meaning: names that the source had and has no more, and forms that make a sentence hard."""
+"""Forms that make a sentence hard."""
 
 from __future__ import annotations
 
@@ -7,74 +7,8 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
-from functools import cache
 
-from tests.architecture.sources import ROOT, functions, is_in, modules, tracked
-
-# Former identifiers, by the area in which each is no name any more; "" is the whole program. Some named
-# three to five things at once, others were words that no other project uses for the same thing.
-FORMER: dict[str, set[str]] = {
-    "": {
-        *("Grant", "KeyStanding", "Counting", "SharedCounters", "SharedCounts", "shared_counters"),
-        *("KeptPages", "kept_under", "make_reply", "TurnReader", "SnapshotSource", "standing_headers"),
-        *("Ledger", "SharedLedger", "Seedbed", "LocalShare", "carry", "put_back", "is_carried"),
-        *("Link", "PatientPublisher", "WaitingPublisher", "take_now", "fresh", "Tuning", "StoreOptions"),
-        *("crowd", "_turn", "_Unit", "Family", "Root", "_spoke", "_mend", "_rested", "UNKNOWN"),
-    },
-    "api": {"kept", "complete"},
-    "cli": {"say", "_Standing"},
-    "core": {"no_pet", "no_key", "no_account", "name_taken", "key_in_use", "Kept", "CATALOGUE"},
-    "limiter": {"ledger", "link", "seeds"},
-    "ops": {"Connections"},
-    "server": {"_Worker", "_tell"},
-    "storage.postgres": {"alone"},
-}
-FORMER_FUNCTIONS = {"banned", "counted"}
-FORMER_MODULES = {
-    "api": {"head", "replies", "requests", "routes"},
-    "cli": {"parent", "running", "values"},
-    "limiter": {"seeds", "share"},
-    "ops": {"journal"},
-    "storage.postgres": {"versions"},
-    "storage.sqlite": {"snapshot"},
-    "wiring": {"counting"},
-}
-
-
-@cache
-def identifiers() -> dict[str, dict[str, int]]:
-    """The identifiers of each module, with the line of the first."""
-    found: dict[str, dict[str, int]] = {}
-    for module in modules():
-        names = found.setdefault(module.name, {})
-        for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
-            if token.type == tokenize.NAME:
-                names.setdefault(token.string, token.start[0])
-    return found
-
-
-@cache
-def uses() -> dict[tuple[str, str], str]:
-    """Where each former name is first used, by its area and name."""
-    found: dict[tuple[str, str], str] = {}
-    for module in modules():
-        here = identifiers()[module.name]
-        for area, names in FORMER.items():
-            for name in names & set(here) if is_in(module.name, area) else ():
-                found.setdefault((area, name), f"{module}:{here[name]}")
-        for function in functions(module.tree):
-            if function.name in FORMER_FUNCTIONS:
-                found[("", function.name)] = f"{module}:{function.lineno}"
-        for area, names in FORMER_MODULES.items():
-            if is_in(module.name, area) and module.path.stem in names:
-                found[(area, module.path.stem)] = str(module)
-    return found
-
-
-def test_no_former_name_is_used() -> None:
-    """A reader who knows a term from one place knows it everywhere: take the name that the source uses."""
-    assert uses() == {}
-
+from tests.architecture.sources import ROOT, tracked
 
 # Each hides who does what. Write subject, verb, object.
 HARD = re.compile(

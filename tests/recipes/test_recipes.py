@@ -40,7 +40,7 @@ RECIPES = {
         "a word of the business",
         15,
         (
-            *("tests/architecture", "tests/docs/test_architecture.py", "tests/docs/test_commands.py"),
+            *("tests/architecture", "tests/docs/test_documents.py", "tests/docs/test_commands.py"),
             *("tests/cli/test_journal.py", "tests/cli/test_db_copy.py", "tests/cli/test_root.py"),
             *("tests/console/test_walk.py", "tests/storage/contract/test_journal.py"),
         ),
