@@ -129,7 +129,7 @@ def test_the_recipe_is_all_that_is_needed(recipe: str, tmp_path: Path) -> None:
     for path in tracked():
         copy = tmp_path / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(path, copy)
+        shutil.copy2(path, copy, follow_symlinks=False)
     run(tmp_path, "git", "init", "-q")
     run(tmp_path, "git", "apply", "--recount", "-C1", "-", text=diff_of(recipe))
     run(tmp_path, "git", "add", "-A")
